@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BufferPool: staging memory of a context, bounded in bytes, aligned for direct I/O (4 KiB), faulted when made and kept
+// for reuse until trim(). acquire blocks while the budget is spent (back-pressure), so queues never grow without bound.
+// Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/base/result.h"
+#include "core/concurrency/cancellation.h"
+
+namespace shardwright {
+
+class BufferPool;
+
+// A block of staging memory; goes back to its pool when destroyed. Move-only.
+class StagingBuffer {
+ public:
+  StagingBuffer() = default;
+  StagingBuffer(StagingBuffer&& other) noexcept;
+  StagingBuffer& operator=(StagingBuffer&& other) noexcept;
+  ~StagingBuffer();
+  std::span<std::byte> bytes() const { return bytes_; }
+  explicit operator bool() const { return !bytes_.empty(); }
+
+ private:
+  friend class BufferPool;
+  BufferPool* pool_ = nullptr;
+  std::span<std::byte> bytes_;
+};
+
+// Host allocator seam (shw_allocator); null functions = the system allocator.
+struct AllocatorHooks {
+  void* (*allocate)(void* user, uint64_t size_bytes, uint64_t alignment) = nullptr;
+  void (*release)(void* user, void* pointer, uint64_t size_bytes, uint64_t alignment) = nullptr;
+  void* user = nullptr;
+};
+
+class BufferPool {
+ public:
+  BufferPool(uint64_t budget_bytes, AllocatorHooks hooks);
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  uint64_t budget_bytes() const;
+  // A buffer of exactly size_bytes (rounded up to 4 KiB inside). Waits while others hold the budget; a request above
+  // the whole budget is RESOURCE_EXHAUSTED (resource memory) naming both numbers. CANCELLED and DEADLINE_EXCEEDED come
+  // from control.
+  Result<StagingBuffer> acquire(uint64_t size_bytes, const CallControl& control);
+  // Bytes held in all (in use and kept), and the highest value ever.
+  uint64_t held_bytes() const;
+  uint64_t peak_bytes() const;
+  // Gives unused buffers back to the system.
+  void trim();
+
+ private:
+  friend class StagingBuffer;
+  struct Shared;
+  void give_back(std::span<std::byte> bytes);
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace shardwright
