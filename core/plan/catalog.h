@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts interned once, one
+// record per tensor, one fixed-size record per chunk, one per byte object. Only the dimensions in which a tensor is
+// split are stored for its chunks: two pairs (offset, size) inside the chunk, further ones in a side column.
+//
+// Invariants (check_catalog proves them for anything that came from outside):
+//  - chunks of one tensor are contiguous: [chunk_begin, chunk_begin + chunk_count), tensors in order;
+//  - split_mask has one bit per dimension; a dimension that is not split is covered whole by every chunk;
+//  - with s split dimensions, pairs 3..s of chunk k of the tensor lie at more[more_begin + (k - chunk_begin) * (s - 2)].
+// Thread-compatible value; const calls may run together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/layout/box.h"
+#include "core/state/state.h"
+#include "core/tensor/dtype.h"
+
+namespace shardwright::plan {
+
+// Index into the text column; 0 is the empty text.
+using TextId = uint32_t;
+
+// Texts stored once, in one blob. Equal texts share an id only when interned through intern().
+class TextColumn {
+ public:
+  TextColumn();
+  TextId append(std::string_view text);  // always a new id (0 for "")
+  std::string_view at(TextId id) const;
+  size_t size() const { return ends_.size(); }
+  std::span<const char> blob() const { return blob_; }
+  std::span<const uint64_t> ends() const { return ends_; }  // end offset of each text in the blob
+  void reserve(size_t texts, size_t bytes);
+
+ private:
+  std::vector<char> blob_;
+  std::vector<uint64_t> ends_;
+};
+
+struct TensorRecord {
+  TextId name = 0;
+  TextId path = 0;
+  DType dtype = DType::kInvalid;
+  EntryKind kind = EntryKind::kReplicated;  // never kAuto in a catalog
+  int32_t rank = -1;                        // owner of a rank_local entry, else -1
+  uint64_t shape_begin = 0;                 // into Catalog::shapes
+  uint32_t dimension_count = 0;
+  uint64_t split_mask = 0;
+  uint64_t chunk_begin = 0;
+  uint64_t chunk_count = 0;
+  uint64_t more_begin = 0;
+};
+
+// 48 bytes, the same in memory and on the wire.
+struct ChunkRecord {
+  uint32_t tensor = 0;
+  uint32_t place = 0;  // local plan: piece number; merged plan: rank that writes; manifest: file number
+  int64_t offset0 = 0;
+  int64_t size0 = 0;
+  int64_t offset1 = 0;
+  int64_t size1 = 0;
+  uint64_t position = 0;  // merged plan and manifest: byte offset in the file
+};
+static_assert(sizeof(ChunkRecord) == 48);
+
+// Offset and size in the third and each further split dimension.
+struct ExtentPair {
+  int64_t offset = 0;
+  int64_t size = 0;
+};
+static_assert(sizeof(ExtentPair) == 16);
+
+struct ObjectRecord {
+  TextId name = 0;
+  TextId path = 0;
+  TextId content_type = 0;
+  EntryKind kind = EntryKind::kReplicated;
+  int32_t rank = -1;       // owner of a rank_local entry, else -1
+  uint32_t place = 0;      // as ChunkRecord
+  uint64_t size_bytes = 0;
+  uint64_t position = 0;
+};
+
+class Catalog {
+ public:
+  TextColumn texts;
+  std::vector<int64_t> shapes;
+  std::vector<TensorRecord> tensors;
+  std::vector<ChunkRecord> chunks;
+  std::vector<ExtentPair> more;
+  std::vector<ObjectRecord> objects;
+
+  std::string_view tensor_name(size_t tensor) const { return texts.at(tensors[tensor].name); }
+  std::string_view object_name(size_t object) const { return texts.at(objects[object].name); }
+  std::span<const int64_t> shape(size_t tensor) const {
+    return {shapes.data() + tensors[tensor].shape_begin, tensors[tensor].dimension_count};
+  }
+  // The chunk's box with all dimensions.
+  Box chunk_box(size_t chunk) const;
+  // Bytes of the chunk's elements, packed; 0 for an empty box.
+  uint64_t chunk_bytes(size_t chunk) const;
+  // Bytes of the whole tensor.
+  uint64_t tensor_bytes(size_t tensor) const;
+};
+
+// Appends tensors and their chunks to a catalog in order; finish() of the tensor is implicit. The split mask of a
+// tensor is the union over its boxes of the dimensions that a box does not cover whole.
+class CatalogBuilder {
+ public:
+  explicit CatalogBuilder(Catalog* target) : catalog_(target) {}
+  struct Tensor {
+    std::string_view name;
+    std::string_view path;
+    DType dtype = DType::kInvalid;
+    EntryKind kind = EntryKind::kReplicated;
+    int32_t rank = -1;
+    std::span<const int64_t> shape;
+  };
+  struct Chunk {
+    Box box;
+    uint32_t place = 0;
+    uint64_t position = 0;
+  };
+  // INVALID_ARGUMENT when a box does not fit the shape or a count does not fit its field.
+  Status add_tensor(const Tensor& tensor, std::span<const Chunk> chunks);
+  Status add_object(const ObjectRecord& record, std::string_view name, std::string_view path,
+                    std::string_view content_type);
+
+ private:
+  Catalog* catalog_;
+};
+
+// Every index, mask, count and size in range; names valid UTF-8 and unique per (name, rank); boxes inside shapes; no
+// overflow of any byte count. DATA_LOSS naming the record. Linear.
+Status check_catalog(const Catalog& catalog);
+
+// Proof that the chunks of tensor cover it exactly once: signed corner sums over a keyed 128-bit hash (linear in
+// chunks), and a sweep that names the culprit when the sums differ. INVALID_ARGUMENT with both boxes and places of an
+// overlap, or a box of the hole. Empty tensors need no chunk.
+Status prove_cover(const Catalog& catalog, size_t tensor);
+// prove_cover for all tensors that are not rank_local, and for each rank_local one by itself. First failure.
+Status prove_all_covers(const Catalog& catalog);
+
+}  // namespace shardwright::plan

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of planning, the same words and defaults as the public options table. Values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/state/state.h"
+
+namespace shardwright::plan {
+
+enum class OwnerRule : int32_t { kBalanced = 0, kLowestRank = 1 };
+enum class VerifyReplicas : int32_t { kAuto = 0, kAll = 1, kOff = 2 };
+enum class Preset : int32_t { kStandard = 0, kDefault = 1, kMegatron = 2 };
+enum class MissingRule : int32_t { kError = 0, kReport = 1 };
+enum class UnexpectedRule : int32_t { kReport = 0, kError = 1 };
+enum class CastRule : int32_t { kError = 0, kAllow = 1 };
+
+struct KindPattern {
+  std::string glob;
+  EntryKind kind = EntryKind::kReplicated;
+};
+
+struct SaveRules {
+  OwnerRule owner = OwnerRule::kBalanced;
+  VerifyReplicas verify_replicas = VerifyReplicas::kAuto;
+  Preset preset = Preset::kStandard;
+  std::vector<KindPattern> kinds;  // first match wins, over the entry's own kind
+};
+
+struct StrictPattern {
+  std::string glob;
+  MissingRule missing = MissingRule::kError;
+  UnexpectedRule unexpected = UnexpectedRule::kReport;
+  CastRule cast = CastRule::kError;
+};
+
+struct LoadRules {
+  MissingRule missing = MissingRule::kError;
+  UnexpectedRule unexpected = UnexpectedRule::kReport;
+  CastRule cast = CastRule::kError;
+  std::vector<StrictPattern> strict;  // first match wins
+  Preset preset = Preset::kStandard;
+};
+
+}  // namespace shardwright::plan

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Save planning as three pure steps:
+//   1. make_local_plan: a rank's state as a catalog (with digests of what replicas must agree on);
+//   2. make_global_plan: merge all local plans, find conflicts, drop replicas, choose owners, lay out files, prove cover;
+//   3. finish: each rank takes its own WriteList.
+// No I/O, no threads, no transport. Equal inputs give equal bytes. O(n log n) in items.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan/catalog.h"
+#include "core/plan/plan_options.h"
+#include "core/state/state.h"
+
+namespace shardwright::plan {
+
+using Digest128 = std::array<std::byte, 16>;
+
+// What rank describes to the coordinator. Chunk.place is the piece number in the entry.
+struct LocalSavePlan {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  Digest128 options_digest{};          // equal on all ranks or the save is refused
+  std::string options_text;            // "option=value" lines, to name the option that differs
+  Catalog catalog;                     // tensors and objects in state order; empty boxes are not listed
+  std::vector<Digest128> tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
+  std::vector<Digest128> object_digests;  // all-zero = not compared
+};
+
+// Content digests that replicas are compared by; null function = verify_replicas is off for that entry.
+struct ReplicaDigests {
+  std::vector<Digest128> tensors;  // one per State tensor, all-zero = skip
+  std::vector<Digest128> objects;
+};
+
+// Which State entries need a content digest under these rules (kAuto: objects, and replicated tensors up to
+// kReplicaDigestLimitBytes; kAll: every replicated entry).
+struct DigestNeeds {
+  std::vector<size_t> tensors;
+  std::vector<size_t> objects;
+};
+DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules);
+
+struct RankPosition {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+};
+Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules, RankPosition position,
+                                      const ReplicaDigests& digests);
+
+// One chunk or object that a rank writes.
+struct WriteItem {
+  uint32_t entry = 0;   // index of the tensor or object in the rank's State
+  uint32_t piece = 0;   // piece of the tensor, kObjectPiece for an object
+  uint64_t position = 0;  // byte offset in the rank's file
+  uint64_t size_bytes = 0;
+};
+inline constexpr uint32_t kObjectPiece = 0xFFFFFFFF;
+
+// What one rank writes: items in ascending position. The file of rank r is rank-%05d.shw.
+struct WriteList {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  std::string generation;            // 32 lower-case hex digits
+  Digest128 plan_digest{};           // digest of the global catalog: execute and commit check it
+  std::vector<WriteItem> items;
+  uint64_t data_bytes = 0;           // end of the last item
+};
+
+struct GlobalSavePlan {
+  std::string generation;
+  Digest128 plan_digest{};
+  Catalog catalog;                   // every stored chunk and object once; place = file number
+  std::vector<int32_t> file_ranks;   // rank of each file, ascending; ranks that write nothing have no file
+  std::vector<WriteList> lists;      // one per rank
+};
+
+// locals[i] is rank i's plan. Failures (INVALID_ARGUMENT naming ranks, boxes and values): missing or doubled ranks,
+// options that differ, dtype, shape, kind or path that differ, replicas whose digests differ (with how to declare
+// rank_local), overlapping chunks, holes.
+Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals, const SaveRules& rules,
+                                        std::string generation);
+
+}  // namespace shardwright::plan

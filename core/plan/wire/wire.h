@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plan buffers: size-prefixed FlatBuffers with identifier SHWP. Decoding is a fixed order of doors: length, alignment
+// (copied when wrong), size prefix, identifier, FlatBuffers verifier with explicit limits, schema version, meaning
+// (check_catalog). INVALID_ARGUMENT for what is no plan buffer or another kind, DATA_LOSS for damage, UNIMPLEMENTED for
+// a newer version (detail needed_version). Records are struct vectors: 48 bytes per chunk. Pure, any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan/load/load_plan.h"
+#include "core/plan/save/save_plan.h"
+
+namespace shardwright::plan {
+
+enum class PlanKind : int32_t { kLocalSave = 1, kWriteList = 2, kLoad = 3, kWriteResult = 4, kMergedSave = 5 };
+using Bytes = std::vector<std::byte>;
+
+// What a rank wrote; travels to the coordinator before the commit.
+struct WriteResult {
+  int32_t rank = 0;
+  std::string generation;
+  Digest128 plan_digest{};
+  Status status;                  // failure of this rank, or success
+  bool has_file = false;          // false when the rank had nothing to write
+  uint64_t file_bytes = 0;
+  uint64_t index_position = 0;    // of SHWI in the file
+  uint64_t index_bytes = 0;
+  Digest128 index_digest{};
+  uint64_t data_bytes = 0;
+  bool directory_sync_supported = true;
+};
+
+Result<Bytes> encode(const LocalSavePlan& plan);
+Result<Bytes> encode(const WriteList& list);
+Result<Bytes> encode(const LoadPlan& plan);
+Result<Bytes> encode(const WriteResult& result);
+Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, for tools
+
+Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
+Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
+Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
+Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
+Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
+
+// Every finding instead of the first, at most kMaxFindings; empty = valid.
+std::vector<std::string> validate_plan(std::span<const std::byte> buffer);
+// The plan as JSON text for people and tools (kind, rank, counts, items up to item_limit).
+Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_limit);
+
+}  // namespace shardwright::plan

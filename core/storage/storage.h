@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage: where bytes live. Keys are UTF-8 byte strings with "/" between parts, relative to the storage's root, never
+// beginning with "/" and without empty, "." or ".." parts. Mirrors the storage vtable of the C surface. Methods of a
+// Storage are thread-safe; calls on one StorageObject are serial except read_at and write_at at disjoint ranges where
+// kPositionalWrite is offered. Atomic and durable are different words: commit promises both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace shardwright::storage {
+
+enum class OpenMode : int32_t {
+  kRead = 0,
+  kCreate = 1,         // invisible until commit
+  kCreateVisible = 2,  // plain file write; ALREADY_EXISTS when the key exists
+};
+enum class CommitCondition : int32_t { kNone = 0, kIfAbsent = 1, kIfVersion = 2 };
+
+inline constexpr uint64_t kPositionalWrite = 1;
+inline constexpr uint64_t kAtomicCommit = 2;
+inline constexpr uint64_t kConditionalCommit = 4;
+inline constexpr uint64_t kDirectIo = 16;
+
+struct ObjectStat {
+  uint64_t size_bytes = 0;
+  int64_t modified_ns = 0;
+  uint64_t version = 0;  // 0 = not offered; else changes whenever content changes
+};
+
+struct ListEntry {
+  std::string key;
+  ObjectStat stat;
+};
+
+// An open object. Closing (destruction) without commit or abort of a kCreate object aborts it.
+class StorageObject {
+ public:
+  virtual ~StorageObject() = default;
+  // Fills all of data. A shorter end of object is OUT_OF_RANGE with details offset, length, found.
+  virtual Status read_at(uint64_t offset, std::span<std::byte> data) = 0;
+  // Writes all or fails. Without kPositionalWrite offsets arrive ascending and gap-free.
+  virtual Status write_at(uint64_t offset, std::span<const std::byte> data) = 0;
+  // Sets the length (cuts padding); kCreate and kCreateVisible only.
+  virtual Status truncate(uint64_t size_bytes) = 0;
+  // Bytes and length durable; for kCreateVisible the name too. Never retried after a failure.
+  virtual Status sync() = 0;
+  // Publishes atomically under the key and makes the name durable. Lost race: ABORTED. When only the durability of the
+  // name is in doubt: UNAVAILABLE with detail commit=unknown.
+  virtual Status commit(CommitCondition condition, uint64_t expected_version) = 0;
+  // Leaves nothing visible.
+  virtual void abort() = 0;
+  // Reports errors of close (NFS, quota); the object is closed either way.
+  virtual Status close() = 0;
+  virtual Result<ObjectStat> stat() = 0;
+};
+
+struct OpenOptions {
+  OpenMode mode = OpenMode::kRead;
+  uint32_t file_mode = 0;    // 0 = 0666 and the umask
+  bool durable = true;       // false: sync and commit skip fsync
+  bool direct = false;       // hint: large aligned transfers, bypass the page cache where it wins
+  uint64_t expected_bytes = 0;  // hint for preallocation
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  virtual std::string_view name() const = 0;
+  virtual uint64_t capabilities() const = 0;
+  // Required multiple of address, offset and size for direct transfers; 1 = none.
+  virtual uint64_t alignment() const = 0;
+  // NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (detail unsafe for links and special files below the root).
+  virtual Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) = 0;
+  virtual Result<ObjectStat> stat(std::string_view key) = 0;
+  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and is returned.
+  virtual Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) = 0;
+  // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (posix drops the
+  // directory when it can).
+  virtual Status remove(std::string_view key) = 0;
+  // Free bytes where the key would live; UNIMPLEMENTED when not offered.
+  virtual Result<uint64_t> free_space(std::string_view key) = 0;
+  // Makes a new prefix exclusively (a directory on posix); ALREADY_EXISTS when it is there. Durable.
+  virtual Status create_prefix(std::string_view prefix) = 0;
+  // Makes names below the prefix durable; *supported tells whether the system can (report: dir_fsync).
+  virtual Status sync_prefix(std::string_view prefix, bool* supported) = 0;
+  // Advisory exclusive lock of a key, released by destroying the result; UNIMPLEMENTED when not offered; nullptr with
+  // success when somebody else holds it.
+  virtual Result<std::shared_ptr<void>> try_lock(std::string_view key) = 0;
+};
+
+// INVALID_ARGUMENT for a key that breaks the rules above.
+Status check_key(std::string_view key);
+// prefix + "/" + name; name alone when prefix is empty.
+std::string join_key(std::string_view prefix, std::string_view name);
+// Reads a whole object of at most limit_bytes (RESOURCE_EXHAUSTED above it).
+Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key, uint64_t limit_bytes);
+
+}  // namespace shardwright::storage
