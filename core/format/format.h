@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Format: how bytes of a checkpoint are found, whoever wrote it. An OpenedCheckpoint gives a proved catalog, says where
+// each chunk lies, and checks bytes after they were read; it does no caching of payload. Immutable after open, any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/plan/catalog.h"
+#include "core/storage/storage.h"
+
+namespace shardwright::format {
+
+// A file of the checkpoint.
+struct FileInfo {
+  std::string key;           // relative to the checkpoint's key prefix
+  uint64_t size_bytes = 0;
+  int32_t rank = -1;
+};
+
+// Where the packed bytes of a chunk or object lie.
+struct Extent {
+  uint32_t file = 0;
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
+};
+
+class OpenedCheckpoint {
+ public:
+  virtual ~OpenedCheckpoint() = default;
+  virtual std::string_view format_name() const = 0;  // "native"
+  virtual std::string_view generation() const = 0;   // "" when the format has none
+  virtual int32_t world_size() const = 0;
+  virtual int64_t created_unix_ns() const = 0;
+  virtual const std::map<std::string, std::string>& metadata() const = 0;
+  // Proved by check_catalog and prove_all_covers.
+  virtual const plan::Catalog& catalog() const = 0;
+  virtual const std::vector<FileInfo>& files() const = 0;
+  virtual Extent chunk_extent(size_t chunk) const = 0;
+  virtual Extent object_extent(size_t object) const = 0;
+  // Bytes of the protected unit; reads are widened to whole blocks of the chunk. 0 = the format has no digests.
+  virtual uint64_t digest_block_bytes() const = 0;
+  // Loads what verification of this file needs (index, trailer) and checks it against the manifest; idempotent and
+  // thread-safe. DATA_LOSS naming file and what differs.
+  virtual Status prepare_file(uint32_t file) const = 0;
+  // Checks the bytes of block number block of a chunk or object; prepare_file was called. DATA_LOSS with details
+  // tensor, box, file, offset, length, expected, found.
+  virtual Status check_chunk_block(size_t chunk, uint64_t block, std::span<const std::byte> bytes) const = 0;
+  virtual Status check_object_block(size_t object, uint64_t block, std::span<const std::byte> bytes) const = 0;
+  // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending {offset, size}.
+  virtual Result<std::vector<Extent>> padding(uint32_t file) const = 0;
+};
+
+// Storage and prefix of a checkpoint.
+struct Location {
+  std::shared_ptr<storage::Storage> storage;  // co-owned by everything that reads from it
+  std::string prefix;                         // key prefix, "" = the storage's root
+};
+
+// Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix); INVALID_ARGUMENT: no known format,
+// naming what was looked at; UNIMPLEMENTED: recognised but only listed, or a newer version; DATA_LOSS: damaged.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location);
+
+}  // namespace shardwright::format

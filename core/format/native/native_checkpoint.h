@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opens native checkpoints and lists what lies at a path. Reader rules: only a manifest whose digest holds and whose
+// files have the named sizes, trailers and index digests is trusted.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/format/format.h"
+#include "core/format/native/manifest.h"
+
+namespace shardwright::format::native {
+
+// True when the prefix holds manifest.shw.
+Result<bool> is_native(const Location& location);
+Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location);
+
+// Identity of the manifest that is current now, for conditional commits: version 0 and an empty generation when none.
+struct CurrentManifest {
+  bool exists = false;
+  std::string generation;
+  uint64_t version = 0;
+  std::vector<std::string> kept_generations;
+};
+Result<CurrentManifest> read_current(const Location& location);
+
+// Generations that lie under the prefix, whether the manifest names them or not, with their newest modification.
+struct GenerationInfo {
+  std::string generation;
+  bool named = false;
+  int64_t modified_ns = 0;
+  uint64_t size_bytes = 0;
+  std::vector<std::string> keys;  // full keys below the prefix
+};
+Result<std::vector<GenerationInfo>> list_generations(const Location& location);
+
+}  // namespace shardwright::format::native

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a rank file around the extents: header, index (SHWI) and trailer. The index makes each file
+// self-describing: it repeats the names, shapes and boxes of what the file holds, with one digest per 1 MiB block.
+// Pure functions; damage is DATA_LOSS naming what differs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/integrity/digest.h"
+#include "core/plan/catalog.h"
+
+namespace shardwright::format::native {
+
+struct RankIndex {
+  std::string generation;
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  bool digests = true;
+  plan::Catalog catalog;                            // only this file's chunks and objects, ascending position
+  std::vector<integrity::Digest128> block_digests;  // of chunks in catalog order, then of objects
+};
+
+struct Trailer {
+  std::string generation;
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  uint64_t index_position = 0;
+  uint64_t index_bytes = 0;
+  integrity::Digest128 index_digest{};
+  uint64_t file_bytes = 0;
+};
+
+std::vector<std::byte> encode_file_header(std::string_view generation, int32_t rank, int32_t world_size);  // 4096 bytes
+Status check_file_header(std::span<const std::byte> bytes, std::string_view generation, int32_t rank);
+
+Result<std::vector<std::byte>> encode_index(const RankIndex& index);
+Result<RankIndex> decode_index(std::span<const std::byte> bytes);
+
+std::vector<std::byte> encode_trailer(const Trailer& trailer);  // kTrailerBytes
+Result<Trailer> decode_trailer(std::span<const std::byte> bytes);
+
+// The part of a merged catalog that lies in one file, ascending position (the index's catalog).
+Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file);
+// Catalog that one rank can build alone from its State and WriteList is equal to file_catalog of the coordinator: both
+// carry the same bytes, so either side may check the other.
+
+}  // namespace shardwright::format::native
