@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What keeps a directory of checkpoints tidy: gc removes generations that no manifest names, and steps lists the
+// checkpoints of a run (RUN/step-00000100/).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/exec/report.h"
+#include "core/exec/runtime.h"
+#include "core/format/format.h"
+
+namespace shardwright::exec {
+
+struct GcOptions {
+  bool apply = false;       // false: a dry run that lists what would go
+  int64_t grace_ns = 0;     // 0 = kGcGraceNs, negative = none: younger generations stay
+};
+// report.removed lists generations with bytes; a generation that is named, young or whose path is locked stays.
+Result<Report> collect_garbage(Runtime& runtime, const format::Location& location, const GcOptions& options);
+
+struct StepInfo {
+  std::string name;         // "step-00000100"
+  int64_t step = 0;
+  std::string state;        // "whole", "damaged", "uncommitted"
+  std::string message;      // why not whole
+};
+struct RunInfo {
+  std::vector<StepInfo> steps;  // ascending
+  std::string newest_whole;     // "" when there is none
+};
+// NOT_FOUND when the prefix holds no step directories.
+Result<RunInfo> list_run(Runtime& runtime, const format::Location& location);
+
+}  // namespace shardwright::exec

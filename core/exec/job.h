@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Job: one save or load that runs on the runtime's background thread. States are those of the C surface; terminal ones
+// are reached exactly once. Dropping a job neither waits nor cancels. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/exec/progress.h"
+#include "core/exec/report.h"
+#include "core/exec/save.h"
+
+namespace shardwright::exec {
+
+enum class JobState : int32_t { kQueued = 0, kRunning = 1, kStaged = 2, kSucceeded = 3, kFailed = 4, kCancelled = 5 };
+
+struct ProgressSnapshot {
+  int32_t stage = 0;
+  uint64_t bytes_done = 0;
+  uint64_t bytes_total = 0;
+  uint64_t items_done = 0;
+  uint64_t items_total = 0;
+  int64_t elapsed_ns = 0;
+};
+
+class Job {
+ public:
+  virtual ~Job() = default;
+  virtual JobState state() const = 0;
+  // True when terminal (wait) or staged or later (wait_staged) before the time is over; 0 = do not wait, negative =
+  // no limit.
+  virtual bool wait(int64_t timeout_ns) = 0;
+  virtual bool wait_staged(int64_t timeout_ns) = 0;
+  virtual void cancel() = 0;
+  virtual ProgressSnapshot progress() const = 0;
+  virtual Status status() const = 0;                     // of a terminal job
+  virtual std::shared_ptr<const Report> report() const = 0;  // null unless succeeded
+};
+
+// Runs jobs in submission order on one background thread. Destruction waits for what was submitted.
+class JobQueue {
+ public:
+  static Result<std::unique_ptr<JobQueue>> create(Runtime& runtime);
+  virtual ~JobQueue() = default;
+  using Work = std::function<Result<Report>(const CallContext&)>;
+  // keepalive is dropped on the thread that drops the last reference of the job after it is terminal, never on the
+  // background thread (host deleters need host threads).
+  virtual std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive) = 0;
+  virtual int32_t unfinished() const = 0;
+  // Waits for all jobs; after timeout_ns cancels what is left and waits again within the same time. False when some
+  // job is still not terminal. Negative = no limit.
+  virtual bool shutdown(int64_t timeout_ns) = 0;
+};
+
+}  // namespace shardwright::exec

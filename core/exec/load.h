@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Load in numbered steps: 1 open (each rank), 2 all ranks agree on the generation, 3 local load plan (proved to fill each
+// wanted element once), 4 read, check, cast, scatter, 5 agree on the outcome. Nothing is cast, skipped or left unfilled
+// in silence: the report lists it. When a rank fails every rank returns that rank's cause.
+#pragma once
+
+#include <memory>
+
+#include "core/collective/collective.h"
+#include "core/exec/checkpoint.h"
+
+namespace shardwright::exec {
+
+// Height 1. execute refuses a plan of another state or generation (FAILED_PRECONDITION).
+Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& state, const LoadOptions& options,
+                                 int32_t rank);
+Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint, const plan::LoadPlan& plan, State& state,
+                            const LoadOptions& options, const CallContext& call);
+
+// Height 2.
+Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state, collective::Collective& collective,
+                    const LoadOptions& options, const CallContext& call);
+Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
+                    collective::Collective& collective, const LoadOptions& options, const CallContext& call);
+
+}  // namespace shardwright::exec

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of save and load calls, words and defaults of the public options table. options_text renders the ones that
+// all ranks must share, one "option=value" per line; its digest travels with the local plan. Values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/plan/plan_options.h"
+
+namespace shardwright::exec {
+
+enum class Overwrite : int32_t { kReplace = 0, kRefuse = 1 };
+enum class Durability : int32_t { kFull = 0, kNone = 1 };
+enum class VerifyRule : int32_t { kOnRead = 0, kOff = 1 };
+
+struct SaveOptions {
+  plan::SaveRules rules;
+  Overwrite overwrite = Overwrite::kReplace;
+  Durability durability = Durability::kFull;
+  bool digests = true;
+  int64_t deadline_ns = 0;            // relative; 0 = none (collectives: kDefaultCollectiveDeadlineNs), negative = no limit
+  int32_t keep_generations = 1;       // >= 1
+  uint32_t file_mode = 0;
+  std::map<std::string, std::string> metadata;
+  std::string trace_path;             // "" = no trace
+  std::string format = "native";      // others: UNIMPLEMENTED naming it
+};
+
+struct LoadOptions {
+  plan::LoadRules rules;
+  VerifyRule verify = VerifyRule::kOnRead;
+  int64_t deadline_ns = 0;
+  std::string trace_path;
+};
+
+std::string shared_options_text(const SaveOptions& options);
+// INVALID_ARGUMENT or UNIMPLEMENTED naming option and value.
+Status check_options(const SaveOptions& options);
+Status check_options(const LoadOptions& options);
+
+}  // namespace shardwright::exec

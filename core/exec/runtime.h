@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runtime: what pipelines share inside one context: workers, staging memory, log, time, randomness and one background
+// thread for jobs. Built by the C context or a test; lives longer than everything that uses it. Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+#include "core/concurrency/buffer_pool.h"
+#include "core/concurrency/cancellation.h"
+#include "core/concurrency/thread_pool.h"
+
+namespace shardwright::exec {
+
+// 16 random bytes; the seam for reproducible generation ids. The default reads the system's generator.
+using RandomSource = std::function<Result<std::array<std::byte, 16>>()>;
+
+struct RuntimeOptions {
+  int32_t threads = 0;         // 0 = default_thread_count()
+  uint64_t memory_budget = 0;  // 0 = kDefaultMemoryBudgetBytes
+  AllocatorHooks allocator;
+  LogSink* log = nullptr;      // null = null_log_sink(); outlives the runtime
+  const Clock* clock = nullptr;
+  RandomSource random;
+};
+
+class Runtime {
+ public:
+  // RESOURCE_EXHAUSTED when threads cannot be made; INVALID_ARGUMENT for negative threads or a budget below
+  // 2 x kWriteBlockBytes.
+  static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
+  virtual ~Runtime() = default;
+
+  virtual ThreadPool& pool() = 0;
+  virtual BufferPool& staging() = 0;
+  virtual LogSink& log() = 0;
+  virtual const Clock& clock() = 0;
+  virtual Result<std::array<std::byte, 16>> random_bytes() = 0;
+};
+
+}  // namespace shardwright::exec

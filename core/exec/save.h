@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Save in numbered steps (docs/formats/native.md, "Commit"):
+//   0  prove the plan, check options, permissions and free space
+//   1  coordinator draws a generation, makes its prefix, notes the manifest that is current
+//   2  each rank creates its file in that generation only and writes extents; digests while copying
+//   3  each rank writes index and trailer, syncs file and prefix, closes
+//   4  all ranks exchange status, size and index digest; the coordinator looks at every file (size, trailer)
+//   5  coordinator builds the manifest, decodes it again, writes it under a temporary name, syncs
+//   6  commit: conditional atomic rename, directory sync
+//   7  the outcome reaches all ranks
+//   8  the generation that the replaced manifest named is removed (keep_generations keeps more)
+// Until step 6 no byte, name or attribute of the previous checkpoint is touched. A failure before step 6 fails the save
+// on all ranks with the lowest failing rank's cause, and each rank removes its own file of this generation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/collective/collective.h"
+#include "core/exec/options.h"
+#include "core/exec/progress.h"
+#include "core/exec/report.h"
+#include "core/exec/runtime.h"
+#include "core/format/format.h"
+#include "core/plan/wire/wire.h"
+#include "core/state/state.h"
+
+namespace shardwright::exec {
+
+using plan::Bytes;
+
+// What a running call respects and tells; all members optional.
+struct CallContext {
+  CallControl control;
+  Progress* progress = nullptr;
+  std::function<void()> on_staged;  // the state's tensors are no longer read; called at most once
+};
+
+// Height 1: the host moves the buffers. One planner per rank and save; steps in order, each once
+// (FAILED_PRECONDITION otherwise). Thread-compatible. Keeps the state alive.
+class SavePlanner {
+ public:
+  static Result<std::unique_ptr<SavePlanner>> create(Runtime& runtime, std::shared_ptr<const State> state,
+                                                     SaveOptions options, plan::RankPosition position);
+  virtual ~SavePlanner() = default;
+
+  // Every rank: its description, content digests of replicas included.
+  virtual Result<Bytes> local_plan(const CallContext& call) = 0;
+  // Coordinator only: locals[i] is rank i's. Steps 0 and 1; one write list per rank.
+  virtual Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals, const format::Location& location,
+                                                 const CallContext& call) = 0;
+  // Every rank: checks that mine fits this rank and state (FAILED_PRECONDITION otherwise) and keeps it.
+  virtual Status finish(std::span<const std::byte> mine) = 0;
+  // Every rank, steps 2 and 3. The result carries a failure inside as well as returning it, so that it can be moved.
+  virtual Result<Bytes> execute(const format::Location& location, const CallContext& call) = 0;
+  // Coordinator, steps 4 to 8: results[i] is rank i's.
+  virtual Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
+                                const CallContext& call) = 0;
+  // Removes this rank's file of the generation, best effort; after a failure elsewhere.
+  virtual void abandon(const format::Location& location) = 0;
+};
+
+// Height 2: one call on all ranks of the collective. staging_limit_bytes > 0 (asynchronous saves): all tensors are first
+// copied into memory of that limit, then on_staged is called, then bytes are written.
+Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state, const format::Location& location,
+                    collective::Collective& collective, const SaveOptions& options, const CallContext& call);
+
+// A copy of every tensor in private memory (one block), for asynchronous saves: afterwards the host may change its
+// tensors. RESOURCE_EXHAUSTED naming the bytes when memory is out.
+Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state, const CallContext& call);
+
+}  // namespace shardwright::exec
