@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiler flags and output folders. Two interface targets carry them: shw_flags (everything of ours) and
+# shw_core_flags (core and capi: stricter warnings on top).
+include(CheckCXXCompilerFlag)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/archive")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(SHW_CCACHE ccache)
+  mark_as_advanced(SHW_CCACHE)
+  if(SHW_CCACHE)
+    set(CMAKE_C_COMPILER_LAUNCHER "${SHW_CCACHE}")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${SHW_CCACHE}")
+  endif()
+endif()
+
+check_cxx_compiler_flag(-fno-gnu-unique SHW_HAS_NO_GNU_UNIQUE)
+
+add_library(shw_flags INTERFACE)
+target_compile_options(shw_flags INTERFACE
+  -Wall -Wextra -Wshadow
+  $<$<BOOL:${SHW_WARNINGS_AS_ERRORS}>:-Werror>
+  $<$<AND:$<BOOL:${SHW_HAS_NO_GNU_UNIQUE}>,$<COMPILE_LANGUAGE:CXX>>:-fno-gnu-unique>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+target_include_directories(shw_flags INTERFACE "${CMAKE_SOURCE_DIR}")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc 12 reports false positives of these two inside libstdc++ once it has inlined a vector or a string.
+  target_compile_options(shw_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+endif()
+
+if(SHW_SANITIZE)
+  # The launcher of a sanitizer build is the sanitizer's own run time, so it goes on every compile and link line.
+  add_compile_options("-fsanitize=${SHW_SANITIZE}" -fno-omit-frame-pointer)
+  add_link_options("-fsanitize=${SHW_SANITIZE}")
+  if(SHW_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+if(SHW_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "SHW_FUZZ needs clang. Use the preset asan, or configure with -DSHW_FUZZ=OFF.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+add_library(shw_core_flags INTERFACE)
+target_link_libraries(shw_core_flags INTERFACE shw_flags)
+target_compile_options(shw_core_flags INTERFACE -Wconversion -Wsign-conversion)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every switch of the build, with one sentence each. A switch that is ON and whose dependency is missing stops the
+# configuration with the name of the switch; nothing is left out in silence.
+
+option(SHW_BUILD_TESTS "Build the test programs of the groups below and register them with CTest." ON)
+option(SHW_BUILD_PYTHON "Build the Python module (needs SWIG 4.5 and the Python headers)." ON)
+option(SHW_BUILD_JAVA "Build the JNI library and the jar (needs a JDK of 17 or newer, Maven and SWIG 4.5)." ON)
+option(SHW_BUILD_RUST "Build the Rust crates against the library of this tree (needs cargo of 1.85 or newer)." ON)
+option(SHW_BUILD_CLI "Build the command line program bin/shardwright (needs CLI11)." ON)
+option(SHW_BUILD_EXAMPLES "Build the compiled example programs." ON)
+option(SHW_BUILD_BENCHMARKS "Build the benchmark programs (needs google-benchmark)." ON)
+option(SHW_BUILD_PLUGINS "Build the sample plugins: memory storage, faulty storage, two-rank collective." ON)
+option(SHW_WITH_IO_URING "Compile the io_uring storage path (needs liburing; probed again when it runs)." ON)
+
+option(SHW_TESTS_CORE "Test group: unit, conformance and property tests of core/." ON)
+option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)
+option(SHW_TESTS_CRASH "Test group: programs that kill, tear and starve a save." ON)
+option(SHW_TESTS_FUZZ "Test group: fuzz targets; libFuzzer programs under clang, else a replay of the corpus." ON)
+option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
+
+option(SHW_STATIC_RUNTIME "Link libstdc++ and libgcc into the library, as the wheel does." OFF)
+option(SHW_FUZZ "Build the fuzz targets as libFuzzer programs (needs clang)." OFF)
+option(SHW_WARNINGS_AS_ERRORS "Stop at the first warning." ON)
+set(SHW_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything that is compiled, for example address,undefined.")
+
+# A switch needs something that is not there: say which, and how to go on without it.
+function(shw_require_for_option option found what package)
+  if(NOT ${found})
+    message(FATAL_ERROR
+      "${what} was not found, and ${option} is ON. Install ${package}, or configure with -D${option}=OFF.")
+  endif()
+endfunction()

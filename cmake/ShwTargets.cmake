@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Functions by which the folders declare what they hold.
+#   shw_add_folder(path...)                         add_subdirectory where the folder has a CMakeLists.txt
+#   shw_core_library(plan SOURCES.. DEPENDS..)      static, hidden, position independent target shw_plan
+#   shw_flatbuffers(target SCHEMAS a.fbs)           generated header a_generated.h, private to the target
+#   shw_shared_library(SOURCES.. DEPENDS.. VERSION_SCRIPT f)  the library itself: target shardwright
+#   shw_plugin(name SOURCES.. LINK..)               module lib/lib<name>.so that links nothing of ours
+#   shw_test(name SOURCES.. DEPENDS.. LINK..)       GoogleTest program registered with CTest
+#   shw_core_test(plan SOURCES.. DEPENDS..)         the same for one folder of core/: program test_core_plan
+#   shw_c_test(name SOURCES..)                      C11 program over the public headers, registered with CTest
+#   shw_fuzz_target(name SOURCES.. DEPENDS.. CORPUS dir)
+include_guard(GLOBAL)
+
+function(shw_add_folder)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+      add_subdirectory("${folder}")
+    endif()
+  endforeach()
+endfunction()
+
+# Folder core/<name> as target shw_<name>. DEPENDS: names of folders to its left. LINK: third-party targets, private.
+function(shw_core_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS;LINK")
+  set(target "shw_${name}")
+  add_library(${target} STATIC ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shw_core_flags> ${ARG_LINK})
+  # fmt appears in headers of base, so it travels with every folder; so do threads.
+  target_link_libraries(${target} PUBLIC shw::fmt Threads::Threads)
+  target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
+  foreach(folder IN LISTS ARG_DEPENDS)
+    target_link_libraries(${target} PUBLIC "shw_${folder}")
+  endforeach()
+endfunction()
+
+# Generates C++ for schemas and lets `target` include it as "<schema>_generated.h" below its own folder path:
+# core/plan/wire/plan.fbs -> #include "core/plan/wire/plan_generated.h".
+function(shw_flatbuffers target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SCHEMAS")
+  set(root "${CMAKE_BINARY_DIR}/generated")
+  set(headers "")
+  foreach(schema IN LISTS ARG_SCHEMAS)
+    get_filename_component(source "${schema}" ABSOLUTE)
+    file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}" "${source}")
+    get_filename_component(folder "${relative}" DIRECTORY)
+    get_filename_component(stem "${relative}" NAME_WE)
+    set(header "${root}/${folder}/${stem}_generated.h")
+    file(GLOB included CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.fbs")
+    add_custom_command(OUTPUT "${header}"
+      COMMAND "${SHW_FLATC}" --cpp --scoped-enums --reflect-names --cpp-std c++17 --no-warnings
+              -I "${CMAKE_SOURCE_DIR}" -o "${root}/${folder}" "${source}"
+      DEPENDS "${source}" ${included} "${SHW_FLATC}"
+      COMMENT "flatc ${relative}" VERBATIM)
+    list(APPEND headers "${header}")
+  endforeach()
+  target_sources(${target} PRIVATE ${headers})
+  target_include_directories(${target} SYSTEM BEFORE PRIVATE "${root}")
+  target_link_libraries(${target} PRIVATE shw::flatbuffers)
+endfunction()
+
+# lib/libshardwright.so.0. DEPENDS: folders of core/. VERSION_SCRIPT: exported names (may be generated).
+function(shw_shared_library)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "VERSION_SCRIPT" "SOURCES;DEPENDS;LINK")
+  add_library(shardwright SHARED ${ARG_SOURCES})
+  set_target_properties(shardwright PROPERTIES VERSION 0 SOVERSION 0 LINKER_LANGUAGE CXX
+    LINK_DEPENDS "${ARG_VERSION_SCRIPT}")
+  target_include_directories(shardwright PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(shardwright PRIVATE $<BUILD_INTERFACE:shw_core_flags> ${ARG_LINK})
+  foreach(folder IN LISTS ARG_DEPENDS)
+    target_link_libraries(shardwright PRIVATE "$<BUILD_INTERFACE:shw_${folder}>")
+  endforeach()
+  target_link_options(shardwright PRIVATE
+    -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,--exclude-libs,ALL -Wl,--gc-sections
+    "-Wl,--version-script=${ARG_VERSION_SCRIPT}")
+  if(NOT SHW_SANITIZE)
+    # The run time of a sanitizer lives in the program, so only a plain build can forbid open symbols.
+    target_link_options(shardwright PRIVATE -Wl,-z,defs)
+  endif()
+  if(SHW_STATIC_RUNTIME)
+    target_link_options(shardwright PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  add_library(shardwright::shardwright ALIAS shardwright)
+endfunction()
+
+# lib/lib<name>.so, loaded with dlopen. C or C++; sees the public headers only.
+function(shw_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LINK")
+  add_library(${name} MODULE ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/include")
+  target_link_libraries(${name} PRIVATE shw_flags ${ARG_LINK})
+  target_link_options(${name} PRIVATE -Wl,-z,now -Wl,-z,relro)
+  if(NOT SHW_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+  endif()
+endfunction()
+
+# Registers `target` with CTest under `name`: labels, time limit, and where GoogleTest writes what it counted.
+function(shw_register_test name target)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "TIMEOUT" "LABELS;ARGUMENTS;ENVIRONMENT")
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  if(SHW_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
+  endif()
+  add_test(NAME ${name} COMMAND ${target} ${ARG_ARGUMENTS} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml;SHW_SOURCE_DIR=${CMAKE_SOURCE_DIR};SHW_BUILD_DIR=${CMAKE_BINARY_DIR};${ARG_ENVIRONMENT}")
+endfunction()
+
+# GoogleTest program `name`. DEPENDS: folders of core/. LINK: other targets (shardwright, rapidcheck, ...).
+# LABELS: CTest labels. TIMEOUT: seconds (120).
+function(shw_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS;ENVIRONMENT")
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE shw_flags ${ARG_LINK} GTest::gtest_main)
+  foreach(folder IN LISTS ARG_DEPENDS)
+    target_link_libraries(${name} PRIVATE "shw_${folder}")
+  endforeach()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  shw_register_test(${name} ${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()
+
+# Tests of core/<folder>: program test_core_<folder>, label core. DEPENDS: further folders, LINK: further targets.
+function(shw_core_test folder)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;ENVIRONMENT")
+  shw_test(test_core_${folder} SOURCES ${ARG_SOURCES} DEPENDS ${folder} ${ARG_DEPENDS} LINK ${ARG_LINK}
+    LABELS core TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()
+
+# C11 program over the public headers and the shared library. It passes when it returns 0.
+function(shw_c_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ARGUMENTS;ENVIRONMENT")
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE shw_flags shardwright ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  shw_register_test(${name} ${name} LABELS capi ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT} ARGUMENTS ${ARG_ARGUMENTS}
+    ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()
+
+# One LLVMFuzzerTestOneInput. With SHW_FUZZ a libFuzzer program, else a program that replays files; in both cases
+# CTest runs it once over CORPUS (a folder of start inputs, relative to the calling folder).
+function(shw_fuzz_target name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "CORPUS" "SOURCES;DEPENDS;LINK")
+  set(target "fuzz_${name}")
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE shw_flags ${ARG_LINK})
+  foreach(folder IN LISTS ARG_DEPENDS)
+    target_link_libraries(${target} PRIVATE "shw_${folder}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  get_filename_component(corpus "${ARG_CORPUS}" ABSOLUTE)
+  if(SHW_FUZZ)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    # -runs=0 executes every file of the corpus once and adds nothing to it.
+    set(arguments -runs=0 "${corpus}")
+  else()
+    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc")
+    set(arguments "${corpus}")
+  endif()
+  shw_register_test(${target} ${target} LABELS fuzz ARGUMENTS ${arguments})
+endfunction()
