@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State from a dict of numpy arrays, one bulk call."""
+import fit
+import shardwright
+from driver.contender import Base, Skip
+
+
+class Contender(Base):
+    def setup(self):
+        try:
+            import numpy
+        except ImportError as e:
+            raise Skip(f"numpy not importable: {e}") from e
+        self.versions = {"numpy": numpy.__version__}
+        self.states = [{f"layers.{i}.weight": numpy.ones(4) for i in range(n)} for n in self.params["counts"]]
+
+    def run(self):
+        points = [(len(s), fit.best_seconds(lambda s=s: shardwright.State.from_dict(s))) for s in self.states]
+        return fit.fit(points)
+
+    def check(self):
+        state = shardwright.State.from_dict(self.states[0])
+        return state.names() == list(self.states[0])

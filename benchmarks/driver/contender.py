@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a contender file defines, and the worker process that runs one.
+
+A contender file has one class `Contender(Base)`. The worker is a fresh process per contender, so that peak memory,
+bytes read and caches of one never flatter another. It reads one JSON command per line on stdin and answers with one.
+"""
+import importlib.util
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+
+
+class Skip(Exception):
+    """Raised by setup when the peer cannot run here; the text becomes the line's `skipped`."""
+
+
+class Base:
+    """One way of doing the scenario's operation. Only `run` is timed."""
+
+    versions: dict = {}
+
+    def __init__(self, params, directory):
+        self.params, self.directory = params, directory
+
+    def setup(self):
+        """Imports, makes and touches everything that the timing must not contain."""
+
+    def prepare(self):
+        """Before each round, untimed: removes the last result, drops caches."""
+
+    def run(self):
+        """The timed operation. May return a dict of extra keys for the line."""
+        raise NotImplementedError
+
+    def check(self):
+        """True when the result of the last run is right. Called before the first timing and after the last."""
+        raise NotImplementedError
+
+
+def io_bytes():
+    with open("/proc/self/io", encoding="ascii") as f:
+        fields = dict(line.split(": ") for line in f.read().splitlines())
+    return int(fields["read_bytes"]), int(fields["write_bytes"]), int(fields["syscr"]) + int(fields["syscw"])
+
+
+def cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed_run(contender):
+    contender.prepare()
+    os.sync()
+    io_before, cpu_before, start = io_bytes(), cpu_seconds(), time.perf_counter()
+    extra = contender.run() or {}
+    seconds = time.perf_counter() - start
+    cpu, io_after = cpu_seconds() - cpu_before, io_bytes()
+    answer = {"s": seconds, "cpu_s": cpu, "bytes_read": io_after[0] - io_before[0],
+              "bytes_written": io_after[1] - io_before[1], "syscalls": io_after[2] - io_before[2],
+              "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    return answer | extra
+
+
+def load_contender(path):
+    spec = importlib.util.spec_from_file_location("contender", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Contender
+
+
+def answer_command(contender, command):
+    if command == "setup":
+        contender.setup()
+        return {"versions": contender.versions}
+    if command == "run":
+        return timed_run(contender)
+    if command == "check":
+        return {"checked": bool(contender.check())}
+    raise ValueError(command)
+
+
+def main():
+    """worker: contender.py FILE DIRECTORY PARAMS_JSON; data on a private copy of stdout, prints go to stderr."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    path, directory, params = sys.argv[1:4]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        contender = load_contender(path)(json.loads(params), directory)
+        for line in sys.stdin:
+            print(json.dumps(answer_command(contender, line.strip())), file=out, flush=True)
+    except Skip as e:
+        print(json.dumps({"skipped": str(e)}), file=out, flush=True)
+    except Exception as e:  # the driver turns it into the line's error
+        traceback.print_exc()
+        print(json.dumps({"error": f"{type(e).__name__}: {e}"}), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    sys.modules.setdefault("driver.contender", sys.modules["__main__"])
+    main()

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the floor probe and remembers which variant won, so that later probes cost one pass."""
+import json
+import os
+import subprocess
+
+
+class Floor:
+    """One kind of floor at one size; call it for seconds."""
+
+    def __init__(self, program, kind, size_bytes, directory):
+        self.program, self.kind, self.size, self.directory = program, kind, size_bytes, directory
+        self.threads = None
+        self.lines = []
+
+    def __call__(self):
+        env = dict(os.environ)
+        if self.threads:
+            env["FLOOR_THREADS"] = self.threads
+        done = subprocess.run([self.program, self.kind, str(self.size), "1", self.directory], env=env, check=True,
+                              stdout=subprocess.PIPE, text=True)
+        line = json.loads(done.stdout)
+        if line["variant"].startswith("threads="):
+            self.threads = line["variant"].removeprefix("threads=")
+        self.lines.append(line)
+        return line["s_median"]

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""safetensors, memory-mapped, then a copy into the destination."""
+import os
+
+import numpy
+
+from driver import cache, states
+from driver.contender import Base, Skip
+
+
+class Contender(Base):
+    def setup(self):
+        try:
+            import safetensors
+            import safetensors.numpy
+        except ImportError as e:
+            raise Skip(f"safetensors not importable: {e}") from e
+        self.library, self.versions = safetensors, {"safetensors": safetensors.__version__}
+        self.path = os.path.join(self.directory, "in.safetensors")
+        state = states.arrays(self.params)
+        safetensors.numpy.save_file(state, self.path)
+        self.expected = states.digests(state)
+        self.target = {k: numpy.ones_like(v) for k, v in state.items()}
+
+    def prepare(self):
+        for a in self.target.values():
+            a.fill(1)
+        cache.drop(self.path)
+
+    def run(self):
+        with self.library.safe_open(self.path, framework="numpy") as f:
+            for name, array in self.target.items():
+                array[...] = f.get_tensor(name)
+
+    def check(self):
+        return states.digests(self.target) == self.expected

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shardwright: every digest verified, into numpy arrays in place."""
+import os
+
+import numpy
+
+import shardwright
+from driver import cache, states
+from driver.contender import Base
+
+
+class Contender(Base):
+    versions = {"shardwright": shardwright.__version__}
+
+    def setup(self):
+        self.path = os.path.join(self.directory, "in")
+        state = states.arrays(self.params)
+        shardwright.save(state, self.path)
+        self.expected = states.digests(state)
+        self.target = {k: numpy.ones_like(v) for k, v in state.items()}
+
+    def prepare(self):
+        for a in self.target.values():
+            a.fill(1)
+        cache.drop(self.path)
+
+    def run(self):
+        shardwright.load(self.path, into=self.target)
+
+    def check(self):
+        return states.digests(self.target) == self.expected

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch DCP, one process (no_dist), in place."""
+import os
+
+from driver import cache, states
+from driver.contender import Base, Skip
+
+
+class Contender(Base):
+    def setup(self):
+        try:
+            import torch
+            import torch.distributed.checkpoint as dcp
+        except ImportError as e:
+            raise Skip(f"torch not importable: {e}") from e
+        torch.set_num_threads(1)
+        self.dcp, self.versions = dcp, {"torch": torch.__version__}
+        self.path = os.path.join(self.directory, "in")
+        state = states.torch_tensors(self.params)
+        dcp.save(state, checkpoint_id=self.path, no_dist=True)
+        self.expected = states.tensor_digests(state)
+        self.target = {k: torch.ones_like(v) for k, v in state.items()}
+
+    def prepare(self):
+        for t in self.target.values():
+            t.fill_(1)
+        cache.drop(self.path)
+
+    def run(self):
+        self.dcp.load(self.target, checkpoint_id=self.path, no_dist=True)
+
+    def check(self):
+        return states.tensor_digests(self.target) == self.expected
