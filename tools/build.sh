@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# build.sh PRESET [TARGET...]: configures a preset when needed and builds it. All output goes to stderr, so that callers
+# whose stdout is data stay clean. SHW_JOBS limits the compile jobs (default: the processors of this machine).
+set -euo pipefail
+exec 1>&2
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PATH="$PWD/.venv/bin:$PATH:$HOME/.cargo/bin"
+
+preset=${1:-dev}
+shift || true
+case "$preset" in dev) tree=build ;; *) tree=build/$preset ;; esac
+
+if [ ! -e "$tree/build.ninja" ] || [ CMakePresets.json -nt "$tree/build.ninja" ]; then
+  cmake --preset "$preset" -B "$tree"
+fi
+targets=()
+[ $# -eq 0 ] || targets=(--target "$@")
+cmake --build "$tree" --parallel "${SHW_JOBS:-$(nproc)}" "${targets[@]}"
