@@ -10,7 +10,16 @@
 #   shw_core_test(plan SOURCES.. DEPENDS..)         the same for one folder of core/: program test_core_plan
 #   shw_c_test(name SOURCES..)                      C11 program over the public headers, registered with CTest
 #   shw_fuzz_target(name SOURCES.. DEPENDS.. CORPUS dir)
+#   shw_pytest(name PATHS.. LABELS..)               pytest files registered with CTest
+#   shw_command_test(name COMMAND.. LABELS..)       any other command (cargo test, mvn test, a script)
+# Labels choose the stage of tools/run_tests.py: core, capi, fuzz, crash, bindings, install, docs, torch; `tsan` adds a
+# test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the sanitizer builds.
 include_guard(GLOBAL)
+
+# What a stage builds: all programs whose tests carry its label.
+foreach(stage IN ITEMS core capi fuzz crash tsan)
+  add_custom_target(shw_${stage}_programs)
+endforeach()
 
 function(shw_add_folder)
   foreach(folder IN LISTS ARGN)
@@ -100,15 +109,29 @@ endfunction()
 # Registers `target` with CTest under `name`: labels, time limit, and where GoogleTest writes what it counted.
 function(shw_register_test name target)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "TIMEOUT" "LABELS;ARGUMENTS;ENVIRONMENT")
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  if(SHW_SANITIZE)
-    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
+  # A compiled test that names no stage belongs to the first one.
+  if(NOT ARG_LABELS MATCHES "(^|;)(core|capi|fuzz|crash|bindings|install|docs|torch)(;|$)")
+    list(APPEND ARG_LABELS core)
   endif()
   add_test(NAME ${name} COMMAND ${target} ${ARG_ARGUMENTS} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml;SHW_SOURCE_DIR=${CMAKE_SOURCE_DIR};SHW_BUILD_DIR=${CMAKE_BINARY_DIR};${ARG_ENVIRONMENT}")
+  shw_test_properties(${name} "${ARG_TIMEOUT}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}")
+  foreach(label IN LISTS ARG_LABELS)
+    if(TARGET shw_${label}_programs)
+      add_dependencies(shw_${label}_programs ${target})
+    endif()
+  endforeach()
+endfunction()
+
+# What every test gets: labels, a time limit in seconds (120; four times that under a sanitizer) and its environment.
+function(shw_test_properties name timeout labels environment)
+  if(NOT timeout)
+    set(timeout 120)
+  endif()
+  if(SHW_SANITIZE)
+    math(EXPR timeout "${timeout} * 4")
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
+    ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml;SHW_SOURCE_DIR=${CMAKE_SOURCE_DIR};SHW_BUILD_DIR=${CMAKE_BINARY_DIR};PYTHONPATH=${CMAKE_BINARY_DIR}/python;${environment}")
 endfunction()
 
 # GoogleTest program `name`. DEPENDS: folders of core/. LINK: other targets (shardwright, rapidcheck, ...).
@@ -121,14 +144,18 @@ function(shw_test name)
     target_link_libraries(${name} PRIVATE "shw_${folder}")
   endforeach()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  shw_register_test(${name} ${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT ${ARG_ENVIRONMENT})
+  shw_register_test(${name} ${name} LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
 # Tests of core/<folder>: program test_core_<folder>, label core. DEPENDS: further folders, LINK: further targets.
 function(shw_core_test folder)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;ENVIRONMENT")
+  set(labels core)
+  if(folder MATCHES "^(concurrency|storage|collective|exec)$")
+    list(APPEND labels tsan)
+  endif()
   shw_test(test_core_${folder} SOURCES ${ARG_SOURCES} DEPENDS ${folder} ${ARG_DEPENDS} LINK ${ARG_LINK}
-    LABELS core TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT ${ARG_ENVIRONMENT})
+    LABELS ${labels} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
 # C11 program over the public headers and the shared library. It passes when it returns 0.
@@ -137,7 +164,7 @@ function(shw_c_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shw_flags shardwright ${ARG_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  shw_register_test(${name} ${name} LABELS capi ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT} ARGUMENTS ${ARG_ARGUMENTS}
+  shw_register_test(${name} ${name} LABELS capi ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ARGUMENTS ${ARG_ARGUMENTS}
     ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
@@ -162,4 +189,27 @@ function(shw_fuzz_target name)
     set(arguments "${corpus}")
   endif()
   shw_register_test(${target} ${target} LABELS fuzz ARGUMENTS ${arguments})
+endfunction()
+
+# pytest over PATHS (relative to the calling folder). Counts come from the JUnit file that pytest writes.
+function(shw_pytest name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "PATHS;LABELS;ENVIRONMENT")
+  set(paths "")
+  foreach(path IN LISTS ARG_PATHS)
+    get_filename_component(path "${path}" ABSOLUTE)
+    list(APPEND paths "${path}")
+  endforeach()
+  shw_command_test(${name} LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT}
+    COMMAND "${SHW_VENV}/bin/python" -m pytest -q -p no:cacheprovider "--rootdir=${CMAKE_SOURCE_DIR}"
+      "--junitxml=${CMAKE_BINARY_DIR}/test-results/${name}.xml" ${paths})
+endfunction()
+
+# Any command as a test: status 0 passes, 77 is skipped. FOLDER: where it runs (the build tree).
+function(shw_command_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT;FOLDER" "COMMAND;LABELS;ENVIRONMENT")
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER "${CMAKE_BINARY_DIR}")
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY "${ARG_FOLDER}")
+  shw_test_properties(${name} "${ARG_TIMEOUT}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}")
 endfunction()
