@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints as a whole: open, describe, verify, clean up. An open checkpoint is immutable. Texts
+ * are borrowed until the checkpoint is released; getters give 0 or "" for numbers that do not
+ * exist. What a checkpoint holds is reached through checkpoint_entries.h. */
+#ifndef SHARDWRIGHT_CHECKPOINT_H
+#define SHARDWRIGHT_CHECKPOINT_H
+
+#include "base.h"
+#include "buffer.h"
+#include "context.h"
+#include "report.h"
+#include "storage.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Whether digests are checked when payload is read.
+ * Since: 0.1 unstable */
+enum { SHW_VERIFY_ON_READ = 0, SHW_VERIFY_OFF = 1 };
+
+/* Flags of shw_checkpoint_verify: read every byte; list all damage in the report and return OK
+ * instead of failing with the first.
+ * Since: 0.1 unstable */
+#define SHW_VERIFY_DEEP 1
+#define SHW_VERIFY_LIST 2
+
+/* Flag of shw_checkpoint_gc: remove; without it the report says what would be removed.
+ * Since: 0.1 unstable */
+#define SHW_GC_APPLY 1
+
+/* An open checkpoint.
+ * Since: 0.1 unstable */
+typedef struct shw_checkpoint shw_checkpoint;
+
+/* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted; the others
+ * hold for all reads: SHW_VERIFY_, worker threads, staging bytes, span per call (0 = default, -1 =
+ * none).
+ * Since: 0.1 unstable */
+typedef struct shw_checkpoint_options {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t verify;
+  int32_t format;
+  uint32_t threads;
+  uint32_t reserved0;
+  uint64_t memory_budget;
+  int64_t deadline_ns;
+} shw_checkpoint_options;
+
+/* Byte size of the oldest published shw_checkpoint_options.
+ * Since: 0.1 unstable */
+#define SHW_CHECKPOINT_OPTIONS_SIZE_V1 40
+
+#define SHW_CHECKPOINT_OPTIONS_INIT {sizeof(shw_checkpoint_options), 0, 0, 0, 0, 0, 0, 0}
+
+/* Fills options with zeros and their size, as SHW_CHECKPOINT_OPTIONS_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_checkpoint_options_init(shw_checkpoint_options* options,
+                                         uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Opens a checkpoint and recognises its format. `storage` NULL = `path` is a path of the file
+ * system; else it is a key prefix inside the storage. `path` is not kept.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS, UNIMPLEMENTED, UNAVAILABLE, PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_checkpoint_open(shw_context* context, shw_storage* SHW_NULLABLE storage, const char* path,
+                    const shw_checkpoint_options* SHW_NULLABLE options, shw_checkpoint** out,
+                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Name of the format, such as "native".
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_checkpoint_format(const shw_checkpoint* checkpoint,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Generation that is read; "" when the format has none.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_checkpoint_generation(const shw_checkpoint* checkpoint,
+                                              uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Number of ranks that saved it.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_checkpoint_world_size(const shw_checkpoint* checkpoint) SHW_NOEXCEPT;
+
+/* Time of the save in nanoseconds since 1970 UTC; 0 when unknown.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int64_t shw_checkpoint_created_ns(const shw_checkpoint* checkpoint) SHW_NOEXCEPT;
+
+/* Number of metadata pairs; they are ordered by key.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API uint64_t shw_checkpoint_metadata_count(const shw_checkpoint* checkpoint) SHW_NOEXCEPT;
+
+/* Key of a metadata pair.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_checkpoint_metadata_key(const shw_checkpoint* checkpoint, uint64_t index,
+                                                uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Value of a metadata pair.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_checkpoint_metadata_value(const shw_checkpoint* checkpoint, uint64_t index,
+                                                  uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* The checkpoint as JSON text with "schema": 1: format, generation, counts, metadata, files,
+ * tensors, objects.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_info(const shw_checkpoint* checkpoint,
+                                                    shw_buffer** out,
+                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what
+ * was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, DATA_LOSS, ABORTED, UNIMPLEMENTED, UNAVAILABLE, PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_verify(const shw_checkpoint* checkpoint,
+                                                      uint64_t flags, shw_report** out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest
+ * file is older than `grace_ns` (0 = 24 hours, -1 = any age).
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS, PERMISSION_DENIED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
+                                                  shw_storage* SHW_NULLABLE storage,
+                                                  const char* path, int64_t grace_ns,
+                                                  uint64_t flags, shw_report** out,
+                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON
+ * text with "schema": 1.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_checkpoint_list_steps(shw_context* context, shw_storage* SHW_NULLABLE storage, const char* path,
+                          shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the checkpoint. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: checkpoint
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_checkpoint_release(shw_checkpoint* SHW_NULLABLE checkpoint) SHW_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_CHECKPOINT_H */

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collectives: the host's transport between ranks, as operations on host bytes that all ranks call
+ * in the same order from one thread. Built in: one rank, and several ranks in one process. Every
+ * other transport enters as a table of functions. */
+#ifndef SHARDWRIGHT_COLLECTIVE_H
+#define SHARDWRIGHT_COLLECTIVE_H
+
+#include "base.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Operation of all_reduce_i64; a SUM that does not fit is OUT_OF_RANGE.
+ * Since: 0.1 unstable */
+enum { SHW_REDUCE_MIN = 0, SHW_REDUCE_MAX = 1, SHW_REDUCE_SUM = 2 };
+
+/* One rank's end of a transport. Used by one thread at a time, abort and release aside.
+ * Since: 0.1 unstable */
+typedef struct shw_collective shw_collective;
+
+/* Ranks of one process that share a transport.
+ * Since: 0.1 unstable */
+typedef struct shw_collective_group shw_collective_group;
+
+/* Numbers an operation: equal `sequence` and `tag` on all ranks. `timeout_ns` 0 = library default
+ * (1,800 s), -1 = no limit. `group` is reserved and NULL.
+ * Since: 0.1 unstable */
+typedef struct shw_collective_call {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint64_t sequence;
+  uint32_t tag;
+  uint32_t reserved0;
+  int64_t timeout_ns;
+  void* group;
+} shw_collective_call;
+
+/* Waits until all ranks are here.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_barrier_fn)(void* user,
+                                                            const shw_collective_call* call,
+                                                            shw_error** err);
+
+/* Sends the root's bytes to all; `size` is equal on all ranks.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_broadcast_fn)(void* user,
+                                                              const shw_collective_call* call,
+                                                              void* data, uint64_t size,
+                                                              int32_t root, shw_error** err);
+
+/* Gathers equal sizes in rank order; `out` has size x ranks bytes.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_all_gather_fn)(void* user,
+                                                               const shw_collective_call* call,
+                                                               const void* in, uint64_t size,
+                                                               void* out, shw_error** err);
+
+/* Gathers `sizes[rank]` bytes of each rank back to back; the sizes are known to all ranks.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_all_gather_v_fn)(void* user,
+                                                                 const shw_collective_call* call,
+                                                                 const void* in, uint64_t size,
+                                                                 void* out, const uint64_t* sizes,
+                                                                 shw_error** err);
+
+/* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: OUT_OF_RANGE, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_all_reduce_fn)(void* user,
+                                                               const shw_collective_call* call,
+                                                               int64_t* values, uint64_t count,
+                                                               int32_t operation, shw_error** err);
+
+/* Wakes all ranks that wait in this collective; they return `code` with the message.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_collective_abort_fn)(void* user, shw_status code,
+                                                    const char* message, uint64_t message_size);
+
+/* Ends the table's use of `user`; called once.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_collective_release_fn)(void* user);
+
+/* Methods of a collective; `release` may be NULL. `reserved1` to `reserved7` stand for gather_v,
+ * scatter_v, all_to_all_v, split, group_release, start and test, and must be NULL.
+ * Since: 0.1 unstable */
+typedef struct shw_collective_vtable {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  uint64_t capabilities;
+  int32_t rank;
+  int32_t size;
+  const char* name;
+  void* user;
+  shw_collective_barrier_fn barrier;
+  shw_collective_broadcast_fn broadcast;
+  shw_collective_all_gather_fn all_gather;
+  shw_collective_all_gather_v_fn all_gather_v;
+  void* reserved1;
+  void* reserved2;
+  void* reserved3;
+  shw_collective_all_reduce_fn all_reduce_i64;
+  void* reserved4;
+  void* reserved5;
+  void* reserved6;
+  void* reserved7;
+  shw_collective_abort_fn abort;
+  shw_collective_release_fn release;
+} shw_collective_vtable;
+
+/* Byte sizes of the oldest published structs of this header.
+ * Since: 0.1 unstable */
+#define SHW_COLLECTIVE_CALL_SIZE_V1 40
+#define SHW_COLLECTIVE_VTABLE_SIZE_V1 160
+
+#define SHW_COLLECTIVE_CALL_INIT {sizeof(shw_collective_call), 0, 0, 0, 0, 0, 0}
+#define SHW_COLLECTIVE_VTABLE_INIT \
+  {sizeof(shw_collective_vtable),  \
+   0,                              \
+   SHW_ABI_MAJOR,                  \
+   SHW_ABI_MINOR,                  \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0}
+
+/* Fills a call with zeros and its size, as SHW_COLLECTIVE_CALL_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_collective_call_init(shw_collective_call* call, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Fills a table with zeros, its size and the interface version. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_collective_vtable_init(shw_collective_vtable* vtable,
+                                        uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Makes the collective of a single rank.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_collective_create_single(shw_collective** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Makes `size` ranks in this process, each to be used by a thread of its own.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_group_create(
+    int32_t size, shw_collective_group** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Gives the collective of one rank of the group; each rank can be taken once. A rank whose
+ * collective is released while others wait makes them return ABORTED naming it.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_collective_group_member(shw_collective_group* group, int32_t rank, shw_collective** out,
+                            shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the group; its members live on. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: group
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_collective_group_release(shw_collective_group* SHW_NULLABLE group) SHW_NOEXCEPT;
+
+/* Makes a collective of a host's table, which is copied. On success the collective owns
+ * `vtable->user` and calls the table's release once.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_create(const shw_collective_vtable* vtable,
+                                                      shw_collective** out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Rank of this end, from 0.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_collective_rank(const shw_collective* collective) SHW_NOEXCEPT;
+
+/* Number of ranks; 0 for NULL.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_collective_size(const shw_collective* collective) SHW_NOEXCEPT;
+
+/* Name of the transport, such as "threads". Borrowed until the collective is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_collective_name(const shw_collective* collective,
+                                        uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Waits until all ranks are here. `call` NULL = all zero, here and below.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_barrier(shw_collective* collective,
+                                                       const shw_collective_call* SHW_NULLABLE call,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Sends the root's bytes to all ranks; `size` is equal on all.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_collective_broadcast(shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+                         void* SHW_NULLABLE data, uint64_t size, int32_t root,
+                         shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Gathers `size` bytes of each rank in rank order into `gathered` (size x ranks bytes).
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_collective_all_gather(shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+                          const void* SHW_NULLABLE data, uint64_t size, void* SHW_NULLABLE gathered,
+                          shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Gathers sizes[rank] bytes of each rank back to back; `sizes` has one value per rank.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_all_gather_v(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    const void* SHW_NULLABLE data, uint64_t size, void* SHW_NULLABLE gathered,
+    const uint64_t* sizes, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_all_reduce_i64(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    int64_t* SHW_NULLABLE values, uint64_t count, int32_t operation,
+    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Wakes all ranks that wait in this collective; they return `code` with the message.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_abort(shw_collective* collective, shw_status code,
+                                                     const char* SHW_NULLABLE message,
+                                                     uint64_t message_size,
+                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the collective; jobs that use it keep it alive. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: collective
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_collective_release(shw_collective* SHW_NULLABLE collective) SHW_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_COLLECTIVE_H */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs: saves and loads that run in the background. The memory that a job was given stays in use
+ * until the job is staged (save) or terminal (load). Each terminal state is reached exactly once.
+ */
+#ifndef SHARDWRIGHT_JOB_H
+#define SHARDWRIGHT_JOB_H
+
+#include "base.h"
+#include "report.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* States of a job. STAGED: the tensors of a save are no longer read. The last three are terminal.
+ * Since: 0.1 unstable */
+enum {
+  SHW_JOB_QUEUED = 0,
+  SHW_JOB_RUNNING = 1,
+  SHW_JOB_STAGED = 2,
+  SHW_JOB_SUCCEEDED = 3,
+  SHW_JOB_FAILED = 4,
+  SHW_JOB_CANCELLED = 5
+};
+
+/* A save or load in the background.
+ * Since: 0.1 unstable */
+typedef struct shw_job shw_job;
+
+/* How far a job is. `stage` is static text such as "plan", "stage", "write", "commit"; bytes, items
+ * and time never go down.
+ * Since: 0.1 unstable */
+typedef struct shw_progress {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t state;
+  int32_t reserved0;
+  const char* stage;
+  uint64_t bytes_done;
+  uint64_t bytes_total;
+  uint64_t items_done;
+  uint64_t items_total;
+  int64_t elapsed_ns;
+} shw_progress;
+
+/* Byte size of the oldest published shw_progress.
+ * Since: 0.1 unstable */
+#define SHW_PROGRESS_SIZE_V1 64
+
+#define SHW_PROGRESS_INIT {sizeof(shw_progress), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Fills a progress struct with zeros and its size, as SHW_PROGRESS_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_progress_init(shw_progress* progress, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Waits until the job is terminal and returns its status, or PENDING (`err` untouched) when
+ * `timeout_ns` passed: 0 = do not wait, negative = no limit. A failure gives a copy of the error.
+ * Threads: any
+ * Blocks: wait
+ * Owns: -
+ * Errors: PENDING, and what the job may end with
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_job_wait(shw_job* job, int64_t timeout_ns,
+                                             shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Waits until the job no longer reads the tensors of the host: OK when it is staged, succeeded or
+ * was a load that ended; else PENDING or the failure. Time-outs as in shw_job_wait.
+ * Threads: any
+ * Blocks: wait
+ * Owns: -
+ * Errors: PENDING, and what the job may end with
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_job_wait_staged(shw_job* job, int64_t timeout_ns,
+                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* State of the job: one of the SHW_JOB_ numbers.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_job_poll(const shw_job* job) SHW_NOEXCEPT;
+
+/* Writes how far the job is; `out->struct_size` must be set.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_job_progress(const shw_job* job, shw_progress* out,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Asks the job to stop and returns at once. The job still ends in a terminal state; after its
+ * commit point it ends SUCCEEDED. May be called any number of times. NULL is skipped.
+ * Threads: any, callback-safe
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_job_cancel(shw_job* job) SHW_NOEXCEPT;
+
+/* Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const shw_error* shw_job_error(const shw_job* job) SHW_NOEXCEPT;
+
+/* Report of a job that succeeded; FAILED_PRECONDITION before that.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_job_report(const shw_job* job, shw_report** out,
+                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the handle; the job goes on. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: job
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_job_release(shw_job* SHW_NULLABLE job) SHW_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_JOB_H */

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Saving at three heights: one call with a collective, the same as a job, and the planner, whose
+ * buffers the host moves between ranks itself. A save either ends with the new checkpoint at the
+ * path, complete and durable, or leaves what was there. `storage` NULL = `path` is a path of the
+ * file system; else it is a key prefix in the storage. `collective` NULL = one rank. */
+#ifndef SHARDWRIGHT_SAVE_H
+#define SHARDWRIGHT_SAVE_H
+
+#include "base.h"
+#include "buffer.h"
+#include "collective.h"
+#include "context.h"
+#include "job.h"
+#include "plan.h"
+#include "report.h"
+#include "state.h"
+#include "storage.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* What to do with a checkpoint that is at the path: replace it atomically, or ALREADY_EXISTS.
+ * Since: 0.1 unstable */
+enum { SHW_OVERWRITE_REPLACE = 0, SHW_OVERWRITE_REFUSE = 1 };
+
+/* FULL survives a power loss, NONE only the end of the process.
+ * Since: 0.1 unstable */
+enum { SHW_DURABILITY_FULL = 0, SHW_DURABILITY_NONE = 1 };
+
+/* Digests of stored blocks.
+ * Since: 0.1 unstable */
+enum { SHW_DIGESTS_ON = 0, SHW_DIGESTS_OFF = 1 };
+
+/* Who writes an entry that several ranks hold: balanced by bytes, or always the lowest rank.
+ * Since: 0.1 unstable */
+enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1 };
+
+/* Which replicas are compared by digest before one is written: objects and tensors up to 1 MiB,
+ * all, or none.
+ * Since: 0.1 unstable */
+enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REPLICAS_OFF = 2 };
+
+/* Formats. AUTO is native when saving and what is recognised when loading.
+ * Since: 0.1 unstable */
+enum { SHW_FORMAT_AUTO = 0, SHW_FORMAT_NATIVE = 1, SHW_FORMAT_TORCH_DCP = 2 };
+
+/* Planner behaviour.
+ * Since: 0.1 unstable */
+enum { SHW_PRESET_STANDARD = 0, SHW_PRESET_DEFAULT = 1, SHW_PRESET_MEGATRON = 2 };
+
+/* Options of a save; zero is the default. `kind_globs` is cut by `kind_offsets` (kind_count + 1),
+ * the first glob that matches a name gives its SHW_KIND_. `metadata` holds metadata_count pairs of
+ * key and value, cut by 2 x metadata_count + 1 offsets. `deadline_ns` is a span, -1 = no limit.
+ * `keep_generations` 0 = 1. `threads` 0 = all of the context. `memory_budget` 0 = 256 MiB, or the
+ * bytes to stage when asynchronous. `file_mode` 0 = 0666 and the umask.
+ * Since: 0.1 unstable */
+typedef struct shw_save_options {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t overwrite;
+  int32_t durability;
+  int32_t digests;
+  int32_t owner;
+  int32_t verify_replicas;
+  int32_t format;
+  int32_t preset;
+  uint32_t threads;
+  uint32_t file_mode;
+  uint32_t keep_generations;
+  uint64_t memory_budget;
+  int64_t deadline_ns;
+  const char* trace_path;
+  const char* kind_globs;
+  const uint64_t* kind_offsets;
+  const int32_t* kind_values;
+  uint64_t kind_count;
+  const char* metadata;
+  const uint64_t* metadata_offsets;
+  uint64_t metadata_count;
+} shw_save_options;
+
+/* Byte size of the oldest published shw_save_options.
+ * Since: 0.1 unstable */
+#define SHW_SAVE_OPTIONS_SIZE_V1 128
+
+#define SHW_SAVE_OPTIONS_INIT \
+  {sizeof(shw_save_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Plans one save of one rank.
+ * Since: 0.1 unstable */
+typedef struct shw_save_planner shw_save_planner;
+
+/* Fills options with zeros and their size, as SHW_SAVE_OPTIONS_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_save_options_init(shw_save_options* options, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks
+ * return the same status.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, PERMISSION_DENIED, ABORTED, DEADLINE_EXCEEDED,
+ *   UNAVAILABLE, DATA_LOSS, UNIMPLEMENTED, HOST_EXCEPTION
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save(shw_context* context, const shw_state* state,
+                                         shw_storage* SHW_NULLABLE storage, const char* path,
+                                         shw_collective* SHW_NULLABLE collective,
+                                         const shw_save_options* SHW_NULLABLE options,
+                                         shw_report** out,
+                                         shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is
+ * staged; the collective belongs to the job until it is terminal.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_async(shw_context* context, const shw_state* state,
+                                               shw_storage* SHW_NULLABLE storage, const char* path,
+                                               shw_collective* SHW_NULLABLE collective,
+                                               const shw_save_options* SHW_NULLABLE options,
+                                               shw_job** out,
+                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_save_planner_create(shw_context* context, const shw_state* state, int32_t rank,
+                        int32_t world_size, const shw_save_options* SHW_NULLABLE options,
+                        shw_save_planner** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Describes this rank's state: a plan buffer for the rank that calls global_plan.
+ * Threads: exclusive(planner)
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_planner_local_plan(
+    shw_save_planner* planner, shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* On the rank that will commit: checks the target, draws the generation and remembers what is
+ * replaced. Must come before global_plan.
+ * Threads: exclusive(planner)
+ * Blocks: io
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, PERMISSION_DENIED, DATA_LOSS, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_planner_begin(shw_save_planner* planner,
+                                                       shw_storage* SHW_NULLABLE storage,
+                                                       const char* path,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Merges the local plans of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has
+ * one part per rank: what that rank gives to finish.
+ * Threads: exclusive(planner)
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, DATA_LOSS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_planner_global_plan(
+    shw_save_planner* planner, const void* plans, const uint64_t* plan_offsets, uint64_t plan_count,
+    shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Takes this rank's part of the global plan and checks that it fits the state.
+ * Threads: exclusive(planner)
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, DATA_LOSS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_planner_finish(shw_save_planner* planner, const void* plan,
+                                                        uint64_t plan_size, shw_plan** out,
+                                                        shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Writes this rank's file. `out` is the result buffer for the rank that commits. When writing
+ * fails the error is returned and nothing of this rank is left behind.
+ * Threads: exclusive(planner)
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, PERMISSION_DENIED, UNAVAILABLE, DATA_LOSS,
+ *   CANCELLED, DEADLINE_EXCEEDED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_execute(shw_save_planner* planner, const shw_plan* plan,
+                                                 shw_storage* SHW_NULLABLE storage,
+                                                 const char* path, shw_buffer** out,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* On the rank that called begin: checks the results of all ranks (a blob cut by world_size + 1
+ * offsets, rank order; an empty part = that rank failed) and commits, or removes what was written.
+ * Threads: exclusive(planner)
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, ABORTED, DATA_LOSS, PERMISSION_DENIED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_save_commit(shw_save_planner* planner, const void* results,
+                                                const uint64_t* result_offsets,
+                                                uint64_t result_count, shw_report** out,
+                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the planner. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: planner
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_save_planner_release(shw_save_planner* SHW_NULLABLE planner) SHW_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_SAVE_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The whole C interface of shardwright: plans, saves, loads and reshards training checkpoints that
+ * are split over many processes. Start with context.h, state.h, save.h and checkpoint.h. */
+#ifndef SHARDWRIGHT_SHARDWRIGHT_H
+#define SHARDWRIGHT_SHARDWRIGHT_H
+
+#include "base.h"
+#include "buffer.h"
+#include "checkpoint.h"
+#include "checkpoint_entries.h"
+#include "collective.h"
+#include "context.h"
+#include "job.h"
+#include "layout.h"
+#include "load.h"
+#include "log.h"
+#include "plan.h"
+#include "plugin.h"
+#include "report.h"
+#include "save.h"
+#include "state.h"
+#include "storage.h"
+#include "tensor.h"
+
+#include "api.h"
+
+#endif /* SHARDWRIGHT_SHARDWRIGHT_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * State: the ordered entries (tensor shards and byte objects) that one rank holds. Tensors are
+ * borrowed: their memory must live until the state is released or the last call on it has ended,
+ * whichever is later. Names, shapes and objects are copied.
+ *
+ * A nested path is a compact JSON array: text keys are strings, integer keys of mappings integers,
+ * positions in lists arrays of one integer, as in ["optim",0,[1]]. The name of the entry is the
+ * parts joined with ".". An empty path means that the entry is flat. */
+#ifndef SHARDWRIGHT_STATE_H
+#define SHARDWRIGHT_STATE_H
+
+#include "base.h"
+#include "layout.h"
+#include "tensor.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Who holds an entry. AUTO: replicated for whole tensors and objects, sharded for tensors with
+ * boxes or a layout.
+ * Since: 0.1 unstable */
+enum { SHW_KIND_AUTO = 0, SHW_KIND_REPLICATED = 1, SHW_KIND_SHARDED = 2, SHW_KIND_RANK_LOCAL = 3 };
+
+/* Entries of one rank.
+ * Since: 0.1 unstable */
+typedef struct shw_state shw_state;
+
+/* Many tensors in flat arrays. Needed: `count`, `names` cut by `name_offsets` (count + 1 values)
+ * and `tensors` (NULL in the DLPack calls). `global_shapes`, cut by offsets, NULL = tensors are
+ * whole. Boxes: entry i holds boxes box_ranges[i] to box_ranges[i+1]; a box has ndim values in
+ * `box_offsets` and in `box_sizes`, back to back, and starts at element local_offsets[box] (NULL =
+ * 0) of a contiguous local tensor; a single box of the local shape may be strided. Or layouts:
+ * layout_indices[i] = 0 for none, k for layouts[k-1] (NULL = layouts[0] for all), boxes of global
+ * rank `rank`. `paths` cut by `path_offsets` and `kinds` (SHW_KIND_) may be NULL.
+ * Since: 0.1 unstable */
+typedef struct shw_tensor_batch {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint64_t count;
+  const char* names;
+  const uint64_t* name_offsets;
+  const shw_tensor* tensors;
+  const int64_t* global_shapes;
+  const uint64_t* global_shape_offsets;
+  const uint64_t* box_ranges;
+  const int64_t* box_offsets;
+  const int64_t* box_sizes;
+  const int64_t* local_offsets;
+  const shw_layout* const* layouts;
+  const uint32_t* layout_indices;
+  uint64_t layout_count;
+  const char* paths;
+  const uint64_t* path_offsets;
+  const int32_t* kinds;
+  int32_t rank;
+  int32_t reserved0;
+} shw_tensor_batch;
+
+/* Many byte objects in flat arrays: names, bytes, content types ("application/json",
+ * "application/octet-stream", ...; NULL = octet-stream), nested paths and kinds (NULL = none).
+ * Each blob is cut by count + 1 ascending offsets. Everything is copied.
+ * Since: 0.1 unstable */
+typedef struct shw_object_batch {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint64_t count;
+  const char* names;
+  const uint64_t* name_offsets;
+  const void* data;
+  const uint64_t* data_offsets;
+  const char* content_types;
+  const uint64_t* content_type_offsets;
+  const char* paths;
+  const uint64_t* path_offsets;
+  const int32_t* kinds;
+} shw_object_batch;
+
+/* Byte sizes of the oldest published batches.
+ * Since: 0.1 unstable */
+#define SHW_TENSOR_BATCH_SIZE_V1 144
+#define SHW_OBJECT_BATCH_SIZE_V1 88
+
+#define SHW_TENSOR_BATCH_INIT \
+  {sizeof(shw_tensor_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_OBJECT_BATCH_INIT {sizeof(shw_object_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Fills a batch with zeros and its size, as SHW_TENSOR_BATCH_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_tensor_batch_init(shw_tensor_batch* batch, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Fills a batch with zeros and its size, as SHW_OBJECT_BATCH_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_object_batch_init(shw_object_batch* batch, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Makes an empty state.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_create(shw_state** out,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Adds all tensors of the batch or none. ALREADY_EXISTS names both paths of a doubled name.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_tensors(shw_state* state,
+                                                      const shw_tensor_batch* batch,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of
+ * `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: managed
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack(
+    shw_state* state, const shw_tensor_batch* batch,
+    struct DLManagedTensorVersioned* const* managed, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* As shw_state_add_dlpack with legacy DLPack tensors.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: managed
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack_legacy(
+    shw_state* state, const shw_tensor_batch* batch, struct DLManagedTensor* const* managed,
+    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Adds all objects of the batch or none. A load stores the bytes that it found in the entry.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_objects(shw_state* state,
+                                                      const shw_object_batch* batch,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Number of tensors; they are numbered from 0 in the order in which they were added.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API uint64_t shw_state_tensor_count(const shw_state* state) SHW_NOEXCEPT;
+
+/* Number of objects, numbered from 0 like tensors.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API uint64_t shw_state_object_count(const shw_state* state) SHW_NOEXCEPT;
+
+/* Name of a tensor; "" when there is none. Borrowed until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_state_tensor_name(const shw_state* state, uint64_t index,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Nested path of a tensor; "" when it is flat. Borrowed until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_state_tensor_path(const shw_state* state, uint64_t index,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Describes the local memory of a tensor; `out` borrows until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_tensor(const shw_state* state, uint64_t index,
+                                                 shw_tensor* out,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Name of an object; "" when there is none. Borrowed until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_state_object_name(const shw_state* state, uint64_t index,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Nested path of an object; "" when it is flat. Borrowed until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_state_object_path(const shw_state* state, uint64_t index,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Content type of an object. Borrowed until the state changes or is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const char* shw_state_object_content_type(const shw_state* state, uint64_t index,
+                                                  uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Bytes of an object, NULL when there is none. Borrowed until the state changes, a load into it
+ * ends, or it is released.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API const void* shw_state_object_data(const shw_state* state, uint64_t index,
+                                          uint64_t* SHW_NULLABLE size) SHW_NOEXCEPT;
+
+/* Finds a tensor by name; `out` receives its number.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, NOT_FOUND
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_find_tensor(const shw_state* state, const char* name,
+                                                      uint64_t name_size, uint64_t* out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Finds an object by name; `out` receives its number.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, NOT_FOUND
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_find_object(const shw_state* state, const char* name,
+                                                      uint64_t name_size, uint64_t* out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Releases the state; planners and jobs that use it keep it alive. DLPack deleters run here, or in
+ * the release of the last user. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: state
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_state_release(shw_state* SHW_NULLABLE state) SHW_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* SHARDWRIGHT_STATE_H */
