@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checked arithmetic for sizes and offsets that come from a caller, a file or a peer. Each function returns false and
-// leaves the output untouched when the exact result does not fit. Pure functions, any thread.
+// Checked arithmetic for sizes and offsets that come from a caller, a file or a peer. Each function
+// returns false and leaves the output untouched when the exact result does not fit. Pure functions,
+// any thread.
 #pragma once
 
 #include <concepts>
@@ -37,8 +38,9 @@ template <std::integral To, std::integral From>
   return true;
 }
 
-// Product of extents; 1 for an empty list. INVALID_ARGUMENT when one is negative or the product (zero extents aside)
-// does not fit int64_t: a shape such as {2^62, 4, 0} is refused although it has no element.
+// Product of extents; 1 for an empty list. INVALID_ARGUMENT when one is negative or the product
+// (zero extents aside) does not fit int64_t: a shape such as {2^62, 4, 0} is refused although it
+// has no element.
 Result<int64_t> checked_element_count(std::span<const int64_t> extents);
 
 // Rounds up to a multiple (a power of two); false when it does not fit.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JsonWriter: writes compact JSON text in one pass, for reports, plans and info. Commas and escapes are its business;
-// nesting is the caller's (debug builds check it). Text that is not UTF-8 has its bad bytes replaced by U+FFFD; control
-// characters are escaped. Thread-compatible.
+// JsonWriter: writes compact JSON text in one pass, for reports, plans and info. Commas and escapes
+// are its business; nesting is the caller's (debug builds check it). Text that is not UTF-8 has its
+// bad bytes replaced by U+FFFD; control characters are escaped. Thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class JsonWriter {
   JsonWriter& text(std::string_view value);
   JsonWriter& number(int64_t value);
   JsonWriter& number_unsigned(uint64_t value);
-  JsonWriter& number_real(double value);  // null for NaN and infinities; shortest text that reads back equal
+  JsonWriter& number_real(
+      double value);  // null for NaN and infinities; shortest text that reads back equal
   JsonWriter& boolean(bool value);
   JsonWriter& null();
   JsonWriter& raw(std::string_view json);  // a value that is JSON text already

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LogSink: where the core's text goes. The core never prints; the context installs a sink (off by default). A sink is
-// thread-safe and must not call back into the library.
+// LogSink: where the core's text goes. The core never prints; the context installs a sink (off by
+// default). A sink is thread-safe and must not call back into the library.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,14 @@
 namespace shardwright {
 
 // Numbers are those of the C surface.
-enum class LogLevel : int32_t { kTrace = 0, kDebug = 1, kInfo = 2, kWarning = 3, kError = 4, kOff = 5 };
+enum class LogLevel : int32_t {
+  kTrace = 0,
+  kDebug = 1,
+  kInfo = 2,
+  kWarning = 3,
+  kError = 4,
+  kOff = 5
+};
 
 class LogSink {
  public:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Status: the error value of the whole core. A success is one null pointer; a failure holds a code of the closed set
-// that the C surface publishes, one sentence, details (key and value text) and the chain of causes. The message says
-// what was being done and on which noun (file, tensor, rank, offset), what was expected and found, and what to do.
-// Values copy and move; a copy shares the immutable failure. Immutable, so any thread may read.
+// Status: the error value of the whole core. A success is one null pointer; a failure holds a code
+// of the closed set that the C surface publishes, one sentence, details (key and value text) and
+// the chain of causes. The message says what was being done and on which noun (file, tensor, rank,
+// offset), what was expected and found, and what to do. Values copy and move; a copy shares the
+// immutable failure. Immutable, so any thread may read.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ enum class StatusCode : int32_t {
 // Upper-case name without prefix, e.g. "DATA_LOSS"; "UNRECOGNISED" for a number outside the set.
 std::string_view status_code_name(StatusCode code);
 
-// One detail of a failure. Keys are those of the C surface: rank, phase, tensor, box, file, offset, length, expected,
-// found, errno, generation, commit, limit, resource, unsafe, hint, parameter, ...
+// One detail of a failure. Keys are those of the C surface: rank, phase, tensor, box, file, offset,
+// length, expected, found, errno, generation, commit, limit, resource, unsafe, hint, parameter, ...
 struct StatusDetail {
   std::string key;
   std::string value;
@@ -64,7 +65,8 @@ class [[nodiscard]] Status {
   // Each returns a changed copy; on a success they do nothing.
   Status with_detail(std::string_view key, std::string_view value) &&;
   Status with_retryable(bool retryable) &&;
-  // Adds what an outer layer was doing. The code, details and retryability stay those of the cause, which is linked.
+  // Adds what an outer layer was doing. The code, details and retryability stay those of the cause,
+  // which is linked.
   Status annotated(std::string_view doing) &&;
 
   // "CODE: message: cause: ..." on one line, for logs and tests.
@@ -90,10 +92,11 @@ Status unavailable(std::string message);
 Status data_loss(std::string message);
 Status cancelled(std::string message);
 Status deadline_exceeded(std::string message);
-// Maps errno to the status of the error taxonomy (ENOSPC, EDQUOT, EFBIG, EMFILE, ENOMEM: RESOURCE_EXHAUSTED; EACCES,
-// EPERM, EROFS: PERMISSION_DENIED; ENOENT: NOT_FOUND; EEXIST: ALREADY_EXISTS; ENAMETOOLONG: INVALID_ARGUMENT; EIO:
-// DATA_LOSS; ESTALE, ETIMEDOUT, EAGAIN: UNAVAILABLE; else UNKNOWN) with details errno and resource.
-// doing: e.g. "open for writing"; subject: the file.
+// Maps errno to the status of the error taxonomy (ENOSPC, EDQUOT, EFBIG, EMFILE, ENOMEM:
+// RESOURCE_EXHAUSTED; EACCES, EPERM, EROFS: PERMISSION_DENIED; ENOENT: NOT_FOUND; EEXIST:
+// ALREADY_EXISTS; ENAMETOOLONG: INVALID_ARGUMENT; EIO: DATA_LOSS; ESTALE, ETIMEDOUT, EAGAIN:
+// UNAVAILABLE; else UNKNOWN) with details errno and resource. doing: e.g. "open for writing";
+// subject: the file.
 Status status_from_errno(int error_number, std::string_view doing, std::string_view subject);
 
 }  // namespace shardwright

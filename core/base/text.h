@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text rules shared by names, messages and paths: UTF-8 validity, escaping of control characters, lower-case hex, and
-// the nearest names that a NOT_FOUND message offers. Pure functions, any thread.
+// Text rules shared by names, messages and paths: UTF-8 validity, escaping of control characters,
+// lower-case hex, and the nearest names that a NOT_FOUND message offers. Pure functions, any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,12 @@
 
 namespace shardwright {
 
-// True for well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is a valid character.
+// True for well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is a valid
+// character.
 bool is_valid_utf8(std::string_view text);
 
-// Text fit for a message or a terminal: control characters and invalid bytes as \xNN, the rest untouched; cut after
-// max_bytes with "...".
+// Text fit for a message or a terminal: control characters and invalid bytes as \xNN, the rest
+// untouched; cut after max_bytes with "...".
 std::string escape_text(std::string_view text, size_t max_bytes = 512);
 
 // Lower-case hex, two digits per byte.
@@ -25,11 +27,14 @@ std::string to_hex(std::span<const std::byte> bytes);
 // Bytes of an even number of hex digits; nullopt for anything else.
 std::optional<std::vector<std::byte>> from_hex(std::string_view text);
 
-// Up to count names of the list nearest to wanted by edit distance (shared suffix preferred on ties), best first.
-// Cost O(names x length) with an early cut; lists above 100,000 names are sampled by equal last path part first.
-std::vector<std::string> nearest_names(std::string_view wanted, std::span<const std::string_view> names, size_t count);
+// Up to count names of the list nearest to wanted by edit distance (shared suffix preferred on
+// ties), best first. Cost O(names x length) with an early cut; lists above 100,000 names are
+// sampled by equal last path part first.
+std::vector<std::string> nearest_names(std::string_view wanted,
+                                       std::span<const std::string_view> names, size_t count);
 
-// fnmatch-like glob over whole names: '*' any run (also across '.'), '?' one byte, '[a-z]', backslash escapes.
+// fnmatch-like glob over whole names: '*' any run (also across '.'), '?' one byte, '[a-z]',
+// backslash escapes.
 bool glob_matches(std::string_view pattern, std::string_view name);
 
 }  // namespace shardwright

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nested paths of entries as compact JSON array text: a text key of a mapping is a JSON string, an integer key a JSON
-// integer, a position in a list a one-element array. ["optim", 0, [1]] is optim[0 (int key)][1 (list position)]. The
-// flat name joins the parts with ".". Pure functions.
+// Nested paths of entries as compact JSON array text: a text key of a mapping is a JSON string, an
+// integer key a JSON integer, a position in a list a one-element array. ["optim", 0, [1]] is
+// optim[0 (int key)][1 (list position)]. The flat name joins the parts with ".". Pure functions.
 #pragma once
 
 #include <string>

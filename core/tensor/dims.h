@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dims: a small vector of int64_t with room for 8 extents inside, for shapes, offsets and strides. Value type.
+// Dims: a small vector of int64_t with room for 8 extents inside, for shapes, offsets and strides. Value
+// type and contiguous range, so it passes where a std::span<const int64_t> is taken.
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -15,9 +17,15 @@ class Dims {
  public:
   static constexpr size_t kInline = 8;
   Dims() = default;
-  Dims(std::initializer_list<int64_t> values) : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+  Dims(std::initializer_list<int64_t> values)
+      : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
   explicit Dims(std::span<const int64_t> values);
   Dims(size_t count, int64_t value);
+  Dims(const Dims&) = default;
+  Dims& operator=(const Dims&) = default;
+  Dims(Dims&& other) noexcept;  // leaves other empty
+  Dims& operator=(Dims&& other) noexcept;
+  ~Dims() = default;
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -30,7 +38,6 @@ class Dims {
   int64_t* begin() { return data(); }
   int64_t* end() { return data() + size_; }
   std::span<const int64_t> span() const { return {data(), size_}; }
-  operator std::span<const int64_t>() const { return span(); }  // NOLINT: views are what callees take
   friend bool operator==(const Dims& a, const Dims& b);
   friend std::strong_ordering operator<=>(const Dims& a, const Dims& b);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DType: the element types of api.md section 4, their torch names, widths and DLPack codes. The numbers are stored in
-// files and plan buffers: frozen, append only. Immutable.
+// DType: the element types of api.md section 4, their torch names, widths and DLPack codes. The
+// numbers are stored in files and plan buffers: frozen, append only. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -59,10 +59,11 @@ struct DLPackType {
   uint8_t bits = 0;
 };
 DLPackType dtype_to_dlpack(DType dtype);
-// UNIMPLEMENTED for unknown codes, opaque types and lanes != 1; INVALID_ARGUMENT for float6 with bits != 6 and float4
-// with bits != 4.
+// UNIMPLEMENTED for unknown codes, opaque types and lanes != 1; INVALID_ARGUMENT for float6 with
+// bits != 6 and float4 with bits != 4.
 Result<DType> dtype_from_dlpack(uint8_t code, uint8_t bits, uint16_t lanes);
-// Bytes of count elements packed without padding; INVALID_ARGUMENT when it does not fit; sub-byte counts round up.
+// Bytes of count elements packed without padding; INVALID_ARGUMENT when it does not fit; sub-byte
+// counts round up.
 Result<uint64_t> dtype_packed_bytes(DType dtype, int64_t element_count);
 
 }  // namespace shardwright

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorView: memory of one dense strided tensor that somebody else owns. The maker keeps data alive; the view copies
-// shape and strides. Sub-byte dtypes are packed little-endian inside bytes and must be contiguous. Value type.
+// TensorView: memory of one dense strided tensor that somebody else owns. The maker keeps data
+// alive; the view copies shape and strides. Sub-byte dtypes are packed little-endian inside bytes
+// and must be contiguous. Value type.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,14 @@
 
 namespace shardwright {
 
-enum class DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kRocm = 10, kRocmHost = 11, kCudaManaged = 13 };
+enum class DeviceType : int32_t {
+  kCpu = 1,
+  kCuda = 2,
+  kCudaHost = 3,
+  kRocm = 10,
+  kRocmHost = 11,
+  kCudaManaged = 13
+};
 
 // True when the host may read and write the memory directly (CPU, CUDA host, ROCm host).
 bool device_is_host_accessible(int32_t device_type);
@@ -46,8 +54,8 @@ struct TensorViewArguments {
   bool read_only = false;
   uint64_t stream = 0;
 };
-// Checks rank, extents, strides (not negative) and that all elements lie in byte_size. INVALID_ARGUMENT naming what is
-// wrong; UNIMPLEMENTED for non-contiguous sub-byte tensors.
+// Checks rank, extents, strides (not negative) and that all elements lie in byte_size.
+// INVALID_ARGUMENT naming what is wrong; UNIMPLEMENTED for non-contiguous sub-byte tensors.
 Result<TensorView> make_tensor_view(const TensorViewArguments& arguments);
 
 }  // namespace shardwright
