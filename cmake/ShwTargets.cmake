@@ -59,7 +59,7 @@ function(shw_flatbuffers target)
     file(GLOB included CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.fbs")
     add_custom_command(OUTPUT "${header}"
       COMMAND "${SHW_FLATC}" --cpp --scoped-enums --reflect-names --cpp-std c++17 --no-warnings
-              -I "${CMAKE_SOURCE_DIR}" -o "${root}/${folder}" "${source}"
+              --keep-prefix -I "${CMAKE_SOURCE_DIR}" -o "${root}/${folder}" "${source}"
       DEPENDS "${source}" ${included} "${SHW_FLATC}"
       COMMENT "flatc ${relative}" VERBATIM)
     list(APPEND headers "${header}")
