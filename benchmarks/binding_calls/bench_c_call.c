@@ -2,6 +2,7 @@
  *
  * Nanoseconds of one getter call through the function table, median of nine loops of a million calls.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,20 +33,20 @@ int main(int argc, char** argv) {
   if (get_api == NULL || get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR, &api, NULL) != SHW_OK) return 1;
   shw_state* state = NULL;
   shw_context* context = NULL;
-  if (api->shw_context_create(NULL, &context, NULL) != SHW_OK) return 1;
-  if (api->shw_state_create(context, &state, NULL) != SHW_OK) return 1;
+  if (api->context_create(NULL, &context, NULL) != SHW_OK) return 1;
+  if (api->state_create(&state, NULL) != SHW_OK) return 1;
   enum { kLoops = 9, kCalls = 1000000 };
   double loops[kLoops];
   uint64_t sum = 0;
   for (int loop = 0; loop < kLoops; ++loop) {
     const double start = now_ns();
-    for (int call = 0; call < kCalls; ++call) sum += api->shw_state_tensor_count(state);
+    for (int call = 0; call < kCalls; ++call) sum += api->state_tensor_count(state);
     loops[loop] = (now_ns() - start) / kCalls;
   }
   qsort(loops, kLoops, sizeof(*loops), compare);
   if (sum != 0) return 1;
   printf("%.3f\n", loops[kLoops / 2]);
-  api->shw_state_release(state);
-  api->shw_context_release(context);
+  api->state_release(state);
+  api->context_release(context);
   return 0;
 }

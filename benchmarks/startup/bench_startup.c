@@ -2,6 +2,7 @@
  *
  * Opens the library by dlopen, makes a context through the function table, and prints the milliseconds that took.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <stdio.h>
 #include <time.h>
@@ -29,8 +30,8 @@ int main(int argc, char** argv) {
   const shw_api* api = NULL;
   if (get_api == NULL || get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR, &api, NULL) != SHW_OK) return 1;
   shw_context* context = NULL;
-  if (api->shw_context_create(NULL, &context, NULL) != SHW_OK) return 1;
+  if (api->context_create(NULL, &context, NULL) != SHW_OK) return 1;
   printf("%.4f\n", now_ms() - start);
-  api->shw_context_release(context);
+  api->context_release(context);
   return 0;
 }
