@@ -279,10 +279,9 @@ struct shw_api {
       int32_t world_size, const shw_save_options* options, shw_save_planner** out, shw_error** err);
   shw_status (*save_planner_local_plan)(shw_save_planner* planner, shw_buffer** out,
       shw_error** err);
-  shw_status (*save_planner_begin)(shw_save_planner* planner, shw_storage* storage,
-      const char* path, shw_error** err);
-  shw_status (*save_planner_global_plan)(shw_save_planner* planner, const void* plans,
-      const uint64_t* plan_offsets, uint64_t plan_count, shw_buffer** out, shw_error** err);
+  shw_status (*save_planner_global_plan)(shw_save_planner* planner, shw_storage* storage,
+      const char* path, const void* plans, const uint64_t* plan_offsets, uint64_t plan_count,
+      shw_buffer** out, shw_error** err);
   shw_status (*save_planner_finish)(shw_save_planner* planner, const void* plan, uint64_t plan_size,
       shw_plan** out, shw_error** err);
   shw_status (*save_execute)(shw_save_planner* planner, const shw_plan* plan, shw_storage* storage,

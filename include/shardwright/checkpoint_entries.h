@@ -17,10 +17,6 @@
 extern "C" {
 #endif
 
-/* Dtype that differs between stored and wanted: an error, or converted and reported.
- * Since: 0.1 unstable */
-enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
-
 /* Algorithm of tensor digests: XXH3-128 or SHA-256 of the row-major little-endian bytes.
  * Since: 0.1 unstable */
 enum { SHW_DIGEST_XXH3 = 0, SHW_DIGEST_SHA256 = 1 };
@@ -58,7 +54,7 @@ typedef struct shw_chunk_info {
 
 /* Boxes to be read: item i fills all of targets[i] from tensor tensors[i]. `box_offsets` and
  * `box_sizes` hold as many values per item as the tensor has dimensions, back to back; both NULL =
- * whole tensors. A target has the shape of its box. `cast` is SHW_CAST_.
+ * whole tensors. A target has the shape of its box and the tensor's dtype.
  * Since: 0.1 unstable */
 typedef struct shw_box_batch {
   uint32_t struct_size;
@@ -68,19 +64,17 @@ typedef struct shw_box_batch {
   const shw_tensor* targets;
   const int64_t* box_offsets;
   const int64_t* box_sizes;
-  int32_t cast;
-  int32_t reserved0;
 } shw_box_batch;
 
 /* Byte sizes of the oldest published structs of this header.
  * Since: 0.1 unstable */
 #define SHW_TENSOR_INFO_SIZE_V1 56
 #define SHW_CHUNK_INFO_SIZE_V1 48
-#define SHW_BOX_BATCH_SIZE_V1 56
+#define SHW_BOX_BATCH_SIZE_V1 48
 
 #define SHW_TENSOR_INFO_INIT {sizeof(shw_tensor_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 #define SHW_CHUNK_INFO_INIT {sizeof(shw_chunk_info), 0, 0, 0, 0, 0, 0, 0}
-#define SHW_BOX_BATCH_INIT {sizeof(shw_box_batch), 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_BOX_BATCH_INIT {sizeof(shw_box_batch), 0, 0, 0, 0, 0, 0}
 
 /* Fills a struct with zeros and its size, as SHW_TENSOR_INFO_INIT does. NULL is skipped.
  * Threads: any

@@ -30,6 +30,10 @@ enum { SHW_MISSING_ERROR = 0, SHW_MISSING_REPORT = 1 };
  * Since: 0.1 unstable */
 enum { SHW_UNEXPECTED_REPORT = 0, SHW_UNEXPECTED_ERROR = 1 };
 
+/* Dtype that differs between stored and wanted: an error, or converted and reported.
+ * Since: 0.1 unstable */
+enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
+
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`. `verify`, `cast`, `format` and `preset` take SHW_VERIFY_, SHW_CAST_,

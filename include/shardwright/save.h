@@ -53,8 +53,8 @@ enum { SHW_PRESET_STANDARD = 0, SHW_PRESET_DEFAULT = 1, SHW_PRESET_MEGATRON = 2 
 /* Options of a save; zero is the default. `kind_globs` is cut by `kind_offsets` (kind_count + 1),
  * the first glob that matches a name gives its SHW_KIND_. `metadata` holds metadata_count pairs of
  * key and value, cut by 2 x metadata_count + 1 offsets. `deadline_ns` is a span, -1 = no limit.
- * `keep_generations` 0 = 1. `threads` 0 = all of the context. `memory_budget` 0 = 256 MiB, or the
- * bytes to stage when asynchronous. `file_mode` 0 = 0666 and the umask.
+ * `keep_generations` 0 = 1. `threads` and `memory_budget` 0 = those of the context. `file_mode` 0
+ * = 0666 and the umask.
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -149,28 +149,19 @@ shw_save_planner_create(shw_context* context, const shw_state* state, int32_t ra
 SHW_API SHW_MUST_USE shw_status shw_save_planner_local_plan(
     shw_save_planner* planner, shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* On the rank that will commit: checks the target, draws the generation and remembers what is
- * replaced. Must come before global_plan.
+/* On the rank that will commit: checks the target, draws the generation and merges the local plans
+ * of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has one part per rank:
+ * what that rank gives to finish.
  * Threads: exclusive(planner)
  * Blocks: io
- * Owns: -
- * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, PERMISSION_DENIED, DATA_LOSS, UNAVAILABLE
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_save_planner_begin(shw_save_planner* planner,
-                                                       shw_storage* SHW_NULLABLE storage,
-                                                       const char* path,
-                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* Merges the local plans of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has
- * one part per rank: what that rank gives to finish.
- * Threads: exclusive(planner)
- * Blocks: no
  * Owns: out
- * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, DATA_LOSS, UNIMPLEMENTED
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, ALREADY_EXISTS, PERMISSION_DENIED, DATA_LOSS,
+ *   UNAVAILABLE, UNIMPLEMENTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_save_planner_global_plan(
-    shw_save_planner* planner, const void* plans, const uint64_t* plan_offsets, uint64_t plan_count,
-    shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+    shw_save_planner* planner, shw_storage* SHW_NULLABLE storage, const char* path,
+    const void* plans, const uint64_t* plan_offsets, uint64_t plan_count, shw_buffer** out,
+    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Takes this rank's part of the global plan and checks that it fits the state.
  * Threads: exclusive(planner)
@@ -195,8 +186,9 @@ SHW_API SHW_MUST_USE shw_status shw_save_execute(shw_save_planner* planner, cons
                                                  const char* path, shw_buffer** out,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* On the rank that called begin: checks the results of all ranks (a blob cut by world_size + 1
- * offsets, rank order; an empty part = that rank failed) and commits, or removes what was written.
+/* On the rank that made the global plan: checks the results of all ranks (a blob cut by world_size
+ * + 1 offsets, rank order; an empty part = that rank failed) and commits at the path of the global
+ * plan, or removes what was written.
  * Threads: exclusive(planner)
  * Blocks: io
  * Owns: out
