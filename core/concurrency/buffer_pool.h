@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BufferPool: staging memory of a context, bounded in bytes, aligned for direct I/O (4 KiB), faulted when made and kept
-// for reuse until trim(). acquire blocks while the budget is spent (back-pressure), so queues never grow without bound.
+// BufferPool: staging memory of a context, bounded in bytes, aligned for direct I/O (4 KiB),
+// faulted when made and kept for reuse until trim(). acquire blocks while the budget is spent
+// (back-pressure), so queues never grow without bound. Buffers of one rounded size are reused for
+// each other; when unused ones of other sizes fill the budget, they are given back to the system
+// first. Waiting requests are served in no fixed order. All buffers go back before the pool does.
 // Thread-safe.
 #pragma once
 
@@ -33,7 +36,9 @@ class StagingBuffer {
   std::span<std::byte> bytes_;
 };
 
-// Host allocator seam (shw_allocator); null functions = the system allocator.
+// Host allocator seam (shw_allocator); both functions or none: null functions = the system
+// allocator. allocate gives memory with the asked alignment or null. Both are called from any
+// thread, never with a lock of the pool held.
 struct AllocatorHooks {
   void* (*allocate)(void* user, uint64_t size_bytes, uint64_t alignment) = nullptr;
   void (*release)(void* user, void* pointer, uint64_t size_bytes, uint64_t alignment) = nullptr;
@@ -48,9 +53,9 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   uint64_t budget_bytes() const;
-  // A buffer of exactly size_bytes (rounded up to 4 KiB inside). Waits while others hold the budget; a request above
-  // the whole budget is RESOURCE_EXHAUSTED (resource memory) naming both numbers. CANCELLED and DEADLINE_EXCEEDED come
-  // from control.
+  // A buffer of exactly size_bytes (rounded up to 4 KiB inside; 0 gives an empty buffer). Waits
+  // while others hold the budget; a request above the whole budget is RESOURCE_EXHAUSTED (resource
+  // memory) naming both numbers. CANCELLED and DEADLINE_EXCEEDED come from control.
   Result<StagingBuffer> acquire(uint64_t size_bytes, const CallControl& control);
   // Bytes held in all (in use and kept), and the highest value ever.
   uint64_t held_bytes() const;
@@ -62,6 +67,9 @@ class BufferPool {
   friend class StagingBuffer;
   struct Shared;
   void give_back(std::span<std::byte> bytes);
+  // An unused buffer of that size, or null when its bytes are now in the caller's account and the
+  // memory is to be made.
+  Result<void*> claim(uint64_t rounded, const CallControl& control);
   std::unique_ptr<Shared> shared_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CancellationSource, deadlines and the clock seam. Long work checks one CallControl at its step boundaries; nothing
-// polls the system clock directly, so tests drive time. Thread-safe.
+// CancellationSource, deadlines and the clock seam. Long work checks one CallControl at its step
+// boundaries; nothing polls the system clock directly, so tests drive time. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: a fixed number of workers that run tasks in submission order. Workers block all signals; they exist from
-// construction to destruction, which runs what was submitted and joins. TaskGroup waits for a set of tasks and keeps
-// the first failure. Thread-safe.
+// ThreadPool: a fixed number of workers that run tasks in submission order. Workers block all
+// signals; they exist from construction to destruction, which runs what was submitted and joins.
+// TaskGroup waits for a set of tasks and keeps the first failure. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ class ThreadPool {
   int32_t thread_count() const;
   // Queues a task; it must not throw. Never blocks.
   void submit(std::function<void()> task);
+  // True on a worker of this pool.
+  bool is_current_worker() const;
 
  private:
   struct Shared;
@@ -34,8 +36,9 @@ class ThreadPool {
 // Default worker count: min(cores available to the process, kMaxDefaultThreads).
 int32_t default_thread_count();
 
-// Runs tasks on a pool (inline when pool is null) and joins them. A task that throws counts as INTERNAL
-// (std::bad_alloc: RESOURCE_EXHAUSTED). After the first failure tasks not yet started are skipped. The destructor waits.
+// Runs tasks on a pool (inline when pool is null) and joins them. A task that throws counts as
+// INTERNAL (std::bad_alloc: RESOURCE_EXHAUSTED). After the first failure tasks not yet started are
+// skipped. The destructor waits.
 class TaskGroup {
  public:
   explicit TaskGroup(ThreadPool* pool);
@@ -45,7 +48,9 @@ class TaskGroup {
 
   void run(std::function<Status()> task);
   bool failed() const;
-  // Waits for all tasks; the first failure in time, or success. May be called again after more run().
+  // Waits for all tasks; the first failure in time, or success. May be called again after more
+  // run(). On a worker of the same pool it runs waiting tasks of this group itself, so groups may
+  // nest.
   Status wait();
 
  private:

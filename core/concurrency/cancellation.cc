@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/concurrency/cancellation.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+namespace shardwright {
+namespace {
+
+class RealClock final : public Clock {
+ public:
+  int64_t monotonic_ns() const override {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  int64_t unix_ns() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+}  // namespace
+
+const Clock& real_clock() {
+  static const RealClock clock;
+  return clock;
+}
+
+int64_t CallControl::remaining_ns() const {
+  if (deadline_ns < 0) return -1;
+  const Clock& source = clock != nullptr ? *clock : real_clock();
+  return std::max<int64_t>(deadline_ns - source.monotonic_ns(), 0);
+}
+
+Status CallControl::check(std::string_view doing) const {
+  if (cancellation != nullptr && cancellation->cancelled()) {
+    return cancelled(fmt::format("cancelled by the host while {}", doing));
+  }
+  if (remaining_ns() == 0) {
+    return deadline_exceeded(fmt::format("the deadline passed while {}", doing));
+  }
+  return {};
+}
+
+}  // namespace shardwright
