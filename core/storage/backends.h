@@ -3,10 +3,13 @@
 // Makers of the built-in storages. Wiring is explicit: the C context or a test calls these; nothing registers itself.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/storage/storage.h"
@@ -27,6 +30,7 @@ struct StorageEvent {
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
   int64_t sequence = 0;  // number of the call in this wrapper, from 0
+  std::span<const std::byte> data;  // kWrite: the bytes, valid during the call
 };
 std::string_view operation_name(StorageEvent::Operation operation);
 

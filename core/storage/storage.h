@@ -4,6 +4,9 @@
 // beginning with "/" and without empty, "." or ".." parts. Mirrors the storage vtable of the C surface. Methods of a
 // Storage are thread-safe; calls on one StorageObject are serial except read_at and write_at at disjoint ranges where
 // kPositionalWrite is offered. Atomic and durable are different words: commit promises both.
+//
+// The empty key is the root itself: stat and open for reading accept it, so that a path that is one file can be looked
+// at; NOT_FOUND when the root is no object.
 #pragma once
 
 #include <cstddef>
@@ -70,6 +73,9 @@ struct OpenOptions {
   bool durable = true;       // false: sync and commit skip fsync
   bool direct = false;       // hint: large aligned transfers, bypass the page cache where it wins
   uint64_t expected_bytes = 0;  // hint for preallocation
+  // kCreate, hint: an object in flight that needs a temporary name gets key + "." + this, so that a leftover tells whose
+  // it is; ALREADY_EXISTS when that name is taken. Empty = drawn at random. No "/".
+  std::string temporary_suffix;
 };
 
 class Storage {
@@ -82,10 +88,12 @@ class Storage {
   // NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (detail unsafe for links and special files below the root).
   virtual Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) = 0;
   virtual Result<ObjectStat> stat(std::string_view key) = 0;
-  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and is returned.
+  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and is returned. A made
+  // prefix without objects is listed as its key + "/" with size 0 (where prefixes are things of their own); an object in
+  // flight may be listed under its temporary name. Links and special files are not objects.
   virtual Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) = 0;
-  // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (posix drops the
-  // directory when it can).
+  // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (the storage drops it when
+  // it can); key + "/" removes an empty prefix as listed.
   virtual Status remove(std::string_view key) = 0;
   // Free bytes where the key would live; UNIMPLEMENTED when not offered.
   virtual Result<uint64_t> free_space(std::string_view key) = 0;
@@ -98,7 +106,7 @@ class Storage {
   virtual Result<std::shared_ptr<void>> try_lock(std::string_view key) = 0;
 };
 
-// INVALID_ARGUMENT for a key that breaks the rules above.
+// INVALID_ARGUMENT for a key that breaks the rules above (the empty key too).
 Status check_key(std::string_view key);
 // prefix + "/" + name; name alone when prefix is empty.
 std::string join_key(std::string_view prefix, std::string_view name);

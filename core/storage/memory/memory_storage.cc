@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage in memory: a map from key to shared content. A kCreate object writes to content of its own that commit puts
+// under the key; readers keep the content they opened, as readers of a replaced file do. Versions count up, so a
+// condition never passes by accident. Sync and durability promise nothing here.
+//
+// Locks: Store::mutex guards the map; Content::mutex guards bytes (shared for reads and for writes below the length,
+// exclusive for growth). Never both at once in the other order. Thread-safe.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/storage/backends.h"
+
+namespace shardwright::storage {
+namespace {
+
+struct Content {
+  mutable std::shared_mutex mutex;
+  std::vector<std::byte> bytes;
+  std::atomic<int64_t> modified_ns = 0;
+  std::atomic<uint64_t> version = 0;
+};
+using ContentPointer = std::shared_ptr<Content>;  // co-owned by the map and by open objects
+
+struct Store {
+  std::mutex mutex;
+  std::map<std::string, ContentPointer, std::less<>> objects;
+  std::set<std::string, std::less<>> prefixes;  // made by create_prefix, without objects of their own
+  std::set<std::string, std::less<>> locked;
+  std::atomic<uint64_t> last_version = 0;
+};
+using StorePointer = std::shared_ptr<Store>;  // co-owned by the storage, its objects and its locks
+
+int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Status missing(std::string_view key) {
+  return not_found(fmt::format("no object '{}' in memory storage", escape_text(key))).with_detail("file", key);
+}
+
+class MemoryObject final : public StorageObject {
+ public:
+  MemoryObject(StorePointer store, std::string key, OpenMode mode, ContentPointer content)
+      : store_(std::move(store)), key_(std::move(key)), mode_(mode), content_(std::move(content)) {}
+
+  Status read_at(uint64_t offset, std::span<std::byte> data) override {
+    SHW_RETURN_IF_ERROR(check_open());
+    const std::shared_lock lock(content_->mutex);
+    const uint64_t size = content_->bytes.size();
+    const uint64_t found = offset >= size ? 0 : std::min<uint64_t>(size - offset, data.size());
+    if (found < data.size()) {
+      return out_of_range(fmt::format("{} ends at byte {}, wanted {} bytes at offset {}", escape_text(key_), size,
+                                      data.size(), offset))
+          .with_detail("file", key_)
+          .with_detail("offset", fmt::to_string(offset))
+          .with_detail("length", fmt::to_string(data.size()))
+          .with_detail("found", fmt::to_string(found));
+    }
+    if (!data.empty()) std::memcpy(data.data(), content_->bytes.data() + offset, data.size());
+    return {};
+  }
+
+  Status write_at(uint64_t offset, std::span<const std::byte> data) override {
+    SHW_RETURN_IF_ERROR(check_writable());
+    uint64_t end = 0;
+    if (!checked_add<uint64_t>(offset, data.size(), &end)) return out_of_range("write beyond 2^64 bytes");
+    SHW_RETURN_IF_ERROR(grow(end));
+    const std::shared_lock lock(content_->mutex);
+    if (!data.empty()) std::memcpy(content_->bytes.data() + offset, data.data(), data.size());
+    mark_changed();
+    return {};
+  }
+
+  Status truncate(uint64_t size_bytes) override {
+    SHW_RETURN_IF_ERROR(check_writable());
+    const std::unique_lock lock(content_->mutex);
+    content_->bytes.resize(static_cast<size_t>(size_bytes));
+    mark_changed();
+    return {};
+  }
+
+  Status sync() override { return check_writable(); }
+
+  Status commit(CommitCondition condition, uint64_t expected_version) override {
+    SHW_RETURN_IF_ERROR(check_writable());
+    if (mode_ != OpenMode::kCreate) return failed_precondition("commit is for objects opened with kCreate");
+    const std::lock_guard lock(store_->mutex);
+    const auto current = store_->objects.find(key_);
+    const bool exists = current != store_->objects.end();
+    const uint64_t version = exists ? current->second->version.load() : 0;
+    const bool lost = (condition == CommitCondition::kIfAbsent && exists) ||
+                      (condition == CommitCondition::kIfVersion && version != expected_version);
+    if (lost) {
+      open_ = false;
+      return aborted(fmt::format("'{}' was changed by another writer: expected version {}, found {}",
+                                 escape_text(key_), expected_version, version))
+          .with_detail("file", key_);
+    }
+    mark_changed();
+    store_->objects.insert_or_assign(key_, content_);
+    committed_ = true;
+    return {};
+  }
+
+  void abort() override {
+    if (open_ && mode_ == OpenMode::kCreateVisible) {
+      const std::lock_guard lock(store_->mutex);
+      const auto found = store_->objects.find(key_);
+      if (found != store_->objects.end() && found->second == content_) store_->objects.erase(found);
+    }
+    open_ = false;
+  }
+
+  Status close() override {
+    open_ = false;
+    return {};
+  }
+
+  Result<ObjectStat> stat() override {
+    const std::shared_lock lock(content_->mutex);
+    return ObjectStat{content_->bytes.size(), content_->modified_ns, content_->version};
+  }
+
+ private:
+  Status check_open() const {
+    if (!open_) return failed_precondition(fmt::format("object '{}' is closed", escape_text(key_)));
+    return {};
+  }
+  Status check_writable() const {
+    SHW_RETURN_IF_ERROR(check_open());
+    if (mode_ == OpenMode::kRead) return failed_precondition("the object was opened for reading");
+    if (committed_) return failed_precondition("the object was committed");
+    return {};
+  }
+  void mark_changed() {
+    content_->modified_ns = wall_clock_ns();
+    content_->version = ++store_->last_version;
+  }
+  // Writers at disjoint ranges may run together: growth alone takes the lock exclusively.
+  Status grow(uint64_t end) {
+    {
+      const std::shared_lock lock(content_->mutex);
+      if (end <= content_->bytes.size()) return {};
+    }
+    const std::unique_lock lock(content_->mutex);
+    if (end <= content_->bytes.size()) return {};
+    if (end > content_->bytes.max_size()) return resource_exhausted("memory", "object is larger than memory can be");
+    content_->bytes.resize(static_cast<size_t>(end));
+    return {};
+  }
+
+  StorePointer store_;
+  std::string key_;
+  OpenMode mode_;
+  ContentPointer content_;
+  bool open_ = true;
+  bool committed_ = false;
+};
+
+class MemoryStorage final : public Storage {
+ public:
+  std::string_view name() const override { return "memory"; }
+  uint64_t capabilities() const override { return kPositionalWrite | kAtomicCommit | kConditionalCommit; }
+  uint64_t alignment() const override { return 1; }
+
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override {
+    if (options.mode == OpenMode::kRead && key.empty()) return missing(key);
+    SHW_RETURN_IF_ERROR(check_key(key));
+    if (options.mode == OpenMode::kRead) {
+      SHW_ASSIGN_OR_RETURN(ContentPointer content, find(key));
+      return make_object(key, options.mode, std::move(content));
+    }
+    auto content = std::make_shared<Content>();
+    content->modified_ns = wall_clock_ns();
+    if (options.expected_bytes <= kMaxReserveBytes) content->bytes.reserve(static_cast<size_t>(options.expected_bytes));
+    if (options.mode == OpenMode::kCreateVisible) {
+      const std::lock_guard lock(store_->mutex);
+      if (store_->objects.contains(key)) {
+        return already_exists(fmt::format("object '{}' exists in memory storage", escape_text(key)))
+            .with_detail("file", key);
+      }
+      content->version = ++store_->last_version;
+      store_->objects.emplace(std::string(key), content);
+    }
+    return make_object(key, options.mode, std::move(content));
+  }
+
+  Result<ObjectStat> stat(std::string_view key) override {
+    if (key.empty()) return missing(key);
+    SHW_RETURN_IF_ERROR(check_key(key));
+    SHW_ASSIGN_OR_RETURN(const ContentPointer content, find(key));
+    const std::shared_lock lock(content->mutex);
+    return ObjectStat{content->bytes.size(), content->modified_ns, content->version};
+  }
+
+  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override {
+    std::map<std::string, ContentPointer> matches;
+    {
+      const std::lock_guard lock(store_->mutex);
+      for (auto each = store_->objects.lower_bound(prefix); each != store_->objects.end(); ++each) {
+        if (!each->first.starts_with(prefix)) break;
+        matches.emplace(each->first, each->second);
+      }
+      for (const std::string& each : store_->prefixes) {
+        const std::string marker = each + "/";
+        if (marker.starts_with(prefix) && !holds_objects(marker)) matches.emplace(marker, nullptr);
+      }
+    }
+    for (const auto& [key, content] : matches) {
+      ListEntry entry{key, {}};
+      if (content != nullptr) {
+        const std::shared_lock lock(content->mutex);
+        entry.stat = {content->bytes.size(), content->modified_ns, content->version};
+      }
+      SHW_RETURN_IF_ERROR(sink(entry));
+    }
+    return {};
+  }
+
+  Status remove(std::string_view key) override {
+    const bool is_prefix = key.ends_with('/');
+    const std::string_view bare = is_prefix ? key.substr(0, key.size() - 1) : key;
+    SHW_RETURN_IF_ERROR(check_key(bare));
+    const std::lock_guard lock(store_->mutex);
+    if (is_prefix) {
+      if (!holds_objects(key)) erase(&store_->prefixes, bare);
+      return {};
+    }
+    const auto found = store_->objects.find(key);
+    if (found == store_->objects.end()) return {};
+    store_->objects.erase(found);
+    const size_t slash = bare.rfind('/');
+    if (slash != std::string_view::npos && !holds_objects(bare.substr(0, slash + 1))) {
+      erase(&store_->prefixes, bare.substr(0, slash));
+    }
+    return {};
+  }
+
+  Result<uint64_t> free_space(std::string_view) override {
+    return unimplemented("memory storage does not tell how much space is free");
+  }
+
+  Status create_prefix(std::string_view prefix) override {
+    SHW_RETURN_IF_ERROR(check_key(prefix));
+    const std::lock_guard lock(store_->mutex);
+    if (store_->prefixes.contains(prefix) || holds_objects(std::string(prefix) + "/")) {
+      return already_exists(fmt::format("prefix '{}' exists in memory storage", escape_text(prefix)))
+          .with_detail("file", prefix);
+    }
+    store_->prefixes.emplace(prefix);
+    return {};
+  }
+
+  Status sync_prefix(std::string_view, bool* supported) override {
+    if (supported != nullptr) *supported = false;  // nothing here survives the process
+    return {};
+  }
+
+  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+    SHW_RETURN_IF_ERROR(check_key(key));
+    const std::lock_guard lock(store_->mutex);
+    if (!store_->locked.emplace(key).second) return std::shared_ptr<void>();
+    // The deleter frees the key; the store outlives it through the captured pointer.
+    return std::shared_ptr<void>(static_cast<void*>(store_.get()), [store = store_, name = std::string(key)](void*) {
+      const std::lock_guard release(store->mutex);
+      store->locked.erase(name);
+    });
+  }
+
+ private:
+  static constexpr uint64_t kMaxReserveBytes = uint64_t{1} << 30;  // a hint may not exhaust memory
+
+  static void erase(std::set<std::string, std::less<>>* names, std::string_view name) {
+    const auto found = names->find(name);
+    if (found != names->end()) names->erase(found);
+  }
+  bool holds_objects(std::string_view prefix) const {  // store_->mutex is held
+    const auto first = store_->objects.lower_bound(prefix);
+    return first != store_->objects.end() && first->first.starts_with(prefix);
+  }
+  Result<ContentPointer> find(std::string_view key) {
+    const std::lock_guard lock(store_->mutex);
+    const auto found = store_->objects.find(key);
+    if (found == store_->objects.end()) return missing(key);
+    return found->second;
+  }
+  std::unique_ptr<StorageObject> make_object(std::string_view key, OpenMode mode, ContentPointer content) {
+    return std::make_unique<MemoryObject>(store_, std::string(key), mode, std::move(content));
+  }
+
+  StorePointer store_ = std::make_shared<Store>();
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
+
+}  // namespace shardwright::storage

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Root: the directory that a posix storage lives in, and the resolution of keys beneath it. No component below the root
+// is ever followed when it is a link: openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS), or part by part with O_NOFOLLOW
+// where the kernel lacks it. The root's own path may be a link. Nothing is cached: every call starts at the path, so a
+// directory that was replaced is seen as it is now. Immutable, any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/result.h"
+#include "core/storage/posix/system_calls.h"
+
+namespace shardwright::storage::internal {
+
+// Owns a descriptor. Errors of close matter only to files that were written; those are closed by PosixObject.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The directory that holds the last part of a key.
+struct Parent {
+  Descriptor directory;  // O_PATH
+  std::string key;       // of the directory, "" = the root
+  std::string name;      // last part
+  DirectoryName target(std::string_view whole_key) const { return {directory.get(), name, std::string(whole_key)}; }
+};
+
+enum class Missing { kRefuse, kMake, kMakeDurable };  // what to do about absent directories
+
+class Root {
+ public:
+  Root(std::string path, std::shared_ptr<SystemCalls> calls);
+
+  SystemCalls& calls() const { return *calls_; }
+  const std::string& path() const { return path_; }
+  // Path of a key, for messages.
+  std::string path_of(std::string_view key) const;
+  // Status of a negative errno: as status_from_errno, with detail file, limits of lengths, and PERMISSION_DENIED with
+  // detail unsafe for links and special files.
+  Status failure(int negative_errno, std::string_view doing, std::string_view key) const;
+
+  // O_PATH descriptor of the root; NOT_FOUND, or INVALID_ARGUMENT when it is no directory.
+  Result<Descriptor> open_root(Missing missing) const;
+  // O_PATH descriptor of a directory beneath the root, "" = the root.
+  Result<Descriptor> open_directory(std::string_view key, Missing missing) const;
+  Result<Parent> open_parent(std::string_view key, Missing missing) const;
+  // fsync of an open directory. *supported becomes false (and the call succeeds) where the system has no such thing.
+  Status sync_directory(const Descriptor& directory, std::string_view key, bool* supported) const;
+
+ private:
+  Result<Descriptor> walk(Descriptor from, std::string_view key, Missing missing) const;
+  Result<Descriptor> step(const Descriptor& from, const DirectoryName& target, Missing missing) const;
+  Status not_a_directory(const DirectoryName& target) const;
+
+  std::string path_;
+  std::shared_ptr<SystemCalls> calls_;  // co-owned by the storage, its objects and the test that made it
+};
+
+}  // namespace shardwright::storage::internal

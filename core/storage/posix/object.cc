@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transfers, sync, commit and close of one file. The commit on one file: 1 sync, 2 close, 3 conditional rename under the
+// directory's advisory lock, 4 sync of the directory.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/storage/posix/object_internal.h"
+
+namespace shardwright::storage::internal {
+namespace {
+
+#ifdef RWF_DONTCACHE
+constexpr int kUncachedFlag = RWF_DONTCACHE;
+#else
+constexpr int kUncachedFlag = 0x80;  // RWF_DONTCACHE of Linux 6.14; older kernels answer EOPNOTSUPP
+#endif
+constexpr uint64_t kMaxTransferBytes = uint64_t{1} << 30;  // below what one call carries on any kernel
+constexpr int kMaxInterrupts = 1000;                       // EINTR in a row
+constexpr int kMaxLockTries = 2000;                        // of 1 ms each
+
+uint64_t mix(uint64_t value) {
+  value ^= value >> 30;
+  value *= 0xbf58476d1ce4e5b9ULL;
+  value ^= value >> 27;
+  value *= 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+bool aligned(uint64_t value) { return value % kDirectAlignment == 0; }
+
+// Advisory lock of a directory while a condition is checked and the name is replaced.
+class DirectoryLock {
+ public:
+  DirectoryLock(SystemCalls* calls, Descriptor directory, std::string_view key)
+      : calls_(calls), directory_(std::move(directory)), key_(key) {}
+  ~DirectoryLock() {
+    if (held_) (void)calls_->lock_file({directory_.get(), key_}, LOCK_UN);  // closing releases it too
+  }
+  // 0, or the negative errno; systems without such locks count as locked.
+  int acquire() {
+    if (!directory_.valid()) return 0;
+    int locked = -EWOULDBLOCK;
+    for (int tries = 0; tries < kMaxLockTries && (locked == -EWOULDBLOCK || locked == -EINTR); ++tries) {
+      locked = calls_->lock_file({directory_.get(), key_}, LOCK_EX | LOCK_NB);
+      const timespec pause{0, 1'000'000};
+      if (locked < 0) ::nanosleep(&pause, nullptr);
+    }
+    held_ = locked == 0;
+    return locked == -EWOULDBLOCK || locked == -EINTR ? locked : 0;
+  }
+
+ private:
+  SystemCalls* calls_;
+  Descriptor directory_;
+  std::string_view key_;
+  bool held_ = false;
+};
+
+}  // namespace
+
+ObjectStat object_stat(const struct stat& found) {
+  ObjectStat stat;
+  stat.size_bytes = static_cast<uint64_t>(found.st_size);
+  stat.modified_ns = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+  stat.version = mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes);
+  if (stat.version == 0) stat.version = 1;
+  return stat;
+}
+
+PosixObject::PosixObject(Parts parts) : parts_(std::move(parts)) {
+  if (parts_.options.direct) open_direct();
+}
+
+PosixObject::~PosixObject() {
+  if (state_ != State::kOpen) return;
+  if (parts_.options.mode == OpenMode::kCreate) {
+    abort();
+  } else {
+    // Nobody can be told here; callers that care call close().
+    static_cast<void>(close());
+  }
+}
+
+void PosixObject::open_direct() {
+  uncached_usable_ = true;
+  if (!parts_.parent.directory.valid()) return;
+  const std::string& name = parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
+  const int flags = (writes() ? O_RDWR : O_RDONLY) | O_DIRECT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Descriptor direct(calls().open_file({parts_.parent.directory.get(), name, parts_.key}, flags));
+  struct stat first{};
+  struct stat second{};
+  // The name could be another file by now: only the same file is used.
+  if (!direct.valid() || calls().stat_file(open_file(), &first) < 0 ||
+      calls().stat_file({direct.get(), parts_.key}, &second) < 0 || first.st_ino != second.st_ino ||
+      first.st_dev != second.st_dev) {
+    return;
+  }
+  direct_ = std::move(direct);
+  direct_usable_ = true;
+}
+
+Status PosixObject::check_open() const {
+  if (state_ == State::kOpen) return {};
+  return failed_precondition(fmt::format("'{}' is closed", escape_text(parts_.root->path_of(parts_.key))));
+}
+
+Status PosixObject::check_writable() const {
+  SHW_RETURN_IF_ERROR(check_open());
+  if (!writes()) {
+    return failed_precondition(fmt::format("'{}' is open for reading", escape_text(parts_.root->path_of(parts_.key))));
+  }
+  const std::lock_guard lock(failure_mutex_);
+  return first_failure_;
+}
+
+Status PosixObject::remember(Status failure) {
+  const std::lock_guard lock(failure_mutex_);
+  if (first_failure_.ok()) first_failure_ = failure;
+  return failure;
+}
+
+Status PosixObject::preallocate() {
+  const uint64_t wanted = parts_.options.expected_bytes;
+  if (wanted == 0 || wanted > static_cast<uint64_t>(INT64_MAX)) return {};
+  int reserved = -EINTR;
+  for (int tries = 0; reserved == -EINTR && tries < kMaxInterrupts; ++tries) {
+    reserved = calls().preallocate(open_file(), wanted);
+  }
+  if (reserved == -ENOSPC || reserved == -EDQUOT || reserved == -EFBIG) return failure(reserved, "reserve space for");
+  if (reserved == 0) preallocated_bytes_ = wanted;  // else: this file system has no reservation
+  return {};
+}
+
+template <bool kWrite, typename Span>
+Status PosixObject::transfer_direct(uint64_t* offset, Span* data) {
+  uint64_t left = data->size() - data->size() % kDirectAlignment;
+  int interrupts = 0;
+  while (left > 0) {
+    const auto part = data->first(static_cast<size_t>(std::min(left, kMaxTransferBytes)));
+    int64_t count = 0;
+    if constexpr (kWrite) {
+      count = calls().write_at({direct_.get(), parts_.key}, *offset, part, 0);
+    } else {
+      count = calls().read_at({direct_.get(), parts_.key}, *offset, part, 0);
+    }
+    if (count == -EINTR && ++interrupts < kMaxInterrupts) continue;
+    if (count == -EINVAL) direct_usable_ = false;  // this file system wants more than our alignment
+    if (count == -EINVAL || count == 0) return {};
+    if (count < 0) {
+      return failure(static_cast<int>(count), kWrite ? "write" : "read")
+          .with_detail("offset", fmt::to_string(*offset))
+          .with_detail("length", fmt::to_string(part.size()));
+    }
+    interrupts = 0;
+    *offset += static_cast<uint64_t>(count);
+    *data = data->subspan(static_cast<size_t>(count));
+    if (!aligned(static_cast<uint64_t>(count))) return {};  // the rest is no longer aligned
+    left -= static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+template <bool kWrite, typename Span>
+Status PosixObject::transfer_buffered(uint64_t offset, Span data) {
+  int interrupts = 0;
+  const uint64_t wanted_end = offset + data.size();
+  while (!data.empty()) {
+    const auto part = data.first(std::min<size_t>(data.size(), kMaxTransferBytes));
+    const int flags = uncached_usable_ ? kUncachedFlag : 0;
+    int64_t count = 0;
+    if constexpr (kWrite) {
+      count = calls().write_at(open_file(), offset, part, flags);
+    } else {
+      count = calls().read_at(open_file(), offset, part, flags);
+    }
+    if (count == -EINTR && ++interrupts < kMaxInterrupts) continue;
+    if ((count == -EOPNOTSUPP || count == -EINVAL) && flags != 0) {
+      uncached_usable_ = false;
+      continue;
+    }
+    if (count == 0 && !kWrite) {
+      return out_of_range(fmt::format("'{}' ends at byte {}, wanted the bytes up to {}",
+                                      escape_text(parts_.root->path_of(parts_.key)), offset, wanted_end))
+          .with_detail("file", parts_.key)
+          .with_detail("offset", fmt::to_string(offset))
+          .with_detail("length", fmt::to_string(data.size()))
+          .with_detail("found", "0");
+    }
+    if (count <= 0) {
+      return failure(count == 0 ? -EIO : static_cast<int>(count), kWrite ? "write" : "read")
+          .with_detail("offset", fmt::to_string(offset))
+          .with_detail("length", fmt::to_string(part.size()));
+    }
+    interrupts = 0;
+    offset += static_cast<uint64_t>(count);
+    data = data.subspan(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+template <bool kWrite, typename Span>
+Status PosixObject::transfer(uint64_t offset, Span data) {
+  uint64_t end = 0;
+  if (!checked_add<uint64_t>(offset, data.size(), &end) || end > static_cast<uint64_t>(INT64_MAX)) {
+    return out_of_range(fmt::format("offset {} with {} bytes is beyond what a file can hold", offset, data.size()));
+  }
+  if (direct_usable_ && data.size() >= kDirectAlignment) {
+    const uint64_t head = aligned(offset) ? 0 : kDirectAlignment - offset % kDirectAlignment;
+    const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(data.data()));
+    if (aligned(address + head) && data.size() - head >= kDirectAlignment) {
+      SHW_RETURN_IF_ERROR((transfer_buffered<kWrite>(offset, data.first(static_cast<size_t>(head)))));
+      offset += head;
+      data = data.subspan(static_cast<size_t>(head));
+      SHW_RETURN_IF_ERROR((transfer_direct<kWrite>(&offset, &data)));
+    }
+  }
+  return transfer_buffered<kWrite>(offset, data);
+}
+
+Status PosixObject::read_at(uint64_t offset, std::span<std::byte> data) {
+  SHW_RETURN_IF_ERROR(check_open());
+  return transfer<false>(offset, data);
+}
+
+Status PosixObject::write_at(uint64_t offset, std::span<const std::byte> data) {
+  SHW_RETURN_IF_ERROR(check_writable());
+  dirty_ = true;
+  SHW_RETURN_IF_ERROR(transfer<true>(offset, data));
+  const uint64_t end = offset + data.size();
+  uint64_t known = written_end_;
+  while (known < end && !written_end_.compare_exchange_weak(known, end)) {
+  }
+  return {};
+}
+
+Status PosixObject::truncate(uint64_t size_bytes) {
+  SHW_RETURN_IF_ERROR(check_writable());
+  if (size_bytes > static_cast<uint64_t>(INT64_MAX)) return out_of_range("a file cannot be that long");
+  dirty_ = true;
+  int cut = -EINTR;
+  for (int tries = 0; cut == -EINTR && tries < kMaxInterrupts; ++tries) cut = calls().truncate(open_file(), size_bytes);
+  if (cut < 0) return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
+  preallocated_bytes_ = 0;
+  written_end_ = size_bytes;
+  return {};
+}
+
+// A reservation must not show: without an explicit truncate the length is the end of what was written.
+Status PosixObject::settle_length() {
+  if (preallocated_bytes_ <= written_end_) return {};
+  return truncate(written_end_);
+}
+
+Status PosixObject::sync() {
+  SHW_RETURN_IF_ERROR(check_writable());
+  SHW_RETURN_IF_ERROR(settle_length());
+  if (parts_.options.durable) {
+    // After a failed fsync the kernel may have dropped the pages and a second one would lie: never retried.
+    const int synced = calls().sync_file(open_file());
+    if (synced < 0) return remember(failure(synced, "sync"));
+    if (parts_.options.mode == OpenMode::kCreateVisible) {
+      Status named = parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);
+      if (!named.ok()) return remember(std::move(named));
+    }
+  }
+  dirty_ = false;
+  return {};
+}
+
+Status PosixObject::close_descriptors() {
+  Status status;
+  for (Descriptor* each : {&direct_, &parts_.file}) {
+    if (!each->valid()) continue;
+    const int closed = calls().close_file({each->release(), parts_.key});
+    // EINTR of close on Linux: the descriptor is gone and nothing was lost.
+    if (closed < 0 && closed != -EINTR && status.ok()) status = failure(closed, "close");
+  }
+  return status;
+}
+
+Status PosixObject::close() {
+  if (state_ != State::kOpen) return {};
+  if (parts_.options.mode == OpenMode::kCreate) {
+    abort();
+    return {};
+  }
+  Status status = writes() && check_writable().ok() ? settle_length() : Status();
+  state_ = State::kClosed;
+  Status closed = close_descriptors();
+  return status.ok() ? closed : status;
+}
+
+void PosixObject::remove_name_of_this() {
+  const std::string& name = parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
+  // Best effort: what stays is found by the collection of garbage.
+  (void)calls().remove_name({parts_.parent.directory.get(), name, parts_.key}, /*directory=*/false);
+}
+
+void PosixObject::abort() {
+  if (state_ != State::kOpen) return;
+  state_ = State::kClosed;
+  static_cast<void>(close_descriptors());  // the bytes are thrown away
+  if (writes()) remove_name_of_this();
+}
+
+Status PosixObject::commit(CommitCondition condition, uint64_t expected_version) {
+  SHW_RETURN_IF_ERROR(check_writable());
+  if (parts_.options.mode != OpenMode::kCreate) return failed_precondition("commit is for objects opened with kCreate");
+  Status status = dirty_ || preallocated_bytes_ != 0 ? sync() : Status();  // step 1
+  if (!status.ok()) {
+    abort();
+    return status;
+  }
+  state_ = State::kCommitted;
+  status = close_descriptors();  // step 2: a late error of the file system must not be published
+  if (status.ok()) status = publish(condition, expected_version);
+  if (!status.ok()) {
+    state_ = State::kClosed;
+    remove_name_of_this();
+    return status;
+  }
+  if (!parts_.options.durable) return {};
+  Status named = parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);  // step 4
+  if (named.ok()) return {};
+  return unavailable(fmt::format("'{}' was put in place, but its directory could not be synced, so it is unknown which "
+                                 "content survives a power loss: {}",
+                                 escape_text(parts_.root->path_of(parts_.key)), named.message()))
+      .with_detail("commit", "unknown")
+      .with_detail("file", parts_.key)
+      .with_detail("errno", named.detail("errno"))
+      .with_retryable(false);
+}
+
+// Step 3. Conditions hold against writers that use this library; the lock is advisory.
+Status PosixObject::publish(CommitCondition condition, uint64_t expected_version) {
+  const DirectoryName from{parts_.parent.directory.get(), parts_.temporary_name, parts_.key};
+  const DirectoryName to = parts_.parent.target(parts_.key);
+  DirectoryLock lock(&calls(), Descriptor(::openat(to.directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), parts_.key);
+  if (condition != CommitCondition::kNone && lock.acquire() < 0) {
+    return unavailable(fmt::format("the directory of '{}' stays locked by another writer",
+                                   escape_text(parts_.root->path_of(parts_.key))))
+        .with_detail("file", parts_.key);
+  }
+  if (condition == CommitCondition::kIfAbsent) return rename_absent(from, to);
+  if (condition == CommitCondition::kIfVersion) {
+    struct stat found{};
+    const int looked = calls().stat_name(to, &found);
+    if (looked < 0 && looked != -ENOENT) return failure(looked, "look at");
+    const uint64_t version = looked < 0 ? 0 : object_stat(found).version;
+    if (version != expected_version) {
+      return aborted(fmt::format("'{}' was changed by another writer: expected version {:x}, found {:x}",
+                                 escape_text(parts_.root->path_of(parts_.key)), expected_version, version))
+          .with_detail("file", parts_.key);
+    }
+  }
+  const int renamed = calls().rename_file(from, to);
+  return renamed < 0 ? failure(renamed, "rename into place") : Status();
+}
+
+Status PosixObject::rename_absent(const DirectoryName& from, const DirectoryName& to) {
+  int renamed = calls().rename_new(from, to);
+  if (renamed == -EINVAL || renamed == -ENOSYS) {
+    renamed = calls().link_name(from, to);
+    if (renamed == 0) (void)calls().remove_name(from, /*directory=*/false);  // a second name does no harm
+  }
+  if (renamed == -EEXIST) {
+    return aborted(fmt::format("'{}' was made by another writer in between",
+                               escape_text(parts_.root->path_of(parts_.key))))
+        .with_detail("file", parts_.key);
+  }
+  return renamed < 0 ? failure(renamed, "rename into place") : Status();
+}
+
+Result<ObjectStat> PosixObject::stat() {
+  if (state_ == State::kCommitted) {
+    struct stat found{};
+    const int looked = calls().stat_name(parts_.parent.target(parts_.key), &found);
+    if (looked < 0) return failure(looked, "look at");
+    return object_stat(found);
+  }
+  SHW_RETURN_IF_ERROR(check_open());
+  if (writes()) SHW_RETURN_IF_ERROR(settle_length());
+  struct stat found{};
+  const int looked = calls().stat_file(open_file(), &found);
+  if (looked < 0) return failure(looked, "look at");
+  return object_stat(found);
+}
+
+}  // namespace shardwright::storage::internal

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage in a directory. Keys are paths beneath the root (directory_internal.h says how they are resolved); objects are
+// regular files. kCreate writes to "<key>.<suffix>" beside the key and renames; kCreateVisible writes under the key.
+// Missing directories are made on the way. Thread-safe.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/storage/backends.h"
+#include "core/storage/posix/object_internal.h"
+
+namespace shardwright::storage {
+namespace {
+
+using internal::Descriptor;
+using internal::Missing;
+using internal::Parent;
+using internal::PosixObject;
+using internal::Root;
+
+constexpr int kMaxNameDraws = 16;      // tries for an unused temporary name
+constexpr size_t kMaxListDepth = 64;   // directories inside directories
+
+std::string drawn_suffix() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
+    number = static_cast<uint64_t>(::getpid()) << 32 | static_cast<uint64_t>(static_cast<uint32_t>(::gettid()));
+  }
+  return fmt::format("{:016x}", number);
+}
+
+bool is_prefix_of(std::string_view prefix, std::string_view key) { return key.starts_with(prefix); }
+
+class PosixStorage final : public Storage {
+ public:
+  PosixStorage(std::string root, std::shared_ptr<SystemCalls> calls)
+      : root_(std::make_shared<const Root>(std::move(root), std::move(calls))) {}
+
+  std::string_view name() const override { return "posix"; }
+  uint64_t capabilities() const override {
+    return kPositionalWrite | kAtomicCommit | kConditionalCommit | kDirectIo;
+  }
+  uint64_t alignment() const override { return internal::kDirectAlignment; }
+
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override;
+  Result<ObjectStat> stat(std::string_view key) override;
+  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override;
+  Status remove(std::string_view key) override;
+  Result<uint64_t> free_space(std::string_view key) override;
+  Status create_prefix(std::string_view prefix) override;
+  Status sync_prefix(std::string_view prefix, bool* supported) override;
+  Result<std::shared_ptr<void>> try_lock(std::string_view key) override;
+
+ private:
+  using Sink = std::function<Status(const ListEntry&)>;
+  SystemCalls& calls() const { return root_->calls(); }
+  Result<std::unique_ptr<StorageObject>> open_existing(std::string_view key, const OpenOptions& options);
+  Result<std::unique_ptr<StorageObject>> create(std::string_view key, const OpenOptions& options);
+  Result<Descriptor> create_file(const Parent& parent, std::string_view key, const OpenOptions& options,
+                                 std::string* temporary_name);
+  Status check_regular(const struct stat& found, std::string_view key) const;
+  Status list_directory(std::string_view directory, std::string_view prefix, size_t depth, const Sink& sink);
+
+  std::shared_ptr<const Root> root_;  // co-owned by open objects
+};
+
+Status PosixStorage::check_regular(const struct stat& found, std::string_view key) const {
+  if (S_ISREG(found.st_mode)) return {};
+  if (S_ISDIR(found.st_mode)) {
+    return not_found(fmt::format("'{}' is a directory, not a file", escape_text(root_->path_of(key))))
+        .with_detail("file", key);
+  }
+  return root_->failure(S_ISLNK(found.st_mode) ? -ELOOP : -ENXIO, "use", key);
+}
+
+Result<std::unique_ptr<StorageObject>> PosixStorage::open(std::string_view key, const OpenOptions& options) {
+  if (options.mode == OpenMode::kRead) return open_existing(key, options);
+  SHW_RETURN_IF_ERROR(check_key(key));
+  return create(key, options);
+}
+
+Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_view key, const OpenOptions& options) {
+  PosixObject::Parts parts;
+  int opened = 0;
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a FIFO must not block us
+  if (key.empty()) {
+    opened = calls().open_file({AT_FDCWD, root_->path(), ""}, kFlags);
+  } else {
+    SHW_RETURN_IF_ERROR(check_key(key));
+    SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, Missing::kRefuse));
+    opened = calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW);
+  }
+  if (opened < 0) return root_->failure(opened, "open", key);
+  parts.file = Descriptor(opened);
+  struct stat found{};
+  const int looked = calls().stat_file({opened, key}, &found);
+  if (looked < 0) return root_->failure(looked, "look at", key);
+  SHW_RETURN_IF_ERROR(check_regular(found, key));
+  parts.root = root_;
+  parts.key = std::string(key);
+  parts.options = options;
+  return std::unique_ptr<StorageObject>(std::make_unique<PosixObject>(std::move(parts)));
+}
+
+Result<std::unique_ptr<StorageObject>> PosixStorage::create(std::string_view key, const OpenOptions& options) {
+  PosixObject::Parts parts;
+  SHW_ASSIGN_OR_RETURN(parts.parent,
+                       root_->open_parent(key, options.durable ? Missing::kMakeDurable : Missing::kMake));
+  SHW_ASSIGN_OR_RETURN(parts.file, create_file(parts.parent, key, options, &parts.temporary_name));
+  parts.root = root_;
+  parts.key = std::string(key);
+  parts.options = options;
+  auto object = std::make_unique<PosixObject>(std::move(parts));
+  Status reserved = object->preallocate();
+  if (!reserved.ok()) {
+    object->abort();
+    return reserved;
+  }
+  return std::unique_ptr<StorageObject>(std::move(object));
+}
+
+Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_view key, const OpenOptions& options,
+                                             std::string* temporary_name) {
+  const bool drawn = options.mode == OpenMode::kCreate && options.temporary_suffix.empty();
+  const mode_t mode = options.file_mode == 0 ? 0666 : static_cast<mode_t>(options.file_mode & 07777U);
+  int created = -EEXIST;
+  DirectoryName target = parent.target(key);
+  for (int draws = 0; created == -EEXIST && draws < (drawn ? kMaxNameDraws : 1); ++draws) {
+    if (options.mode == OpenMode::kCreate) {
+      target.name = fmt::format("{}.{}", parent.name, drawn ? drawn_suffix() : options.temporary_suffix);
+      if (target.name.find('/', parent.name.size()) != std::string::npos) {
+        return invalid_argument("temporary_suffix holds a '/'").with_detail("parameter", "temporary_suffix");
+      }
+      *temporary_name = target.name;
+    }
+    created = calls().create_file(target, O_RDWR | O_NONBLOCK | O_CLOEXEC, mode);
+  }
+  if (created < 0) return root_->failure(created, "create", key);
+  Descriptor file(created);
+  // The umask cut the asked mode; a mode that was asked for is kept as it is. Only this new file is touched.
+  const int set = options.file_mode == 0 ? 0 : calls().set_mode({created, key}, mode);
+  if (set < 0) {
+    (void)calls().remove_name(target, /*directory=*/false);  // the first failure is what counts
+    return root_->failure(set, "set the mode of", key);
+  }
+  return file;
+}
+
+Result<ObjectStat> PosixStorage::stat(std::string_view key) {
+  struct stat found{};
+  int looked = 0;
+  if (key.empty()) {
+    looked = ::stat(root_->path().c_str(), &found) == 0 ? 0 : -errno;
+  } else {
+    SHW_RETURN_IF_ERROR(check_key(key));
+    SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(key, Missing::kRefuse));
+    looked = calls().stat_name(parent.target(key), &found);
+  }
+  if (looked < 0) return root_->failure(looked, "look at", key);
+  SHW_RETURN_IF_ERROR(check_regular(found, key));
+  return internal::object_stat(found);
+}
+
+Status PosixStorage::list(std::string_view prefix, const Sink& sink) {
+  const size_t slash = prefix.rfind('/');
+  const std::string directory(slash == std::string_view::npos ? std::string_view() : prefix.substr(0, slash));
+  if (!directory.empty()) SHW_RETURN_IF_ERROR(check_key(directory));
+  return list_directory(directory, prefix, 0, sink);
+}
+
+// Calls sink for what lies in a directory, ascending by key. A directory sorts by its name with "/" appended.
+Status PosixStorage::list_directory(std::string_view directory, std::string_view prefix, size_t depth,
+                                    const Sink& sink) {
+  if (depth > kMaxListDepth) {
+    return resource_exhausted("directory depth", fmt::format("directories in '{}' are nested more than {} deep",
+                                                             escape_text(root_->path_of(directory)), kMaxListDepth))
+        .with_detail("limit", fmt::to_string(kMaxListDepth));
+  }
+  Result<Descriptor> opened = root_->open_directory(directory, Missing::kRefuse);
+  // A listing of nothing is empty: object stores do not know missing directories.
+  if (!opened.ok()) return opened.status().code() == StatusCode::kNotFound ? Status() : opened.status();
+  const int readable = ::openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (readable < 0) return root_->failure(-errno, "list", directory);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(readable), &::closedir);
+  if (stream == nullptr) {
+    const Status failed = root_->failure(-errno, "list", directory);
+    ::close(readable);
+    return failed;
+  }
+  std::vector<std::pair<std::string, ObjectStat>> entries;  // directories end in "/"
+  bool is_empty = true;
+  errno = 0;
+  for (const dirent* each = ::readdir(stream.get()); each != nullptr; errno = 0, each = ::readdir(stream.get())) {
+    const std::string_view name = each->d_name;
+    if (name == "." || name == "..") continue;
+    is_empty = false;
+    struct stat found{};
+    const int looked = calls().stat_name({opened->get(), std::string(name), join_key(directory, name)}, &found);
+    if (looked == -ENOENT) continue;  // removed while we looked
+    if (looked < 0) return root_->failure(looked, "look at", join_key(directory, name));
+    if (S_ISREG(found.st_mode)) entries.emplace_back(name, internal::object_stat(found));
+    if (S_ISDIR(found.st_mode)) entries.emplace_back(std::string(name) + "/", ObjectStat{});
+  }
+  if (errno != 0) return root_->failure(-errno, "list", directory);
+  if (is_empty && !directory.empty()) {
+    const std::string marker = std::string(directory) + "/";
+    return is_prefix_of(prefix, marker) ? sink({marker, {}}) : Status();
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [name, found] : entries) {
+    const std::string key = join_key(directory, name);
+    if (!is_prefix_of(prefix, key) && !is_prefix_of(key, prefix)) continue;
+    if (name.ends_with('/')) {
+      SHW_RETURN_IF_ERROR(list_directory(std::string_view(key).substr(0, key.size() - 1), prefix, depth + 1, sink));
+    } else if (is_prefix_of(prefix, key)) {
+      SHW_RETURN_IF_ERROR(sink({key, found}));
+    }
+  }
+  return {};
+}
+
+Status PosixStorage::remove(std::string_view key) {
+  const bool is_prefix = key.ends_with('/');
+  const std::string_view bare = is_prefix ? key.substr(0, key.size() - 1) : key;
+  SHW_RETURN_IF_ERROR(check_key(bare));
+  Result<Parent> parent = root_->open_parent(bare, Missing::kRefuse);
+  if (!parent.ok()) return parent.status().code() == StatusCode::kNotFound ? Status() : parent.status();
+  const int removed = calls().remove_name(parent->target(bare), is_prefix);
+  const bool gone = removed == 0 || removed == -ENOENT;
+  if (is_prefix) return gone || removed == -ENOTEMPTY || removed == -EEXIST ? Status() : root_->failure(removed, "remove", bare);
+  if (removed == -EISDIR) return {};  // a prefix is no object
+  if (!gone) return root_->failure(removed, "remove", bare);
+  if (removed < 0 || parent->key.empty()) return {};
+  // The directory goes with its last file; it stays when it holds more or may not be removed.
+  Result<Parent> above = root_->open_parent(parent->key, Missing::kRefuse);
+  if (above.ok()) (void)calls().remove_name(above->target(parent->key), /*directory=*/true);
+  return {};
+}
+
+Result<uint64_t> PosixStorage::free_space(std::string_view key) {
+  std::string_view directory = key;
+  Result<Descriptor> opened = root_->open_directory(directory, Missing::kRefuse);
+  while (!opened.ok() && !directory.empty()) {
+    directory = directory.substr(0, std::min(directory.rfind('/') + 1, directory.size()));
+    if (!directory.empty()) directory.remove_suffix(1);
+    opened = root_->open_directory(directory, Missing::kRefuse);
+  }
+  std::string path = root_->path();
+  int found = -1;
+  struct statvfs space{};
+  if (opened.ok()) {
+    found = ::fstatvfs(opened->get(), &space);
+  } else {
+    // The root is not there yet: the nearest directory above it is where it will live.
+    while (found != 0 && path.size() > 1) {
+      path.erase(std::max<size_t>(path.rfind('/'), 1));
+      found = ::statvfs(path.c_str(), &space);
+    }
+  }
+  if (found != 0) return root_->failure(-errno, "ask for the free space of", key);
+  uint64_t bytes = 0;
+  if (!checked_multiply<uint64_t>(space.f_bavail, space.f_frsize, &bytes)) bytes = UINT64_MAX;
+  return bytes;
+}
+
+Status PosixStorage::create_prefix(std::string_view prefix) {
+  SHW_RETURN_IF_ERROR(check_key(prefix));
+  SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(prefix, Missing::kMakeDurable));
+  const int made = calls().make_directory(parent.target(prefix));
+  if (made < 0) return root_->failure(made, "make directory", prefix);
+  return root_->sync_directory(parent.directory, parent.key, nullptr);
+}
+
+Status PosixStorage::sync_prefix(std::string_view prefix, bool* supported) {
+  if (!prefix.empty()) SHW_RETURN_IF_ERROR(check_key(prefix));
+  SHW_ASSIGN_OR_RETURN(const Descriptor directory, root_->open_directory(prefix, Missing::kRefuse));
+  return root_->sync_directory(directory, prefix, supported);
+}
+
+Result<std::shared_ptr<void>> PosixStorage::try_lock(std::string_view key) {
+  SHW_RETURN_IF_ERROR(check_key(key));
+  SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(key, Missing::kMake));
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int opened = calls().create_file(parent.target(key), kFlags, 0666);
+  if (opened == -EEXIST) opened = calls().open_file(parent.target(key), kFlags);
+  if (opened < 0) return root_->failure(opened, "open lock file", key);
+  Descriptor file(opened);
+  struct stat found{};
+  if (calls().stat_file({opened, key}, &found) < 0 || !S_ISREG(found.st_mode)) {
+    return root_->failure(-ENXIO, "lock", key);
+  }
+  int locked = -EINTR;
+  for (int tries = 0; locked == -EINTR && tries < kMaxNameDraws; ++tries) {
+    locked = calls().lock_file({opened, key}, LOCK_EX | LOCK_NB);
+  }
+  if (locked == -EWOULDBLOCK) return std::shared_ptr<void>();
+  if (locked < 0) {
+    return unimplemented(fmt::format("the file system of '{}' has no locks (errno {})",
+                                     escape_text(root_->path_of(key)), -locked));
+  }
+  // A forked child shares the lock, so it is released by name and not only by closing.
+  auto* held = new Descriptor(std::move(file));
+  return std::shared_ptr<void>(held, [calls = root_](void* each) {
+    auto* descriptor = static_cast<Descriptor*>(each);
+    (void)calls->calls().lock_file({descriptor->get(), {}}, LOCK_UN);  // closing releases it as well
+    delete descriptor;
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Storage> make_posix_storage(std::string root, std::shared_ptr<SystemCalls> calls) {
+  return std::make_unique<PosixStorage>(std::move(root), std::move(calls));
+}
+
+std::unique_ptr<Storage> make_posix_storage(std::string root) {
+  return make_posix_storage(std::move(root), std::make_shared<KernelCalls>());
+}
+
+}  // namespace shardwright::storage

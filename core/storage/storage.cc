@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of keys and what every storage shares. Pure functions, any thread.
+#include "core/storage/storage.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/storage/backends.h"
+
+namespace shardwright::storage {
+namespace {
+
+Status bad_key(std::string_view key, std::string_view why) {
+  return invalid_argument(fmt::format("storage key '{}' {}", escape_text(key), why)).with_detail("parameter", "key");
+}
+
+}  // namespace
+
+Status check_key(std::string_view key) {
+  if (key.empty()) return bad_key(key, "is empty");
+  if (key.find('\0') != std::string_view::npos) return bad_key(key, "holds a NUL character");
+  if (!is_valid_utf8(key)) return bad_key(key, "is not valid UTF-8");
+  for (size_t begin = 0; begin <= key.size();) {
+    const size_t slash = std::min(key.find('/', begin), key.size());
+    const std::string_view part = key.substr(begin, slash - begin);
+    if (part.empty()) return bad_key(key, "has an empty part (a leading, trailing or double '/')");
+    if (part == "." || part == "..") return bad_key(key, "has a part '.' or '..'");
+    begin = slash + 1;
+  }
+  return {};
+}
+
+std::string join_key(std::string_view prefix, std::string_view name) {
+  if (prefix.empty()) return std::string(name);
+  return fmt::format("{}/{}", prefix, name);
+}
+
+Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key, uint64_t limit_bytes) {
+  SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, storage.open(key, OpenOptions{}));
+  SHW_ASSIGN_OR_RETURN(const ObjectStat stat, object->stat());
+  if (stat.size_bytes > limit_bytes) {
+    return resource_exhausted("object size", fmt::format("{} holds {} bytes, more than the limit of {} for this read",
+                                                         escape_text(key), stat.size_bytes, limit_bytes))
+        .with_detail("file", key)
+        .with_detail("limit", fmt::to_string(limit_bytes));
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(stat.size_bytes));
+  SHW_RETURN_IF_ERROR(object->read_at(0, bytes));
+  SHW_RETURN_IF_ERROR(object->close());
+  return bytes;
+}
+
+std::string_view operation_name(StorageEvent::Operation operation) {
+  using Operation = StorageEvent::Operation;
+  switch (operation) {
+    case Operation::kOpen: return "open";
+    case Operation::kRead: return "read";
+    case Operation::kWrite: return "write";
+    case Operation::kTruncate: return "truncate";
+    case Operation::kSync: return "sync";
+    case Operation::kCommit: return "commit";
+    case Operation::kAbort: return "abort";
+    case Operation::kClose: return "close";
+    case Operation::kStat: return "stat";
+    case Operation::kList: return "list";
+    case Operation::kRemove: return "remove";
+    case Operation::kFreeSpace: return "free_space";
+    case Operation::kCreatePrefix: return "create_prefix";
+    case Operation::kSyncPrefix: return "sync_prefix";
+    case Operation::kLock: return "lock";
+  }
+  return "unknown";
+}
+
+}  // namespace shardwright::storage
