@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clang-format over all C and C++ sources, and clang-tidy over those that changed since the merge base with the main
+branch. Both are pinned to version 19; a machine without them fails, it does not pass in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from source_tree import CPP_SUFFIXES, Finding, SourceTree
+
+FORMAT = "clang-format-19"
+TIDY = "clang-tidy-19"
+MAIN_BRANCHES = ("origin/main", "origin/master", "main", "master")
+_DIAGNOSTIC = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.*)$", re.M)
+
+
+def formatted_paths(tree: SourceTree) -> list[str]:
+    return list(tree.paths(*CPP_SUFFIXES))
+
+
+def fix_format(tree: SourceTree) -> None:
+    """Rewrites the sources in place."""
+    assert tree.root is not None
+    subprocess.run([FORMAT, "-i", *formatted_paths(tree)], cwd=tree.root, check=True)
+
+
+def check_format(tree: SourceTree) -> list[Finding]:
+    assert tree.root is not None
+    paths = formatted_paths(tree)
+    if not paths:
+        return []
+    if not shutil.which(FORMAT):
+        return [Finding(".clang-format", 0, "clang-format", f"{FORMAT} is not installed")]
+    done = subprocess.run([FORMAT, "--dry-run", "--Werror", *paths], cwd=tree.root, capture_output=True, text=True,
+                          check=False)
+    first: dict[str, Finding] = {}
+    for match in _DIAGNOSTIC.finditer(done.stderr):
+        first.setdefault(match["path"], Finding(match["path"], int(match["line"]), "clang-format",
+                                                "not formatted; run `make format`"))
+    if done.returncode != 0 and not first:
+        return [Finding(".clang-format", 0, "clang-format", done.stderr.strip()[:500])]
+    return list(first.values())
+
+
+def changed_paths(root: Path) -> list[str]:
+    """Files that differ from the merge base with the main branch; on that branch itself, those of the last commit.
+    Changes that are not committed count in both cases."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+    head = git("rev-parse", "HEAD")
+    base = ""
+    for branch in MAIN_BRANCHES:
+        base = git("merge-base", "HEAD", branch)
+        if base and base != head:
+            break
+    if not base or base == head:
+        base = git("rev-parse", "--verify", "--quiet", "HEAD~1")
+    names = git("diff", "--name-only", "--diff-filter=d", base) if base else git("ls-files")
+    return sorted(set(names.split("\n")) - {""})
+
+
+def compile_commands(build: Path) -> set[str]:
+    database = build / "compile_commands.json"
+    if not database.exists():
+        return set()
+    return {os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+            for entry in json.loads(database.read_text())}
+
+
+def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
+    """Diagnostics of the changed sources that the build compiles. Headers are seen through the sources."""
+    assert tree.root is not None
+    if not shutil.which(TIDY):
+        return [Finding(".clang-tidy", 0, "clang-tidy", f"{TIDY} is not installed")]
+    known = compile_commands(build)
+    root = tree.root
+    sources = [path for path in changed_paths(root)
+               if path.endswith((".cc", ".c")) and path.startswith(("core/", "capi/", "cli/"))
+               and os.path.realpath(root / path) in known]
+
+    def run(path: str) -> list[Finding]:
+        done = subprocess.run([TIDY, "--quiet", "-p", str(build), path], cwd=root, capture_output=True, text=True,
+                              check=False)
+        found = []
+        for match in _DIAGNOSTIC.finditer(done.stdout):
+            name = os.path.relpath(os.path.join(root, match["path"]), root)
+            found.append(Finding(name, int(match["line"]), "clang-tidy", match["text"]))
+        if done.returncode != 0 and not found:
+            found.append(Finding(path, 0, "clang-tidy", (done.stderr or done.stdout).strip()[-500:]))
+        return found
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
+        return sorted({finding for found in pool.map(run, sources) for finding in found})

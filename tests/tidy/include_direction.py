@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Includes go one way: a folder of core/ includes only folders to its left, capi/ stands to the right of all of them,
+and cli/, bindings/ and examples/ see include/ only. Private headers stay in their folder; third-party headers stay in
+the folder that owns them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from source_tree import CPP_SUFFIXES, Finding, SourceTree
+
+# Pipeline order. The steps of one tuple may not include each other either, apart from what stands further left.
+ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "storage", "format", "collective",
+         "device", "exec", "hsdp")
+# Folders that are pure functions of what they are given.
+FORBIDDEN_FOR = {
+    "plan": {"concurrency", "storage", "collective", "exec"},
+    "storage": {"plan", "format"},
+    "collective": {"plan", "storage", "format"},
+}
+HOST_SIDE = ("cli", "bindings", "examples")
+OWNED_HEADERS = {
+    "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
+    "mbedtls/": ("core/integrity/",),
+    "xxhash.h": ("core/integrity/", "benchmarks/"),
+    "liburing.h": ("core/storage/",),
+    "torch/": ("core/hsdp/torch/", "core/collective/c10d/"),
+    "c10/": ("core/hsdp/torch/", "core/collective/c10d/"),
+    "cuda_runtime.h": ("core/device/cuda/", "core/collective/nccl/"),
+    "nccl.h": ("core/collective/nccl/",),
+    "mpi.h": ("core/collective/mpi/",),
+    "CLI/": ("cli/",),
+    "jni.h": ("bindings/java/", "bindings/swig/"),
+}
+_INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def folder_of(path: str) -> str | None:
+    """Name of the folder of core/ that holds the path."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "core" else None
+
+
+def _check_core(path: str, included: str) -> str | None:
+    own = folder_of(path)
+    other = folder_of(included)
+    if included.startswith(("capi/", "include/", "shardwright/", "bindings/", "cli/")):
+        return f"core may not include {included}"
+    if own is None or other is None or own == other:
+        return None
+    if own not in ORDER or other not in ORDER:
+        return f"folder {own if own not in ORDER else other} is not in the pipeline order"
+    if ORDER.index(other) > ORDER.index(own):
+        return f"{own} stands to the left of {other} and may not include {included}"
+    if other in FORBIDDEN_FOR.get(own, ()):
+        return f"{own} does not use {other}, so it may not include {included}"
+    return None
+
+
+def _check_backends(path: str, included: str) -> str | None:
+    """format/ and storage/ never know each other's children."""
+    own = folder_of(path)
+    other = folder_of(included)
+    if own != other and other in ("storage", "format") and own in ("storage", "format"):
+        if len(included.split("/")) > 3:
+            return f"{own} knows the interface of {other} only, not {included}"
+    return None
+
+
+def _check_private(path: str, included: str) -> str | None:
+    if not included.endswith("_internal.h"):
+        return None
+    if included.startswith("core/"):
+        inside = f"core/{folder_of(included)}/"
+        if path.startswith((inside, f"tests/{inside}", "tests/fuzz/", "benchmarks/")):
+            return None
+        return f"{included} is private to {inside}"
+    return None
+
+
+def _check_host_side(path: str, included: str) -> str | None:
+    if included.startswith(("core/", "capi/")):
+        return f"{path.split('/')[0]}/ sees include/ only, not {included}"
+    return None
+
+
+def _check_owner(path: str, included: str) -> str | None:
+    if not path.startswith(("core/", "capi/", "cli/", "bindings/")):
+        return None
+    for header, owners in OWNED_HEADERS.items():
+        matches = included.startswith(header) if header.endswith("/") else included == header
+        if matches and not path.startswith(owners):
+            return f"{included} may be included only below {', '.join(owners)}"
+    return None
+
+
+def check(tree: SourceTree) -> list[Finding]:
+    findings = []
+    for path in tree.paths(*CPP_SUFFIXES):
+        text = tree.text(path)
+        for match in _INCLUDE.finditer(text):
+            included = match[2]
+            reasons = [_check_private(path, included), _check_owner(path, included)]
+            if path.startswith("core/"):
+                reasons += [_check_core(path, included), _check_backends(path, included)]
+            elif path.startswith(tuple(f"{folder}/" for folder in HOST_SIDE)):
+                reasons.append(_check_host_side(path, included))
+            elif path.startswith("include/") and match[1] == '"' and "/" in included:
+                reasons.append(f"public headers include their neighbours by plain name, not {included}")
+            line = text.count("\n", 0, match.start(2)) + 1
+            findings += [Finding(path, line, "include-direction", reason) for reason in reasons if reason]
+    return findings

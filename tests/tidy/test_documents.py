@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dead links and missing comments are found; documented declarations pass."""
+
+import doc_coverage
+import doc_links
+import pytest
+from source_tree import SourceTree
+
+
+def links(texts):
+    return [finding.text for finding in doc_links.check(SourceTree.of_texts(texts))]
+
+
+def test_links_to_files_folders_and_headings_pass():
+    texts = {"README.md": "[a](docs/a.md) [b](docs/) [c](docs/a.md#two-words) [d](https://example.org/x) [e](#top)\n# Top\n",
+             "docs/a.md": "# One\n## Two words\n"}
+    assert not links(texts)
+
+
+@pytest.mark.parametrize("link", ["docs/b.md", "docs/a.md#three", "#nowhere", "../outside.md"])
+def test_a_link_that_leads_nowhere_is_found(link):
+    assert links({"README.md": f"[x]({link})\n", "docs/a.md": "# One\n"})
+
+
+def test_links_inside_code_are_not_links():
+    assert not links({"README.md": "`[x](nothing)`\n```\n[y](nothing)\n```\n"})
+
+
+def test_c_declarations_need_a_comment():
+    good = "/* Opens. */\nSHW_API int f(void);\n/* A handle. */\ntypedef struct a a;\n/* Foreign. */\nstruct b;\n"
+    assert not doc_coverage.c_findings("a.h", good)
+    assert len(doc_coverage.c_findings("a.h", "SHW_API int f(void);\n\ntypedef int32_t b;\n")) == 2
+
+
+def test_python_publics_need_a_docstring():
+    good = '"""M."""\ndef f():\n    """F."""\ndef _g(): pass\nclass C:\n    """C."""\n    def __init__(self): pass\n'
+    assert not doc_coverage.python_findings("bindings/python/shardwright/a.py", good)
+    bad = "def f(): pass\nclass C:\n    def m(self): pass\n"
+    assert len(doc_coverage.python_findings("bindings/python/shardwright/a.py", bad)) == 4
+    assert not doc_coverage.python_findings("bindings/python/shardwright/_a.py", bad)
+
+
+def test_java_publics_need_a_comment_unless_they_override():
+    good = "/** A. */\npublic final class A {\n  /** F. */\n  @Deprecated\n  public int f() { return 1; }\n" \
+           "  @Override\n  public void close() {}\n  int g() { return 2; }\n}\n"
+    assert not doc_coverage.java_findings("A.java", good)
+    assert len(doc_coverage.java_findings("A.java", "public class A {\n  public int f() { return 1; }\n}\n")) == 2
+
+
+def test_rust_publics_need_a_comment():
+    good = "//! Module.\n/// A.\n#[derive(Debug)]\npub struct A;\npub(crate) fn g() {}\npub use a::b;\npub mod c;\n"
+    assert not doc_coverage.rust_findings("a.rs", good)
+    assert len(doc_coverage.rust_findings("a.rs", "//! Module.\npub struct A;\npub unsafe fn f() {}\n")) == 2

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The include check knows left from right."""
+
+import include_direction
+import pytest
+from source_tree import SourceTree
+
+
+def found(path, include):
+    return [finding.text for finding in include_direction.check(SourceTree.of_texts({path: f"#include {include}\n"}))]
+
+
+@pytest.mark.parametrize(("path", "include"), [
+    ("core/base/a.h", '"core/plan/catalog.h"'),
+    ("core/plan/a.cc", '"core/storage/storage.h"'),
+    ("core/plan/a.cc", '"core/concurrency/thread_pool.h"'),
+    ("core/exec/a.cc", '"capi/context_c.h"'),
+    ("core/exec/a.cc", '"shardwright/base.h"'),
+    ("core/format/native/a.cc", '"core/storage/posix/posix_storage.h"'),
+    ("core/exec/a.cc", '"core/plan/save/merge_internal.h"'),
+    ("core/exec/a.cc", "<flatbuffers/flatbuffers.h>"),
+    ("cli/main.cc", '"core/base/status.h"'),
+    ("bindings/java/jni.cc", '"capi/handles.h"'),
+    ("include/shardwright/a.h", '"core/base/status.h"'),
+    ("core/unheard_of/a.cc", '"core/base/status.h"'),
+])
+def test_a_forbidden_include_is_found(path, include):
+    assert found(path, include)
+
+
+@pytest.mark.parametrize(("path", "include"), [
+    ("core/plan/a.cc", '"core/layout/box.h"'),
+    ("core/plan/save/a.cc", '"core/plan/save/merge_internal.h"'),
+    ("core/exec/a.cc", '"core/storage/storage.h"'),
+    ("core/format/native/a.cc", '"core/storage/storage.h"'),
+    ("core/plan/wire/a.cc", "<flatbuffers/flatbuffers.h>"),
+    ("capi/a_c.cc", '"core/exec/save.h"'),
+    ("cli/main.cc", '"shardwright/shardwright.h"'),
+    ("include/shardwright/a.h", '"base.h"'),
+    ("tests/core/plan/a_test.cc", '"core/plan/save/merge_internal.h"'),
+])
+def test_an_allowed_include_passes(path, include):
+    assert not found(path, include)
