@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BlockReader: reads digest blocks of a checkpoint's files in as few, as large and as parallel
+// reads as it can, checks each block, and hands it to a sink. In steps:
+//   1  needs (one per block and user of it) are sorted by file and offset;
+//   2  neighbours are joined to tasks of up to kReadTaskBytes while the gap between them is cheap
+//   to read over; 3  tasks run on the workers: read into staging memory, or straight into memory
+//   that the sink offers; 4  each block is checked once, in private memory, and consumed.
+// Large files are read with direct I/O where the storage has it. Thread-compatible; sinks are
+// called by many threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/exec/options.h"
+#include "core/exec/runtime.h"
+#include "core/exec/save.h"
+#include "core/format/format.h"
+
+namespace shardwright::exec::internal {
+
+inline constexpr uint64_t kReadTaskBytes = kWriteBlockBytes;  // longest single read
+inline constexpr uint64_t kDirectFileBytes = uint64_t{16}
+                                             << 20;  // least bytes of a file for direct I/O
+inline constexpr uint64_t kDirectTaskBytes = uint64_t{256} << 10;  // least bytes of a direct read
+inline constexpr uint64_t kFreeGapBytes = 4096;                    // read over at any price
+inline constexpr uint64_t kMaxGapBytes = uint64_t{256} << 10;      // about 0.1 ms of a fast disk
+inline constexpr uint64_t kMaxOverReadTenths = 13;  // a joined read is at most 1.3 x its needs
+inline constexpr uint64_t kMinStagingBytes = uint64_t{64} << 10;
+
+// What a need reads: a chunk, an object or padding.
+enum class NeedKind : uint8_t { kChunk = 0, kObject = 1, kPadding = 2 };
+
+// One block of a chunk or object that somebody wants. With verification the range is the whole
+// block, else it may be the wanted part of it.
+struct BlockNeed {
+  uint64_t offset = 0;  // in the file
+  uint64_t item = 0;    // chunk or object number
+  uint32_t file = 0;
+  uint32_t length = 0;
+  uint32_t block = 0;  // number inside the item
+  uint32_t user = 0;   // the sink's own number
+  NeedKind kind = NeedKind::kChunk;
+};
+
+// One read: needs [first, last) of the sorted list lie in `length` bytes at `offset`.
+struct ReadTask {
+  uint32_t file = 0;
+  uint32_t handle = 0;  // number of the file among the files of the call
+  bool direct = false;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  size_t first = 0;
+  size_t last = 0;
+};
+
+struct TaskRules {
+  uint64_t alignment = 1;  // of direct reads; a power of two
+  bool direct_offered = false;
+  std::span<const format::FileInfo> files;
+};
+// Steps 1 and 2. Pure; sorts the needs.
+std::vector<ReadTask> make_read_tasks(std::vector<BlockNeed>* needs, const TaskRules& rules);
+
+class BlockSink {
+ public:
+  virtual ~BlockSink() = default;
+  // Memory that takes exactly the bytes of these needs (neighbours without gaps), or nothing:
+  // staging is used.
+  virtual std::span<std::byte> landing(std::span<const BlockNeed> needs);
+  // Checked bytes of one block; needs: everybody who wants it. landed: they lie in the memory that
+  // landing gave.
+  virtual Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
+                         bool landed) = 0;
+  // A block that could not be read or failed its check. Success means: go on with the next one.
+  virtual Status failed(const BlockNeed& need, Status status);
+  // True when failed() may answer with success; a read that fails is then repeated block by block.
+  virtual bool survives_failures() const { return false; }
+};
+
+struct BlockReadTotals {
+  uint64_t bytes_read = 0;
+};
+
+// Reads, checks and consumes. The first failure ends the call; blocks consumed before stay
+// consumed.
+class BlockReader {
+ public:
+  BlockReader(Runtime& runtime, const format::Location& location,
+              const format::OpenedCheckpoint& opened)
+      : runtime_(runtime), location_(location), opened_(opened) {}
+
+  Result<BlockReadTotals> run(std::vector<BlockNeed> needs, VerifyRule verify,
+                              const CallContext& call, BlockSink& sink) const;
+
+ private:
+  Runtime& runtime_;
+  const format::Location& location_;
+  const format::OpenedCheckpoint& opened_;
+};
+
+// Extent of what a need reads from.
+format::Extent extent_of(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item);
+// Appends the needs of all blocks of a whole chunk or object.
+void append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
+                       uint32_t user, std::vector<BlockNeed>* needs);
+
+}  // namespace shardwright::exec::internal

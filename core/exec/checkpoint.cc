@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/checkpoint.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/exec/checkpoint_reader_internal.h"
+
+namespace shardwright::exec {
+namespace {
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", escape_text(name));
+  return text;
+}
+
+// Name of an absent entry, and the nearest ones that are there.
+Status absent(std::string_view what, std::string_view name,
+              std::span<const std::string_view> stored) {
+  const std::vector<std::string> nearest = nearest_names(name, stored, kNearestNames);
+  const std::string hint = nearest.empty() ? fmt::format("the checkpoint holds no {}", what)
+                                           : "nearest: " + quoted_list(nearest);
+  return not_found(
+             fmt::format("the checkpoint holds no {} named {}; {}", what, escape_text(name), hint))
+      .with_detail(what == "tensor" ? "tensor" : "object", name)
+      .with_detail("hint", hint);
+}
+
+std::string listed_name(std::string_view name, EntryKind kind, int32_t rank) {
+  if (kind != EntryKind::kRankLocal) return std::string(name);
+  return fmt::format("{}@rank-{}", name, rank);
+}
+
+}  // namespace
+
+std::string listed_tensor_name(const plan::Catalog& catalog, size_t tensor) {
+  const plan::TensorRecord& record = catalog.tensors[tensor];
+  return listed_name(catalog.texts.at(record.name), record.kind, record.rank);
+}
+
+std::string listed_object_name(const plan::Catalog& catalog, size_t object) {
+  const plan::ObjectRecord& record = catalog.objects[object];
+  return listed_name(catalog.texts.at(record.name), record.kind, record.rank);
+}
+
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
+                                                           const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
+                       format::open_checkpoint(location));
+  return std::shared_ptr<const Checkpoint>(
+      std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
+}
+
+namespace internal {
+namespace {
+
+// Position of the record with this name that belongs to the lowest rank, -1 when there is none.
+template <typename Records, typename NameOf>
+int64_t lowest_rank_entry(const Records& records, const NameOf& name_of, std::string_view name) {
+  int64_t best = -1;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (name_of(i) != name) continue;
+    if (best < 0 || records[i].rank < records[static_cast<size_t>(best)].rank)
+      best = static_cast<int64_t>(i);
+  }
+  return best;
+}
+
+}  // namespace
+
+CheckpointReader::CheckpointReader(Runtime& runtime, format::Location location,
+                                   std::shared_ptr<const format::OpenedCheckpoint> opened)
+    : runtime_(runtime),
+      location_(std::move(location)),
+      opened_(std::move(opened)),
+      index_(opened_->catalog()),
+      reader_(runtime, location_, *opened_) {}
+
+Result<size_t> CheckpointReader::find_tensor(std::string_view name, int32_t rank) const {
+  const plan::Catalog& catalog = opened_->catalog();
+  int64_t found = index_.find_tensor(name, rank);
+  if (found < 0 && rank < 0) {
+    found =
+        lowest_rank_entry(catalog.tensors, [&](size_t i) { return catalog.tensor_name(i); }, name);
+  }
+  if (found >= 0) return static_cast<size_t>(found);
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < catalog.tensors.size(); ++i) names.push_back(catalog.tensor_name(i));
+  return absent("tensor", name, names);
+}
+
+Result<size_t> CheckpointReader::find_object(std::string_view name, int32_t rank) const {
+  const plan::Catalog& catalog = opened_->catalog();
+  int64_t found = index_.find_object(name, rank);
+  if (found < 0 && rank < 0) {
+    found =
+        lowest_rank_entry(catalog.objects, [&](size_t i) { return catalog.object_name(i); }, name);
+  }
+  if (found >= 0) return static_cast<size_t>(found);
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < catalog.objects.size(); ++i) names.push_back(catalog.object_name(i));
+  return absent("object", name, names);
+}
+
+Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
+                                                 const CallContext& call) const {
+  SHW_ASSIGN_OR_RETURN(const BoxFragments fragments,
+                       BoxFragments::create(opened_->catalog(), index_, reads));
+  FragmentRequest request;
+  request.fragments = &fragments;
+  request.verify = verify;
+  Result<ReadOutcome> outcome = read_fragments(reader_, *opened_, request, call);
+  if (!outcome.ok()) return explain_read_failure(location_, *opened_, outcome.status());
+  return outcome;
+}
+
+Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
+                                                             VerifyRule verify) const {
+  const plan::Catalog& catalog = opened_->catalog();
+  if (object >= catalog.objects.size()) {
+    return out_of_range(fmt::format("there is no object number {}; the checkpoint has {}", object,
+                                    catalog.objects.size()));
+  }
+  std::vector<std::byte> bytes(catalog.objects[object].size_bytes);
+  const ObjectTarget target{object, bytes};
+  FragmentRequest request;
+  request.objects = {&target, 1};
+  request.verify = verify;
+  const Result<ReadOutcome> outcome = read_fragments(reader_, *opened_, request, CallContext());
+  if (!outcome.ok()) return explain_read_failure(location_, *opened_, outcome.status());
+  return bytes;
+}
+
+Result<Report> CheckpointReader::verify(bool deep, const CallContext& call) const {
+  Result<Report> report = verify_checkpoint(reader_, *opened_, deep, call);
+  if (!report.ok()) return explain_read_failure(location_, *opened_, report.status());
+  if (!report->damage.empty()) {
+    // Files that vanish under a verification are no damage when a newer checkpoint took their
+    // place.
+    Status first =
+        explain_read_failure(location_, *opened_, data_loss(report->damage.front().message));
+    if (first.code() == StatusCode::kAborted) return first;
+  }
+  report->path = location_.prefix;
+  return report;
+}
+
+std::string CheckpointReader::info_json(bool with_entries) const {
+  return checkpoint_info_json(*opened_, with_entries);
+}
+
+Status explain_read_failure(const format::Location& location,
+                            const format::OpenedCheckpoint& opened, Status status) {
+  if (status.code() != StatusCode::kNotFound && status.code() != StatusCode::kDataLoss)
+    return status;
+  const Result<std::shared_ptr<const format::OpenedCheckpoint>> now =
+      format::open_checkpoint(location);
+  const bool gone = !now.ok() && now.status().code() == StatusCode::kNotFound;
+  if (gone || (now.ok() && (*now)->generation() != opened.generation())) {
+    return aborted(fmt::format(
+                       "the checkpoint of generation {} was replaced while reading; open it again",
+                       opened.generation()))
+        .with_detail("generation", opened.generation());
+  }
+  if (status.code() == StatusCode::kDataLoss) return status;
+  return data_loss(fmt::format("a file of the checkpoint is missing: {}", status.message()))
+      .with_detail("file", status.detail("file"));
+}
+
+DamageReport damage_of(const Status& status) {
+  const auto number = [&](std::string_view key) -> uint64_t {
+    const std::string text(status.detail(key));
+    return text.empty() ? 0 : std::strtoull(text.c_str(), nullptr, 10);
+  };
+  DamageReport damage;
+  damage.message = std::string(status.message());
+  damage.tensor = std::string(status.detail("tensor"));
+  damage.box = std::string(status.detail("box"));
+  damage.file = std::string(status.detail("file"));
+  damage.offset = number("offset");
+  damage.length = number("length");
+  return damage;
+}
+
+}  // namespace internal
+}  // namespace shardwright::exec

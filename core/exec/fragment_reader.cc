@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/fragment_reader_internal.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/exec/chunk_region_internal.h"
+
+namespace shardwright::exec::internal {
+namespace {
+
+DType stored_dtype(const plan::Catalog& catalog, uint64_t chunk) {
+  return catalog.tensors[catalog.chunks[chunk].tensor].dtype;
+}
+
+// Appends the blocks of a chunk that hold wanted bytes. Without verification only the wanted part
+// of a block is read.
+struct NeedMaker {
+  const format::OpenedCheckpoint& opened;
+  bool whole_blocks = true;
+  uint64_t unit = kDigestBlockBytes;
+  std::vector<BlockNeed> needs;
+  uint64_t wanted_bytes = 0;
+
+  NeedMaker(const format::OpenedCheckpoint& checkpoint, VerifyRule verify) : opened(checkpoint) {
+    whole_blocks = verify == VerifyRule::kOnRead && checkpoint.digest_block_bytes() > 0;
+    if (checkpoint.digest_block_bytes() > 0) unit = checkpoint.digest_block_bytes();
+  }
+
+  void add_region(uint64_t chunk, uint32_t user, const ChunkRegion& region) {
+    const format::Extent extent = opened.chunk_extent(chunk);
+    wanted_bytes += region.size_bytes;
+    uint64_t position = region.origin;
+    while (position != UINT64_MAX) {
+      const uint64_t block = position / unit;
+      uint64_t begin = block * unit;
+      uint64_t end = std::min(begin + unit, extent.size_bytes);
+      if (!whole_blocks) {
+        begin = position;
+        end = std::min(end, region.end());
+      }
+      BlockNeed need{extent.offset + begin,        chunk, extent.file, 0,
+                     static_cast<uint32_t>(block), user};
+      need.length = static_cast<uint32_t>(end - begin);
+      needs.push_back(need);
+      position = block * unit + unit >= region.end() ? UINT64_MAX
+                                                     : next_wanted(region, block * unit + unit);
+    }
+  }
+};
+
+// Copies checked blocks to the fragments and objects that want them.
+class CopySink final : public BlockSink {
+ public:
+  CopySink(const format::OpenedCheckpoint& opened, const FragmentRequest& request)
+      : opened_(opened), catalog_(opened.catalog()), request_(request) {}
+
+  std::span<std::byte> landing(std::span<const BlockNeed> needs) override {
+    const BlockNeed& first = needs.front();
+    uint64_t size = 0;
+    for (const BlockNeed& need : needs) {
+      if (need.user != first.user || need.kind != first.kind || need.offset != first.offset + size)
+        return {};
+      size += need.length;
+    }
+    const uint64_t position = position_of(first);
+    if (first.kind == NeedKind::kObject)
+      return request_.objects[first.user].memory.subspan(position, size);
+    if (size < kMinStagingBytes) return {};
+    Result<Copy> copy = copy_of(first.user);
+    if (!copy.ok() || copy->cast() || !copy->region.contiguous) return {};
+    const bool inside = position >= copy->region.origin &&
+                        position + size <= copy->region.origin + copy->region.size_bytes;
+    if (!inside || !window_is_contiguous(copy->window)) return {};
+    return {copy->window.data + (position - copy->region.origin), size};
+  }
+
+  Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
+                 bool landed) override {
+    if (landed) return {};
+    for (const BlockNeed& need : needs) {
+      const uint64_t position = position_of(need);
+      if (need.kind == NeedKind::kObject) {
+        const std::span<std::byte> memory =
+            request_.objects[need.user].memory.subspan(position, bytes.size());
+        std::copy(bytes.begin(), bytes.end(), memory.begin());
+        continue;
+      }
+      SHW_ASSIGN_OR_RETURN(const Copy copy, copy_of(need.user));
+      const ChunkBytes from{bytes, position};
+      if (copy.cast()) {
+        SHW_RETURN_IF_ERROR(cast_region(copy.region, from, copy.stored, copy.window, copy.wanted));
+      } else {
+        copy_region(copy.region, from, copy.window);
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Copy {
+    ChunkRegion region;
+    StridedWindow window;
+    DType stored = DType::kInvalid;
+    DType wanted = DType::kInvalid;
+    bool cast() const { return stored != wanted; }
+  };
+
+  uint64_t position_of(const BlockNeed& need) const {
+    return need.offset - extent_of(opened_, need.kind, need.item).offset;
+  }
+
+  Result<Copy> copy_of(size_t fragment) const {
+    const FragmentSource& source = *request_.fragments;
+    const uint64_t chunk = source.chunk(fragment);
+    const Box& box = source.box(fragment);
+    SHW_ASSIGN_OR_RETURN(const TargetMemory target, source.target(fragment));
+    Copy copy;
+    copy.stored = stored_dtype(catalog_, chunk);
+    copy.wanted = target.dtype;
+    SHW_ASSIGN_OR_RETURN(copy.region, chunk_region(copy.stored, catalog_.chunk_box(chunk), box));
+    SHW_ASSIGN_OR_RETURN(copy.window,
+                         part_of_window(target.window, target.dtype, *target.box, box));
+    return copy;
+  }
+
+  const format::OpenedCheckpoint& opened_;
+  const plan::Catalog& catalog_;
+  const FragmentRequest& request_;
+};
+
+}  // namespace
+
+Result<TargetMemory> PlanFragments::target(size_t fragment) const {
+  const plan::ReadItem& item = plan_.reads[fragment];
+  const TensorEntry& entry = state_.tensors()[item.entry];
+  SHW_ASSIGN_OR_RETURN(StridedWindow window, state_.piece_window(item.entry, item.piece));
+  return TargetMemory{std::move(window), &entry.pieces[item.piece].box, entry.local.dtype};
+}
+
+Result<TargetMemory> BoxFragments::target(size_t fragment) const {
+  const BoxRead& read = reads_[fragments_[fragment].read];
+  const Dims start(read.box.sizes.size(), 0);
+  SHW_ASSIGN_OR_RETURN(StridedWindow window, window_of(read.target, start, read.box.sizes));
+  return TargetMemory{std::move(window), &read.box, read.target.dtype};
+}
+
+Result<BoxFragments> BoxFragments::create(const plan::Catalog& catalog,
+                                          const plan::CatalogIndex& index,
+                                          std::span<const BoxRead> reads) {
+  BoxFragments result;
+  result.reads_ = reads;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const BoxRead& read = reads[i];
+    if (read.tensor >= catalog.tensors.size()) {
+      return out_of_range(fmt::format("there is no tensor number {}; the checkpoint has {}",
+                                      read.tensor, catalog.tensors.size()));
+    }
+    const std::string_view name = catalog.tensor_name(read.tensor);
+    Status inside = check_box(read.box, catalog.shape(read.tensor));
+    if (!inside.ok()) {
+      return std::move(inside)
+          .with_detail("tensor", name)
+          .annotated(fmt::format("cannot read box {} of tensor {}", box_text(read.box),
+                                 escape_text(name)));
+    }
+    if (read.target.dtype != catalog.tensors[read.tensor].dtype) {
+      return invalid_argument(fmt::format("tensor {} is stored as {}, the memory for it is {}",
+                                          escape_text(name),
+                                          dtype_name(catalog.tensors[read.tensor].dtype),
+                                          dtype_name(read.target.dtype)))
+          .with_detail("tensor", name);
+    }
+    if (read.target.shape != read.box.sizes) {
+      return invalid_argument(
+                 fmt::format("box {} of tensor {} does not have the shape of the memory for it",
+                             box_text(read.box), escape_text(name)))
+          .with_detail("tensor", name);
+    }
+    if (box_is_empty(read.box)) continue;
+    SHW_RETURN_IF_ERROR(check_writable(read.target, name));
+    for (const uint64_t chunk : index.chunks_meeting(read.tensor, read.box)) {
+      Box common = intersect(catalog.chunk_box(chunk), read.box);
+      if (!box_is_empty(common)) result.fragments_.push_back({chunk, i, std::move(common)});
+    }
+  }
+  return result;
+}
+
+Result<ReadOutcome> read_fragments(const BlockReader& reader,
+                                   const format::OpenedCheckpoint& opened,
+                                   const FragmentRequest& request, const CallContext& call) {
+  NeedMaker maker(opened, request.verify);
+  const plan::Catalog& catalog = opened.catalog();
+  const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
+  uint32_t last_user = 0;
+  if (!checked_cast(std::max(count, request.objects.size()), &last_user)) {
+    return resource_exhausted("fragments",
+                              "more than 2^32 boxes in one read; read the state in parts");
+  }
+  maker.needs.reserve(count + request.objects.size());
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t chunk = request.fragments->chunk(i);
+    SHW_ASSIGN_OR_RETURN(const ChunkRegion region,
+                         chunk_region(stored_dtype(catalog, chunk), catalog.chunk_box(chunk),
+                                      request.fragments->box(i)));
+    maker.add_region(chunk, static_cast<uint32_t>(i), region);
+  }
+  for (size_t i = 0; i < request.objects.size(); ++i) {
+    maker.wanted_bytes += request.objects[i].memory.size();
+    append_whole_item(opened, NeedKind::kObject, request.objects[i].object,
+                      static_cast<uint32_t>(i), &maker.needs);
+  }
+  if (call.progress != nullptr) {
+    call.progress->bytes_total += maker.wanted_bytes;
+    call.progress->items_total += maker.needs.size();
+  }
+  CopySink sink(opened, request);
+  SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
+                       reader.run(std::move(maker.needs), request.verify, call, sink));
+  const uint64_t wanted = std::min(maker.wanted_bytes, totals.bytes_read);
+  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted};
+}
+
+Status check_writable(const TensorView& view, std::string_view name) {
+  if (!device_is_host_accessible(view.device_type)) {
+    return unimplemented(fmt::format("tensor {} lies on a device of type {}; load it into host "
+                                     "memory and copy it, or "
+                                     "load the plugin of that device",
+                                     escape_text(name), view.device_type))
+        .with_detail("tensor", name);
+  }
+  if (view.read_only) {
+    return invalid_argument(fmt::format("the memory for tensor {} is read-only", escape_text(name)))
+        .with_detail("tensor", name);
+  }
+  return {};
+}
+
+}  // namespace shardwright::exec::internal

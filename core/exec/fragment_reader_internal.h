@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads fragments: the common boxes of stored chunks and wanted memory. Turns them into block
+// needs, and copies (and casts) what was read to where it is wanted. A fragment whose blocks are
+// contiguous in memory is read in place. Thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/exec/block_reader_internal.h"
+#include "core/exec/checkpoint.h"
+#include "core/plan/load/load_plan.h"
+#include "core/state/state.h"
+
+namespace shardwright::exec::internal {
+
+// Memory that is shaped like a box.
+struct TargetMemory {
+  StridedWindow window;
+  const Box* box = nullptr;  // of the whole window, global coordinates
+  DType dtype = DType::kInvalid;
+};
+
+// A list of fragments. All calls are made by many threads and must answer the same each time.
+class FragmentSource {
+ public:
+  virtual ~FragmentSource() = default;
+  virtual size_t size() const = 0;
+  virtual uint64_t chunk(size_t fragment) const = 0;
+  virtual const Box& box(size_t fragment) const = 0;  // not empty, inside chunk and target
+  virtual Result<TargetMemory> target(size_t fragment) const = 0;
+};
+
+// Fragments of a load plan into a state; both outlive this.
+class PlanFragments final : public FragmentSource {
+ public:
+  PlanFragments(const plan::LoadPlan& plan, const State& state) : plan_(plan), state_(state) {}
+  size_t size() const override { return plan_.reads.size(); }
+  uint64_t chunk(size_t fragment) const override { return plan_.reads[fragment].chunk; }
+  const Box& box(size_t fragment) const override { return plan_.reads[fragment].box; }
+  Result<TargetMemory> target(size_t fragment) const override;
+
+ private:
+  const plan::LoadPlan& plan_;
+  const State& state_;
+};
+
+// Fragments of boxes that are read into views.
+class BoxFragments final : public FragmentSource {
+ public:
+  // Checks every box and view. INVALID_ARGUMENT, OUT_OF_RANGE, UNIMPLEMENTED (device memory). reads
+  // outlives the result.
+  static Result<BoxFragments> create(const plan::Catalog& catalog, const plan::CatalogIndex& index,
+                                     std::span<const BoxRead> reads);
+  size_t size() const override { return fragments_.size(); }
+  uint64_t chunk(size_t fragment) const override { return fragments_[fragment].chunk; }
+  const Box& box(size_t fragment) const override { return fragments_[fragment].box; }
+  Result<TargetMemory> target(size_t fragment) const override;
+
+ private:
+  struct Fragment {
+    uint64_t chunk = 0;
+    size_t read = 0;
+    Box box;
+  };
+  std::span<const BoxRead> reads_;
+  std::vector<Fragment> fragments_;
+};
+
+// A byte object that is read into memory of its size.
+struct ObjectTarget {
+  uint64_t object = 0;
+  std::span<std::byte> memory;
+};
+
+struct FragmentRequest {
+  const FragmentSource* fragments = nullptr;  // null = none
+  std::span<const ObjectTarget> objects;
+  VerifyRule verify = VerifyRule::kOnRead;
+};
+
+// Reads everything or fails; memory may be partly filled then.
+Result<ReadOutcome> read_fragments(const BlockReader& reader,
+                                   const format::OpenedCheckpoint& opened,
+                                   const FragmentRequest& request, const CallContext& call);
+
+// INVALID_ARGUMENT for read-only memory, UNIMPLEMENTED for memory that the host cannot write.
+Status check_writable(const TensorView& view, std::string_view name);
+
+}  // namespace shardwright::exec::internal

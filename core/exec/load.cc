@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step numbers are those of load.h. A plan that a host brings back is proved again before the first
+// byte is read: each item lies in its chunk and its piece, and the items of a piece fill it exactly
+// once (stored chunks do not overlap, so it is enough that no chunk comes twice and that the
+// elements add up).
+#include "core/exec/load.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/exec/checkpoint_reader_internal.h"
+#include "core/exec/fragment_reader_internal.h"
+#include "core/exec/plan_proof_internal.h"
+
+namespace shardwright::exec {
+namespace {
+
+// Tags of the steps that ranks take together.
+constexpr uint32_t kTagOpened = 0x4C01;
+constexpr uint32_t kTagPlanned = 0x4C02;
+constexpr uint32_t kTagLoaded = 0x4C03;
+
+// Step 4 for byte objects: bytes are read into private memory and handed to the state when all of
+// them are whole.
+struct ObjectBytes {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<internal::ObjectTarget> targets;
+
+  ObjectBytes(const plan::Catalog& stored, const plan::LoadPlan& plan) {
+    bytes.reserve(plan.objects.size());
+    targets.reserve(plan.objects.size());
+    for (const plan::ObjectRead& read : plan.objects) {
+      bytes.emplace_back(stored.objects[read.object].size_bytes);
+      targets.push_back({read.object, bytes.back()});
+    }
+  }
+
+  void store(const plan::Catalog& stored, const plan::LoadPlan& plan, State* state) {
+    for (size_t i = 0; i < plan.objects.size(); ++i) {
+      const plan::ObjectRecord& record = stored.objects[plan.objects[i].object];
+      state->replace_object(plan.objects[i].entry,
+                            std::string(stored.texts.at(record.content_type)), std::move(bytes[i]));
+    }
+  }
+};
+
+Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const State& state,
+                const LoadOptions& options) {
+  Report report;
+  report.operation = "load";
+  report.format = std::string(checkpoint.opened().format_name());
+  report.path = checkpoint.location().prefix;
+  report.generation = plan.generation;
+  report.rank = plan.rank;
+  report.verify = options.verify == VerifyRule::kOnRead ? "on_read" : "off";
+  report.digests = checkpoint.opened().digest_block_bytes() > 0;
+  if (!report.digests)
+    report.notes.emplace_back("the checkpoint was saved without digests; payload was not checked");
+  report.objects = plan.objects.size();
+  report.loaded = plan.loaded;
+  report.missing = plan.missing;
+  report.unexpected = plan.unexpected;
+  uint64_t last_chunk = UINT64_MAX;
+  std::vector<bool> read(state.tensors().size(), false);
+  for (const plan::ReadItem& item : plan.reads) {
+    if (item.chunk != last_chunk) ++report.chunks;
+    last_chunk = item.chunk;
+    if (!read[item.entry]) ++report.tensors;
+    read[item.entry] = true;
+    const auto count = static_cast<uint64_t>(box_element_count(item.box));
+    const auto bits = static_cast<uint64_t>(dtype_bits(state.tensors()[item.entry].local.dtype));
+    report.bytes_state += count * bits / 8;
+  }
+  for (const plan::CastNote& note : plan.casts) {
+    report.casts.push_back({state.tensors()[note.entry].name, std::string(dtype_name(note.stored)),
+                            std::string(dtype_name(note.wanted))});
+  }
+  for (const format::FileInfo& file : checkpoint.opened().files())
+    report.bytes_total += file.size_bytes;
+  return report;
+}
+
+const Clock& clock_of(const CallContext& call) {
+  return call.control.clock != nullptr ? *call.control.clock : real_clock();
+}
+
+// The caller's deadline, or the option's when that comes first.
+CallContext with_deadline(const CallContext& call, const LoadOptions& options) {
+  CallContext limited = call;
+  if (options.deadline_ns > 0) {
+    const int64_t deadline = clock_of(call).monotonic_ns() + options.deadline_ns;
+    if (limited.control.deadline_ns < 0 || deadline < limited.control.deadline_ns) {
+      limited.control.deadline_ns = deadline;
+    }
+  }
+  return limited;
+}
+
+int64_t collective_timeout(const LoadOptions& options) {
+  if (options.deadline_ns == 0) return kDefaultCollectiveDeadlineNs;
+  return options.deadline_ns < 0 ? -1 : options.deadline_ns;
+}
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+  return std::as_bytes(std::span<const char>(text.data(), text.size()));
+}
+
+// Step 2: everybody opened the same checkpoint.
+Status agree_on_generation(collective::Exchange& exchange, const Status& mine,
+                           std::string_view generation) {
+  SHW_ASSIGN_OR_RETURN(const auto all, exchange.gather_all(kTagOpened, mine, as_bytes(generation)));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    const auto text = [](const std::vector<std::byte>& bytes) {
+      return escape_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    };
+    return aborted(fmt::format("rank {} opened generation {} and rank 0 generation {}: the "
+                               "checkpoint was replaced "
+                               "while ranks opened it; load again",
+                               rank, text(all[rank]), text(all[0])))
+        .with_detail("rank", std::to_string(rank))
+        .with_detail("generation", text(all[0]));
+  }
+  return {};
+}
+
+// Steps 2 to 5. checkpoint is null when opening failed on this rank.
+Result<Report> load_together(Runtime& runtime, const Checkpoint* checkpoint, const Status& opened,
+                             State& state, collective::Collective& collective,
+                             const LoadOptions& options, const CallContext& call) {
+  collective::Exchange exchange(collective, collective_timeout(options));
+  const int32_t rank = collective.rank();
+  SHW_RETURN_IF_ERROR(agree_on_generation(
+      exchange, opened,
+      checkpoint == nullptr ? std::string_view() : checkpoint->opened().generation()));
+  const int64_t begin = clock_of(call).monotonic_ns();
+  Result<plan::LoadPlan> plan = plan_load(*checkpoint, state, options, rank);
+  const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
+  SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
+  Result<Report> report = execute_load(runtime, *checkpoint, *plan, state, options, call);
+  SHW_RETURN_IF_ERROR(exchange.agree(kTagLoaded, report.status()));
+  report->world_size = collective.size();
+  report->times.insert(report->times.begin(), {"plan", plan_ns});
+  report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  return report;
+}
+
+}  // namespace
+
+Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& state,
+                                 const LoadOptions& options, int32_t rank) {
+  SHW_RETURN_IF_ERROR(check_options(options));
+  SHW_ASSIGN_OR_RETURN(plan::LoadPlan plan,
+                       plan::make_load_plan(state, checkpoint.catalog(), options.rules, rank));
+  plan.generation = std::string(checkpoint.opened().generation());
+  return plan;
+}
+
+Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
+                            const plan::LoadPlan& plan, State& state, const LoadOptions& options,
+                            const CallContext& call) {
+  SHW_RETURN_IF_ERROR(check_options(options));
+  const CallContext limited = with_deadline(call, options);
+  if (plan.generation != checkpoint.opened().generation()) {
+    return failed_precondition(
+               fmt::format("the load plan is of generation {}, the checkpoint of {}",
+                           escape_text(plan.generation), checkpoint.opened().generation()))
+        .with_detail("generation", plan.generation);
+  }
+  const plan::Catalog& stored = checkpoint.catalog();
+  SHW_RETURN_IF_ERROR(internal::prove_load_plan(stored, plan, state));
+  const int64_t begin = clock_of(call).monotonic_ns();
+  if (call.progress != nullptr) call.progress->enter(Stage::kReading);
+  Report report = describe(checkpoint, plan, state, options);
+  ObjectBytes objects(stored, plan);
+  const internal::PlanFragments fragments(plan, state);
+  internal::FragmentRequest request;
+  request.fragments = &fragments;
+  request.objects = objects.targets;
+  request.verify = options.verify;
+  const internal::BlockReader reader(runtime, checkpoint.location(), checkpoint.opened());
+  const Result<ReadOutcome> outcome =
+      internal::read_fragments(reader, checkpoint.opened(), request, limited);
+  if (!outcome.ok()) {
+    return internal::explain_read_failure(checkpoint.location(), checkpoint.opened(),
+                                          outcome.status());
+  }
+  for (const internal::ObjectTarget& target : objects.targets)
+    report.bytes_state += target.memory.size();
+  objects.store(stored, plan, &state);
+  report.bytes_read = outcome->bytes_read;
+  report.bytes_over_read = outcome->bytes_over_read;
+  report.memory_budget = runtime.staging().budget_bytes();
+  report.staging_peak_bytes = runtime.staging().peak_bytes();
+  report.elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  report.times.push_back({"read", report.elapsed_ns});
+  if (call.progress != nullptr) call.progress->enter(Stage::kDone);
+  return report;
+}
+
+Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
+                    collective::Collective& collective, const LoadOptions& options,
+                    const CallContext& call) {
+  return load_together(runtime, &checkpoint, Status(), state, collective, options,
+                       with_deadline(call, options));
+}
+
+Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
+                    collective::Collective& collective, const LoadOptions& options,
+                    const CallContext& call) {
+  Status ready = check_options(options);
+  std::shared_ptr<const Checkpoint> checkpoint;
+  if (ready.ok()) {
+    Result<std::shared_ptr<const Checkpoint>> opened =
+        Checkpoint::open(runtime, location);  // step 1
+    ready = opened.status();
+    if (opened.ok()) checkpoint = *opened;
+  }
+  return load_together(runtime, checkpoint.get(), ready, state, collective, options,
+                       with_deadline(call, options));
+}
+
+}  // namespace shardwright::exec

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verification. Structure: every file's size, trailer and index digest (the manifest was proved
+// when it was opened). Deep: every block of every chunk and object against its digest, and every
+// byte of padding against zero. Damage is collected, not returned: the check goes on after the
+// first finding, up to kMaxFindings.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/exec/checkpoint_reader_internal.h"
+
+namespace shardwright::exec::internal {
+namespace {
+
+// Findings of many threads.
+class DamageList {
+ public:
+  void add(DamageReport damage) {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+    if (list_.size() < static_cast<size_t>(kMaxFindings)) list_.push_back(std::move(damage));
+  }
+  // Sorted by file and offset, so that equal damage gives an equal report.
+  std::vector<DamageReport> take() {
+    std::sort(list_.begin(), list_.end(), [](const DamageReport& a, const DamageReport& b) {
+      return std::tie(a.file, a.offset, a.message) < std::tie(b.file, b.offset, b.message);
+    });
+    return std::move(list_);
+  }
+  uint64_t count() const { return count_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<DamageReport> list_;
+  uint64_t count_ = 0;
+};
+
+// Blocks arrive checked; padding is looked at here.
+class VerifySink final : public BlockSink {
+ public:
+  VerifySink(const format::OpenedCheckpoint& opened, DamageList* damage)
+      : opened_(opened), damage_(damage) {}
+
+  Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
+                 bool) override {
+    const BlockNeed& need = needs.front();
+    if (need.kind != NeedKind::kPadding) return {};
+    const auto dirty =
+        std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
+    if (dirty == bytes.end()) return {};
+    const std::string& file = opened_.files()[need.file].key;
+    DamageReport found;
+    found.file = file;
+    found.offset = need.offset + static_cast<uint64_t>(dirty - bytes.begin());
+    found.length = need.offset + need.length - found.offset;
+    found.message = fmt::format("file {} has {:#04x} at {} where padding must be zero", file,
+                                std::to_integer<unsigned>(*dirty), found.offset);
+    damage_->add(std::move(found));
+    return {};
+  }
+
+  bool survives_failures() const override { return true; }
+
+  Status failed(const BlockNeed& need, Status status) override {
+    if (status.code() != StatusCode::kDataLoss && status.code() != StatusCode::kNotFound)
+      return status;
+    DamageReport found = damage_of(status);
+    if (found.file.empty()) found.file = opened_.files()[need.file].key;
+    if (found.length == 0) {
+      found.offset = need.offset;
+      found.length = need.length;
+    }
+    if (found.tensor.empty() && need.kind == NeedKind::kChunk) name_chunk(need.item, &found);
+    damage_->add(std::move(found));
+    return {};
+  }
+
+ private:
+  void name_chunk(uint64_t chunk, DamageReport* found) const {
+    const plan::Catalog& catalog = opened_.catalog();
+    found->tensor = listed_tensor_name(catalog, catalog.chunks[chunk].tensor);
+    found->box = box_text(catalog.chunk_box(chunk));
+  }
+
+  const format::OpenedCheckpoint& opened_;
+  DamageList* damage_;
+};
+
+// Structure of all files; sound[i] tells whether file i may be read further.
+Status check_files(const format::OpenedCheckpoint& opened, const CallContext& call,
+                   DamageList* damage, std::vector<bool>* sound) {
+  for (uint32_t file = 0; file < opened.files().size(); ++file) {
+    SHW_RETURN_IF_ERROR(call.control.check("verify"));
+    Status status = opened.prepare_file(file);
+    (*sound)[file] = status.ok();
+    if (status.ok()) continue;
+    if (status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted)
+      return status;
+    DamageReport found = damage_of(status);
+    if (found.file.empty()) found.file = opened.files()[file].key;
+    damage->add(std::move(found));
+  }
+  return {};
+}
+
+Status append_padding(const format::OpenedCheckpoint& opened, uint32_t file,
+                      std::vector<BlockNeed>* needs) {
+  SHW_ASSIGN_OR_RETURN(const std::vector<format::Extent> gaps, opened.padding(file));
+  for (const format::Extent& gap : gaps) {
+    for (uint64_t begin = 0; begin < gap.size_bytes; begin += kDigestBlockBytes) {
+      BlockNeed need;
+      need.offset = gap.offset + begin;
+      need.file = file;
+      need.length = static_cast<uint32_t>(std::min(kDigestBlockBytes, gap.size_bytes - begin));
+      need.kind = NeedKind::kPadding;
+      needs->push_back(need);
+    }
+  }
+  return {};
+}
+
+// Everything in the sound files: chunks, objects, padding.
+Result<std::vector<BlockNeed>> all_needs(const format::OpenedCheckpoint& opened,
+                                         const std::vector<bool>& sound) {
+  std::vector<BlockNeed> needs;
+  const plan::Catalog& catalog = opened.catalog();
+  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+    if (sound[opened.chunk_extent(chunk).file])
+      append_whole_item(opened, NeedKind::kChunk, chunk, 0, &needs);
+  }
+  for (size_t object = 0; object < catalog.objects.size(); ++object) {
+    const format::Extent extent = opened.object_extent(object);
+    if (extent.size_bytes > 0 && sound[extent.file])
+      append_whole_item(opened, NeedKind::kObject, object, 0, &needs);
+  }
+  for (uint32_t file = 0; file < sound.size(); ++file) {
+    if (sound[file]) SHW_RETURN_IF_ERROR(append_padding(opened, file, &needs));
+  }
+  return needs;
+}
+
+void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report) {
+  const plan::Catalog& catalog = opened.catalog();
+  report->operation = "verify";
+  report->format = std::string(opened.format_name());
+  report->generation = std::string(opened.generation());
+  report->world_size = opened.world_size();
+  report->verify = deep ? "deep" : "structure";
+  report->digests = opened.digest_block_bytes() > 0;
+  report->tensors = catalog.tensors.size();
+  report->objects = catalog.objects.size();
+  report->chunks = catalog.chunks.size();
+  for (const format::FileInfo& file : opened.files()) report->bytes_total += file.size_bytes;
+  if (!deep)
+    report->notes.emplace_back("payload not read; a deep verification reads and checks every byte");
+  if (!report->digests)
+    report->notes.emplace_back(
+        "the checkpoint was saved without digests; payload cannot be checked");
+}
+
+}  // namespace
+
+Result<Report> verify_checkpoint(const BlockReader& reader, const format::OpenedCheckpoint& opened,
+                                 bool deep, const CallContext& call) {
+  const Clock& clock = call.control.clock != nullptr ? *call.control.clock : real_clock();
+  const int64_t begin = clock.monotonic_ns();
+  Report report;
+  describe(opened, deep, &report);
+  DamageList damage;
+  std::vector<bool> sound(opened.files().size(), false);
+  SHW_RETURN_IF_ERROR(check_files(opened, call, &damage, &sound));
+  if (deep) {
+    SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs, all_needs(opened, sound));
+    if (call.progress != nullptr) {
+      call.progress->enter(Stage::kReading);
+      call.progress->items_total += needs.size();
+      call.progress->bytes_total += report.bytes_total;
+    }
+    VerifySink sink(opened, &damage);
+    SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
+                         reader.run(std::move(needs), VerifyRule::kOnRead, call, sink));
+    report.bytes_read = totals.bytes_read;
+  }
+  if (damage.count() > static_cast<uint64_t>(kMaxFindings)) {
+    report.notes.push_back(
+        fmt::format("{} findings in all, the first {} are listed", damage.count(), kMaxFindings));
+  }
+  report.damage = damage.take();
+  report.elapsed_ns = clock.monotonic_ns() - begin;
+  report.times.push_back({"verify", report.elapsed_ns});
+  return report;
+}
+
+}  // namespace shardwright::exec::internal
