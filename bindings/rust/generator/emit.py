@@ -52,7 +52,7 @@ def field_type(field, known):
 
 def ffi(model):
     known = known_names(model)
-    out = [HEAD, "use core::ffi::{c_char, c_void};\nuse core::marker::{PhantomData, PhantomPinned};\n\n"]
+    out = [HEAD, "use super::table::shw_api;\nuse core::ffi::{c_char, c_void};\nuse core::marker::{PhantomData, PhantomPinned};\n\n"]
     out += [opaque(name, doc) for name, doc in model.handles]
     out += [opaque(name, "Defined by DLPack.") for name in model.foreign]
     out += [doc_lines(doc) + f"pub type {name} = {rust_type(base, known)};\n" for name, base, doc in model.aliases]

@@ -1,0 +1,1359 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated from the C headers by bindings/rust/generator; not edited.
+
+use super::ffi::{self, *};
+use crate::error::RawError;
+use core::ffi::{c_char, c_void};
+use core::mem::MaybeUninit;
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn buffer_create(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_buffer_create(
+            data.as_ptr().cast(),
+            data.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn buffer_create_parts(
+    data: *const c_void,
+    offsets: *const u64,
+    part_count: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_buffer_create_parts(data, offsets, part_count, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn tensor_check(tensor: *const shw_tensor) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_tensor_check(tensor, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn tensor_from_dlpack(
+    managed: *const DLManagedTensorVersioned,
+) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_tensor_from_dlpack(managed, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn tensor_from_dlpack_legacy(
+    managed: *const DLManagedTensor,
+) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_tensor_from_dlpack_legacy(managed, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn dtype_parse(name: *const c_char) -> Result<u32, RawError> {
+    let mut out = MaybeUninit::<u32>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_dtype_parse(name, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn owned_tensor_create(
+    dtype_code: u8,
+    dtype_bits: u8,
+    shape: *const i64,
+    ndim: i32,
+) -> Result<*mut shw_owned_tensor, RawError> {
+    let mut out = MaybeUninit::<*mut shw_owned_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_owned_tensor_create(
+            dtype_code,
+            dtype_bits,
+            shape,
+            ndim,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn owned_tensor_describe(
+    tensor: *const shw_owned_tensor,
+) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_owned_tensor_describe(tensor, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn owned_tensor_dlpack(
+    tensor: *const shw_owned_tensor,
+) -> Result<*mut DLManagedTensorVersioned, RawError> {
+    let mut out = MaybeUninit::<*mut DLManagedTensorVersioned>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_owned_tensor_dlpack(tensor, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn owned_tensor_dlpack_legacy(
+    tensor: *const shw_owned_tensor,
+) -> Result<*mut DLManagedTensor, RawError> {
+    let mut out = MaybeUninit::<*mut DLManagedTensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_owned_tensor_dlpack_legacy(tensor, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_create(
+    options: *const shw_context_options,
+) -> Result<*mut shw_context, RawError> {
+    let mut out = MaybeUninit::<*mut shw_context>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_context_create(options, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_shutdown(context: *mut shw_context, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_context_shutdown(context, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_load_plugin(
+    context: *mut shw_context,
+    path: *const c_char,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_context_load_plugin(context, path, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_plugins(context: *mut shw_context) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_context_plugins(context, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_open_storage(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_storage, RawError> {
+    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_context_open_storage(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn context_open_collective(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_context_open_collective(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn layout_create(spec: *const shw_layout_spec) -> Result<*mut shw_layout, RawError> {
+    let mut out = MaybeUninit::<*mut shw_layout>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_layout_create(spec, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn layout_box_count(
+    layout: *const shw_layout,
+    shape: *const i64,
+    ndim: i32,
+    rank: i32,
+) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_layout_box_count(layout, shape, ndim, rank, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn layout_boxes(
+    layout: *const shw_layout,
+    shape: *const i64,
+    ndim: i32,
+    rank: i32,
+    boxes: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_layout_boxes(layout, shape, ndim, rank, boxes, capacity, size, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_create_posix(root: *const c_char) -> Result<*mut shw_storage, RawError> {
+    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_storage_create_posix(root, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_create_memory() -> Result<*mut shw_storage, RawError> {
+    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_storage_create_memory(out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_create(
+    vtable: *const shw_storage_vtable,
+) -> Result<*mut shw_storage, RawError> {
+    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_storage_create(vtable, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_put(
+    storage: *mut shw_storage,
+    key: &[u8],
+    data: &[u8],
+    condition: i32,
+    expected_version: u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_storage_put(
+            storage,
+            key.as_ptr().cast(),
+            key.len() as u64,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            condition,
+            expected_version,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_read(
+    storage: *mut shw_storage,
+    key: &[u8],
+    offset: u64,
+    data: *mut c_void,
+    size: u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_storage_read(
+            storage,
+            key.as_ptr().cast(),
+            key.len() as u64,
+            offset,
+            data,
+            size,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_stat_key(
+    storage: *mut shw_storage,
+    key: &[u8],
+) -> Result<shw_storage_stat, RawError> {
+    let mut out = MaybeUninit::<shw_storage_stat>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_storage_stat_key(
+            storage,
+            key.as_ptr().cast(),
+            key.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_list(
+    storage: *mut shw_storage,
+    prefix: &[u8],
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_storage_list(
+            storage,
+            prefix.as_ptr().cast(),
+            prefix.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_remove(storage: *mut shw_storage, key: &[u8]) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_storage_remove(storage, key.as_ptr().cast(), key.len() as u64, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_create_single() -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_create_single(out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_group_create(size: i32) -> Result<*mut shw_collective_group, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective_group>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_group_create(size, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_group_member(
+    group: *mut shw_collective_group,
+    rank: i32,
+) -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_collective_group_member(group, rank, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_create(
+    vtable: *const shw_collective_vtable,
+) -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_create(vtable, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_barrier(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_barrier(collective, call, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_broadcast(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    data: *mut c_void,
+    size: u64,
+    root: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_collective_broadcast(collective, call, data, size, root, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_all_gather(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    data: &[u8],
+    gathered: *mut c_void,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_all_gather(
+            collective,
+            call,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            gathered,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_all_gather_v(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    data: &[u8],
+    gathered: *mut c_void,
+    sizes: *const u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_all_gather_v(
+            collective,
+            call,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            gathered,
+            sizes,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_all_reduce_i64(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    values: *mut i64,
+    count: u64,
+    operation: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_all_reduce_i64(collective, call, values, count, operation, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_abort(
+    collective: *mut shw_collective,
+    code: shw_status,
+    message: &[u8],
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_abort(
+            collective,
+            code,
+            message.as_ptr().cast(),
+            message.len() as u64,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn report_summarize(report: *const shw_report) -> Result<shw_report_summary, RawError> {
+    let mut out = MaybeUninit::<shw_report_summary>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_report_summarize(report, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_wait(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_wait(job, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_wait_staged(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_wait_staged(job, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_progress(job: *const shw_job) -> Result<shw_progress, RawError> {
+    let mut out = MaybeUninit::<shw_progress>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_progress(job, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_report(job, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_validate(data: &[u8]) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_plan_validate(data.as_ptr().cast(), data.len() as u64, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_findings(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_plan_findings(
+            data.as_ptr().cast(),
+            data.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_create(data: &[u8]) -> Result<*mut shw_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_plan_create(
+            data.as_ptr().cast(),
+            data.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_item_at(plan: *const shw_plan, index: u64) -> Result<shw_plan_item, RawError> {
+    let mut out = MaybeUninit::<shw_plan_item>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_item_at(plan, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_json(
+    plan: *const shw_plan,
+    item_limit: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_json(plan, item_limit, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_create() -> Result<*mut shw_state, RawError> {
+    let mut out = MaybeUninit::<*mut shw_state>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_create(out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_tensors(
+    state: *mut shw_state,
+    batch: *const shw_tensor_batch,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_tensors(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_dlpack(
+    state: *mut shw_state,
+    batch: *const shw_tensor_batch,
+    managed: *const *mut DLManagedTensorVersioned,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_dlpack(state, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_dlpack_legacy(
+    state: *mut shw_state,
+    batch: *const shw_tensor_batch,
+    managed: *const *mut DLManagedTensor,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_dlpack_legacy(state, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_objects(
+    state: *mut shw_state,
+    batch: *const shw_object_batch,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_objects(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_tensor(state: *const shw_state, index: u64) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_tensor(state, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_find_tensor(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_find_tensor(
+            state,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_find_object(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_find_object(
+            state,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save(
+    context: *mut shw_context,
+    state: *const shw_state,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    collective: *mut shw_collective,
+    options: *const shw_save_options,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save(
+            context,
+            state,
+            storage,
+            path,
+            collective,
+            options,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_async(
+    context: *mut shw_context,
+    state: *const shw_state,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    collective: *mut shw_collective,
+    options: *const shw_save_options,
+) -> Result<*mut shw_job, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save_async(
+            context,
+            state,
+            storage,
+            path,
+            collective,
+            options,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_planner_create(
+    context: *mut shw_context,
+    state: *const shw_state,
+    rank: i32,
+    world_size: i32,
+    options: *const shw_save_options,
+) -> Result<*mut shw_save_planner, RawError> {
+    let mut out = MaybeUninit::<*mut shw_save_planner>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save_planner_create(
+            context,
+            state,
+            rank,
+            world_size,
+            options,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_planner_local_plan(
+    planner: *mut shw_save_planner,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_save_planner_local_plan(planner, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_planner_global_plan(
+    planner: *mut shw_save_planner,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    plans: *const c_void,
+    plan_offsets: *const u64,
+    plan_count: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save_planner_global_plan(
+            planner,
+            storage,
+            path,
+            plans,
+            plan_offsets,
+            plan_count,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_planner_finish(
+    planner: *mut shw_save_planner,
+    plan: &[u8],
+) -> Result<*mut shw_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save_planner_finish(
+            planner,
+            plan.as_ptr().cast(),
+            plan.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_execute(
+    planner: *mut shw_save_planner,
+    plan: *const shw_plan,
+    storage: *mut shw_storage,
+    path: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_save_execute(planner, plan, storage, path, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_commit(
+    planner: *mut shw_save_planner,
+    results: *const c_void,
+    result_offsets: *const u64,
+    result_count: u64,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_save_commit(
+            planner,
+            results,
+            result_offsets,
+            result_count,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_open(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    options: *const shw_checkpoint_options,
+) -> Result<*mut shw_checkpoint, RawError> {
+    let mut out = MaybeUninit::<*mut shw_checkpoint>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_open(context, storage, path, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_info(
+    checkpoint: *const shw_checkpoint,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_checkpoint_info(checkpoint, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_verify(
+    checkpoint: *const shw_checkpoint,
+    flags: u64,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_verify(checkpoint, flags, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_gc(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    grace_ns: i64,
+    flags: u64,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_gc(
+            context,
+            storage,
+            path,
+            grace_ns,
+            flags,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_list_steps(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_list_steps(context, storage, path, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_tensor_infos(
+    checkpoint: *const shw_checkpoint,
+    first: u64,
+    count: u64,
+    infos: *mut shw_tensor_info,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_tensor_infos(checkpoint, first, count, infos, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_tensor_names(
+    checkpoint: *const shw_checkpoint,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_tensor_names(checkpoint, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_find_tensor(
+    checkpoint: *const shw_checkpoint,
+    name: &[u8],
+    rank: i32,
+) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_find_tensor(
+            checkpoint,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            rank,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_chunk_infos(
+    checkpoint: *const shw_checkpoint,
+    first: u64,
+    count: u64,
+    infos: *mut shw_chunk_info,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_chunk_infos(checkpoint, first, count, infos, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_chunk_box(
+    checkpoint: *const shw_checkpoint,
+    index: u64,
+    r#box: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_chunk_box(checkpoint, index, r#box, capacity, size, &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_object_names(
+    checkpoint: *const shw_checkpoint,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_object_names(checkpoint, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_find_object(
+    checkpoint: *const shw_checkpoint,
+    name: &[u8],
+    rank: i32,
+) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_find_object(
+            checkpoint,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            rank,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_read_objects(
+    checkpoint: *const shw_checkpoint,
+    indices: *const u64,
+    count: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_read_objects(checkpoint, indices, count, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_read_boxes(
+    checkpoint: *const shw_checkpoint,
+    batch: *const shw_box_batch,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_read_boxes(checkpoint, batch, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_read_tensor(
+    checkpoint: *const shw_checkpoint,
+    index: u64,
+    box_offsets: *const i64,
+    box_sizes: *const i64,
+    ndim: i32,
+) -> Result<*mut shw_owned_tensor, RawError> {
+    let mut out = MaybeUninit::<*mut shw_owned_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_read_tensor(
+            checkpoint,
+            index,
+            box_offsets,
+            box_sizes,
+            ndim,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_digests(
+    checkpoint: *const shw_checkpoint,
+    indices: *const u64,
+    count: u64,
+    algorithm: i32,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_checkpoint_digests(
+            checkpoint,
+            indices,
+            count,
+            algorithm,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load(
+    context: *mut shw_context,
+    state: *mut shw_state,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    collective: *mut shw_collective,
+    options: *const shw_load_options,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_load(
+            context,
+            state,
+            storage,
+            path,
+            collective,
+            options,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_async(
+    context: *mut shw_context,
+    state: *mut shw_state,
+    storage: *mut shw_storage,
+    path: *const c_char,
+    collective: *mut shw_collective,
+    options: *const shw_load_options,
+) -> Result<*mut shw_job, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_load_async(
+            context,
+            state,
+            storage,
+            path,
+            collective,
+            options,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_planner_create(
+    checkpoint: *const shw_checkpoint,
+    state: *mut shw_state,
+    rank: i32,
+    options: *const shw_load_options,
+) -> Result<*mut shw_load_planner, RawError> {
+    let mut out = MaybeUninit::<*mut shw_load_planner>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_load_planner_create(checkpoint, state, rank, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_planner_local_plan(
+    planner: *mut shw_load_planner,
+) -> Result<*mut shw_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_planner_local_plan(planner, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn load_execute(
+    planner: *mut shw_load_planner,
+    plan: *const shw_plan,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_load_execute(planner, plan, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
