@@ -17,6 +17,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 
 FORMAT = "clang-format-19"
 TIDY = "clang-tidy-19"
+GCC_ONLY = ("-fno-gnu-unique", "-Wno-restrict", "-Wno-stringop-overflow")
 MAIN_BRANCHES = ("origin/main", "origin/master", "main", "master")
 _DIAGNOSTIC = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.*)$", re.M)
 
@@ -69,11 +70,18 @@ def changed_paths(root: Path) -> list[str]:
 
 
 def compile_commands(build: Path) -> set[str]:
+    """Sources that the build compiles. Leaves a copy of the database without the flags that only gcc knows in
+    build/clang-tidy/."""
     database = build / "compile_commands.json"
     if not database.exists():
         return set()
-    return {os.path.realpath(os.path.join(entry["directory"], entry["file"]))
-            for entry in json.loads(database.read_text())}
+    entries = json.loads(database.read_text())
+    for entry in entries:
+        entry["command"] = " ".join(word for word in entry["command"].split(" ") if word not in GCC_ONLY)
+    copy = build / "clang-tidy"
+    copy.mkdir(exist_ok=True)
+    (copy / "compile_commands.json").write_text(json.dumps(entries))
+    return {os.path.realpath(os.path.join(entry["directory"], entry["file"])) for entry in entries}
 
 
 def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
@@ -88,7 +96,7 @@ def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
                and os.path.realpath(root / path) in known]
 
     def run(path: str) -> list[Finding]:
-        done = subprocess.run([TIDY, "--quiet", "-p", str(build), path], cwd=root, capture_output=True, text=True,
+        done = subprocess.run([TIDY, "--quiet", "-p", str(build / "clang-tidy"), path], cwd=root, capture_output=True, text=True,
                               check=False)
         found = []
         for match in _DIAGNOSTIC.finditer(done.stdout):

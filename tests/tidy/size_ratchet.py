@@ -19,6 +19,7 @@ FUNCTION_LINES_MAX = 70
 CODE_SUFFIXES = (".h", ".cc", ".c", ".py", ".java", ".rs", ".i", ".sh", ".cmake")
 
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|interface|record|trait|impl|mod|@interface)\b|extern\s*\"")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n[^\n]*)*", re.M)
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
 _C_FUNCTION = re.compile(r"([~\w:]+)\s*\(")
 
@@ -46,15 +47,17 @@ def python_functions(text: str) -> list[Function]:
 
 def brace_functions(text: str, rust: bool = False) -> list[Function]:
     """Functions of a C, C++, Java or Rust source: outermost braces that open neither a scope nor an initialiser."""
-    code = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n[^\n]*)*", lambda m: re.sub(r"[^\n]", " ", m[0]),
-                  without_comments_and_strings(text), flags=re.M) if not rust else without_comments_and_strings(text)
+    code = without_comments_and_strings(text)
+    if not rust:
+        code = _DIRECTIVE.sub(lambda directive: re.sub(r"[^\n]", " ", directive[0]), code)
     functions: list[Function] = []
     stack: list[tuple[str, str, int]] = []  # kind, name, first line
     statement = 0
     for match in re.finditer(r"[{};]", code):
         inside = any(kind == "function" for kind, _, _ in stack)
         if match[0] == "{":
-            head = code[statement:match.start()]
+            head = re.sub(r"\b(public|private|protected)\s*:", lambda label: " " * len(label[0]),
+                          code[statement:match.start()])
             kind, name = ("block", "") if inside else _classify(head, rust)
             first = code.count("\n", 0, statement + len(head) - len(head.lstrip())) + 1
             stack.append((kind, name, first))
@@ -81,7 +84,6 @@ def _classify(head: str, rust: bool) -> tuple[str, str]:
         if function:
             return "function", function[1]
         return ("scope", "") if _SCOPE.search(head) else ("block", "")
-    head = re.sub(r"\b(public|private|protected)\s*:", " ", head)
     head = re.sub(r"\btemplate\s*<[^{]*?>(?=\s*(?:class|struct|\w))", " ", head)
     call = _C_FUNCTION.search(re.sub(r"\b(?:__attribute__|alignas|SHW_\w+|requires|noexcept|decltype)\s*\((?:[^()]|\([^()]*\))*\)",
                                      " ", head))
