@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dims: a small vector of int64_t with room for 8 extents inside, for shapes, offsets and strides. Value
-// type and contiguous range, so it passes where a std::span<const int64_t> is taken.
+// Dims: a small vector of int64_t with room for 8 extents inside, for shapes, offsets and strides.
+// Value type and contiguous range, so it passes where a std::span<const int64_t> is taken.
 #pragma once
 
 #include <compare>
