@@ -32,13 +32,13 @@ demo: bootstrap  ## Train, save, kill, reshard and read back in four languages.
 	@tools/bootstrap.sh torch-start
 	@tools/build.sh dev
 	@tools/bootstrap.sh torch-wait
-	@examples/real_model/run.sh
+	@python3 examples/real_model/demo.py --build build
 
 bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON lines on stdout.
 	@tools/bootstrap.sh torch-start
 	@tools/build.sh dev
 	@tools/bootstrap.sh torch-wait
-	@python3 benchmarks/run.py $(if $(SCENARIO),--scenario "$(SCENARIO)") $(if $(QUICK),--quick)
+	@$(if $(QUICK),QUICK=1) python3 benchmarks/run.py --build build $(if $(SCENARIO),--scenario "$(SCENARIO)")
 
 soak: bootstrap  ## Long forms of the tests, and coverage.
 	@tools/bootstrap.sh torch-start

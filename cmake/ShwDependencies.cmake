@@ -101,11 +101,6 @@ if(SHW_BUILD_CLI)
   add_library(shw::cli11 INTERFACE IMPORTED GLOBAL)
 endif()
 
-if(SHW_BUILD_BENCHMARKS)
-  find_package(benchmark QUIET)
-  shw_require_for_option(SHW_BUILD_BENCHMARKS benchmark_FOUND "google-benchmark" "libbenchmark-dev")
-endif()
-
 if(SHW_BUILD_TESTS)
   find_package(GTest QUIET)
   shw_require_for_option(SHW_BUILD_TESTS GTest_FOUND "GoogleTest" "libgtest-dev")

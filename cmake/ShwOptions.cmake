@@ -9,7 +9,7 @@ option(SHW_BUILD_JAVA "Build the JNI library and the jar (needs a JDK of 17 or n
 option(SHW_BUILD_RUST "Build the Rust crates against the library of this tree (needs cargo of 1.85 or newer)." ON)
 option(SHW_BUILD_CLI "Build the command line program bin/shardwright (needs CLI11)." ON)
 option(SHW_BUILD_EXAMPLES "Build the compiled example programs." ON)
-option(SHW_BUILD_BENCHMARKS "Build the benchmark programs (needs google-benchmark)." ON)
+option(SHW_BUILD_BENCHMARKS "Build the benchmark programs." ON)
 option(SHW_BUILD_PLUGINS "Build the sample plugins: memory storage, faulty storage, two-rank collective." ON)
 option(SHW_WITH_IO_URING "Compile the io_uring storage path (needs liburing; probed again when it runs)." ON)
 
@@ -18,6 +18,7 @@ option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)
 option(SHW_TESTS_CRASH "Test group: programs that kill, tear and starve a save." ON)
 option(SHW_TESTS_FUZZ "Test group: fuzz targets; libFuzzer programs under clang, else a replay of the corpus." ON)
 option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
+option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pages." ON)
 
 option(SHW_STATIC_RUNTIME "Link libstdc++ and libgcc into the library, as the wheel does." OFF)
 option(SHW_FUZZ "Build the fuzz targets as libFuzzer programs (needs clang)." OFF)

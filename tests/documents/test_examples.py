@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example of the README, and every marked one of docs/, runs and ends with status 0."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from page_examples import Example, Workplace, examples_of  # noqa: E402
+
+SOURCE = Path(os.environ.get("SHW_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("SHW_BUILD_DIR", SOURCE / "build"))
+
+
+def pages():
+    for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+        if path.exists():
+            yield path.relative_to(SOURCE).as_posix(), path.read_text()
+
+
+EXAMPLES = [example for page, text in pages() for example in examples_of(page, text)]
+
+
+@pytest.fixture(scope="module")
+def workplaces(tmp_path_factory):
+    """One folder per page, shared by its examples."""
+    return {page: Workplace(tmp_path_factory.mktemp("page"), SOURCE, BUILD) for page, _ in pages()}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}:{example.line}-{example.language}")
+def test_an_example_of_a_page_runs(workplaces, example):
+    done = workplaces[example.page].run(example)
+    assert done.returncode == 0, f"{example.text}\n--- output ---\n{done.stdout}"
+
+
+def test_blocks_of_the_readme_run_unless_a_reason_is_given():
+    text = "```sh\nls\n```\n<!-- not run: needs a cluster -->\n```sh\nsrun x\n```\n```text\nno\n```\n"
+    assert examples_of("README.md", text) == [Example("README.md", 2, "sh", "ls\n")]
+
+
+def test_blocks_of_other_pages_run_when_marked():
+    text = "```sh\nls\n```\n<!-- run -->\n```python\nprint(1)\n```\n"
+    assert [example.language for example in examples_of("docs/a.md", text)] == ["python"]
+
+
+def test_a_failing_example_is_seen(tmp_path):
+    place = Workplace(tmp_path, SOURCE, BUILD)
+    assert place.run(Example("README.md", 1, "sh", "false\ntrue\n")).returncode != 0
+    assert place.run(Example("README.md", 1, "python", "raise SystemExit(3)\n")).returncode == 3
+
+
+def test_the_two_main_commands_are_left_out(tmp_path):
+    place = Workplace(tmp_path, SOURCE, BUILD)
+    assert place.run(Example("README.md", 1, "sh", "make demo\nmake test\necho done\n")).stdout == "done\n"

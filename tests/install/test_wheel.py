@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pip install .` gives an abi3 wheel that works in a fresh environment without numpy and brings the command line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(os.environ["SHW_SOURCE_DIR"])
+VERSION = (SOURCE / "VERSION").read_text().strip()
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def clean_environment():
+    """No PYTHONPATH and no library path: only what the wheel brings."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "SHW_LIBRARY_PATH", "VIRTUAL_ENV")}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built with the tools that .venv already holds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder, SOURCE,
+        env=clean_environment())
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """Interpreter of a fresh environment that holds nothing but the wheel."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    base = shutil.which("python3", path="/usr/bin") or sys.executable
+    run(base, "-m", "venv", folder)
+    run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel)
+    return folder / "bin" / "python"
+
+
+def test_the_wheel_is_abi3_for_python_3_11(wheel):
+    assert wheel.name.startswith(f"shardwright-{VERSION}-cp311-abi3-")
+
+
+def test_the_wheel_holds_module_library_stubs_and_no_sources(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith(".abi3.so") for name in names)
+    assert any(name.endswith("libshardwright.so.0") for name in names)
+    assert "shardwright/py.typed" in names
+    assert not [name for name in names if name.endswith((".cc", ".h", ".i", ".c"))]
+
+
+def test_a_checkpoint_can_be_written_and_read_without_numpy(python, tmp_path):
+    program = """
+import importlib.util, sys
+assert importlib.util.find_spec("numpy") is None
+import shardwright
+state = {"weights": bytearray(range(64)), "step": 3}
+print(shardwright.__version__)
+"""
+    assert VERSION in run(python, "-c", program, env=clean_environment(), cwd=tmp_path)
+
+
+def test_the_command_line_comes_with_the_wheel(python, tmp_path):
+    environment = clean_environment()
+    assert VERSION in run(python.parent / "shardwright", "version", env=environment, cwd=tmp_path)
+    assert VERSION in run(python, "-m", "shardwright", "version", env=environment, cwd=tmp_path)
