@@ -5,6 +5,16 @@
 if(NOT TARGET shardwright)
   return()
 endif()
+if(SKBUILD)
+  # The wheel: library and command line lie beside the module, which the folder of the Python binding installs.
+  set(native_dir shardwright/_native)
+  install(TARGETS shardwright LIBRARY DESTINATION "${native_dir}" COMPONENT python NAMELINK_SKIP)
+  if(TARGET shardwright_cli)
+    set_target_properties(shardwright_cli PROPERTIES INSTALL_RPATH "$ORIGIN")
+    install(TARGETS shardwright_cli RUNTIME DESTINATION "${native_dir}" COMPONENT python)
+  endif()
+  return()
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
