@@ -54,6 +54,9 @@ class OpenedCheckpoint {
   // tensor, box, file, offset, length, expected, found.
   virtual Status check_chunk_block(size_t chunk, uint64_t block, std::span<const std::byte> bytes) const = 0;
   virtual Status check_object_block(size_t object, uint64_t block, std::span<const std::byte> bytes) const = 0;
+  // What to report when a file of the checkpoint cannot be found any more: ABORTED "replaced while reading" when another
+  // generation was committed since, else DATA_LOSS naming the file.
+  virtual Status explain_missing(uint32_t file) const = 0;
   // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending {offset, size}.
   virtual Result<std::vector<Extent>> padding(uint32_t file) const = 0;
 };

@@ -88,9 +88,10 @@ class Storage {
   // NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (detail unsafe for links and special files below the root).
   virtual Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) = 0;
   virtual Result<ObjectStat> stat(std::string_view key) = 0;
-  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and is returned. A made
-  // prefix without objects is listed as its key + "/" with size 0 (where prefixes are things of their own); an object in
-  // flight may be listed under its temporary name. Links and special files are not objects.
+  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and
+  // is returned. Where prefixes are things of their own, one without objects is listed as its key +
+  // "/" with size 0 and its time. An object in flight may be listed under its temporary name. Links
+  // and special files are not objects.
   virtual Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) = 0;
   // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (the storage drops it when
   // it can); key + "/" removes an empty prefix as listed.

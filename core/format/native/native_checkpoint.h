@@ -18,21 +18,26 @@ Result<bool> is_native(const Location& location);
 Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location);
 
 // Identity of the manifest that is current now, for conditional commits: version 0 and an empty generation when none.
+// A manifest that is damaged exists with an empty generation: a save may replace it, and nothing that it named is
+// removed. A manifest of a newer version is UNIMPLEMENTED.
 struct CurrentManifest {
   bool exists = false;
   std::string generation;
   uint64_t version = 0;
+  bool damaged = false;
   std::vector<std::string> kept_generations;
 };
 Result<CurrentManifest> read_current(const Location& location);
 
-// Generations that lie under the prefix, whether the manifest names them or not, with their newest modification.
+// Generations that lie under the prefix, whether the manifest names them or not, with their newest modification. A
+// temporary manifest that a crashed save left counts to its generation. DATA_LOSS when the manifest is damaged: nobody
+// can say then which generation is named.
 struct GenerationInfo {
   std::string generation;
   bool named = false;
   int64_t modified_ns = 0;
   uint64_t size_bytes = 0;
-  std::vector<std::string> keys;  // full keys below the prefix
+  std::vector<std::string> keys;  // storage keys (the prefix included) to remove when the generation goes
 };
 Result<std::vector<GenerationInfo>> list_generations(const Location& location);
 

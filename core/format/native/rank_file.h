@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -22,7 +23,7 @@ struct RankIndex {
   int32_t rank = 0;
   int32_t world_size = 1;
   bool digests = true;
-  plan::Catalog catalog;                            // only this file's chunks and objects, ascending position
+  plan::Catalog catalog;                            // only this file's chunks and objects, see index_catalog
   std::vector<integrity::Digest128> block_digests;  // of chunks in catalog order, then of objects
 };
 
@@ -45,9 +46,24 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes);
 std::vector<std::byte> encode_trailer(const Trailer& trailer);  // kTrailerBytes
 Result<Trailer> decode_trailer(std::span<const std::byte> bytes);
 
-// The part of a merged catalog that lies in one file, ascending position (the index's catalog).
+// The catalog of a file's index, in canonical order, so that a rank that builds it alone from its State and WriteList and
+// the coordinator that cuts it out of the merged catalog get the same bytes: tensors by the position of their first
+// chunk, chunks of a tensor by position, objects by position; place is 0. Digests of blocks follow this order.
+struct StoredChunk {
+  plan::CatalogBuilder::Tensor tensor;  // equal for all chunks of one (name, rank)
+  Box box;
+  uint64_t position = 0;
+};
+struct StoredObject {
+  plan::ObjectRecord record;  // kind, rank, size_bytes, position; texts as below
+  std::string_view name;
+  std::string_view path;
+  std::string_view content_type;
+};
+// Any order of input. INVALID_ARGUMENT as CatalogBuilder. Views are read during the call only.
+Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks, std::span<const StoredObject> objects);
+
+// The part of a merged catalog that lies in one file, as its index has it.
 Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file);
-// Catalog that one rank can build alone from its State and WriteList is equal to file_catalog of the coordinator: both
-// carry the same bytes, so either side may check the other.
 
 }  // namespace shardwright::format::native

@@ -35,7 +35,7 @@ using ContentPointer = std::shared_ptr<Content>;  // co-owned by the map and by 
 struct Store {
   std::mutex mutex;
   std::map<std::string, ContentPointer, std::less<>> objects;
-  std::set<std::string, std::less<>> prefixes;  // made by create_prefix, without objects of their own
+  std::map<std::string, int64_t, std::less<>> prefixes;  // made by create_prefix: modification time
   std::set<std::string, std::less<>> locked;
   std::atomic<uint64_t> last_version = 0;
 };
@@ -206,20 +206,23 @@ class MemoryStorage final : public Storage {
   }
 
   Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override {
-    std::map<std::string, ContentPointer> matches;
+    std::map<std::string, std::pair<ContentPointer, int64_t>> matches;
     {
       const std::lock_guard lock(store_->mutex);
       for (auto each = store_->objects.lower_bound(prefix); each != store_->objects.end(); ++each) {
         if (!each->first.starts_with(prefix)) break;
-        matches.emplace(each->first, each->second);
+        matches.emplace(each->first, std::pair(each->second, int64_t{0}));
       }
-      for (const std::string& each : store_->prefixes) {
-        const std::string marker = each + "/";
-        if (marker.starts_with(prefix) && !holds_objects(marker)) matches.emplace(marker, nullptr);
+      for (const auto& [name, modified_ns] : store_->prefixes) {
+        const std::string marker = name + "/";
+        if (marker.starts_with(prefix) && !holds_objects(marker)) {
+          matches.emplace(marker, std::pair(ContentPointer(), modified_ns));
+        }
       }
     }
-    for (const auto& [key, content] : matches) {
-      ListEntry entry{key, {}};
+    for (const auto& [key, match] : matches) {
+      const ContentPointer& content = match.first;
+      ListEntry entry{key, {0, match.second, 0}};
       if (content != nullptr) {
         const std::shared_lock lock(content->mutex);
         entry.stat = {content->bytes.size(), content->modified_ns, content->version};
@@ -235,7 +238,7 @@ class MemoryStorage final : public Storage {
     SHW_RETURN_IF_ERROR(check_key(bare));
     const std::lock_guard lock(store_->mutex);
     if (is_prefix) {
-      if (!holds_objects(key)) erase(&store_->prefixes, bare);
+      if (!holds_objects(key)) erase_prefix(bare);
       return {};
     }
     const auto found = store_->objects.find(key);
@@ -243,7 +246,7 @@ class MemoryStorage final : public Storage {
     store_->objects.erase(found);
     const size_t slash = bare.rfind('/');
     if (slash != std::string_view::npos && !holds_objects(bare.substr(0, slash + 1))) {
-      erase(&store_->prefixes, bare.substr(0, slash));
+      erase_prefix(bare.substr(0, slash));
     }
     return {};
   }
@@ -259,7 +262,7 @@ class MemoryStorage final : public Storage {
       return already_exists(fmt::format("prefix '{}' exists in memory storage", escape_text(prefix)))
           .with_detail("file", prefix);
     }
-    store_->prefixes.emplace(prefix);
+    store_->prefixes.emplace(prefix, wall_clock_ns());
     return {};
   }
 
@@ -282,9 +285,9 @@ class MemoryStorage final : public Storage {
  private:
   static constexpr uint64_t kMaxReserveBytes = uint64_t{1} << 30;  // a hint may not exhaust memory
 
-  static void erase(std::set<std::string, std::less<>>* names, std::string_view name) {
-    const auto found = names->find(name);
-    if (found != names->end()) names->erase(found);
+  void erase_prefix(std::string_view name) {  // store_->mutex is held
+    const auto found = store_->prefixes.find(name);
+    if (found != store_->prefixes.end()) store_->prefixes.erase(found);
   }
   bool holds_objects(std::string_view prefix) const {  // store_->mutex is held
     const auto first = store_->objects.lower_bound(prefix);

@@ -215,7 +215,11 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   if (errno != 0) return root_->failure(-errno, "list", directory);
   if (is_empty && !directory.empty()) {
     const std::string marker = std::string(directory) + "/";
-    return is_prefix_of(prefix, marker) ? sink({marker, {}}) : Status();
+    struct stat found{};
+    const int looked = calls().stat_file({opened->get(), directory}, &found);
+    if (looked < 0) return root_->failure(looked, "look at", directory);
+    const ObjectStat stat{0, internal::object_stat(found).modified_ns, 0};
+    return is_prefix_of(prefix, marker) ? sink({marker, stat}) : Status();
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [name, found] : entries) {

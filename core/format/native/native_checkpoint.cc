@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a native checkpoint. The manifest is read once into private memory and proved; a rank file is looked at when it
+// is first needed: size, header, trailer, index, each against the manifest. Only successes are remembered, so a file that
+// could not be read for a while is tried again. Immutable but for that memory, which is guarded; any thread.
+#include "core/format/native/native_checkpoint.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/format/native/extent_order_internal.h"
+#include "core/format/native/native_format.h"
+#include "core/format/native/rank_file.h"
+
+namespace shardwright::format::native {
+namespace {
+
+using internal::ExtentOrder;
+using internal::StoredItem;
+
+constexpr uint64_t kMaxManifestBytes = kMaxFlatBufferBytes + sizeof(integrity::Digest128);
+
+// What prepare_file learned of a file. Written once under its mutex, then only read.
+struct PreparedFile {
+  std::mutex mutex;
+  std::atomic<bool> ready = false;
+  std::vector<integrity::Digest128> digests;
+  std::vector<uint64_t> digest_begins;  // per slot of the extent order
+};
+
+// One chunk or object with all that identifies it.
+struct ItemView {
+  integrity::ChunkIdentity identity;
+  std::string_view path;
+  EntryKind kind = EntryKind::kReplicated;
+  std::optional<Box> box;
+  uint64_t size_bytes = 0;
+};
+
+ItemView view_item(const plan::Catalog& catalog, size_t item, std::string_view generation) {
+  ItemView view;
+  view.identity.generation = generation;
+  if (item < catalog.chunks.size()) {
+    const size_t tensor = catalog.chunks[item].tensor;
+    const plan::TensorRecord& record = catalog.tensors[tensor];
+    view.identity.name = catalog.tensor_name(tensor);
+    view.identity.content = dtype_name(record.dtype);
+    view.identity.shape = catalog.shape(tensor);
+    view.identity.rank = record.rank;
+    view.path = catalog.texts.at(record.path);
+    view.kind = record.kind;
+    view.box = catalog.chunk_box(item);
+    view.size_bytes = catalog.chunk_bytes(item);
+  } else {
+    const plan::ObjectRecord& record = catalog.objects[item - catalog.chunks.size()];
+    view.identity.name = catalog.texts.at(record.name);
+    view.identity.content = catalog.texts.at(record.content_type);
+    view.identity.rank = record.rank;
+    view.path = catalog.texts.at(record.path);
+    view.kind = record.kind;
+    view.size_bytes = record.size_bytes;
+  }
+  return view;
+}
+
+bool is_same(const ItemView& a, const ItemView& b) {
+  return a.identity.name == b.identity.name && a.identity.content == b.identity.content &&
+         a.identity.rank == b.identity.rank && std::ranges::equal(a.identity.shape, b.identity.shape) &&
+         a.path == b.path && a.kind == b.kind && a.box == b.box && a.size_bytes == b.size_bytes;
+}
+
+std::vector<StoredItem> items_by_position(const plan::Catalog& catalog) {
+  std::vector<StoredItem> items;
+  items.reserve(catalog.chunks.size() + catalog.objects.size());
+  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+    items.push_back({static_cast<uint32_t>(chunk), catalog.chunks[chunk].position, catalog.chunk_bytes(chunk)});
+  }
+  for (size_t object = 0; object < catalog.objects.size(); ++object) {
+    items.push_back({static_cast<uint32_t>(catalog.chunks.size() + object), catalog.objects[object].position,
+                     catalog.objects[object].size_bytes});
+  }
+  internal::sort_by_position(&items);
+  return items;
+}
+
+class NativeCheckpoint final : public OpenedCheckpoint {
+ public:
+  NativeCheckpoint(Location location, Manifest manifest, ExtentOrder order)
+      : location_(std::move(location)),
+        manifest_(std::move(manifest)),
+        order_(std::move(order)),
+        prepared_(manifest_.files.size()) {
+    files_.reserve(manifest_.files.size());
+    for (const ManifestFile& file : manifest_.files) {
+      files_.push_back({rank_file_key(manifest_.generation, file.rank), file.size_bytes, file.rank});
+    }
+  }
+
+  std::string_view format_name() const override { return "native"; }
+  std::string_view generation() const override { return manifest_.generation; }
+  int32_t world_size() const override { return manifest_.world_size; }
+  int64_t created_unix_ns() const override { return manifest_.created_unix_ns; }
+  const std::map<std::string, std::string>& metadata() const override { return manifest_.metadata; }
+  const plan::Catalog& catalog() const override { return manifest_.catalog; }
+  const std::vector<FileInfo>& files() const override { return files_; }
+  Extent chunk_extent(size_t chunk) const override {
+    const plan::ChunkRecord& record = catalog().chunks[chunk];
+    return {record.place, record.position, catalog().chunk_bytes(chunk)};
+  }
+  Extent object_extent(size_t object) const override {
+    const plan::ObjectRecord& record = catalog().objects[object];
+    return {record.place, record.position, record.size_bytes};
+  }
+  uint64_t digest_block_bytes() const override { return manifest_.digests ? kDigestBlockBytes : 0; }
+  Status prepare_file(uint32_t file) const override;
+  Status check_chunk_block(size_t chunk, uint64_t block, std::span<const std::byte> bytes) const override {
+    return check_block(chunk, chunk_extent(chunk), block, bytes);
+  }
+  Status check_object_block(size_t object, uint64_t block, std::span<const std::byte> bytes) const override {
+    return check_block(catalog().chunks.size() + object, object_extent(object), block, bytes);
+  }
+  Status explain_missing(uint32_t file) const override;
+  Result<std::vector<Extent>> padding(uint32_t file) const override;
+
+ private:
+  Status named(uint32_t file, Status status) const;
+  Status read_file(uint32_t file, PreparedFile* prepared) const;
+  Status check_tail(uint32_t file, std::span<const std::byte> tail, PreparedFile* prepared) const;
+  Status check_same(uint32_t file, const RankIndex& index, PreparedFile* prepared) const;
+  Status check_block(size_t item, const Extent& extent, uint64_t block, std::span<const std::byte> bytes) const;
+  Status describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
+                           const integrity::Digest128& found) const;
+
+  Location location_;
+  Manifest manifest_;
+  ExtentOrder order_;
+  std::vector<FileInfo> files_;
+  mutable std::deque<PreparedFile> prepared_;  // one per file, each guarded by its mutex
+};
+
+Status NativeCheckpoint::named(uint32_t file, Status status) const {
+  if (status.ok()) return status;
+  const bool has_file = !status.detail("file").empty();
+  Status annotated = std::move(status).annotated(fmt::format("checking {}", files_[file].key));
+  return has_file ? annotated : std::move(annotated).with_detail("file", files_[file].key);
+}
+
+Status NativeCheckpoint::explain_missing(uint32_t file) const {
+  const Result<CurrentManifest> current = read_current(location_);
+  if (current.ok() && current->exists && !current->damaged && current->generation != manifest_.generation) {
+    return aborted(fmt::format("the checkpoint was replaced while reading: generation {} was opened, {} is current; open "
+                               "it again",
+                               manifest_.generation, current->generation))
+        .with_detail("generation", current->generation)
+        .with_detail("file", files_[file].key);
+  }
+  return data_loss(fmt::format("file {} is missing although the manifest names it", files_[file].key))
+      .with_detail("file", files_[file].key)
+      .with_detail("generation", manifest_.generation);
+}
+
+Status NativeCheckpoint::prepare_file(uint32_t file) const {
+  if (file >= files_.size()) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
+  PreparedFile& prepared = prepared_[file];
+  if (prepared.ready.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(prepared.mutex);
+  if (prepared.ready.load(std::memory_order_relaxed)) return {};
+  Status status = read_file(file, &prepared);
+  if (status.code() == StatusCode::kNotFound) return explain_missing(file);
+  if (!status.ok()) return named(file, std::move(status));
+  prepared.ready.store(true, std::memory_order_release);
+  return {};
+}
+
+Status NativeCheckpoint::read_file(uint32_t file, PreparedFile* prepared) const {
+  const ManifestFile& expected = manifest_.files[file];
+  SHW_ASSIGN_OR_RETURN(
+      const std::unique_ptr<storage::StorageObject> object,
+      location_.storage->open(storage::join_key(location_.prefix, files_[file].key), storage::OpenOptions{}));
+  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
+  if (stat.size_bytes != expected.size_bytes) {
+    return data_loss(fmt::format("the file has {} bytes, the manifest names {}", stat.size_bytes, expected.size_bytes))
+        .with_detail("expected", fmt::to_string(expected.size_bytes))
+        .with_detail("found", fmt::to_string(stat.size_bytes));
+  }
+  std::vector<std::byte> header(kFileHeaderBytes);
+  SHW_RETURN_IF_ERROR(object->read_at(0, header));
+  SHW_RETURN_IF_ERROR(check_file_header(header, manifest_.generation, expected.rank));
+  std::vector<std::byte> tail(static_cast<size_t>(expected.size_bytes - expected.index_position));
+  SHW_RETURN_IF_ERROR(object->read_at(expected.index_position, tail));
+  SHW_RETURN_IF_ERROR(check_tail(file, tail, prepared));
+  return object->close();
+}
+
+// tail: the file's bytes from the index to the end, as the manifest says.
+Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> tail, PreparedFile* prepared) const {
+  const ManifestFile& expected = manifest_.files[file];
+  SHW_ASSIGN_OR_RETURN(const Trailer trailer, decode_trailer(tail.last(kTrailerBytes)));
+  if (trailer.generation != manifest_.generation || trailer.rank != expected.rank ||
+      trailer.world_size != manifest_.world_size || trailer.file_bytes != expected.size_bytes ||
+      trailer.index_position != expected.index_position || trailer.index_bytes != expected.index_bytes) {
+    return data_loss(fmt::format("the trailer is that of rank {} of {} in generation {} with {} bytes: the file was "
+                                 "swapped or is of another save",
+                                 trailer.rank, trailer.world_size, trailer.generation, trailer.file_bytes));
+  }
+  const auto index_bytes = tail.first(static_cast<size_t>(expected.index_bytes));
+  const integrity::Digest128 found = integrity::xxh3_128(index_bytes);
+  if (found != expected.index_digest || found != trailer.index_digest) {
+    return data_loss("the digest of the file's index does not hold")
+        .with_detail("offset", fmt::to_string(expected.index_position))
+        .with_detail("length", fmt::to_string(expected.index_bytes))
+        .with_detail("expected", to_hex(expected.index_digest))
+        .with_detail("found", to_hex(found));
+  }
+  SHW_ASSIGN_OR_RETURN(RankIndex index, decode_index(index_bytes));
+  if (index.generation != manifest_.generation || index.rank != expected.rank ||
+      index.world_size != manifest_.world_size || index.digests != manifest_.digests) {
+    return data_loss(fmt::format("the index is that of rank {} of {} in generation {}", index.rank, index.world_size,
+                                 index.generation));
+  }
+  SHW_RETURN_IF_ERROR(check_same(file, index, prepared));
+  prepared->digests = std::move(index.block_digests);
+  return {};
+}
+
+// The index names exactly what the manifest says of this file; notes where the digests of each item begin.
+Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index, PreparedFile* prepared) const {
+  const std::span<const StoredItem> expected = order_.items(file);
+  const std::vector<StoredItem> found = items_by_position(index.catalog);
+  if (found.size() != expected.size()) {
+    return data_loss(fmt::format("the index names {} chunks and objects, the manifest {}", found.size(), expected.size()));
+  }
+  std::vector<uint64_t> begins(found.size() + 1);  // by item of the index
+  for (const StoredItem& item : found) begins[item.item + 1] = integrity::block_count(item.size_bytes);
+  for (size_t item = 0; item < found.size(); ++item) begins[item + 1] += begins[item];
+  prepared->digest_begins.resize(found.size());
+  for (size_t slot = 0; slot < found.size(); ++slot) {
+    const ItemView wanted = view_item(catalog(), expected[slot].item, manifest_.generation);
+    if (found[slot].position != expected[slot].position ||
+        !is_same(wanted, view_item(index.catalog, found[slot].item, manifest_.generation))) {
+      return data_loss(fmt::format("the index has something else than '{}' at offset {}",
+                                   escape_text(wanted.identity.name, 128), expected[slot].position))
+          .with_detail("tensor", wanted.identity.name)
+          .with_detail("offset", fmt::to_string(expected[slot].position));
+    }
+    prepared->digest_begins[slot] = begins[found[slot].item];
+  }
+  return {};
+}
+
+Status NativeCheckpoint::check_block(size_t item, const Extent& extent, uint64_t block,
+                                     std::span<const std::byte> bytes) const {
+  if (!manifest_.digests) return {};
+  const PreparedFile& prepared = prepared_[extent.file];
+  if (!prepared.ready.load(std::memory_order_acquire)) {
+    return internal_error(fmt::format("a block of {} was checked before the file was prepared", files_[extent.file].key));
+  }
+  const uint64_t offset = block * kDigestBlockBytes;
+  if (block >= integrity::block_count(extent.size_bytes) ||
+      bytes.size() != std::min(kDigestBlockBytes, extent.size_bytes - offset)) {
+    return internal_error(fmt::format("block {} with {} bytes is none of the {} bytes in {}", block, bytes.size(),
+                                      extent.size_bytes, files_[extent.file].key));
+  }
+  ItemView view = view_item(catalog(), item, manifest_.generation);
+  if (view.box.has_value()) view.identity.box = &*view.box;
+  const integrity::Digest128 found = integrity::block_digest(integrity::xxh3_128(bytes),
+                                                             integrity::chunk_key(view.identity), block, bytes.size());
+  const integrity::Digest128& expected = prepared.digests[prepared.digest_begins[order_.slot(item)] + block];
+  if (found == expected) return {};
+  return describe_mismatch(item, {extent.file, extent.offset + offset, bytes.size()}, expected, found);
+}
+
+Status NativeCheckpoint::describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
+                                           const integrity::Digest128& found) const {
+  const ItemView view = view_item(catalog(), item, manifest_.generation);
+  const std::string box = view.box.has_value() ? box_text(*view.box) : std::string();
+  return data_loss(fmt::format("{} '{}'{}{} is damaged: the digest of bytes {} to {} of {} does not hold",
+                               view.box.has_value() ? "tensor" : "object", escape_text(view.identity.name, 256),
+                               box.empty() ? "" : " ", box, block.offset, block.offset + block.size_bytes,
+                               files_[block.file].key))
+      .with_detail("tensor", view.identity.name)
+      .with_detail("box", box)
+      .with_detail("file", files_[block.file].key)
+      .with_detail("offset", fmt::to_string(block.offset))
+      .with_detail("length", fmt::to_string(block.size_bytes))
+      .with_detail("expected", to_hex(expected))
+      .with_detail("found", to_hex(found));
+}
+
+Result<std::vector<Extent>> NativeCheckpoint::padding(uint32_t file) const {
+  if (file >= files_.size()) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
+  const ManifestFile& info = manifest_.files[file];
+  std::vector<Extent> gaps;
+  uint64_t end = kFileHeaderBytes;
+  const auto add_gap = [&](uint64_t next) {
+    if (next > end) gaps.push_back({file, end, next - end});
+  };
+  for (const StoredItem& item : order_.items(file)) {
+    if (item.size_bytes == 0) continue;
+    add_gap(item.position);
+    end = item.position + item.size_bytes;
+  }
+  add_gap(info.index_position);
+  end = info.index_position + info.index_bytes;
+  add_gap(info.size_bytes - kTrailerBytes);
+  return gaps;
+}
+
+std::string manifest_key(const Location& location) { return storage::join_key(location.prefix, kManifestName); }
+
+// What the name promises and the bytes do not keep is damage.
+Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view key) {
+  Result<Manifest> manifest = decode_manifest(bytes);
+  if (manifest.ok()) return manifest;
+  Status status = manifest.status();
+  if (status.code() == StatusCode::kInvalidArgument) status = data_loss(std::string(status.message()));
+  return std::move(status).annotated(fmt::format("reading {}", escape_text(key))).with_detail("file", key);
+}
+
+}  // namespace
+
+Result<bool> is_native(const Location& location) {
+  const Result<storage::ObjectStat> stat = location.storage->stat(manifest_key(location));
+  if (stat.ok()) return true;
+  if (stat.status().code() == StatusCode::kNotFound) return false;
+  return stat.status();
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location) {
+  const std::string key = manifest_key(location);
+  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                       storage::read_all(*location.storage, key, kMaxManifestBytes));
+  SHW_ASSIGN_OR_RETURN(Manifest manifest, decode_named_manifest(bytes, key));
+  SHW_ASSIGN_OR_RETURN(ExtentOrder order, ExtentOrder::create(manifest.catalog, manifest.files));
+  return std::shared_ptr<const OpenedCheckpoint>(
+      std::make_shared<const NativeCheckpoint>(location, std::move(manifest), std::move(order)));
+}
+
+Result<CurrentManifest> read_current(const Location& location) {
+  const std::string key = manifest_key(location);
+  Result<std::unique_ptr<storage::StorageObject>> object = location.storage->open(key, storage::OpenOptions{});
+  if (!object.ok()) {
+    if (object.status().code() == StatusCode::kNotFound) return CurrentManifest{};
+    return object.status();
+  }
+  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, (*object)->stat());
+  CurrentManifest current;
+  current.exists = true;
+  current.version = stat.version;
+  if (stat.size_bytes > kMaxManifestBytes) {
+    current.damaged = true;
+    return current;
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(stat.size_bytes));
+  SHW_RETURN_IF_ERROR((*object)->read_at(0, bytes));
+  Result<Manifest> manifest = decode_named_manifest(bytes, key);
+  if (manifest.ok()) {
+    current.generation = manifest->generation;
+    current.kept_generations = manifest->kept_generations;
+  } else if (manifest.status().code() == StatusCode::kDataLoss) {
+    current.damaged = true;
+  } else {
+    return manifest.status();
+  }
+  SHW_RETURN_IF_ERROR((*object)->close());
+  return current;
+}
+
+Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
+  SHW_ASSIGN_OR_RETURN(const CurrentManifest current, read_current(location));
+  if (current.damaged) {
+    return data_loss(fmt::format("{} is damaged, so it is unknown which generation it names",
+                                 escape_text(manifest_key(location))))
+        .with_detail("file", manifest_key(location));
+  }
+  std::map<std::string, GenerationInfo, std::less<>> found;
+  const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
+  const std::string temporary = fmt::format("{}.", kManifestName);
+  SHW_RETURN_IF_ERROR(location.storage->list(prefix, [&](const storage::ListEntry& entry) {
+    const std::string_view rest = std::string_view(entry.key).substr(prefix.size());
+    std::string_view generation = rest.substr(0, rest.find('/'));
+    if (rest.starts_with(temporary)) generation = rest.substr(temporary.size());
+    if (!is_generation(generation)) return Status();
+    GenerationInfo& info = found[std::string(generation)];
+    info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
+    info.size_bytes += entry.stat.size_bytes;
+    info.keys.push_back(entry.key);
+    return Status();
+  }));
+  std::vector<GenerationInfo> generations;
+  for (auto& [generation, info] : found) {
+    info.generation = generation;
+    info.named = (current.exists && current.generation == generation) ||
+                 std::ranges::find(current.kept_generations, generation) != current.kept_generations.end();
+    generations.push_back(std::move(info));
+  }
+  return generations;
+}
+
+}  // namespace shardwright::format::native
