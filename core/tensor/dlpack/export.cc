@@ -7,7 +7,7 @@
 namespace shardwright::dlpack {
 namespace {
 
-// What an exported struct points to; the struct is its first part to be seen by the consumer.
+// An exported struct and what it points to; manager_ctx leads back here.
 template <typename Managed>
 struct Exported {
   Managed managed;

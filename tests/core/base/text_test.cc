@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UTF-8, escaping, hex, nearest names and globs.
+#include "core/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random_source.h"
+
+namespace shardwright {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(Utf8, AcceptsWellFormedText) {
+  for (const std::string_view text :
+       {""sv, "plain"sv, "\0nul"sv, "\x7f"sv, "\xC3\xA4"sv, "\xDF\xBF"sv, "\xE0\xA0\x80"sv,
+        "\xED\x9F\xBF"sv, "\xEE\x80\x80"sv, "\xEF\xBF\xBF"sv, "\xF0\x90\x80\x80"sv,
+        "\xF0\x9F\x98\x80"sv, "\xF4\x8F\xBF\xBF"sv}) {
+    EXPECT_TRUE(is_valid_utf8(text)) << escape_text(text);
+  }
+}
+
+TEST(Utf8, RefusesIllFormedText) {
+  for (const std::string_view text :
+       {"\x80"sv, "\xBF"sv, "\xC0\x80"sv, "\xC1\xBF"sv, "\xC3"sv, "\xC3("sv, "\xE0\x9F\xBF"sv,
+        "\xE2\x82"sv, "\xED\xA0\x80"sv, "\xED\xBF\xBF"sv, "\xF0\x8F\xBF\xBF"sv, "\xF0\x9F\x98"sv,
+        "\xF4\x90\x80\x80"sv, "\xF5\x80\x80\x80"sv, "\xFF"sv, "ok\xFEok"sv}) {
+    EXPECT_FALSE(is_valid_utf8(text)) << escape_text(text);
+  }
+}
+
+TEST(EscapeText, LeavesTextAndEscapesControlsAndBadBytes) {
+  EXPECT_EQ(escape_text("layers.0.w \xC3\xA4"), "layers.0.w \xC3\xA4");
+  EXPECT_EQ(escape_text("a\n\x1b\x7f"sv), "a\\x0a\\x1b\\x7f");
+  EXPECT_EQ(escape_text("\0"sv), "\\x00");
+  EXPECT_EQ(escape_text("\xC2\x9B"sv), "\\xc2\\x9b");
+  EXPECT_EQ(escape_text("a\xFF"
+                        "b\xE2\x82"sv),
+            "a\\xffb\\xe2\\x82");
+}
+
+TEST(EscapeText, CutsAtWholeCharacters) {
+  EXPECT_EQ(escape_text("abcdef", 6), "abcdef");
+  EXPECT_EQ(escape_text("abcdef", 5), "abcde...");
+  EXPECT_EQ(escape_text("ab\xC3\xA4", 3), "ab...");
+  EXPECT_EQ(escape_text("ab\n", 5), "ab...");
+}
+
+TEST(Hex, GoesBothWays) {
+  test::RandomSource random;
+  const std::vector<std::byte> bytes = random.bytes(33);
+  const std::string text = to_hex(bytes);
+  EXPECT_EQ(text.size(), 66U);
+  EXPECT_EQ(from_hex(text), bytes);
+  EXPECT_EQ(to_hex({}), "");
+  EXPECT_EQ(from_hex("0aFf"), (std::vector<std::byte>{std::byte{0x0A}, std::byte{0xFF}}));
+}
+
+TEST(Hex, RefusesOddLengthAndOtherDigits) {
+  EXPECT_EQ(from_hex("abc"), std::nullopt);
+  EXPECT_EQ(from_hex("0g"), std::nullopt);
+  EXPECT_EQ(from_hex("g0"), std::nullopt);
+  EXPECT_EQ(from_hex("0x"), std::nullopt);
+}
+
+TEST(NearestNames, OrdersByEditDistanceThenSuffix) {
+  const std::vector<std::string_view> names = {"layers.1.weight", "layers.0.bias",
+                                               "layers.0.weight", "embedding"};
+  const std::vector<std::string> best = nearest_names("layer.0.weight", names, 3);
+  EXPECT_EQ(best,
+            (std::vector<std::string>{"layers.0.weight", "layers.1.weight", "layers.0.bias"}));
+}
+
+TEST(NearestNames, PrefersTheSharedSuffixOnTies) {
+  const std::vector<std::string_view> names = {"abx", "xbc"};
+  EXPECT_EQ(nearest_names("abc", names, 1), (std::vector<std::string>{"xbc"}));
+}
+
+TEST(NearestNames, GivesAtMostWhatThereIs) {
+  EXPECT_TRUE(nearest_names("a", {}, 3).empty());
+  const std::vector<std::string_view> names = {"b"};
+  EXPECT_EQ(nearest_names("a", names, 3).size(), 1U);
+  EXPECT_TRUE(nearest_names("a", names, 0).empty());
+}
+
+TEST(NearestNames, FindsTheSameLastPartInAListTooLongToScan) {
+  std::vector<std::string> storage;
+  for (int i = 0; i < 100001; ++i) storage.push_back("x" + std::to_string(i));
+  storage.push_back("layers.77.weight");
+  const std::vector<std::string_view> names(storage.begin(), storage.end());
+  EXPECT_EQ(nearest_names("layer.77.weight", names, 1).front(), "layers.77.weight");
+}
+
+struct GlobCase {
+  std::string_view pattern;
+  std::string_view name;
+  bool matches;
+};
+
+class Glob : public testing::TestWithParam<GlobCase> {};
+
+TEST_P(Glob, Matches) {
+  EXPECT_EQ(glob_matches(GetParam().pattern, GetParam().name), GetParam().matches)
+      << GetParam().pattern << " against " << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Glob,
+    testing::Values(
+        GlobCase{"", "", true}, GlobCase{"", "a", false}, GlobCase{"*", "", true},
+        GlobCase{"*", "a.b.c", true}, GlobCase{"a*c", "a.b.c", true},
+        GlobCase{"a*c", "a.b.d", false}, GlobCase{"*.bias", "layers.0.bias", true},
+        GlobCase{"*.bias", "bias", false}, GlobCase{"a?c", "abc", true},
+        GlobCase{"a?c", "ac", false}, GlobCase{"?", "", false}, GlobCase{"[a-c]x", "bx", true},
+        GlobCase{"[a-c]x", "dx", false}, GlobCase{"[!a]", "b", true}, GlobCase{"[!a]", "a", false},
+        GlobCase{"[^a]", "b", true}, GlobCase{"[]]", "]", true}, GlobCase{"[!]]", "]", false},
+        GlobCase{"[!]]", "a", true}, GlobCase{"[abc", "[abc", true}, GlobCase{"[", "[", true},
+        GlobCase{"[a-]", "-", true}, GlobCase{"\\*", "*", true}, GlobCase{"\\*", "a", false},
+        GlobCase{"a\\", "a\\", true}, GlobCase{"**a", "bba", true},
+        GlobCase{"a*a*a", "aabaa", true}, GlobCase{"a*b*c", "acb", false}));
+
+TEST(GlobCost, StaysPolynomialForManyStars) {
+  const std::string name(2000, 'a');
+  std::string pattern;
+  for (int i = 0; i < 30; ++i) pattern += "a*";
+  EXPECT_FALSE(glob_matches(pattern + "b", name));
+  EXPECT_TRUE(glob_matches(pattern, name));
+}
+
+}  // namespace
+}  // namespace shardwright
