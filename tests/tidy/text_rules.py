@@ -63,6 +63,9 @@ def check_opening(tree: SourceTree) -> list[Finding]:
         else:
             text = []
             for line in opening:
+                if line.startswith("//!"):
+                    text.append("crate or module documentation: shown to users, so it may be long")
+                    break
                 if not re.match(r"\s*(//|#(?!include|define|if|pragma)|\*|/\*)", line):
                     break
                 text.append(line.strip("/#* \t"))

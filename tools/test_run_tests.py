@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test driver counts what each kind of test program reports, and believes no program more than its exit status."""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import run_tests  # noqa: E402
+
+CARGO = "running 3 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.0s\n" \
+        "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n"
+MAVEN = "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s\n" \
+        "[ERROR] Tests run: 9, Failures: 1, Errors: 1, Skipped: 2\n"
+GTEST = """<testsuites><testsuite>
+<testcase name="A" classname="S" status="run"/><testcase name="B" classname="S" status="notrun"/>
+<testcase name="C" classname="S" status="run"><failure message="x"/></testcase>
+<testcase name="D" classname="S" status="run"><skipped message="x"/></testcase></testsuite></testsuites>"""
+
+
+def numbers(counts):
+    return counts.passed, counts.failed, counts.skipped
+
+
+def case(status="run", name="t", output=""):
+    element = ElementTree.Element("testcase", {"name": name, "status": status, "time": "0.1"})
+    if status == "fail":
+        ElementTree.SubElement(element, "failure")
+    if status == "notrun":
+        ElementTree.SubElement(element, "skipped")
+    ElementTree.SubElement(element, "system-out").text = output
+    return element
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (CARGO, (3, 2, 1)), (MAVEN, (5, 2, 2)), ("noise\n4 passed, 1 failed, 0 skipped\n", (4, 1, 0))])
+def test_summaries_in_the_output_are_counted(text, expected):
+    assert numbers(run_tests.count_output(text)) == expected
+
+
+def test_output_without_a_summary_counts_nothing():
+    assert run_tests.count_output("all is well, 3 passed") is None
+
+
+def test_junit_files_are_counted_and_failures_named(tmp_path):
+    path = tmp_path / "t.xml"
+    path.write_text(GTEST)
+    counts = run_tests.count_junit(path)
+    assert numbers(counts) == (1, 1, 2)
+    assert counts.failures == ["S.C"]
+
+
+def test_a_program_without_detail_is_one_test(tmp_path):
+    assert numbers(run_tests.count_ctest_case(case(), tmp_path)) == (1, 0, 0)
+    assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (0, 1, 0)
+    assert numbers(run_tests.count_ctest_case(case("notrun"), tmp_path)) == (0, 0, 1)
+
+
+def test_a_crash_after_the_last_test_is_a_failure(tmp_path):
+    (tmp_path / "t.xml").write_text('<testsuite><testcase name="A" status="run"/></testsuite>')
+    assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (1, 1, 0)
+
+
+def test_a_torn_result_file_is_not_believed(tmp_path):
+    (tmp_path / "t.xml").write_text("<testsuite><testc")
+    assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (0, 1, 0)
+
+
+def test_a_failed_build_ends_the_run_and_counts_as_a_failure():
+    ran = []
+
+    def broken(soak):
+        raise run_tests.BuildFailed("no")
+
+    stages = [run_tests.Stage("one", lambda soak: run_tests.Counts(passed=2)), run_tests.Stage("two", broken),
+              run_tests.Stage("three", lambda soak: ran.append(1) or run_tests.Counts())]
+    total = run_tests.run_stages(stages, soak=False, fail_fast=False)
+    assert numbers(total) == (2, 1, 0)
+    assert total.failures == ["two: no"]
+    assert not ran
