@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Transports between ranks: built in, or of the host.
+
+use crate::error::{Result, guard};
+use shardwright_sys::{ffi, raw};
+use std::ffi::c_void;
+use std::slice;
+
+pub use host::HostCollective;
+
+/// One rank's end of a transport. Used by one thread at a time.
+pub struct Collective(*mut ffi::shw_collective);
+
+// SAFETY: a collective may move between threads; calls on it need &mut or are concurrent-safe getters.
+unsafe impl Send for Collective {}
+
+/// The ends of `size` ranks in this process, each for a thread of its own.
+pub fn thread_collectives(size: i32) -> Result<Vec<Collective>> {
+    // SAFETY: the group handle is released after its members were taken.
+    unsafe {
+        let group = raw::collective_group_create(size)?;
+        let members = (0..size)
+            .map(|rank| Ok(Collective(raw::collective_group_member(group, rank)?)))
+            .collect();
+        ffi::shw_collective_group_release(group);
+        members
+    }
+}
+
+impl Collective {
+    /// A single rank.
+    pub fn single() -> Result<Collective> {
+        // SAFETY: no arguments.
+        Ok(Collective(unsafe { raw::collective_create_single() }?))
+    }
+
+    /// A transport of the host.
+    pub fn host(transport: impl HostCollective) -> Result<Collective> {
+        let vtable = host::vtable_of(transport);
+        // SAFETY: on success the library owns `user`; on failure it is taken back here.
+        match unsafe { raw::collective_create(&vtable) } {
+            Ok(handle) => Ok(Collective(handle)),
+            Err(error) => {
+                if let Some(release) = vtable.release {
+                    unsafe { release(vtable.user) };
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Rank of this end.
+    pub fn rank(&self) -> i32 {
+        // SAFETY: the handle lives as long as self.
+        unsafe { ffi::shw_collective_rank(self.0) }
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> i32 {
+        // SAFETY: the handle lives as long as self.
+        unsafe { ffi::shw_collective_size(self.0) }
+    }
+
+    pub(crate) fn handle(&self) -> *mut ffi::shw_collective {
+        self.0
+    }
+}
+
+impl Drop for Collective {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_collective_release(self.0) }
+    }
+}
+
+mod host {
+    use super::*;
+
+    /// A transport that a host brings: byte operations that all ranks call in the same order. Methods run on threads of
+    /// the library, one at a time.
+    pub trait HostCollective: Send + 'static {
+        /// Rank of this end, from 0.
+        fn rank(&self) -> i32;
+        /// Number of ranks.
+        fn size(&self) -> i32;
+        /// Waits until all ranks are here.
+        fn barrier(&self) -> Result<()>;
+        /// The root's bytes reach all.
+        fn broadcast(&self, data: &mut [u8], root: i32) -> Result<()>;
+        /// Equal sizes in rank order into `out`.
+        fn all_gather(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
+        /// `sizes[rank]` bytes of each rank back to back into `out`.
+        fn all_gather_v(&self, data: &[u8], out: &mut [u8], sizes: &[u64]) -> Result<()>;
+        /// Reduces in place: 0 min, 1 max, 2 sum (OUT_OF_RANGE when a sum does not fit).
+        fn all_reduce_i64(&self, values: &mut [i64], operation: i32) -> Result<()>;
+        /// Wakes all ranks that wait here; they fail with the message.
+        fn abort(&self, message: &str);
+    }
+
+    type Boxed = Box<dyn HostCollective>;
+
+    pub(super) fn vtable_of(transport: impl HostCollective) -> ffi::shw_collective_vtable {
+        let boxed: Boxed = Box::new(transport);
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut table: ffi::shw_collective_vtable = unsafe { std::mem::zeroed() };
+        table.struct_size = size_of::<ffi::shw_collective_vtable>() as u32;
+        table.abi_major = ffi::SHW_ABI_MAJOR;
+        table.abi_minor = ffi::SHW_ABI_MINOR;
+        table.rank = boxed.rank();
+        table.size = boxed.size();
+        table.name = c"rust".as_ptr();
+        table.user = Box::into_raw(Box::new(boxed)).cast();
+        table.barrier = Some(barrier);
+        table.broadcast = Some(broadcast);
+        table.all_gather = Some(all_gather);
+        table.all_gather_v = Some(all_gather_v);
+        table.all_reduce_i64 = Some(all_reduce_i64);
+        table.abort = Some(abort);
+        table.release = Some(release);
+        table
+    }
+
+    /// # Safety
+    /// `user` is the box of vtable_of.
+    unsafe fn transport<'a>(user: *mut c_void) -> &'a dyn HostCollective {
+        unsafe { &**user.cast::<Boxed>() }
+    }
+
+    /// # Safety
+    /// `data` has `size` bytes, or size is 0.
+    unsafe fn bytes<'a>(data: *const c_void, size: u64) -> &'a [u8] {
+        if size == 0 {
+            &[]
+        } else {
+            unsafe { slice::from_raw_parts(data.cast(), size as usize) }
+        }
+    }
+
+    /// # Safety
+    /// As bytes, writable.
+    unsafe fn bytes_mut<'a>(data: *mut c_void, size: u64) -> &'a mut [u8] {
+        if size == 0 {
+            &mut []
+        } else {
+            unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) }
+        }
+    }
+
+    type Call = *const ffi::shw_collective_call;
+    type Err = *mut *mut ffi::shw_error;
+
+    unsafe extern "C" fn barrier(user: *mut c_void, _: Call, err: Err) -> ffi::shw_status {
+        guard(err, || unsafe { transport(user) }.barrier())
+    }
+
+    unsafe extern "C" fn broadcast(
+        user: *mut c_void,
+        _: Call,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            transport(user).broadcast(bytes_mut(data, size), root)
+        })
+    }
+
+    unsafe extern "C" fn all_gather(
+        user: *mut c_void,
+        _: Call,
+        data: *const c_void,
+        size: u64,
+        out: *mut c_void,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let transport = transport(user);
+            let total = size * transport.size() as u64;
+            transport.all_gather(bytes(data, size), bytes_mut(out, total))
+        })
+    }
+
+    unsafe extern "C" fn all_gather_v(
+        user: *mut c_void,
+        _: Call,
+        data: *const c_void,
+        size: u64,
+        out: *mut c_void,
+        sizes: *const u64,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let transport = transport(user);
+            let sizes = slice::from_raw_parts(sizes, transport.size() as usize);
+            transport.all_gather_v(bytes(data, size), bytes_mut(out, sizes.iter().sum()), sizes)
+        })
+    }
+
+    unsafe extern "C" fn all_reduce_i64(
+        user: *mut c_void,
+        _: Call,
+        values: *mut i64,
+        count: u64,
+        operation: i32,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let values = if count == 0 {
+                &mut []
+            } else {
+                slice::from_raw_parts_mut(values, count as usize)
+            };
+            transport(user).all_reduce_i64(values, operation)
+        })
+    }
+
+    unsafe extern "C" fn abort(
+        user: *mut c_void,
+        _: ffi::shw_status,
+        message: *const core::ffi::c_char,
+        size: u64,
+    ) {
+        // The status of abort has nowhere to go.
+        let _ = guard(std::ptr::null_mut(), || {
+            let text = unsafe { shardwright_sys::error::copy_text(message, size) };
+            unsafe { transport(user) }.abort(&text);
+            Ok(())
+        });
+    }
+
+    unsafe extern "C" fn release(user: *mut c_void) {
+        // SAFETY: the library calls this once, last.
+        drop(unsafe { Box::from_raw(user.cast::<Boxed>()) });
+    }
+}

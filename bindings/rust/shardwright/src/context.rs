@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Contexts: worker threads, staging memory and log of the library.
+
+use shardwright_sys::error::copy_text;
+use shardwright_sys::{ffi, raw};
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::options::span_ns;
+
+/// Severity of a log record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum LogLevel {
+    Trace = 0,
+    Debug = 1,
+    Info = 2,
+    Warning = 3,
+    Error = 4,
+    Off = 5,
+}
+
+impl LogLevel {
+    fn of(number: i32) -> LogLevel {
+        [
+            LogLevel::Trace,
+            LogLevel::Debug,
+            LogLevel::Info,
+            LogLevel::Warning,
+            LogLevel::Error,
+        ]
+        .into_iter()
+        .find(|l| *l as i32 == number)
+        .unwrap_or(LogLevel::Error)
+    }
+}
+
+type LogFunction = dyn Fn(LogLevel, &str, &str) + Send + Sync;
+
+/// Builds a [`Context`]; every value left out is the default of the library.
+#[derive(Default)]
+pub struct ContextBuilder {
+    threads: u32,
+    memory_budget: u64,
+    log: Option<(LogLevel, Box<LogFunction>)>,
+}
+
+impl ContextBuilder {
+    /// Worker threads; 0 = min(cores, 8).
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Bytes of staging memory; 0 = 256 MiB.
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = bytes;
+        self
+    }
+
+    /// Receives level, component and message of records at `level` and above, on any thread. It must not call this
+    /// crate. A panic in it is dropped with the record.
+    pub fn log(
+        mut self,
+        level: LogLevel,
+        function: impl Fn(LogLevel, &str, &str) + Send + Sync + 'static,
+    ) -> Self {
+        self.log = Some((level, Box::new(function)));
+        self
+    }
+
+    /// Starts the threads. RESOURCE_EXHAUSTED when the system refuses them.
+    pub fn build(self) -> Result<Context> {
+        load_library()?;
+        let log = self
+            .log
+            .map(|(level, function)| (level, Box::new(function)));
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut options: ffi::shw_context_options = unsafe { std::mem::zeroed() };
+        options.struct_size = size_of::<ffi::shw_context_options>() as u32;
+        options.threads = self.threads;
+        options.memory_budget = self.memory_budget;
+        options.log_level = LogLevel::Off as i32;
+        if let Some((level, function)) = &log {
+            options.log_level = *level as i32;
+            options.log = Some(log_trampoline);
+            options.log_user = (&raw const **function).cast_mut().cast();
+        }
+        // SAFETY: the options are valid for the call; the log function lives in the context's inner.
+        let handle = unsafe { raw::context_create(&options) }?;
+        Ok(Context(Arc::new(Inner {
+            handle,
+            _log: log.map(|(_, f)| f),
+        })))
+    }
+}
+
+/// Double box: the inner one is fat, C wants a thin pointer.
+unsafe extern "C" fn log_trampoline(
+    user: *mut c_void,
+    level: i32,
+    record: *const ffi::shw_log_record,
+) {
+    // SAFETY: user is the box that the context keeps; the record is borrowed for this call.
+    let (function, record) = unsafe { (&*user.cast::<Box<LogFunction>>(), &*record) };
+    let message = unsafe { copy_text(record.message, record.message_size) };
+    let component = if record.component.is_null() {
+        String::new()
+    } else {
+        unsafe { CStr::from_ptr(record.component) }
+            .to_string_lossy()
+            .into_owned()
+    };
+    // A panic must not unwind into C, and there is no call that could carry it.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        function(LogLevel::of(level), &component, &message)
+    }));
+}
+
+struct Inner {
+    handle: *mut ffi::shw_context,
+    // Boxed twice on purpose, see log_trampoline. Dropped after the handle's last job.
+    _log: Option<Box<Box<LogFunction>>>,
+}
+
+// SAFETY: contexts may be used and released from any thread.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: owned. Jobs hold a clone of the context, so none is left that could log.
+        unsafe { ffi::shw_context_release(self.handle) }
+    }
+}
+
+/// Worker threads, staging memory and log. Clones share; thread-safe.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+impl Context {
+    /// A builder with default values.
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::default()
+    }
+
+    /// The context that calls without one share; made at the first use.
+    pub fn shared() -> Result<Context> {
+        static SHARED: OnceLock<Context> = OnceLock::new();
+        static MAKING: Mutex<()> = Mutex::new(());
+        if let Some(context) = SHARED.get() {
+            return Ok(context.clone());
+        }
+        let _guard = MAKING.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(context) = SHARED.get() {
+            return Ok(context.clone());
+        }
+        let context = Context::builder().build()?;
+        Ok(SHARED.get_or_init(|| context).clone())
+    }
+
+    /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. PENDING becomes
+    /// DEADLINE_EXCEEDED. `None` = no limit.
+    pub fn shutdown(&self, timeout: Option<Duration>) -> Result<()> {
+        // SAFETY: the handle lives as long as self.
+        Ok(unsafe { raw::context_shutdown(self.handle(), span_ns(timeout)) }?)
+    }
+
+    pub(crate) fn handle(&self) -> *mut ffi::shw_context {
+        self.0.handle
+    }
+}
+
+#[cfg(feature = "load-dynamic")]
+fn load_library() -> Result<()> {
+    shardwright_sys::loader::load().map_err(|text| Error::new(crate::StatusCode::NotFound, text))
+}
+
+#[cfg(not(feature = "load-dynamic"))]
+fn load_library() -> Result<()> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: plain out-parameters.
+    unsafe { ffi::shw_abi_version(&mut major, &mut minor) };
+    if major == ffi::SHW_ABI_MAJOR && minor >= ffi::SHW_ABI_MINOR {
+        return Ok(());
+    }
+    let text = format!(
+        "libshardwright has interface {major}.{minor}, this crate was made for {}.{}",
+        ffi::SHW_ABI_MAJOR,
+        ffi::SHW_ABI_MINOR
+    );
+    Err(Error::new(crate::StatusCode::Unimplemented, text))
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Storages that a host brings.
+
+use crate::error::{Error, Result, StatusCode, guard};
+use shardwright_sys::ffi;
+use std::ffi::{c_char, c_void};
+use std::slice;
+
+/// How an object is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// For reading.
+    Read,
+    /// For writing, invisible until commit.
+    Create,
+    /// For writing, visible at once; ALREADY_EXISTS when the key exists.
+    CreateVisible,
+}
+
+/// Condition of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitCondition {
+    /// None.
+    None,
+    /// The key must not exist.
+    IfAbsent,
+    /// The key must have this version.
+    IfVersion(u64),
+}
+
+/// Facts about one object; version 0 = not offered.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ObjectStat {
+    pub size: u64,
+    pub modified_ns: i64,
+    pub version: u64,
+}
+
+/// A storage of the host: keys are text with `/`. Methods run on threads of the library, several at the same time.
+pub trait HostStorage: Send + Sync + 'static {
+    /// An open object.
+    type Object: Send + Sync + 'static;
+    /// Opens an object. NOT_FOUND, ALREADY_EXISTS.
+    fn open(&self, key: &str, mode: OpenMode) -> Result<Self::Object>;
+    /// Size, time and version of a key. NOT_FOUND.
+    fn stat(&self, key: &str) -> Result<ObjectStat>;
+    /// Objects whose key begins with the prefix, ascending.
+    fn list(&self, prefix: &str) -> Result<Vec<(String, ObjectStat)>>;
+    /// Fills `data` from `offset` on and returns how many bytes there were.
+    fn read_at(&self, object: &Self::Object, offset: u64, data: &mut [u8]) -> Result<usize>;
+    /// Writes all; offsets arrive ascending and gap-free.
+    fn write_at(&self, object: &Self::Object, offset: u64, data: &[u8]) -> Result<()>;
+    /// Bytes are durable when it returns.
+    fn sync(&self, object: &Self::Object) -> Result<()>;
+    /// Publishes atomically and durable; a lost race is ABORTED.
+    fn commit(&self, object: &Self::Object, condition: CommitCondition) -> Result<()>;
+    /// Undoes what was not committed.
+    fn abort(&self, object: &Self::Object);
+    /// Removes a key; a missing one is fine.
+    fn remove(&self, key: &str) -> Result<()>;
+}
+
+type Err = *mut *mut ffi::shw_error;
+
+/// Table for the library; `user` is a box that `release` frees.
+pub(crate) fn vtable_of<S: HostStorage>(storage: S) -> ffi::shw_storage_vtable {
+    // SAFETY: a plain struct for which all zero is valid.
+    let mut table: ffi::shw_storage_vtable = unsafe { std::mem::zeroed() };
+    table.struct_size = size_of::<ffi::shw_storage_vtable>() as u32;
+    table.abi_major = ffi::SHW_ABI_MAJOR;
+    table.abi_minor = ffi::SHW_ABI_MINOR;
+    table.capabilities = ffi::SHW_STORAGE_ATOMIC_COMMIT | ffi::SHW_STORAGE_CONDITIONAL_COMMIT;
+    table.name = c"rust".as_ptr();
+    table.user = Box::into_raw(Box::new(storage)).cast();
+    table.open = Some(open::<S>);
+    table.close = Some(close::<S>);
+    table.stat = Some(stat::<S>);
+    table.list = Some(list::<S>);
+    table.read_at = Some(read_at::<S>);
+    table.write_at = Some(write_at::<S>);
+    table.sync = Some(sync::<S>);
+    table.commit = Some(commit::<S>);
+    table.abort = Some(abort::<S>);
+    table.remove = Some(remove::<S>);
+    table.release = Some(release::<S>);
+    table
+}
+
+/// # Safety
+/// `user` is the box of vtable_of.
+unsafe fn this<'a, S>(user: *mut c_void) -> &'a S {
+    unsafe { &*user.cast::<S>() }
+}
+
+/// # Safety
+/// `object` is the box of open.
+unsafe fn object_of<'a, S: HostStorage>(object: *mut c_void) -> &'a S::Object {
+    unsafe { &*object.cast::<S::Object>() }
+}
+
+/// # Safety
+/// `key` has `size` bytes.
+unsafe fn text<'a>(key: *const c_char, size: u64) -> Result<&'a str> {
+    let bytes = if size == 0 {
+        &[]
+    } else {
+        unsafe { slice::from_raw_parts(key.cast::<u8>(), size as usize) }
+    };
+    std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(StatusCode::InvalidArgument, "key is not UTF-8"))
+}
+
+unsafe extern "C" fn open<S: HostStorage>(
+    user: *mut c_void,
+    key: *const c_char,
+    key_size: u64,
+    mode: i32,
+    object: *mut *mut c_void,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        let mode = match mode {
+            ffi::SHW_STORAGE_READ => OpenMode::Read,
+            ffi::SHW_STORAGE_CREATE => OpenMode::Create,
+            _ => OpenMode::CreateVisible,
+        };
+        let made = this::<S>(user).open(text(key, key_size)?, mode)?;
+        *object = Box::into_raw(Box::new(made)).cast();
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn close<S: HostStorage>(_: *mut c_void, object: *mut c_void) {
+    // The status of close has nowhere to go; a panic in drop must not unwind into C.
+    let _ = guard(std::ptr::null_mut(), || {
+        drop(unsafe { Box::from_raw(object.cast::<S::Object>()) });
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn stat<S: HostStorage>(
+    user: *mut c_void,
+    key: *const c_char,
+    key_size: u64,
+    out: *mut ffi::shw_storage_stat,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        let found = this::<S>(user).stat(text(key, key_size)?)?;
+        (*out).size = found.size;
+        (*out).modified_ns = found.modified_ns;
+        (*out).version = found.version;
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn list<S: HostStorage>(
+    user: *mut c_void,
+    prefix: *const c_char,
+    prefix_size: u64,
+    sink: ffi::shw_storage_list_fn,
+    sink_user: *mut c_void,
+    err: Err,
+) -> ffi::shw_status {
+    let mut stopped = ffi::SHW_OK;
+    let status = guard(err, || unsafe {
+        let Some(sink) = sink else { return Ok(()) };
+        for (key, found) in this::<S>(user).list(text(prefix, prefix_size)?)? {
+            let mut entry: ffi::shw_storage_entry = std::mem::zeroed();
+            entry.struct_size = size_of::<ffi::shw_storage_entry>() as u32;
+            entry.key = key.as_ptr().cast();
+            entry.key_size = key.len() as u64;
+            entry.size = found.size;
+            entry.modified_ns = found.modified_ns;
+            entry.version = found.version;
+            stopped = sink(sink_user, &entry);
+            if stopped != ffi::SHW_OK {
+                break;
+            }
+        }
+        Ok(())
+    });
+    if status == ffi::SHW_OK {
+        stopped
+    } else {
+        status
+    }
+}
+
+unsafe extern "C" fn read_at<S: HostStorage>(
+    user: *mut c_void,
+    object: *mut c_void,
+    offset: u64,
+    data: *mut c_void,
+    size: u64,
+    done: *mut u64,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        let data = if size == 0 {
+            &mut []
+        } else {
+            slice::from_raw_parts_mut(data.cast::<u8>(), size as usize)
+        };
+        let count = this::<S>(user).read_at(object_of::<S>(object), offset, data)?;
+        *done = count as u64;
+        if count < data.len() {
+            return Err(Error::new(
+                StatusCode::OutOfRange,
+                format!("the object ends {count} bytes after {offset}"),
+            ));
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn write_at<S: HostStorage>(
+    user: *mut c_void,
+    object: *mut c_void,
+    offset: u64,
+    data: *const c_void,
+    size: u64,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        let data = if size == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(data.cast::<u8>(), size as usize)
+        };
+        this::<S>(user).write_at(object_of::<S>(object), offset, data)
+    })
+}
+
+unsafe extern "C" fn sync<S: HostStorage>(
+    user: *mut c_void,
+    object: *mut c_void,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        this::<S>(user).sync(object_of::<S>(object))
+    })
+}
+
+unsafe extern "C" fn commit<S: HostStorage>(
+    user: *mut c_void,
+    object: *mut c_void,
+    condition: i32,
+    version: u64,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        let condition = match condition {
+            ffi::SHW_COMMIT_IF_ABSENT => CommitCondition::IfAbsent,
+            ffi::SHW_COMMIT_IF_VERSION => CommitCondition::IfVersion(version),
+            _ => CommitCondition::None,
+        };
+        this::<S>(user).commit(object_of::<S>(object), condition)
+    })
+}
+
+unsafe extern "C" fn abort<S: HostStorage>(user: *mut c_void, object: *mut c_void) {
+    // The status of abort has nowhere to go.
+    let _ = guard(std::ptr::null_mut(), || {
+        unsafe { this::<S>(user).abort(object_of::<S>(object)) };
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn remove<S: HostStorage>(
+    user: *mut c_void,
+    key: *const c_char,
+    key_size: u64,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        this::<S>(user).remove(text(key, key_size)?)
+    })
+}
+
+unsafe extern "C" fn release<S: HostStorage>(user: *mut c_void) {
+    // SAFETY: the library calls this once, after the last object was closed.
+    drop(unsafe { Box::from_raw(user.cast::<S>()) });
+}

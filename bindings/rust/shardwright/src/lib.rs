@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Saves, loads and reshards sharded training checkpoints, from Rust.
+//!
+//! ```no_run
+//! use shardwright::{LoadOptions, SaveOptions, State};
+//!
+//! let weights = vec![1.0f32, 2.0, 3.0, 4.0];
+//! let mut state = State::new();
+//! state.add("model.weight", &[2, 2], &weights)?;
+//! state.add_json("step", "100")?;
+//! shardwright::save(&state, "run/step-00000100", &SaveOptions::default())?;
+//!
+//! let mut target = vec![0.0f32; 4];
+//! let mut into = State::new();
+//! into.add_mut("model.weight", &[2, 2], &mut target)?;
+//! into.add_json("step", "null")?;
+//! shardwright::load_into(&mut into, "run/step-00000100", &LoadOptions::default())?;
+//! # Ok::<(), shardwright::Error>(())
+//! ```
+//!
+//! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
+//! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back.
+#![warn(missing_docs)]
+
+mod checkpoint;
+mod collective;
+mod context;
+mod dtype;
+mod error;
+mod host_storage;
+mod job;
+mod layout;
+mod options;
+mod planner;
+mod report;
+mod state;
+mod storage;
+mod tensor;
+mod text;
+mod workflow;
+
+pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
+pub use collective::{Collective, HostCollective, thread_collectives};
+pub use context::{Context, ContextBuilder, LogLevel};
+pub use dtype::{DType, Element};
+pub use error::{Error, Result, StatusCode};
+pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode};
+pub use job::{Job, JobState, Progress};
+pub use layout::{Layout, Placement};
+pub use options::{
+    Cast, Durability, Kind, LoadOptions, Missing, Overwrite, Owner, Preset, SaveOptions, Strict,
+    Unexpected, Verify, VerifyReplicas,
+};
+pub use planner::{LoadPlanner, Plan, SavePlanner};
+pub use report::Report;
+pub use state::{Shard, State};
+pub use storage::Storage;
+pub use tensor::Tensor;
+pub use workflow::{
+    Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save,
+    save_async, save_at, version,
+};

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Options of saves and loads, with the names and defaults that all languages share.
+
+use crate::error::Result;
+use crate::text::{Blob, c_path};
+use shardwright_sys::ffi;
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char};
+use std::path::PathBuf;
+use std::time::Duration;
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $value:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[repr(i32)]
+        pub enum $name { $($(#[$item_doc])* $item = ffi::$value,)* }
+    };
+}
+
+choice! {
+    /// What happens to a checkpoint that is at the path.
+    Overwrite {
+        /// Replaced atomically; the old one stays until the commit.
+        #[default] Replace = SHW_OVERWRITE_REPLACE,
+        /// ALREADY_EXISTS.
+        Refuse = SHW_OVERWRITE_REFUSE,
+    }
+}
+choice! {
+    /// What a finished save survives.
+    Durability {
+        /// A loss of power.
+        #[default] Full = SHW_DURABILITY_FULL,
+        /// The end of the process only; the report says so.
+        None = SHW_DURABILITY_NONE,
+    }
+}
+choice! {
+    /// Who writes an entry that several ranks hold.
+    Owner {
+        /// Balanced by bytes.
+        #[default] Balanced = SHW_OWNER_BALANCED,
+        /// Always the lowest rank.
+        LowestRank = SHW_OWNER_LOWEST_RANK,
+    }
+}
+choice! {
+    /// Which replicas are compared before one is written.
+    VerifyReplicas {
+        /// Objects and tensors up to 1 MiB.
+        #[default] Auto = SHW_VERIFY_REPLICAS_AUTO,
+        /// All.
+        All = SHW_VERIFY_REPLICAS_ALL,
+        /// None.
+        Off = SHW_VERIFY_REPLICAS_OFF,
+    }
+}
+choice! {
+    /// Planner behaviour.
+    #[allow(missing_docs)]
+    Preset { #[default] Standard = SHW_PRESET_STANDARD, Default = SHW_PRESET_DEFAULT, Megatron = SHW_PRESET_MEGATRON, }
+}
+choice! {
+    /// Who holds an entry.
+    Kind {
+        /// Whole tensors and objects: replicated; sharded ones: sharded.
+        #[default] Auto = SHW_KIND_AUTO,
+        /// Equal on all ranks, stored once.
+        Replicated = SHW_KIND_REPLICATED,
+        /// Each rank holds boxes.
+        Sharded = SHW_KIND_SHARDED,
+        /// Each rank has its own, stored per rank.
+        RankLocal = SHW_KIND_RANK_LOCAL,
+    }
+}
+choice! {
+    /// Wanted but not stored.
+    Missing {
+        /// NOT_FOUND with the nearest names.
+        #[default] Error = SHW_MISSING_ERROR,
+        /// Listed in the report, the destination untouched.
+        Report = SHW_MISSING_REPORT,
+    }
+}
+choice! {
+    /// Stored but not wanted.
+    Unexpected {
+        /// Listed in the report.
+        #[default] Report = SHW_UNEXPECTED_REPORT,
+        /// INVALID_ARGUMENT.
+        Error = SHW_UNEXPECTED_ERROR,
+    }
+}
+choice! {
+    /// Stored with another dtype than wanted.
+    Cast {
+        /// INVALID_ARGUMENT with both.
+        #[default] Error = SHW_CAST_ERROR,
+        /// Converted and listed in the report.
+        Allow = SHW_CAST_ALLOW,
+    }
+}
+choice! {
+    /// Whether stored digests are checked.
+    Verify {
+        /// On every read.
+        #[default] OnRead = SHW_VERIFY_ON_READ,
+        /// Not; the report says so.
+        Off = SHW_VERIFY_OFF,
+    }
+}
+
+/// Strictness of the names that a glob matches; the first match wins.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Strict {
+    pub glob: String,
+    pub missing: Missing,
+    pub unexpected: Unexpected,
+    pub cast: Cast,
+}
+
+/// Options of a save.
+#[derive(Clone, Debug)]
+pub struct SaveOptions {
+    /// What happens to a checkpoint that is there.
+    pub overwrite: Overwrite,
+    /// What the result survives.
+    pub durability: Durability,
+    /// Digests of stored blocks; off only for measurements.
+    pub digests: bool,
+    /// Who writes replicas.
+    pub owner: Owner,
+    /// Which replicas are compared.
+    pub verify_replicas: VerifyReplicas,
+    /// Kind by glob over names, first match wins.
+    pub kinds: Vec<(String, Kind)>,
+    /// Bytes of staging memory; 0 = 256 MiB, or the bytes to stage when asynchronous.
+    pub memory_budget: u64,
+    /// Worker threads; 0 = all of the context.
+    pub threads: u32,
+    /// Limit of the whole call.
+    pub deadline: Option<Duration>,
+    /// Generations kept at the path after the commit; 0 = 1.
+    pub keep_generations: u32,
+    /// Mode of new files; 0 = 0666 and the umask.
+    pub file_mode: u32,
+    /// Stored in the manifest and shown by info.
+    pub metadata: BTreeMap<String, String>,
+    /// Chrome trace of the call.
+    pub trace_path: Option<PathBuf>,
+    /// Planner behaviour.
+    pub preset: Preset,
+}
+
+impl Default for SaveOptions {
+    fn default() -> Self {
+        SaveOptions {
+            overwrite: Overwrite::Replace,
+            durability: Durability::Full,
+            digests: true,
+            owner: Owner::Balanced,
+            verify_replicas: VerifyReplicas::Auto,
+            kinds: Vec::new(),
+            memory_budget: 0,
+            threads: 0,
+            deadline: None,
+            keep_generations: 0,
+            file_mode: 0,
+            metadata: BTreeMap::new(),
+            trace_path: None,
+            preset: Preset::Standard,
+        }
+    }
+}
+
+/// Options of a load.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Wanted but not stored.
+    pub missing: Missing,
+    /// Stored but not wanted.
+    pub unexpected: Unexpected,
+    /// Stored with another dtype.
+    pub cast: Cast,
+    /// Strictness by glob over names.
+    pub strict: Vec<Strict>,
+    /// Whether digests are checked.
+    pub verify: Verify,
+    /// Bytes of staging memory; 0 = that of the context.
+    pub memory_budget: u64,
+    /// Worker threads; 0 = all of the context.
+    pub threads: u32,
+    /// Limit of the whole call.
+    pub deadline: Option<Duration>,
+    /// Chrome trace of the call.
+    pub trace_path: Option<PathBuf>,
+    /// Planner behaviour.
+    pub preset: Preset,
+}
+
+/// Nanoseconds of an optional span: none = no limit.
+pub(crate) fn span_ns(span: Option<Duration>) -> i64 {
+    span.map_or(-1, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// The deadline field: 0 = the library's default.
+fn deadline_ns(deadline: Option<Duration>) -> i64 {
+    deadline.map_or(0, |d| {
+        i64::try_from(d.as_nanos()).unwrap_or(i64::MAX).max(1)
+    })
+}
+
+/// A C options struct and what its pointers point to.
+pub(crate) struct CSaveOptions {
+    pub options: ffi::shw_save_options,
+    _globs: Blob,
+    _kinds: Vec<i32>,
+    _metadata: Blob,
+    _trace: Option<CString>,
+}
+
+pub(crate) struct CLoadOptions {
+    pub options: ffi::shw_load_options,
+    _globs: Blob,
+    _rules: Vec<i32>,
+    _trace: Option<CString>,
+}
+
+fn text_pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(std::ptr::null(), |t| t.as_ptr())
+}
+
+impl SaveOptions {
+    pub(crate) fn to_c(&self) -> Result<CSaveOptions> {
+        let globs = Blob::of(self.kinds.iter().map(|(g, _)| g));
+        let kinds: Vec<i32> = self.kinds.iter().map(|(_, k)| *k as i32).collect();
+        let metadata = Blob::of(self.metadata.iter().flat_map(|(k, v)| [k, v]));
+        let trace = self.trace_path.as_deref().map(c_path).transpose()?;
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut c: ffi::shw_save_options = unsafe { std::mem::zeroed() };
+        c.struct_size = size_of::<ffi::shw_save_options>() as u32;
+        c.overwrite = self.overwrite as i32;
+        c.durability = self.durability as i32;
+        c.digests = if self.digests {
+            ffi::SHW_DIGESTS_ON
+        } else {
+            ffi::SHW_DIGESTS_OFF
+        };
+        c.owner = self.owner as i32;
+        c.verify_replicas = self.verify_replicas as i32;
+        c.preset = self.preset as i32;
+        c.threads = self.threads;
+        c.file_mode = self.file_mode;
+        c.keep_generations = self.keep_generations;
+        c.memory_budget = self.memory_budget;
+        c.deadline_ns = deadline_ns(self.deadline);
+        c.trace_path = text_pointer(&trace);
+        c.kind_globs = globs.bytes.as_ptr().cast();
+        c.kind_offsets = globs.offsets.as_ptr();
+        c.kind_values = kinds.as_ptr();
+        c.kind_count = globs.count();
+        c.metadata = metadata.bytes.as_ptr().cast();
+        c.metadata_offsets = metadata.offsets.as_ptr();
+        c.metadata_count = metadata.count() / 2;
+        Ok(CSaveOptions {
+            options: c,
+            _globs: globs,
+            _kinds: kinds,
+            _metadata: metadata,
+            _trace: trace,
+        })
+    }
+}
+
+impl LoadOptions {
+    pub(crate) fn to_c(&self) -> Result<CLoadOptions> {
+        let globs = Blob::of(self.strict.iter().map(|s| &s.glob));
+        let rules: Vec<i32> = self
+            .strict
+            .iter()
+            .flat_map(|s| [s.missing as i32, s.unexpected as i32, s.cast as i32])
+            .collect();
+        let trace = self.trace_path.as_deref().map(c_path).transpose()?;
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut c: ffi::shw_load_options = unsafe { std::mem::zeroed() };
+        c.struct_size = size_of::<ffi::shw_load_options>() as u32;
+        c.missing = self.missing as i32;
+        c.unexpected = self.unexpected as i32;
+        c.cast = self.cast as i32;
+        c.verify = self.verify as i32;
+        c.preset = self.preset as i32;
+        c.threads = self.threads;
+        c.memory_budget = self.memory_budget;
+        c.deadline_ns = deadline_ns(self.deadline);
+        c.trace_path = text_pointer(&trace);
+        c.strict_globs = globs.bytes.as_ptr().cast();
+        c.strict_offsets = globs.offsets.as_ptr();
+        c.strict_rules = rules.as_ptr();
+        c.strict_count = globs.count();
+        Ok(CLoadOptions {
+            options: c,
+            _globs: globs,
+            _rules: rules,
+            _trace: trace,
+        })
+    }
+}

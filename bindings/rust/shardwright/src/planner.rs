@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The workflow in steps, for hosts that move plan buffers between ranks themselves.
+
+use crate::checkpoint::Checkpoint;
+use crate::context::Context;
+use crate::error::Result;
+use crate::options::{LoadOptions, SaveOptions};
+use crate::report::Report;
+use crate::state::State;
+use crate::text::{Blob, Parts, copy_bytes};
+use crate::workflow::{CLocation, Location};
+use shardwright_sys::{ffi, raw};
+
+/// A verified plan buffer. Immutable, thread-safe.
+pub struct Plan(*mut ffi::shw_plan);
+
+// SAFETY: plans are immutable.
+unsafe impl Send for Plan {}
+// SAFETY: as above.
+unsafe impl Sync for Plan {}
+
+impl Plan {
+    /// From bytes of another rank or run. DATA_LOSS, INVALID_ARGUMENT, UNIMPLEMENTED.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Plan> {
+        // SAFETY: the slice lives for the call.
+        Ok(Plan(unsafe { raw::plan_create(bytes) }?))
+    }
+
+    /// The plan buffer.
+    pub fn bytes(&self) -> Vec<u8> {
+        // SAFETY: the handle lives as long as self.
+        unsafe { copy_bytes(ffi::shw_plan_data(self.0), ffi::shw_plan_size(self.0)) }
+    }
+
+    /// The plan as JSON text with at most `item_limit` items.
+    pub fn json(&self, item_limit: u64) -> Result<String> {
+        // SAFETY: the handle lives as long as self.
+        let parts = Parts::new(unsafe { raw::plan_json(self.0, item_limit) }?);
+        Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_plan_release(self.0) }
+    }
+}
+
+/// Plans one save of one rank: local_plan on all, global_plan on one, finish and execute on all, commit on the one.
+pub struct SavePlanner<'a> {
+    handle: *mut ffi::shw_save_planner,
+    _state: &'a State<'a>,
+    _context: Context,
+}
+
+impl<'a> SavePlanner<'a> {
+    /// The planner of `rank` of `world_size`.
+    pub fn new(
+        state: &'a State<'a>,
+        rank: i32,
+        world_size: i32,
+        options: &SaveOptions,
+    ) -> Result<Self> {
+        let context = Context::shared()?;
+        let c = options.to_c()?;
+        // SAFETY: handles and options live for the call.
+        let handle = unsafe {
+            raw::save_planner_create(
+                context.handle(),
+                state.handle(),
+                rank,
+                world_size,
+                &c.options,
+            )
+        }?;
+        Ok(SavePlanner {
+            handle,
+            _state: state,
+            _context: context,
+        })
+    }
+
+    /// What this rank describes to the one that merges.
+    pub fn local_plan(&mut self) -> Result<Vec<u8>> {
+        // SAFETY: the handle lives as long as self, here and below.
+        Ok(Parts::new(unsafe { raw::save_planner_local_plan(self.handle) }?).bytes())
+    }
+
+    /// Merges the local plans of all ranks, in rank order: one part per rank. Draws the generation at the target.
+    pub fn global_plan(&mut self, plans: &[Vec<u8>], location: &Location) -> Result<Vec<Vec<u8>>> {
+        let at = CLocation::of(location)?;
+        let blob = Blob::of(plans);
+        let parts = unsafe {
+            raw::save_planner_global_plan(
+                self.handle,
+                at.storage,
+                at.path.as_ptr(),
+                blob.bytes.as_ptr().cast(),
+                blob.offsets.as_ptr(),
+                blob.count(),
+            )
+        }?;
+        Ok(Parts::new(parts).all())
+    }
+
+    /// Takes this rank's part.
+    pub fn finish(&mut self, mine: &[u8]) -> Result<Plan> {
+        Ok(Plan(unsafe {
+            raw::save_planner_finish(self.handle, mine)
+        }?))
+    }
+
+    /// Writes this rank's file; the result goes to the rank that commits.
+    pub fn execute(&mut self, plan: &Plan, location: &Location) -> Result<Vec<u8>> {
+        let at = CLocation::of(location)?;
+        Ok(Parts::new(unsafe {
+            raw::save_execute(self.handle, plan.0, at.storage, at.path.as_ptr())
+        }?)
+        .bytes())
+    }
+
+    /// Checks the results of all ranks, in rank order, and commits.
+    pub fn commit(&mut self, results: &[Vec<u8>]) -> Result<Report> {
+        let blob = Blob::of(results);
+        let report = unsafe {
+            raw::save_commit(
+                self.handle,
+                blob.bytes.as_ptr().cast(),
+                blob.offsets.as_ptr(),
+                blob.count(),
+            )
+        }?;
+        Ok(Report::new(report))
+    }
+}
+
+impl Drop for SavePlanner<'_> {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_save_planner_release(self.handle) }
+    }
+}
+
+/// Plans one load of one rank.
+pub struct LoadPlanner<'a> {
+    handle: *mut ffi::shw_load_planner,
+    _state: &'a mut State<'a>,
+    _checkpoint: &'a Checkpoint,
+}
+
+impl<'a> LoadPlanner<'a> {
+    /// The planner of `rank`, which selects rank-local entries.
+    pub fn new(
+        checkpoint: &'a Checkpoint,
+        state: &'a mut State<'a>,
+        rank: i32,
+        options: &LoadOptions,
+    ) -> Result<Self> {
+        let c = options.to_c()?;
+        // SAFETY: handles and options live for the call.
+        let handle = unsafe {
+            raw::load_planner_create(checkpoint.handle(), state.handle(), rank, &c.options)
+        }?;
+        Ok(LoadPlanner {
+            handle,
+            _state: state,
+            _checkpoint: checkpoint,
+        })
+    }
+
+    /// Matches what the state wants with what is stored.
+    pub fn local_plan(&mut self) -> Result<Plan> {
+        // SAFETY: the handle lives as long as self, here and below.
+        Ok(Plan(unsafe { raw::load_planner_local_plan(self.handle) }?))
+    }
+
+    /// Reads what the plan says into the state.
+    pub fn execute(&mut self, plan: &Plan) -> Result<Report> {
+        Ok(Report::new(unsafe {
+            raw::load_execute(self.handle, plan.0)
+        }?))
+    }
+}
+
+impl Drop for LoadPlanner<'_> {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_load_planner_release(self.handle) }
+    }
+}

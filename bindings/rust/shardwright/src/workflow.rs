@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The calls that users meet first.
+
+use crate::checkpoint::{Checkpoint, Object};
+use crate::collective::Collective;
+use crate::context::Context;
+use crate::error::Result;
+use crate::job::Job;
+use crate::options::{LoadOptions, SaveOptions, span_ns};
+use crate::report::Report;
+use crate::state::State;
+use crate::storage::Storage;
+use crate::tensor::Tensor;
+use crate::text::{Parts, c_path};
+use shardwright_sys::{ffi, raw};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A path of the file system, or a key prefix in a storage.
+pub struct Location<'a> {
+    storage: Option<&'a Storage>,
+    path: PathBuf,
+}
+
+impl<'a> Location<'a> {
+    /// A path of the file system.
+    pub fn path(path: impl AsRef<Path>) -> Location<'a> {
+        Location {
+            storage: None,
+            path: path.as_ref().to_owned(),
+        }
+    }
+
+    /// A key prefix in a storage.
+    pub fn storage(storage: &'a Storage, prefix: &str) -> Location<'a> {
+        Location {
+            storage: Some(storage),
+            path: PathBuf::from(prefix),
+        }
+    }
+}
+
+/// Storage handle and text of a location.
+pub(crate) struct CLocation {
+    pub storage: *mut ffi::shw_storage,
+    pub path: CString,
+}
+
+impl CLocation {
+    pub fn of(location: &Location) -> Result<CLocation> {
+        let storage = location
+            .storage
+            .map_or(std::ptr::null_mut(), Storage::handle);
+        Ok(CLocation {
+            storage,
+            path: c_path(&location.path)?,
+        })
+    }
+}
+
+fn collective_handle(collective: Option<&mut Collective>) -> *mut ffi::shw_collective {
+    collective.map_or(std::ptr::null_mut(), |c| c.handle())
+}
+
+/// Release of the loaded library.
+pub fn version() -> String {
+    // SAFETY: static text.
+    unsafe { CStr::from_ptr(ffi::shw_version_string()) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Saves the state as one checkpoint; durable when it returns. The previous one stays until the commit.
+pub fn save(state: &State, path: impl AsRef<Path>, options: &SaveOptions) -> Result<Report> {
+    save_at(
+        &Context::shared()?,
+        state,
+        &Location::path(path),
+        None,
+        options,
+    )
+}
+
+/// Fills the state from the checkpoint at a path.
+pub fn load_into(
+    state: &mut State,
+    path: impl AsRef<Path>,
+    options: &LoadOptions,
+) -> Result<Report> {
+    load_at(
+        &Context::shared()?,
+        state,
+        &Location::path(path),
+        None,
+        options,
+    )
+}
+
+/// Everything that a checkpoint holds.
+pub struct Loaded {
+    /// Name to tensor.
+    pub tensors: BTreeMap<String, Tensor>,
+    /// Name to byte object.
+    pub objects: BTreeMap<String, Object>,
+}
+
+/// Reads a whole checkpoint without a target.
+pub fn load(path: impl AsRef<Path>) -> Result<Loaded> {
+    let checkpoint = Checkpoint::open(path)?;
+    let mut tensors = BTreeMap::new();
+    for name in checkpoint.keys()? {
+        let tensor = checkpoint.read(&name)?;
+        tensors.insert(name, tensor);
+    }
+    Ok(Loaded {
+        tensors,
+        objects: checkpoint.objects()?,
+    })
+}
+
+/// As [`save`] with a context, any storage and a collective (none = one rank).
+pub fn save_at(
+    context: &Context,
+    state: &State,
+    location: &Location,
+    collective: Option<&mut Collective>,
+    options: &SaveOptions,
+) -> Result<Report> {
+    let (at, c) = (CLocation::of(location)?, options.to_c()?);
+    let collective = collective_handle(collective);
+    // SAFETY: handles, text and options live for the call.
+    let report = unsafe {
+        raw::save(
+            context.handle(),
+            state.handle(),
+            at.storage,
+            at.path.as_ptr(),
+            collective,
+            &c.options,
+        )
+    }?;
+    Ok(Report::new(report))
+}
+
+/// As [`load_into`] with a context, any storage and a collective (none = one rank).
+pub fn load_at(
+    context: &Context,
+    state: &mut State,
+    location: &Location,
+    collective: Option<&mut Collective>,
+    options: &LoadOptions,
+) -> Result<Report> {
+    let (at, c) = (CLocation::of(location)?, options.to_c()?);
+    let collective = collective_handle(collective);
+    // SAFETY: handles, text and options live for the call.
+    let report = unsafe {
+        raw::load(
+            context.handle(),
+            state.handle(),
+            at.storage,
+            at.path.as_ptr(),
+            collective,
+            &c.options,
+        )
+    }?;
+    Ok(Report::new(report))
+}
+
+/// Saves in the background. The job owns the state and gives it back.
+pub fn save_async(
+    state: State<'static>,
+    location: &Location,
+    options: &SaveOptions,
+) -> Result<Job> {
+    let context = Context::shared()?;
+    let (at, c) = (CLocation::of(location)?, options.to_c()?);
+    let none = std::ptr::null_mut();
+    // SAFETY: the state's memory is owned by it, and the job keeps it until it is terminal.
+    let handle = unsafe {
+        raw::save_async(
+            context.handle(),
+            state.handle(),
+            at.storage,
+            at.path.as_ptr(),
+            none,
+            &c.options,
+        )
+    }?;
+    Ok(Job::new(handle, state, context))
+}
+
+/// Loads in the background. The job owns the state and gives it back.
+pub fn load_async(
+    state: State<'static>,
+    location: &Location,
+    options: &LoadOptions,
+) -> Result<Job> {
+    let context = Context::shared()?;
+    let (at, c) = (CLocation::of(location)?, options.to_c()?);
+    let none = std::ptr::null_mut();
+    // SAFETY: as in save_async.
+    let handle = unsafe {
+        raw::load_async(
+            context.handle(),
+            state.handle(),
+            at.storage,
+            at.path.as_ptr(),
+            none,
+            &c.options,
+        )
+    }?;
+    Ok(Job::new(handle, state, context))
+}
+
+/// Lists generations that no manifest names, and removes them with `apply`. `grace`: younger ones stay; none = 24 h.
+pub fn collect_garbage(
+    location: &Location,
+    grace: Option<Duration>,
+    apply: bool,
+) -> Result<Report> {
+    let context = Context::shared()?;
+    let at = CLocation::of(location)?;
+    let grace_ns = grace.map_or(0, |g| if g.is_zero() { -1 } else { span_ns(Some(g)) });
+    let flags = if apply { ffi::SHW_GC_APPLY } else { 0 };
+    // SAFETY: handles and text live for the call.
+    Ok(Report::new(unsafe {
+        raw::checkpoint_gc(
+            context.handle(),
+            at.storage,
+            at.path.as_ptr(),
+            grace_ns,
+            flags,
+        )
+    }?))
+}
+
+/// Checkpoints of a run directory as JSON text. NOT_FOUND when there is none.
+pub fn list_steps(location: &Location) -> Result<String> {
+    let context = Context::shared()?;
+    let at = CLocation::of(location)?;
+    // SAFETY: handles and text live for the call.
+    let parts = Parts::new(unsafe {
+        raw::checkpoint_list_steps(context.handle(), at.storage, at.path.as_ptr())
+    }?);
+    Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+}
