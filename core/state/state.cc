@@ -188,7 +188,9 @@ struct Append {
     if (old_count == 0) {
       *column = std::move(added);
     } else {
-      column->reserve(old_count + added.size());
+      // Doubling: reserve of the exact count would make many small adds quadratic.
+      const size_t needed = old_count + added.size();
+      if (needed > column->capacity()) column->reserve(std::max(needed, 2 * column->capacity()));
       std::move(added.begin(), added.end(), std::back_inserter(*column));
     }
     for (size_t i = old_count; i < column->size(); ++i) {
