@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors and objects of an open checkpoint as plain values, and finding one by what a user typed.
+// Thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/element_text.h"
+#include "cli/handles.h"
+
+namespace shardwright::cli {
+
+struct TensorFacts {
+  uint64_t index = 0;
+  std::string name;
+  std::string listed;  // the name, "@rank-3" behind it for rank-local ones
+  std::string dtype;
+  ElementType type;
+  std::vector<int64_t> shape;
+  int32_t kind = 0;
+  int32_t rank = -1;
+  uint64_t bytes = 0;
+  uint64_t chunks = 0;
+};
+
+struct ObjectFacts {
+  uint64_t index = 0;
+  std::string name;
+  std::string listed;
+  std::string content_type;
+  int32_t rank = -1;
+  uint64_t bytes = 0;
+};
+
+// All of them, ascending by listed name.
+std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint);
+std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint);
+std::string kind_name(int32_t kind);
+
+// True when the name has the pattern: '*' is any run, '?' one byte, "" everything.
+bool name_matches(std::string_view pattern, std::string_view name);
+
+// An entry that the user named, with what stands behind the name.
+struct NamedEntry {
+  const TensorFacts* tensor = nullptr;
+  const ObjectFacts* object = nullptr;
+  std::string_view rest;  // "[...]" or ""
+};
+// The longest existing name at the front of the text wins; what is left must be a slice. Throws a
+// Failure with the nearest names otherwise.
+NamedEntry find_entry(const Checkpoint& checkpoint, const std::vector<TensorFacts>& tensors,
+                      const std::vector<ObjectFacts>& objects, std::string_view text);
+
+}  // namespace shardwright::cli

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors of the library in four parts: what failed, where, the likely cause, what to type next.
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "cli/handles.h"
+#include "cli/text.h"
+
+namespace shardwright::cli {
+namespace {
+
+std::string detail_of(const shw_error* error, std::string_view key) {
+  for (const shw_error* at = error; at != nullptr; at = shw_error_cause(at)) {
+    for (uint64_t i = 0; i < shw_error_detail_count(at); ++i) {
+      shw_error_detail detail{};
+      if (shw_error_detail_at(at, i, &detail) != SHW_OK) break;
+      if (key == detail.key) return std::string(detail.value, detail.value_size);
+    }
+  }
+  return "";
+}
+
+std::string messages_of(const shw_error* error) {
+  std::string text;
+  for (const shw_error* at = error; at != nullptr; at = shw_error_cause(at)) {
+    uint64_t size = 0;
+    const char* message = shw_error_message(at, &size);
+    if (size == 0) continue;
+    if (!text.empty()) text += ": ";
+    text.append(message, size);
+  }
+  return text;
+}
+
+// "PATH, tensor w, box [0:4], file F, bytes 4096 to 8192".
+std::string place_of(const shw_error* error, std::string_view where) {
+  std::string text(where);
+  const auto add = [&](std::string_view label, const std::string& value) {
+    if (value.empty() || value == where) return;
+    if (!text.empty()) text += ", ";
+    text.append(label).append(" ").append(value);
+  };
+  add("tensor", detail_of(error, "tensor"));
+  add("box", detail_of(error, "box"));
+  add("file", detail_of(error, "file"));
+  add("offset", detail_of(error, "offset"));
+  add("rank", detail_of(error, "rank"));
+  return text;
+}
+
+std::string next_step(shw_status status, std::string_view where) {
+  const std::string path = where.empty() ? "PATH" : shell_word(where);
+  switch (status) {
+    case SHW_NOT_FOUND:
+      return "look at what is there: shardwright ls " + path + ", or ls on the directory";
+    case SHW_DATA_LOSS:
+      return "see all damage: shardwright verify --deep " + path + "; then load an earlier step";
+    case SHW_INVALID_ARGUMENT:
+    case SHW_OUT_OF_RANGE:
+      return "see names, dtypes and shapes: shardwright ls " + path;
+    case SHW_PERMISSION_DENIED:
+      return "check the owner and mode of the files, or run as their owner";
+    case SHW_ABORTED:
+    case SHW_UNAVAILABLE:
+      return "run the same command again";
+    case SHW_RESOURCE_EXHAUSTED:
+      return "give a smaller slice or a larger --memory, or free what the cause names";
+    case SHW_UNIMPLEMENTED:
+      return "use a newer release: shardwright version";
+    case SHW_INTERNAL:
+      return "report this with the output of: shardwright version --json";
+    default:
+      return "shardwright --help";
+  }
+}
+
+}  // namespace
+
+int Failure::exit_code() const {
+  if (unsafe) return kExitRefused;
+  if (status == SHW_DATA_LOSS) return kExitDamage;
+  return status == SHW_CANCELLED ? kExitInterrupted : kExitFailed;
+}
+
+void Failure::print() const {
+  const bool color = use_color(STDERR_FILENO);
+  const std::array<std::pair<std::string_view, const std::string*>, 4> parts{
+      {{"error", &what}, {"where", &where}, {"cause", &cause}, {"next", &next}}};
+  std::string text;
+  for (const auto& [label, value] : parts) {
+    if (value->empty()) continue;
+    text += color && label == "error" ? "\033[1;31merror\033[0m" : std::string(label);
+    text.append(": ").append(printable(*value)).append("\n");
+  }
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void require(shw_status status, Error error, std::string_view what, std::string_view where) {
+  if (status == SHW_OK) return;
+  Failure failure;
+  failure.status = status;
+  failure.what =
+      std::string("cannot ").append(what).append(" (").append(shw_status_name(status)).append(")");
+  failure.where = place_of(error.get(), where);
+  failure.cause = messages_of(error.get());
+  failure.next = detail_of(error.get(), "next");
+  if (failure.next.empty()) failure.next = next_step(status, where);
+  failure.unsafe = !detail_of(error.get(), "unsafe").empty();
+  throw failure;
+}
+
+void fail_usage(std::string what, std::string cause, std::string next) {
+  Failure failure;
+  failure.status = SHW_INVALID_ARGUMENT;
+  failure.what = std::move(what);
+  failure.cause = std::move(cause);
+  failure.next = std::move(next);
+  throw failure;
+}
+
+std::string_view text_of(const Buffer& buffer) {
+  return {static_cast<const char*>(shw_buffer_data(buffer.get())), shw_buffer_size(buffer.get())};
+}
+
+}  // namespace shardwright::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shardwright info: a checkpoint as a whole, or the steps of a run.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/session.h"
+#include "cli/text.h"
+
+namespace shardwright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string field(std::string_view label, std::string_view value) {
+  return fmt::format("  {:<11} {}\n", label, printable(value));
+}
+
+std::string dtypes_text(const Json& by_dtype) {
+  std::string text;
+  for (const auto& [name, bytes] : by_dtype.items()) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size_text(bytes.get<uint64_t>()));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string checkpoint_text(const std::string& path, const Json& info) {
+  const Json& counts = info["counts"];
+  const Json& bytes = info["bytes"];
+  const std::string generation = info["generation"];
+  std::string text = printable(path) + "\n";
+  text += field("format", info["format"].get<std::string>() +
+                              (generation.empty() ? "" : ", generation " + generation));
+  const std::string created = info["created"];
+  text += field("saved", fmt::format("{} by {}", created.empty() ? "at an unknown time" : created,
+                                     plural(info["world_size"].get<uint64_t>(), "rank")));
+  text +=
+      field("tensors", fmt::format("{} in {}, {}", count_text(counts["tensors"].get<uint64_t>()),
+                                   plural(counts["chunks"].get<uint64_t>(), "chunk"),
+                                   size_text(bytes["tensors"].get<uint64_t>())));
+  text += field("dtypes", dtypes_text(info["bytes_by_dtype"]));
+  text += field("objects", fmt::format("{}, {}", count_text(counts["objects"].get<uint64_t>()),
+                                       size_text(bytes["objects"].get<uint64_t>())));
+  text += field("files", fmt::format("{}, {}", count_text(counts["files"].get<uint64_t>()),
+                                     size_text(bytes["files"].get<uint64_t>())));
+  text += field("digests", info["digests"].get<bool>() ? "on" : "off: payload cannot be checked");
+  for (const auto& [key, value] : info["metadata"].items()) {
+    text += field("metadata", fmt::format("{} = {}", key, value.get<std::string>()));
+  }
+  return text;
+}
+
+int print_checkpoint(const Session& session, const std::string& path,
+                     const Checkpoint& checkpoint) {
+  const Buffer buffer = made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) {
+        return shw_checkpoint_info(checkpoint.get(), out, error);
+      },
+      "describe the checkpoint", path);
+  Json info = Json::parse(text_of(buffer));
+  // The entries have a command of their own, ls.
+  info.erase("tensors");
+  info.erase("objects");
+  if (session.options.json) {
+    info["path"] = path;
+    Session::print_line(dumped(info));
+  } else {
+    Session::print(checkpoint_text(path, info));
+  }
+  return kExitFine;
+}
+
+int print_run(const Session& session, const std::string& path, const Buffer& buffer) {
+  Json run = Json::parse(text_of(buffer));
+  if (session.options.json) {
+    run["path"] = path;
+    Session::print_line(dumped(run));
+    return kExitFine;
+  }
+  const std::string newest = run["newest_whole"];
+  Table table({false, false, false});
+  for (const Json& step : run["steps"]) {
+    const std::string name = step["name"];
+    table.add({"  " + name,
+               step["state"].get<std::string>() + (name == newest ? ", newest whole" : ""),
+               printable(step["message"].get<std::string>())});
+  }
+  Session::print(fmt::format("{}\n{}", printable(path), table.text()));
+  Session::print_line(newest.empty() ? "no step is whole" : "newest whole step: " + newest);
+  return kExitFine;
+}
+
+// Steps of a run; nothing when there are none.
+Buffer list_steps(Session& session, const std::string& path) {
+  shw_buffer* steps = nullptr;
+  shw_error* error = nullptr;
+  const shw_status status =
+      shw_checkpoint_list_steps(session.context(), nullptr, path.c_str(), &steps, &error);
+  const Error owned(error);
+  return Buffer(status == SHW_OK ? steps : nullptr);
+}
+
+int info(Session& session, const std::string& path) {
+  try {
+    return print_checkpoint(session, path, session.open(path));
+  } catch (const Failure& failure) {
+    // A directory that is no checkpoint may hold the steps of a run; else the first failure is the
+    // one to show.
+    if (failure.status != SHW_NOT_FOUND && failure.status != SHW_INVALID_ARGUMENT) throw;
+    const Buffer steps = list_steps(session, path);
+    if (steps == nullptr) throw;
+    return print_run(session, path, steps);
+  }
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Session& session, Run* run) {
+  CLI::App* command =
+      app.add_subcommand("info", "Describe a checkpoint, or list the steps of a run");
+  auto path = std::make_shared<std::string>();
+  command->add_option("PATH", *path, "Checkpoint, or directory with step-00000100/ directories")
+      ->required();
+  add_shared_options(*command, session);
+  command->callback(
+      [&session, run, path] { *run = [&session, path] { return info(session, *path); }; });
+}
+
+}  // namespace shardwright::cli

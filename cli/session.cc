@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/session.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <CLI/CLI.hpp>
+
+namespace shardwright::cli {
+
+shw_context* Session::context() {
+  if (context_ == nullptr) {
+    shw_context_options wanted = SHW_CONTEXT_OPTIONS_INIT;
+    wanted.threads = options.threads;
+    wanted.memory_budget = options.memory_bytes;
+    context_ = made_by<shw_context, shw_context_release>(
+        [&](shw_context** out, shw_error** error) {
+          return shw_context_create(&wanted, out, error);
+        },
+        "start the library", "");
+  }
+  return context_.get();
+}
+
+Checkpoint Session::open(const std::string& path) {
+  return made_by<shw_checkpoint, shw_checkpoint_release>(
+      [&](shw_checkpoint** out, shw_error** error) {
+        return shw_checkpoint_open(context(), nullptr, path.c_str(), nullptr, out, error);
+      },
+      "open the checkpoint", path);
+}
+
+void Session::print(std::string_view text) {
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  Failure failure;
+  failure.status = SHW_UNKNOWN;
+  failure.what = "cannot write the output";
+  failure.cause = std::strerror(errno);
+  failure.next = "check the disk or the program that reads the output";
+  throw failure;
+}
+
+void Session::print_line(std::string_view text) {
+  print(std::string(text) + "\n");
+}
+
+void add_shared_options(CLI::App& command, Session& session) {
+  command.add_flag("--json", session.options.json, "Print one JSON object instead of text");
+  command.add_option("--threads", session.options.threads, "Worker threads (0 = cores, at most 8)")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--memory", session.options.memory_bytes,
+                  "Staging memory, such as 512MiB (0 = 256 MiB)")
+      ->transform(CLI::AsSizeValue(false));
+}
+
+}  // namespace shardwright::cli
