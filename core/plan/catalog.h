@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts interned once, one
-// record per tensor, one fixed-size record per chunk, one per byte object. Only the dimensions in which a tensor is
-// split are stored for its chunks: two pairs (offset, size) inside the chunk, further ones in a side column.
+// Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts
+// interned once, one record per tensor, one fixed-size record per chunk, one per byte object. Only
+// the dimensions in which a tensor is split are stored for its chunks: two pairs (offset, size)
+// inside the chunk, further ones in a side column.
 //
 // Invariants (check_catalog proves them for anything that came from outside):
-//  - chunks of one tensor are contiguous: [chunk_begin, chunk_begin + chunk_count), tensors in order;
-//  - split_mask has one bit per dimension; a dimension that is not split is covered whole by every chunk;
-//  - with s split dimensions, pairs 3..s of chunk k of the tensor lie at more[more_begin + (k - chunk_begin) * (s - 2)].
+//  - chunks of one tensor are contiguous: [chunk_begin, chunk_begin + chunk_count), tensors in
+//  order;
+//  - split_mask has one bit per dimension; a dimension that is not split is covered whole by every
+//  chunk;
+//  - with s split dimensions, pairs 3..s of chunk k of the tensor lie at more[more_begin + (k -
+//  chunk_begin) * (s - 2)];
+//  - shape_begin, chunk_begin and more_begin are the running sums of what earlier tensors use, so
+//  no element of a column
+//    is left over or used twice; pairs of absent split dimensions are zero.
 // Thread-compatible value; const calls may run together.
 #pragma once
 
@@ -27,11 +34,13 @@ namespace shardwright::plan {
 // Index into the text column; 0 is the empty text.
 using TextId = uint32_t;
 
-// Texts stored once, in one blob. Equal texts share an id only when interned through intern().
+// Texts in one blob. Equal texts may have different ids; the empty text is always 0.
 class TextColumn {
  public:
   TextColumn();
-  TextId append(std::string_view text);  // always a new id (0 for "")
+  // Takes both columns as they are; check_catalog proves them before at() is called.
+  static TextColumn from_parts(std::vector<char> blob, std::vector<uint64_t> ends);
+  TextId append(std::string_view text);  // always a new id (0 for ""); fewer than 2^32 texts
   std::string_view at(TextId id) const;
   size_t size() const { return ends_.size(); }
   std::span<const char> blob() const { return blob_; }
@@ -60,7 +69,8 @@ struct TensorRecord {
 // 48 bytes, the same in memory and on the wire.
 struct ChunkRecord {
   uint32_t tensor = 0;
-  uint32_t place = 0;  // local plan: piece number; merged plan: rank that writes; manifest: file number
+  uint32_t place =
+      0;  // local plan: piece number; merged plan: rank that writes; manifest: file number
   int64_t offset0 = 0;
   int64_t size0 = 0;
   int64_t offset1 = 0;
@@ -81,8 +91,8 @@ struct ObjectRecord {
   TextId path = 0;
   TextId content_type = 0;
   EntryKind kind = EntryKind::kReplicated;
-  int32_t rank = -1;       // owner of a rank_local entry, else -1
-  uint32_t place = 0;      // as ChunkRecord
+  int32_t rank = -1;   // owner of a rank_local entry, else -1
+  uint32_t place = 0;  // as ChunkRecord
   uint64_t size_bytes = 0;
   uint64_t position = 0;
 };
@@ -103,14 +113,17 @@ class Catalog {
   }
   // The chunk's box with all dimensions.
   Box chunk_box(size_t chunk) const;
+  // Elements of the chunk; 0 for an empty box.
+  int64_t chunk_elements(size_t chunk) const;
   // Bytes of the chunk's elements, packed; 0 for an empty box.
   uint64_t chunk_bytes(size_t chunk) const;
   // Bytes of the whole tensor.
   uint64_t tensor_bytes(size_t tensor) const;
 };
 
-// Appends tensors and their chunks to a catalog in order; finish() of the tensor is implicit. The split mask of a
-// tensor is the union over its boxes of the dimensions that a box does not cover whole.
+// Appends tensors and their chunks to a catalog in order; finish() of the tensor is implicit. The
+// split mask of a tensor is the union over its boxes of the dimensions that a box does not cover
+// whole.
 class CatalogBuilder {
  public:
   explicit CatalogBuilder(Catalog* target) : catalog_(target) {}
@@ -127,8 +140,10 @@ class CatalogBuilder {
     uint32_t place = 0;
     uint64_t position = 0;
   };
-  // INVALID_ARGUMENT when a box does not fit the shape or a count does not fit its field.
+  // INVALID_ARGUMENT when a box does not fit the shape or a count does not fit its field; the
+  // catalog is as before then.
   Status add_tensor(const Tensor& tensor, std::span<const Chunk> chunks);
+  // Texts come from the three arguments; name, path and content_type of record are ignored.
   Status add_object(const ObjectRecord& record, std::string_view name, std::string_view path,
                     std::string_view content_type);
 
@@ -136,15 +151,20 @@ class CatalogBuilder {
   Catalog* catalog_;
 };
 
-// Every index, mask, count and size in range; names valid UTF-8 and unique per (name, rank); boxes inside shapes; no
-// overflow of any byte count. DATA_LOSS naming the record. Linear.
+// Every index, mask, count and size in range; names valid UTF-8 and unique per (name, rank); boxes
+// inside shapes; no overflow of any byte count. DATA_LOSS naming the record. Linear.
 Status check_catalog(const Catalog& catalog);
+// The same without stopping: one sentence per finding, at most limit; empty = sound.
+std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit);
 
-// Proof that the chunks of tensor cover it exactly once: signed corner sums over a keyed 128-bit hash (linear in
-// chunks), and a sweep that names the culprit when the sums differ. INVALID_ARGUMENT with both boxes and places of an
-// overlap, or a box of the hole. Empty tensors need no chunk.
+// Proof that the chunks of tensor cover it exactly once: signed corner sums over keyed 122-bit
+// random values (linear in chunks and split dimensions), and, when the sums differ, a search by
+// halving that names the culprit, O(n log n). INVALID_ARGUMENT with both boxes and places of an
+// overlap, or a box of the hole. Empty tensors need no chunk. The catalog passed check_catalog or
+// was built by CatalogBuilder.
 Status prove_cover(const Catalog& catalog, size_t tensor);
-// prove_cover for all tensors that are not rank_local, and for each rank_local one by itself. First failure.
+// prove_cover for all tensors that are not rank_local, and for each rank_local one by itself. First
+// failure.
 Status prove_all_covers(const Catalog& catalog);
 
 }  // namespace shardwright::plan

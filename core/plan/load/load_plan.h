@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Load planning: matches the boxes that a state wants with the chunks that a checkpoint stores. Pure. The result lists
-// what is read from which chunk into which piece, and proves that every wanted element is filled exactly once.
+// Load planning: matches the boxes that a state wants with the chunks that a checkpoint stores.
+// Pure. The result lists what is read from which chunk into which piece, and proves that every
+// wanted element is filled exactly once.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/plan/catalog.h"
@@ -16,10 +19,10 @@ namespace shardwright::plan {
 
 // The common box of stored chunk and wanted piece.
 struct ReadItem {
-  uint32_t entry = 0;   // tensor in the State
+  uint32_t entry = 0;  // tensor in the State
   uint32_t piece = 0;
-  uint64_t chunk = 0;   // chunk in the stored catalog
-  Box box;              // in global index space, never empty
+  uint64_t chunk = 0;  // chunk in the stored catalog
+  Box box;             // in global index space, never empty
 };
 
 struct ObjectRead {
@@ -35,35 +38,56 @@ struct CastNote {
 
 struct LoadPlan {
   int32_t rank = 0;
-  std::string generation;              // of the checkpoint; execute refuses another one
-  std::vector<ReadItem> reads;         // ascending chunk
+  std::string generation;       // of the checkpoint; execute refuses another one
+  std::vector<ReadItem> reads;  // ascending chunk
   std::vector<ObjectRead> objects;
-  std::vector<std::string> loaded;     // names
-  std::vector<std::string> missing;    // wanted, not stored
-  std::vector<std::string> unexpected; // stored, not wanted
+  std::vector<std::string> loaded;      // names
+  std::vector<std::string> missing;     // wanted, not stored
+  std::vector<std::string> unexpected;  // stored, not wanted
   std::vector<CastNote> casts;
 };
 
-// stored must have passed check_catalog and prove_all_covers. Failures: NOT_FOUND with the three nearest names
-// (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values), for unexpected = error.
-// A rank_local entry matches only the stored entry of the same rank. Replicated wants match sharded chunks and the
-// other way round.
-Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules, int32_t rank);
-
-// Index from (name, rank) to stored entries, built once per checkpoint. Immutable; the catalog must outlive it.
+// Index over stored entries, built once per checkpoint: (name, rank) to entry by a hash table,
+// wanted box to chunks by arithmetic where the chunks of a tensor are a grid (rows included) and by
+// a tree of bounding boxes where they are not. Linear to build for grids, O(n log n) for others.
+// Immutable, any thread; the catalog must outlive it.
 class CatalogIndex {
  public:
+  // The catalog passed check_catalog.
   explicit CatalogIndex(const Catalog& catalog);
-  // Entry usable by rank: its own rank_local one, else the shared one; -1 when absent.
+  ~CatalogIndex();
+  CatalogIndex(CatalogIndex&&) noexcept;
+  CatalogIndex& operator=(CatalogIndex&&) noexcept;
+
+  const Catalog& catalog() const;
+  // Entry usable by rank: its own rank_local one, else the shared one; -1 when absent. Rank -1: the
+  // shared one.
   int64_t find_tensor(std::string_view name, int32_t rank) const;
   int64_t find_object(std::string_view name, int32_t rank) const;
-  // Chunks of tensor whose box meets the wanted box, in chunk order.
+  // Chunks of tensor whose box has an element in common with the wanted box, in chunk order.
   std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
 
  private:
-  const Catalog* catalog_;
-  std::vector<uint32_t> tensors_by_name_;
-  std::vector<uint32_t> objects_by_name_;
+  struct Tables;
+  std::unique_ptr<const Tables> tables_;
 };
+
+// stored must have passed check_catalog and prove_all_covers. Failures: NOT_FOUND with the three
+// nearest names (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values),
+// for unexpected = error. A rank_local entry of the state matches only the stored entry of the same
+// rank; others match what CatalogIndex finds. Replicated wants match sharded chunks and the other
+// way round. Stored entries that belong to other ranks are not unexpected. generation of the result
+// is empty: the caller that knows it sets it.
+Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules,
+                                int32_t rank);
+// The same with an index that is there already.
+Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
+                                const LoadRules& rules, int32_t rank);
+
+// Whether the plan, which may come from elsewhere, fits this state and this catalog: every number
+// in range, every read inside both its chunk and its piece, every element of every loaded entry
+// filled exactly once, every dtype that differs listed as a cast. FAILED_PRECONDITION naming what
+// differs.
+Status check_load_plan(const LoadPlan& plan, const State& state, const Catalog& stored);
 
 }  // namespace shardwright::plan

@@ -2,7 +2,8 @@
 //
 // Save planning as three pure steps:
 //   1. make_local_plan: a rank's state as a catalog (with digests of what replicas must agree on);
-//   2. make_global_plan: merge all local plans, find conflicts, drop replicas, choose owners, lay out files, prove cover;
+//   2. make_global_plan: merge all local plans, find conflicts, drop replicas, choose owners, lay
+//   out files, prove cover;
 //   3. finish: each rank takes its own WriteList.
 // No I/O, no threads, no transport. Equal inputs give equal bytes. O(n log n) in items.
 #pragma once
@@ -25,21 +26,23 @@ using Digest128 = std::array<std::byte, 16>;
 struct LocalSavePlan {
   int32_t rank = 0;
   int32_t world_size = 1;
-  Digest128 options_digest{};          // equal on all ranks or the save is refused
-  std::string options_text;            // "option=value" lines, to name the option that differs
-  Catalog catalog;                     // tensors and objects in state order; empty boxes are not listed
-  std::vector<Digest128> tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
+  Digest128 options_digest{};  // equal on all ranks or the save is refused
+  std::string options_text;    // "option=value" lines, to name the option that differs
+  Catalog catalog;             // tensors and objects in state order; empty boxes are not listed
+  std::vector<Digest128>
+      tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
   std::vector<Digest128> object_digests;  // all-zero = not compared
 };
 
-// Content digests that replicas are compared by; null function = verify_replicas is off for that entry.
+// Content digests that replicas are compared by; null function = verify_replicas is off for that
+// entry.
 struct ReplicaDigests {
   std::vector<Digest128> tensors;  // one per State tensor, all-zero = skip
   std::vector<Digest128> objects;
 };
 
-// Which State entries need a content digest under these rules (kAuto: objects, and replicated tensors up to
-// kReplicaDigestLimitBytes; kAll: every replicated entry).
+// Which State entries need a content digest under these rules (kAuto: objects, and replicated
+// tensors up to kReplicaDigestLimitBytes; kAll: every replicated entry).
 struct DigestNeeds {
   std::vector<size_t> tensors;
   std::vector<size_t> objects;
@@ -50,40 +53,57 @@ struct RankPosition {
   int32_t rank = 0;
   int32_t world_size = 1;
 };
-Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules, RankPosition position,
-                                      const ReplicaDigests& digests);
+Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules,
+                                      RankPosition position, const ReplicaDigests& digests);
+
+// Rules as "option=value" lines; make_local_plan puts them into options_text. A caller with further
+// options that ranks must share appends lines and sets options_digest again.
+std::string save_rules_text(const SaveRules& rules);
+Digest128 options_text_digest(std::string_view text);
 
 // One chunk or object that a rank writes.
 struct WriteItem {
-  uint32_t entry = 0;   // index of the tensor or object in the rank's State
-  uint32_t piece = 0;   // piece of the tensor, kObjectPiece for an object
+  uint32_t entry = 0;     // index of the tensor or object in the rank's State
+  uint32_t piece = 0;     // piece of the tensor, kObjectPiece for an object
   uint64_t position = 0;  // byte offset in the rank's file
   uint64_t size_bytes = 0;
 };
 inline constexpr uint32_t kObjectPiece = 0xFFFFFFFF;
 
-// What one rank writes: items in ascending position. The file of rank r is rank-%05d.shw.
+// What one rank writes: items in ascending position, none before kExtentAlignmentBytes. The file of
+// rank r is rank-%05d.shw. Chunks of kSlabChunkLimitBytes and more come first, each at a multiple
+// of kExtentAlignmentBytes; then smaller ones, packed at multiples of kSlabAlignmentBytes; then
+// objects. Each part is in catalog order, so a whole tensor is read in ascending positions. An
+// empty object has an item of 0 bytes; a box without elements has none.
 struct WriteList {
   int32_t rank = 0;
   int32_t world_size = 1;
-  std::string generation;            // 32 lower-case hex digits
-  Digest128 plan_digest{};           // digest of the global catalog: execute and commit check it
+  std::string generation;   // 32 lower-case hex digits
+  Digest128 plan_digest{};  // digest of the global catalog: execute and commit check it
   std::vector<WriteItem> items;
-  uint64_t data_bytes = 0;           // end of the last item
+  uint64_t data_bytes = 0;  // end of the last item; 0 without items
 };
 
 struct GlobalSavePlan {
   std::string generation;
   Digest128 plan_digest{};
-  Catalog catalog;                   // every stored chunk and object once; place = file number
-  std::vector<int32_t> file_ranks;   // rank of each file, ascending; ranks that write nothing have no file
-  std::vector<WriteList> lists;      // one per rank
+  Catalog catalog;  // every stored chunk and object once; place = file number
+  std::vector<int32_t>
+      file_ranks;  // rank of each file, ascending; ranks that write nothing have no file
+  std::vector<WriteList> lists;  // one per rank
 };
 
-// locals[i] is rank i's plan. Failures (INVALID_ARGUMENT naming ranks, boxes and values): missing or doubled ranks,
-// options that differ, dtype, shape, kind or path that differ, replicas whose digests differ (with how to declare
-// rank_local), overlapping chunks, holes.
-Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals, const SaveRules& rules,
-                                        std::string generation);
+// locals[i] is rank i's plan. Owners by balanced: chunks with one holder count first, the others
+// go, largest first, to the holder with the fewest bytes so far, ties to the lowest rank; then
+// objects likewise. Failures (INVALID_ARGUMENT naming ranks, boxes and values): missing or doubled
+// ranks, options that differ, dtype, shape, kind or path that differ, replicas whose digests differ
+// (with how to declare rank_local), overlapping chunks, holes.
+Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
+                                        const SaveRules& rules, std::string generation);
+
+// Whether the list can be written from this state: its own rank and world size, each item an entry
+// and a piece of the state with exactly its bytes, every item once. FAILED_PRECONDITION naming what
+// differs.
+Status check_write_list(const WriteList& list, const State& state, RankPosition position);
 
 }  // namespace shardwright::plan

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan buffers: size-prefixed FlatBuffers with identifier SHWP. Decoding is a fixed order of doors: length, alignment
-// (copied when wrong), size prefix, identifier, FlatBuffers verifier with explicit limits, schema version, meaning
-// (check_catalog). INVALID_ARGUMENT for what is no plan buffer or another kind, DATA_LOSS for damage, UNIMPLEMENTED for
-// a newer version (detail needed_version). Records are struct vectors: 48 bytes per chunk. Pure, any thread.
+// Plan buffers: size-prefixed FlatBuffers with identifier SHWP. Decoding is a fixed order of doors:
+// length, alignment (copied when wrong), size prefix, identifier, FlatBuffers verifier with
+// explicit limits, schema version, meaning (check_catalog). INVALID_ARGUMENT for what is no plan
+// buffer or another kind, DATA_LOSS for damage, UNIMPLEMENTED for a newer version (detail
+// needed_version). Records are struct vectors: 48 bytes per chunk. Pure, any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,13 @@
 
 namespace shardwright::plan {
 
-enum class PlanKind : int32_t { kLocalSave = 1, kWriteList = 2, kLoad = 3, kWriteResult = 4, kMergedSave = 5 };
+enum class PlanKind : int32_t {
+  kLocalSave = 1,
+  kWriteList = 2,
+  kLoad = 3,
+  kWriteResult = 4,
+  kMergedSave = 5
+};
 using Bytes = std::vector<std::byte>;
 
 // What a rank wrote; travels to the coordinator before the commit.
@@ -24,10 +31,10 @@ struct WriteResult {
   int32_t rank = 0;
   std::string generation;
   Digest128 plan_digest{};
-  Status status;                  // failure of this rank, or success
-  bool has_file = false;          // false when the rank had nothing to write
+  Status status;          // failure of this rank, or success
+  bool has_file = false;  // false when the rank had nothing to write
   uint64_t file_bytes = 0;
-  uint64_t index_position = 0;    // of SHWI in the file
+  uint64_t index_position = 0;  // of SHWI in the file
   uint64_t index_bytes = 0;
   Digest128 index_digest{};
   uint64_t data_bytes = 0;
@@ -45,6 +52,8 @@ Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
 Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
 Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
 Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
+// Catalog, files, generation and digest; lists is empty. Covers are proved.
+Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

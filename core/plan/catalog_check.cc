@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Proof that a catalog from outside keeps the invariants of catalog.h. Columns are checked before
+// anything indexes through them: texts, then extents and counts per tensor, then chunks, then
+// objects, then names.
+#include <bit>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/plan/catalog.h"
+#include "core/plan/entry_index_internal.h"
+#include "core/plan/flat_chunks_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+class CatalogCheck {
+ public:
+  CatalogCheck(const Catalog& catalog, size_t limit) : catalog_(catalog), limit_(limit) {}
+
+  std::vector<std::string> run() {
+    if (check_texts() && check_tensor_records()) {
+      check_chunks();
+      check_objects();
+      if (!full()) check_names();
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  bool full() const { return findings_.size() >= limit_; }
+
+  template <typename... Arguments>
+  bool add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    if (!full()) findings_.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+    return false;
+  }
+
+  // True when texts.at() is safe for every id below texts.size().
+  bool check_texts() {
+    const std::span<const uint64_t> ends = catalog_.texts.ends();
+    if (ends.empty() || ends[0] != 0) return add("text 0 is not empty");
+    if (ends.size() > std::numeric_limits<uint32_t>::max())
+      return add("there are {} texts", ends.size());
+    for (size_t i = 1; i < ends.size(); ++i) {
+      if (ends[i] < ends[i - 1])
+        return add("text {} ends at {} before it begins at {}", i, ends[i], ends[i - 1]);
+    }
+    if (ends.back() != catalog_.texts.blob().size()) {
+      return add("the texts end at {} of {} bytes", ends.back(), catalog_.texts.blob().size());
+    }
+    return true;
+  }
+
+  bool check_text(std::string_view what, size_t record, TextId id, uint64_t limit) {
+    if (id >= catalog_.texts.size())
+      return add("{} {} uses text {} of {}", what, record, id, catalog_.texts.size());
+    const std::string_view text = catalog_.texts.at(id);
+    if (text.size() > limit)
+      return add("{} {} has a text of {} bytes, more than {}", what, record, text.size(), limit);
+    if (!is_valid_utf8(text))
+      return add("{} {} has a text that is not UTF-8: {}", what, record, escape_text(text));
+    return true;
+  }
+
+  bool check_kind(std::string_view what, size_t record, EntryKind kind, int32_t rank) {
+    if (kind != EntryKind::kReplicated && kind != EntryKind::kSharded &&
+        kind != EntryKind::kRankLocal) {
+      return add("{} {} has kind {}", what, record, static_cast<int>(kind));
+    }
+    const bool owned = kind == EntryKind::kRankLocal;
+    if (owned ? rank < 0 || rank >= kMaxWorldSize : rank != -1) {
+      return add("{} {} is {} and has owner rank {}", what, record, entry_kind_name(kind), rank);
+    }
+    return true;
+  }
+
+  // True when extents, chunks and further pairs of every tensor lie inside their columns.
+  bool check_tensor_records() {
+    if (catalog_.tensors.size() >= std::numeric_limits<uint32_t>::max())
+      return add("too many tensors");
+    uint64_t extents = 0;
+    uint64_t chunks = 0;
+    uint64_t pairs = 0;
+    for (size_t t = 0; t < catalog_.tensors.size(); ++t) {
+      const TensorRecord& tensor = catalog_.tensors[t];
+      if (tensor.dimension_count > static_cast<uint32_t>(kMaxTensorRank)) {
+        return add("tensor {} has {} dimensions", t, tensor.dimension_count);
+      }
+      if (tensor.shape_begin != extents || tensor.chunk_begin != chunks ||
+          tensor.more_begin != pairs) {
+        return add("tensor {} does not begin where tensor {} ends", t, static_cast<int64_t>(t) - 1);
+      }
+      extents += tensor.dimension_count;
+      if (extents > catalog_.shapes.size())
+        return add("the shape of tensor {} leaves its column", t);
+      if (tensor.dimension_count < 64 && (tensor.split_mask >> tensor.dimension_count) != 0) {
+        return add("tensor {} of {} dimensions has split mask {:#x}", t, tensor.dimension_count,
+                   tensor.split_mask);
+      }
+      if (tensor.chunk_count > catalog_.chunks.size() - chunks)
+        return add("the chunks of tensor {} leave their column", t);
+      chunks += tensor.chunk_count;
+      uint64_t more = 0;
+      if (!checked_multiply(tensor.chunk_count,
+                            internal::more_per_chunk(internal::split_count(tensor)), &more) ||
+          more > catalog_.more.size() - pairs) {
+        return add("the further pairs of tensor {} leave their column", t);
+      }
+      pairs += more;
+      check_tensor_values(t, tensor);
+    }
+    if (extents != catalog_.shapes.size() || chunks != catalog_.chunks.size() ||
+        pairs != catalog_.more.size()) {
+      return add("the tensors use {} of {} extents, {} of {} chunks, {} of {} further pairs",
+                 extents, catalog_.shapes.size(), chunks, catalog_.chunks.size(), pairs,
+                 catalog_.more.size());
+    }
+    return findings_.empty();
+  }
+
+  void check_tensor_values(size_t t, const TensorRecord& tensor) {
+    check_text("tensor", t, tensor.name, kMaxNameBytes);
+    check_text("tensor", t, tensor.path, kMaxPathTextBytes);
+    check_kind("tensor", t, tensor.kind, tensor.rank);
+    if (!dtype_is_valid(tensor.dtype)) {
+      add("tensor {} has dtype number {}", t, static_cast<int>(tensor.dtype));
+      return;
+    }
+    const Result<int64_t> elements = checked_element_count(catalog_.shape(t));
+    if (!elements.ok()) {
+      add("tensor {}: {}", t, elements.status().message());
+      return;
+    }
+    const Result<uint64_t> bytes = dtype_packed_bytes(tensor.dtype, *elements);
+    if (!bytes.ok()) add("tensor {}: {}", t, bytes.status().message());
+  }
+
+  void check_chunks() {
+    for (size_t t = 0; t < catalog_.tensors.size() && !full(); ++t) {
+      const TensorRecord& tensor = catalog_.tensors[t];
+      const internal::SplitDims split = internal::split_dims(catalog_, t);
+      const auto bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
+      for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count && !full();
+           ++c) {
+        if (!check_chunk(t, c, split)) continue;
+        uint64_t end = 0;
+        const uint64_t bytes =
+            internal::packed_bytes(bits, internal::chunk_elements(catalog_, tensor, split, c));
+        if (!checked_add(catalog_.chunks[c].position, bytes, &end)) {
+          add("chunk {} ends past 2^64: {} bytes at {}", c, bytes, catalog_.chunks[c].position);
+        }
+      }
+    }
+  }
+
+  bool check_chunk(size_t t, uint64_t c, const internal::SplitDims& split) {
+    const ChunkRecord& chunk = catalog_.chunks[c];
+    if (chunk.tensor != t)
+      return add("chunk {} belongs to tensor {} but names tensor {}", c, t, chunk.tensor);
+    if ((split.count < 1 && (chunk.offset0 | chunk.size0) != 0) ||
+        (split.count < 2 && (chunk.offset1 | chunk.size1) != 0)) {
+      return add("chunk {} has a pair for a dimension that is not split", c);
+    }
+    for (uint32_t k = 0; k < split.count; ++k) {
+      const ExtentPair pair = internal::chunk_pair(catalog_, catalog_.tensors[t], c, k);
+      if (pair.offset < 0 || pair.size < 0 || pair.offset > split.extents[k] ||
+          pair.size > split.extents[k] - pair.offset) {
+        return add("chunk {} of tensor {} has {} elements from {} of {} in dimension {}", c, t,
+                   pair.size, pair.offset, split.extents[k], split.dims[k]);
+      }
+    }
+    return true;
+  }
+
+  void check_objects() {
+    if (catalog_.objects.size() >= std::numeric_limits<uint32_t>::max()) {
+      add("too many objects");
+      return;
+    }
+    for (size_t i = 0; i < catalog_.objects.size() && !full(); ++i) {
+      const ObjectRecord& object = catalog_.objects[i];
+      names_sound_ &= check_text("object", i, object.name, kMaxNameBytes);
+      check_text("object", i, object.path, kMaxPathTextBytes);
+      check_text("object", i, object.content_type, kMaxNameBytes);
+      check_kind("object", i, object.kind, object.rank);
+      if (object.kind == EntryKind::kSharded) add("object {} is sharded", i);
+      uint64_t end = 0;
+      if (object.size_bytes > kMaxObjectBytes ||
+          !checked_add(object.position, object.size_bytes, &end)) {
+        add("object {} has {} bytes at {}", i, object.size_bytes, object.position);
+      }
+    }
+  }
+
+  void check_names() {
+    const auto tensor_key = [this](size_t i) {
+      return internal::EntryKey{catalog_.tensor_name(i), catalog_.tensors[i].rank};
+    };
+    const auto object_key = [this](size_t i) {
+      return internal::EntryKey{catalog_.object_name(i), catalog_.objects[i].rank};
+    };
+    check_unique("tensors", catalog_.tensors.size(), tensor_key);
+    if (names_sound_) check_unique("objects", catalog_.objects.size(), object_key);
+  }
+
+  template <typename KeyAt>
+  void check_unique(std::string_view what, size_t count, const KeyAt& key_at) {
+    internal::EntryIndex index;
+    index.reset(count);
+    for (size_t i = 0; i < count && !full(); ++i) {
+      const size_t first = index.insert(key_at(i), i, key_at);
+      if (first != i)
+        add("{} {} and {} are both named '{}'", what, first, i, escape_text(key_at(i).name));
+    }
+  }
+
+  const Catalog& catalog_;
+  const size_t limit_;
+  bool names_sound_ = true;  // of objects; tensor records are sound before names are looked at
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
+  return CatalogCheck(catalog, limit).run();
+}
+
+Status check_catalog(const Catalog& catalog) {
+  const std::vector<std::string> findings = catalog_findings(catalog, 1);
+  if (findings.empty()) return {};
+  return data_loss(fmt::format("the catalog is damaged: {}", findings.front()));
+}
+
+}  // namespace shardwright::plan

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/digest_internal.h"
+
+#include <cstring>
+
+#include <xxhash.h>
+
+namespace shardwright::plan::internal {
+
+Digest128 plan_bytes_digest(std::span<const std::byte> bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  Digest128 digest;
+  static_assert(sizeof(canonical.digest) == sizeof(digest));
+  std::memcpy(digest.data(), canonical.digest, sizeof(digest));
+  return digest;
+}
+
+Digest128 plan_text_digest(std::string_view text) {
+  return plan_bytes_digest(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+}  // namespace shardwright::plan::internal

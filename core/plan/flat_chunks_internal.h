@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flat access to chunk records: inner loops of the planner read offsets and sizes of the split
+// dimensions straight from the columns and make no Box. Valid for catalogs that were built by
+// CatalogBuilder or passed check_catalog. Pure functions over values, any thread.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "core/base/limits.h"
+#include "core/plan/catalog.h"
+
+namespace shardwright::plan::internal {
+
+// The split dimensions of a tensor, first to last. Only the first count elements are set: one of
+// these is made per tensor, and clearing a kilobyte each time would show.
+struct SplitDims {
+  uint32_t count = 0;
+  std::array<uint8_t, kMaxTensorRank> dims;
+  std::array<int64_t, kMaxTensorRank> extents;
+  int64_t unsplit_elements = 1;  // product of the other extents
+};
+
+inline SplitDims split_dims(std::span<const int64_t> shape, uint64_t split_mask) {
+  SplitDims split;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if ((split_mask >> d & 1) != 0) {
+      split.dims[split.count] = static_cast<uint8_t>(d);
+      split.extents[split.count++] = shape[d];
+    } else {
+      split.unsplit_elements *= shape[d];
+    }
+  }
+  return split;
+}
+
+inline SplitDims split_dims(const Catalog& catalog, size_t tensor) {
+  return split_dims(catalog.shape(tensor), catalog.tensors[tensor].split_mask);
+}
+
+inline uint32_t split_count(const TensorRecord& tensor) {
+  return static_cast<uint32_t>(std::popcount(tensor.split_mask));
+}
+
+// Pairs in the side column per chunk of a tensor with that many split dimensions.
+inline uint64_t more_per_chunk(uint32_t split_count) {
+  return split_count > 2 ? split_count - 2 : 0;
+}
+
+// Offset and size of a chunk in split dimension k < split_count(tensor).
+inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                             uint32_t k) {
+  const ChunkRecord& record = catalog.chunks[chunk];
+  if (k == 0) return {record.offset0, record.size0};
+  if (k == 1) return {record.offset1, record.size1};
+  return catalog
+      .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
+}
+
+inline int64_t chunk_elements(const Catalog& catalog, const TensorRecord& tensor,
+                              const SplitDims& split, uint64_t chunk) {
+  int64_t elements = split.unsplit_elements;
+  if (elements == 0) return 0;
+  for (uint32_t k = 0; k < split.count; ++k) {
+    const int64_t size = chunk_pair(catalog, tensor, chunk, k).size;
+    if (size == 0) return 0;
+    elements *= size;
+  }
+  return elements;
+}
+
+// Bytes of elements packed without padding, rounded up; the tensor's byte count was checked to fit.
+inline uint64_t packed_bytes(uint64_t bits, int64_t elements) {
+  const auto count = static_cast<uint64_t>(elements);
+  if (bits % 8 == 0) return count * (bits / 8);
+  return count / 8 * bits + (count % 8 * bits + 7) / 8;
+}
+
+}  // namespace shardwright::plan::internal

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of make_load_plan. Pure functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/load/load_plan.h"
+
+namespace shardwright::plan::internal {
+
+// What counts for one name: the first strict pattern that matches it, else the general rules.
+struct NameRules {
+  MissingRule missing = MissingRule::kError;
+  UnexpectedRule unexpected = UnexpectedRule::kReport;
+  CastRule cast = CastRule::kError;
+};
+NameRules rules_of(const LoadRules& rules, std::string_view name);
+
+// Stored entry that an entry of the state takes, or -1.
+int64_t stored_tensor(const CatalogIndex& stored, const TensorEntry& wanted, int32_t rank);
+int64_t stored_object(const CatalogIndex& stored, const ObjectEntry& wanted, int32_t rank);
+
+// NOT_FOUND for a wanted tensor or object that is not stored for this rank, with the nearest names.
+Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string_view name,
+                  int32_t rank);
+
+// Names that rank could take from the catalog but the state does not want: tensors, then objects,
+// in catalog order.
+std::vector<std::string> unexpected_names(const State& state, const Catalog& stored, int32_t rank);
+
+// The common boxes of every piece of the entry with the chunks of a stored tensor of the same
+// shape, and the proof that they fill each piece exactly once: chunks of a covered tensor do not
+// overlap, so it is enough that the element counts add up. INTERNAL when they do not.
+Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorEntry& wanted,
+                    uint32_t entry, std::vector<ReadItem>* reads);
+
+}  // namespace shardwright::plan::internal

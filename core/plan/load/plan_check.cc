@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A load plan may have travelled; before it is executed it must fit the state and the catalog at
+// hand, and fill every element of what it says it loads.
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/plan/load/load_plan.h"
+#include "core/plan/subbyte_box_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+Status unfit(const LoadPlan& plan, std::string what) {
+  return failed_precondition(
+             fmt::format("the load plan of rank {} does not fit: {}", plan.rank, what))
+      .with_detail("rank", std::to_string(plan.rank));
+}
+
+bool contains(const Box& outer, const Box& inner) {
+  for (size_t d = 0; d < outer.sizes.size(); ++d) {
+    if (inner.offsets[d] < outer.offsets[d] || inner.sizes[d] > outer.sizes[d] ||
+        inner.offsets[d] - outer.offsets[d] > outer.sizes[d] - inner.sizes[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class LoadPlanCheck {
+ public:
+  LoadPlanCheck(const LoadPlan& plan, const State& state, const Catalog& stored)
+      : plan_(plan),
+        state_(state),
+        stored_(stored),
+        missing_(plan.missing.begin(), plan.missing.end()),
+        tensor_of_(state.tensors().size(), kUnread),
+        casts_(state.tensors().size()) {
+    for (const CastNote& note : plan.casts) {
+      if (note.entry < casts_.size()) casts_[note.entry] = note;
+    }
+    for (const TensorEntry& entry : state.tensors()) {
+      piece_begins_.push_back(filled_.size());
+      filled_.resize(filled_.size() + entry.pieces.size(), 0);
+    }
+  }
+
+  Status run() {
+    SHW_RETURN_IF_ERROR(check_order());
+    for (const ReadItem& read : plan_.reads) SHW_RETURN_IF_ERROR(check_read(read));
+    SHW_RETURN_IF_ERROR(check_filled());
+    return check_objects();
+  }
+
+ private:
+  static constexpr int64_t kUnread = -1;
+
+  Status check_order() const {
+    for (size_t i = 1; i < plan_.reads.size(); ++i) {
+      const ReadItem& a = plan_.reads[i - 1];
+      const ReadItem& b = plan_.reads[i];
+      const bool ascending = a.chunk != b.chunk   ? a.chunk < b.chunk
+                             : a.entry != b.entry ? a.entry < b.entry
+                                                  : a.piece < b.piece;
+      if (!ascending) return unfit(plan_, fmt::format("read {} does not follow read {}", i, i - 1));
+    }
+    return {};
+  }
+
+  Status check_read(const ReadItem& read) {
+    if (read.entry >= state_.tensors().size() || read.chunk >= stored_.chunks.size() ||
+        read.piece >= state_.tensors()[read.entry].pieces.size()) {
+      return unfit(plan_, fmt::format("it reads chunk {} into piece {} of tensor {}", read.chunk,
+                                      read.piece, read.entry));
+    }
+    const TensorEntry& entry = state_.tensors()[read.entry];
+    const uint32_t tensor = stored_.chunks[read.chunk].tensor;
+    SHW_RETURN_IF_ERROR(check_tensor(entry, read.entry, tensor));
+    const Box& piece = entry.pieces[read.piece].box;
+    if (!check_box(read.box, entry.global_shape).ok() || box_is_empty(read.box) ||
+        !contains(piece, read.box) || !contains(stored_.chunk_box(read.chunk), read.box)) {
+      return unfit(plan_, fmt::format("a read of tensor '{}' leaves its chunk or its piece",
+                                      escape_text(entry.name)));
+    }
+    SHW_RETURN_IF_ERROR(internal::check_whole_bytes(entry.name, stored_.tensors[tensor].dtype,
+                                                    entry.global_shape, read.box));
+    // Chunks of a covered tensor are disjoint and each meets a piece once, so this never exceeds
+    // the piece.
+    filled_[piece_begins_[read.entry] + read.piece] += box_element_count(read.box);
+    return {};
+  }
+
+  // All reads of an entry come from one stored tensor of its name and shape, and a cast is listed.
+  Status check_tensor(const TensorEntry& entry, uint32_t entry_index, uint32_t tensor) {
+    int64_t& known = tensor_of_[entry_index];
+    if (known == tensor) return {};
+    const TensorRecord& record = stored_.tensors[tensor];
+    if (known != kUnread || stored_.tensor_name(tensor) != entry.name ||
+        (record.rank >= 0 && record.rank != plan_.rank) ||
+        !std::ranges::equal(stored_.shape(tensor), entry.global_shape)) {
+      return unfit(plan_,
+                   fmt::format("tensor '{}' is filled from stored tensor '{}'",
+                               escape_text(entry.name), escape_text(stored_.tensor_name(tensor))));
+    }
+    known = tensor;
+    if (record.dtype == entry.local.dtype) return {};
+    const CastNote& note = casts_[entry_index];
+    if (note.stored == record.dtype && note.wanted == entry.local.dtype) return {};
+    return unfit(plan_,
+                 fmt::format("tensor '{}' is stored as {} and wanted as {}, and no cast is listed",
+                             escape_text(entry.name), dtype_name(record.dtype),
+                             dtype_name(entry.local.dtype)));
+  }
+
+  // Every piece is filled whole, or its tensor is listed as missing and untouched.
+  Status check_filled() const {
+    for (size_t t = 0; t < state_.tensors().size(); ++t) {
+      const TensorEntry& entry = state_.tensors()[t];
+      if (tensor_of_[t] == kUnread && is_missing(entry.name)) continue;
+      for (size_t p = 0; p < entry.pieces.size(); ++p) {
+        const int64_t wanted = box_element_count(entry.pieces[p].box);
+        const int64_t filled = filled_[piece_begins_[t] + p];
+        if (filled == wanted) continue;
+        return unfit(plan_,
+                     fmt::format("it fills {} of {} elements of box {} of tensor '{}'", filled,
+                                 wanted, box_text(entry.pieces[p].box), escape_text(entry.name)));
+      }
+    }
+    return {};
+  }
+
+  bool is_missing(std::string_view name) const { return missing_.contains(name); }
+
+  Status check_objects() const {
+    std::vector<bool> read(state_.objects().size(), false);
+    for (const ObjectRead& each : plan_.objects) {
+      if (each.entry >= state_.objects().size() || each.object >= stored_.objects.size() ||
+          read[each.entry]) {
+        return unfit(plan_, fmt::format("it reads stored object {} into object {}", each.object,
+                                        each.entry));
+      }
+      read[each.entry] = true;
+      const ObjectRecord& record = stored_.objects[each.object];
+      if (stored_.object_name(each.object) != state_.objects()[each.entry].name ||
+          (record.rank >= 0 && record.rank != plan_.rank)) {
+        return unfit(plan_, fmt::format("object '{}' is filled from stored object '{}'",
+                                        escape_text(state_.objects()[each.entry].name),
+                                        escape_text(stored_.object_name(each.object))));
+      }
+    }
+    for (size_t i = 0; i < read.size(); ++i) {
+      const std::string& name = state_.objects()[i].name;
+      if (!read[i] && !is_missing(name)) {
+        return unfit(plan_, fmt::format("object '{}' is neither read nor listed as missing",
+                                        escape_text(name)));
+      }
+    }
+    return {};
+  }
+
+  const LoadPlan& plan_;
+  const State& state_;
+  const Catalog& stored_;
+  std::unordered_set<std::string_view> missing_;
+  std::vector<int64_t> tensor_of_;    // stored tensor of each entry, kUnread before its first read
+  std::vector<CastNote> casts_;       // per entry; kInvalid when none is listed
+  std::vector<size_t> piece_begins_;  // of each entry in filled_
+  std::vector<int64_t> filled_;       // elements per piece
+};
+
+}  // namespace
+
+Status check_load_plan(const LoadPlan& plan, const State& state, const Catalog& stored) {
+  return LoadPlanCheck(plan, state, stored).run();
+}
+
+}  // namespace shardwright::plan

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/plan/save/entry_kind_internal.h"
+
+namespace shardwright::plan::internal {
+
+EntryKind settle_kind(const TensorEntry& entry, const SaveRules& rules) {
+  for (const KindPattern& pattern : rules.kinds) {
+    if (pattern.kind != EntryKind::kAuto && glob_matches(pattern.glob, entry.name))
+      return pattern.kind;
+  }
+  if (entry.kind != EntryKind::kAuto) return entry.kind;
+  const bool whole = entry.pieces.size() == 1 && entry.pieces[0].box.sizes == entry.global_shape;
+  return whole ? EntryKind::kReplicated : EntryKind::kSharded;
+}
+
+EntryKind settle_kind(const ObjectEntry& entry, const SaveRules& rules) {
+  for (const KindPattern& pattern : rules.kinds) {
+    if (pattern.kind == EntryKind::kAuto || pattern.kind == EntryKind::kSharded) continue;
+    if (glob_matches(pattern.glob, entry.name)) return pattern.kind;
+  }
+  return entry.kind == EntryKind::kAuto ? EntryKind::kReplicated : entry.kind;
+}
+
+}  // namespace shardwright::plan::internal

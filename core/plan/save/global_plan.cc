@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 2: all local plans to one global plan, in the stages of merge_internal.h.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/plan/cover/cover_internal.h"
+#include "core/plan/digest_internal.h"
+#include "core/plan/generation_internal.h"
+#include "core/plan/save/merge_internal.h"
+#include "core/plan/wire/catalog_wire.h"
+
+namespace shardwright::plan {
+
+Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
+                                        const SaveRules& rules, std::string generation) {
+  if (!internal::is_generation_text(generation)) {
+    return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
+                                        escape_text(generation)))
+        .with_detail("generation", generation);
+  }
+  if (rules.preset != Preset::kStandard)
+    return unimplemented("only preset 'standard' can plan a save");
+  SHW_RETURN_IF_ERROR(internal::check_ranks(locals));
+  SHW_ASSIGN_OR_RETURN(const internal::MergedEntries merged, internal::merge_entries(locals));
+  SHW_RETURN_IF_ERROR(internal::check_replicas(locals, merged, rules));
+  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct, internal::deduplicate(locals, merged));
+  const internal::Owners owners = internal::choose_owners(locals, rules.owner, &distinct);
+  SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(distinct.catalog, "rank"));
+
+  GlobalSavePlan plan;
+  plan.catalog = std::move(distinct.catalog);
+  plan.lists.resize(locals.size());
+  SHW_RETURN_IF_ERROR(internal::lay_out_files(owners, &plan));
+  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, catalog_bytes(plan.catalog));
+  plan.plan_digest = internal::plan_bytes_digest(bytes);
+  plan.generation = std::move(generation);
+  for (size_t r = 0; r < locals.size(); ++r) {
+    WriteList& list = plan.lists[r];
+    list.rank = static_cast<int32_t>(r);
+    list.world_size = static_cast<int32_t>(locals.size());
+    list.generation = plan.generation;
+    list.plan_digest = plan.plan_digest;
+  }
+  return plan;
+}
+
+}  // namespace shardwright::plan

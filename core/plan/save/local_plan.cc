@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 1: a rank's state as a catalog.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/plan/cover/cover_internal.h"
+#include "core/plan/save/entry_kind_internal.h"
+#include "core/plan/save/save_plan.h"
+#include "core/plan/subbyte_box_internal.h"
+#include "core/plan/tensor_appender_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+Status check_arguments(const State& state, const SaveRules& rules, RankPosition position,
+                       const ReplicaDigests& digests) {
+  if (position.world_size < 1 || position.world_size > kMaxWorldSize || position.rank < 0 ||
+      position.rank >= position.world_size) {
+    return invalid_argument(fmt::format("rank {} of {} is not a position among 1 to {} ranks",
+                                        position.rank, position.world_size, kMaxWorldSize))
+        .with_detail("rank", std::to_string(position.rank));
+  }
+  if (rules.preset != Preset::kStandard)
+    return unimplemented("only preset 'standard' can plan a save");
+  if ((!digests.tensors.empty() && digests.tensors.size() != state.tensors().size()) ||
+      (!digests.objects.empty() && digests.objects.size() != state.objects().size())) {
+    return invalid_argument(fmt::format(
+        "{} tensor and {} object digests for {} tensors and {} objects", digests.tensors.size(),
+        digests.objects.size(), state.tensors().size(), state.objects().size()));
+  }
+  return {};
+}
+
+void reserve(const State& state, Catalog* catalog) {
+  size_t bytes = 0;
+  size_t extents = 0;
+  size_t pieces = 0;
+  for (const TensorEntry& entry : state.tensors()) {
+    bytes += entry.name.size() + entry.path.size();
+    extents += entry.global_shape.size();
+    pieces += entry.pieces.size();
+  }
+  for (const ObjectEntry& entry : state.objects())
+    bytes += entry.name.size() + entry.path.size() + 32;
+  catalog->texts.reserve(2 * state.tensors().size() + 3 * state.objects().size(), bytes);
+  catalog->shapes.reserve(extents);
+  catalog->tensors.reserve(state.tensors().size());
+  catalog->chunks.reserve(pieces);
+  catalog->objects.reserve(state.objects().size());
+}
+
+// boxes is scratch space that keeps its capacity from tensor to tensor.
+Status add_tensor(const TensorEntry& entry, EntryKind kind, LocalSavePlan* plan,
+                  std::vector<internal::BoxReference>* boxes) {
+  boxes->clear();
+  for (size_t p = 0; p < entry.pieces.size(); ++p) {
+    const Box& box = entry.pieces[p].box;
+    if (box_is_empty(box)) continue;
+    SHW_RETURN_IF_ERROR(
+        internal::check_whole_bytes(entry.name, entry.local.dtype, entry.global_shape, box));
+    boxes->push_back({&box, static_cast<uint32_t>(p), 0});
+  }
+  CatalogBuilder::Tensor tensor;
+  tensor.name = entry.name;
+  tensor.path = entry.path;
+  tensor.dtype = entry.local.dtype;
+  tensor.kind = kind;
+  tensor.rank = kind == EntryKind::kRankLocal ? plan->rank : -1;
+  tensor.shape = entry.global_shape;
+  SHW_RETURN_IF_ERROR(internal::append_tensor(&plan->catalog, tensor, *boxes));
+  if (kind == EntryKind::kSharded) return {};
+  Status status =
+      internal::prove_cover_naming(plan->catalog, plan->catalog.tensors.size() - 1, "piece");
+  if (status.ok()) return status;
+  return std::move(status)
+      .with_detail("rank", std::to_string(plan->rank))
+      .annotated(fmt::format("describe {} tensor '{}' of rank {}, which must hold all of it",
+                             entry_kind_name(kind), escape_text(entry.name), plan->rank));
+}
+
+Status add_object(const ObjectEntry& entry, EntryKind kind, LocalSavePlan* plan) {
+  ObjectRecord record;
+  record.kind = kind;
+  record.rank = kind == EntryKind::kRankLocal ? plan->rank : -1;
+  record.size_bytes = entry.bytes.size();
+  return CatalogBuilder(&plan->catalog)
+      .add_object(record, entry.name, entry.path, entry.content_type);
+}
+
+}  // namespace
+
+DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules) {
+  DigestNeeds needs;
+  if (rules.verify_replicas == VerifyReplicas::kOff) return needs;
+  for (size_t t = 0; t < state.tensors().size(); ++t) {
+    const TensorEntry& entry = state.tensors()[t];
+    if (internal::settle_kind(entry, rules) != EntryKind::kReplicated) continue;
+    const Result<uint64_t> bytes =
+        dtype_packed_bytes(entry.local.dtype, box_element_count(whole_box(entry.global_shape)));
+    const bool small = bytes.ok() && *bytes <= kReplicaDigestLimitBytes;
+    if (small || rules.verify_replicas == VerifyReplicas::kAll) needs.tensors.push_back(t);
+  }
+  for (size_t i = 0; i < state.objects().size(); ++i) {
+    if (internal::settle_kind(state.objects()[i], rules) == EntryKind::kReplicated)
+      needs.objects.push_back(i);
+  }
+  return needs;
+}
+
+Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules,
+                                      RankPosition position, const ReplicaDigests& digests) {
+  SHW_RETURN_IF_ERROR(check_arguments(state, rules, position, digests));
+  LocalSavePlan plan;
+  plan.rank = position.rank;
+  plan.world_size = position.world_size;
+  plan.options_text = save_rules_text(rules);
+  plan.options_digest = options_text_digest(plan.options_text);
+  plan.tensor_digests = digests.tensors;
+  plan.object_digests = digests.objects;
+  reserve(state, &plan.catalog);
+  std::vector<internal::BoxReference> boxes;
+  for (const TensorEntry& entry : state.tensors()) {
+    SHW_RETURN_IF_ERROR(add_tensor(entry, internal::settle_kind(entry, rules), &plan, &boxes));
+  }
+  for (const ObjectEntry& entry : state.objects()) {
+    SHW_RETURN_IF_ERROR(add_object(entry, internal::settle_kind(entry, rules), &plan));
+  }
+  return plan;
+}
+
+}  // namespace shardwright::plan

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verified bodies of plan buffers to values. Every vector may be absent, which is the same as
+// empty.
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/plan_generated.h"
+#include "core/plan/wire/plan_parts_internal.h"
+
+namespace shardwright::plan::internal {
+namespace {
+
+using flatbuffers::uoffset_t;
+using flatbuffers::Vector;
+
+template <typename T>
+uoffset_t count_of(const Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+template <typename Element, typename T>
+std::vector<Element> copy_column(const Vector<T>* vector) {
+  std::vector<Element> column(count_of(vector));
+  if (!column.empty()) std::memcpy(column.data(), vector->Data(), column.size() * sizeof(Element));
+  return column;
+}
+
+std::string copy_text(const Vector<uint8_t>* bytes) {
+  return bytes == nullptr
+             ? std::string()
+             : std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+Digest128 copy_digest(const wire::Digest* digest) {
+  Digest128 out{};
+  if (digest != nullptr) std::memcpy(out.data(), digest, sizeof(out));
+  return out;
+}
+
+Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
+  std::vector<std::string> names;
+  if (list == nullptr) return names;
+  const std::string texts = copy_text(list->texts());
+  names.reserve(count_of(list->ends()));
+  uint64_t begin = 0;
+  for (uoffset_t i = 0; i < count_of(list->ends()); ++i) {
+    const uint64_t end = list->ends()->Get(i);
+    if (end < begin || end > texts.size())
+      return data_loss(fmt::format("name {} of a list ends at {}", i, end));
+    names.push_back(texts.substr(begin, end - begin));
+    begin = end;
+  }
+  if (begin != texts.size())
+    return data_loss(fmt::format("a list of names uses {} of {} bytes", begin, texts.size()));
+  return names;
+}
+
+Status copy_reads(const wire::Load& body, LoadPlan* plan) {
+  uint64_t pair = 0;
+  const uint64_t pairs = count_of(body.boxes());
+  plan->reads.reserve(count_of(body.reads()));
+  for (uoffset_t i = 0; i < count_of(body.reads()); ++i) {
+    const wire::ReadRecord& record = *body.reads()->Get(i);
+    if (record.reserved() != 0)
+      return data_loss(fmt::format("read {} has a reserved byte that is not zero", i));
+    if (record.dimension_count() > static_cast<uint32_t>(kMaxTensorRank) ||
+        record.dimension_count() > pairs - pair) {
+      return data_loss(
+          fmt::format("the box of read {} has {} dimensions", i, record.dimension_count()));
+    }
+    ReadItem read{record.entry(), record.piece(), record.chunk(), {}};
+    read.box.offsets = Dims(record.dimension_count(), 0);
+    read.box.sizes = Dims(record.dimension_count(), 0);
+    for (uint32_t d = 0; d < record.dimension_count(); ++d) {
+      const wire::ExtentPair& extent = *body.boxes()->Get(static_cast<uoffset_t>(pair++));
+      read.box.offsets[d] = static_cast<int64_t>(extent.offset());
+      read.box.sizes[d] = static_cast<int64_t>(extent.size());
+    }
+    plan->reads.push_back(std::move(read));
+  }
+  if (pair != pairs)
+    return data_loss(fmt::format("the reads use {} of {} box dimensions", pair, pairs));
+  return {};
+}
+
+Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
+  for (uoffset_t i = 0; i < count_of(body.objects()); ++i) {
+    const wire::ObjectReadRecord& record = *body.objects()->Get(i);
+    if (record.reserved() != 0)
+      return data_loss(fmt::format("object read {} has a reserved byte that is not zero", i));
+    plan->objects.push_back({record.entry(), record.object()});
+  }
+  for (uoffset_t i = 0; i < count_of(body.casts()); ++i) {
+    const wire::CastRecord& record = *body.casts()->Get(i);
+    if (record.reserved() != 0)
+      return data_loss(fmt::format("cast {} has a reserved byte that is not zero", i));
+    plan->casts.push_back(
+        {record.entry(), static_cast<DType>(record.stored()), static_cast<DType>(record.wanted())});
+  }
+  return {};
+}
+
+// Rebuilds into out the status that the links, innermost first, describe.
+Status copy_status(const Vector<flatbuffers::Offset<wire::Failure>>* links, Status* out) {
+  Status status;
+  if (count_of(links) > kMaxCauses)
+    return data_loss(fmt::format("a failure has {} causes", links->size()));
+  for (uoffset_t i = 0; i < count_of(links); ++i) {
+    const wire::Failure& link = *links->Get(i);
+    if (link.code() == 0) return data_loss("a failure has the code of success");
+    SHW_ASSIGN_OR_RETURN(const std::vector<std::string> details, copy_names(link.details()));
+    if (details.size() % 2 != 0) return data_loss("a detail of a failure has no value");
+    // An outer link repeats the code and begins with the details of its cause; annotated() adds
+    // both.
+    size_t known = 0;
+    if (i == 0) {
+      status = Status(static_cast<StatusCode>(link.code()), copy_text(link.message()));
+    } else {
+      if (static_cast<int32_t>(status.code()) != link.code())
+        return data_loss("a failure and its cause differ in code");
+      known = status.details().size();
+      status = std::move(status).annotated(copy_text(link.message()));
+    }
+    for (size_t d = 2 * known; d < details.size(); d += 2) {
+      status = std::move(status).with_detail(details[d], details[d + 1]);
+    }
+    if (status.retryable() != link.retryable())
+      status = std::move(status).with_retryable(link.retryable());
+  }
+  *out = std::move(status);
+  return {};
+}
+
+}  // namespace
+
+Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body) {
+  LocalSavePlan plan;
+  plan.rank = body->rank();
+  plan.world_size = body->world_size();
+  plan.options_digest = copy_digest(body->options_digest());
+  plan.options_text = copy_text(body->options_text());
+  SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
+  plan.tensor_digests = copy_column<Digest128>(body->tensor_digests());
+  plan.object_digests = copy_column<Digest128>(body->object_digests());
+  return plan;
+}
+
+Result<WriteList> copy_write_list(const wire::WriteList* body) {
+  WriteList list;
+  list.rank = body->rank();
+  list.world_size = body->world_size();
+  list.generation = copy_text(body->generation());
+  list.plan_digest = copy_digest(body->plan_digest());
+  list.items = copy_column<WriteItem>(body->items());
+  list.data_bytes = body->data_bytes();
+  return list;
+}
+
+Result<LoadPlan> copy_load(const wire::Load* body) {
+  LoadPlan plan;
+  plan.rank = body->rank();
+  plan.generation = copy_text(body->generation());
+  SHW_RETURN_IF_ERROR(copy_reads(*body, &plan));
+  SHW_RETURN_IF_ERROR(copy_small_columns(*body, &plan));
+  SHW_ASSIGN_OR_RETURN(plan.loaded, copy_names(body->loaded()));
+  SHW_ASSIGN_OR_RETURN(plan.missing, copy_names(body->missing()));
+  SHW_ASSIGN_OR_RETURN(plan.unexpected, copy_names(body->unexpected()));
+  return plan;
+}
+
+Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
+  WriteResult result;
+  result.rank = body->rank();
+  result.generation = copy_text(body->generation());
+  result.plan_digest = copy_digest(body->plan_digest());
+  SHW_RETURN_IF_ERROR(copy_status(body->failures(), &result.status));
+  result.has_file = body->has_file();
+  result.file_bytes = body->file_bytes();
+  result.index_position = body->index_position();
+  result.index_bytes = body->index_bytes();
+  result.index_digest = copy_digest(body->index_digest());
+  result.data_bytes = body->data_bytes();
+  result.directory_sync_supported = !body->directory_sync_unsupported();
+  return result;
+}
+
+Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
+  GlobalSavePlan plan;
+  plan.generation = copy_text(body->generation());
+  plan.plan_digest = copy_digest(body->plan_digest());
+  SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
+  plan.file_ranks = copy_column<int32_t>(body->file_ranks());
+  return plan;
+}
+
+}  // namespace shardwright::plan::internal

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans to plan buffers. Sizes are bounded before a builder is made, because FlatBuffers cannot
+// report that one outgrew its limit.
+#include <cstring>
+
+#include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/plan_generated.h"
+#include "core/plan/wire/plan_parts_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using flatbuffers::Vector;
+
+constexpr uint64_t kFixedBytes =
+    1024;  // tables, their field tables, vector lengths and padding of one plan
+
+static_assert(sizeof(wire::WriteRecord) == sizeof(WriteItem));
+static_assert(sizeof(wire::Digest) == sizeof(Digest128));
+
+wire::Digest wire_digest(const Digest128& digest) {
+  wire::Digest out;
+  std::memcpy(static_cast<void*>(&out), digest.data(), sizeof(out));
+  return out;
+}
+
+Offset<Vector<uint8_t>> text_bytes(FlatBufferBuilder* builder, std::string_view text) {
+  if (text.empty()) return 0;
+  return builder->CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+}
+
+Offset<Vector<const wire::Digest*>> digests(FlatBufferBuilder* builder,
+                                            const std::vector<Digest128>& from) {
+  if (from.empty()) return 0;
+  wire::Digest* out = nullptr;
+  const auto offset = builder->CreateUninitializedVectorOfStructs(from.size(), &out);
+  std::memcpy(static_cast<void*>(out), from.data(), from.size() * sizeof(wire::Digest));
+  return offset;
+}
+
+template <typename Text>
+uint64_t names_bytes(const std::vector<Text>& names) {
+  uint64_t bytes = 64;
+  for (const Text& name : names) bytes += std::string_view(name).size() + sizeof(uint64_t);
+  return bytes;
+}
+
+template <typename Text>
+Offset<wire::NameList> name_list(FlatBufferBuilder* builder, const std::vector<Text>& names) {
+  if (names.empty()) return 0;
+  std::string texts;
+  std::vector<uint64_t> ends;
+  ends.reserve(names.size());
+  for (const Text& name : names) {
+    texts += std::string_view(name);
+    ends.push_back(texts.size());
+  }
+  const auto texts_offset = text_bytes(builder, texts);
+  return wire::CreateNameList(*builder, texts_offset, builder->CreateVector(ends));
+}
+
+// Finishes a buffer around the body that add_body sets.
+template <typename AddBody>
+Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, const AddBody& add_body) {
+  wire::PlanBufferBuilder root(*builder);
+  root.add_schema_major(internal::kPlanSchemaMajor);
+  root.add_schema_minor(internal::kPlanSchemaMinor);
+  root.add_minimum_reader_minor(0);
+  root.add_kind(kind);
+  add_body(&root);
+  builder->FinishSizePrefixed(root.Finish(), internal::kPlanIdentifier);
+  const auto* begin = reinterpret_cast<const std::byte*>(builder->GetBufferPointer());
+  return Bytes(begin, begin + builder->GetSize());
+}
+
+// Links of a failure, innermost first; only the outermost kMaxCauses travel.
+std::vector<const Status*> failure_chain(const Status& status) {
+  std::vector<const Status*> chain;
+  for (const Status* link = &status;
+       link != nullptr && !link->ok() && chain.size() < internal::kMaxCauses;
+       link = link->cause()) {
+    chain.insert(chain.begin(), link);
+  }
+  return chain;
+}
+
+Offset<wire::Failure> failure(FlatBufferBuilder* builder, const Status& link) {
+  std::vector<std::string_view> details;
+  for (const StatusDetail& detail : link.details()) {
+    details.push_back(detail.key);
+    details.push_back(detail.value);
+  }
+  const auto message = text_bytes(builder, link.message());
+  const auto details_offset = name_list(builder, details);
+  return wire::CreateFailure(*builder, static_cast<int32_t>(link.code()), link.retryable(), message,
+                             details_offset);
+}
+
+uint64_t failure_bytes(const Status& link) {
+  uint64_t bytes = 256 + link.message().size();
+  for (const StatusDetail& detail : link.details())
+    bytes += detail.key.size() + detail.value.size() + 16;
+  return bytes;
+}
+
+}  // namespace
+
+Result<Bytes> encode(const LocalSavePlan& plan) {
+  const uint64_t size =
+      kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.options_text.size() +
+      sizeof(Digest128) * (plan.tensor_digests.size() + plan.object_digests.size());
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the local plan"));
+  FlatBufferBuilder builder(size);
+  const Offset<wire::Catalog> catalog(encode_catalog(&builder, plan.catalog));
+  const auto options_text = text_bytes(&builder, plan.options_text);
+  const auto tensor_digests = digests(&builder, plan.tensor_digests);
+  const auto object_digests = digests(&builder, plan.object_digests);
+  const wire::Digest options_digest = wire_digest(plan.options_digest);
+  const auto body = wire::CreateLocalSave(builder, plan.rank, plan.world_size, &options_digest,
+                                          options_text, catalog, tensor_digests, object_digests);
+  return finish(&builder, wire::PlanBufferKind::LocalSave,
+                [&](auto* root) { root->add_local_save(body); });
+}
+
+Result<Bytes> encode(const WriteList& list) {
+  const uint64_t size =
+      kFixedBytes + list.generation.size() + sizeof(WriteItem) * list.items.size();
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the write list"));
+  FlatBufferBuilder builder(size);
+  const auto generation = text_bytes(&builder, list.generation);
+  Offset<Vector<const wire::WriteRecord*>> items = 0;
+  if (!list.items.empty()) {
+    wire::WriteRecord* out = nullptr;
+    items = builder.CreateUninitializedVectorOfStructs(list.items.size(), &out);
+    std::memcpy(static_cast<void*>(out), list.items.data(), list.items.size() * sizeof(WriteItem));
+  }
+  const wire::Digest plan_digest = wire_digest(list.plan_digest);
+  const auto body = wire::CreateWriteList(builder, list.rank, list.world_size, generation,
+                                          &plan_digest, items, list.data_bytes);
+  return finish(&builder, wire::PlanBufferKind::WriteList,
+                [&](auto* root) { root->add_write_list(body); });
+}
+
+Result<Bytes> encode(const LoadPlan& plan) {
+  std::vector<wire::ReadRecord> reads;
+  std::vector<wire::ExtentPair> boxes;
+  reads.reserve(plan.reads.size());
+  for (const ReadItem& read : plan.reads) {
+    reads.emplace_back(read.entry, read.piece, read.chunk,
+                       static_cast<uint32_t>(read.box.sizes.size()), 0U);
+    for (size_t d = 0; d < read.box.sizes.size(); ++d) {
+      boxes.emplace_back(static_cast<uint64_t>(read.box.offsets[d]),
+                         static_cast<uint64_t>(read.box.sizes[d]));
+    }
+  }
+  std::vector<wire::ObjectReadRecord> objects;
+  for (const ObjectRead& read : plan.objects) objects.emplace_back(read.entry, 0U, read.object);
+  std::vector<wire::CastRecord> casts;
+  for (const CastNote& note : plan.casts) {
+    casts.emplace_back(note.entry, static_cast<uint8_t>(note.stored),
+                       static_cast<uint8_t>(note.wanted), static_cast<uint16_t>(0));
+  }
+  const uint64_t size =
+      kFixedBytes + plan.generation.size() + sizeof(wire::ReadRecord) * reads.size() +
+      sizeof(wire::ExtentPair) * boxes.size() + sizeof(wire::ObjectReadRecord) * objects.size() +
+      sizeof(wire::CastRecord) * casts.size() + names_bytes(plan.loaded) +
+      names_bytes(plan.missing) + names_bytes(plan.unexpected);
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the load plan"));
+  FlatBufferBuilder builder(size);
+  const auto generation = text_bytes(&builder, plan.generation);
+  const auto reads_offset = builder.CreateVectorOfStructs(reads);
+  const auto boxes_offset = builder.CreateVectorOfStructs(boxes);
+  const auto objects_offset = builder.CreateVectorOfStructs(objects);
+  const auto loaded = name_list(&builder, plan.loaded);
+  const auto missing = name_list(&builder, plan.missing);
+  const auto unexpected = name_list(&builder, plan.unexpected);
+  const auto casts_offset = builder.CreateVectorOfStructs(casts);
+  const auto body = wire::CreateLoad(builder, plan.rank, generation, reads_offset, boxes_offset,
+                                     objects_offset, loaded, missing, unexpected, casts_offset);
+  return finish(&builder, wire::PlanBufferKind::Load, [&](auto* root) { root->add_load(body); });
+}
+
+Result<Bytes> encode(const WriteResult& result) {
+  const std::vector<const Status*> chain = failure_chain(result.status);
+  uint64_t size = kFixedBytes + result.generation.size();
+  for (const Status* link : chain) size += failure_bytes(*link);
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the write result"));
+  FlatBufferBuilder builder(size);
+  const auto generation = text_bytes(&builder, result.generation);
+  std::vector<Offset<wire::Failure>> links;
+  for (const Status* link : chain) links.push_back(failure(&builder, *link));
+  Offset<Vector<Offset<wire::Failure>>> failures = 0;
+  if (!links.empty()) failures = builder.CreateVector(links);
+  const wire::Digest plan_digest = wire_digest(result.plan_digest);
+  const wire::Digest index_digest = wire_digest(result.index_digest);
+  const auto body = wire::CreateWriteResult(
+      builder, result.rank, generation, &plan_digest, failures, result.has_file, result.file_bytes,
+      result.index_position, result.index_bytes, &index_digest, result.data_bytes,
+      !result.directory_sync_supported);
+  return finish(&builder, wire::PlanBufferKind::WriteResult,
+                [&](auto* root) { root->add_write_result(body); });
+}
+
+Result<Bytes> encode(const GlobalSavePlan& plan) {
+  const uint64_t size = kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
+                        sizeof(int32_t) * plan.file_ranks.size();
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the merged plan"));
+  FlatBufferBuilder builder(size);
+  const Offset<wire::Catalog> catalog(encode_catalog(&builder, plan.catalog));
+  const auto generation = text_bytes(&builder, plan.generation);
+  Offset<Vector<int32_t>> file_ranks = 0;
+  if (!plan.file_ranks.empty()) file_ranks = builder.CreateVector(plan.file_ranks);
+  const wire::Digest plan_digest = wire_digest(plan.plan_digest);
+  const auto body = wire::CreateMergedSave(builder, generation, &plan_digest, catalog, file_ranks);
+  return finish(&builder, wire::PlanBufferKind::MergedSave,
+                [&](auto* root) { root->add_merged_save(body); });
+}
+
+}  // namespace shardwright::plan

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The last door: what the numbers of a plan mean. Nothing here looks at a state or a checkpoint;
+// check_write_list and check_load_plan do.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/plan/cover/cover_internal.h"
+#include "core/plan/digest_internal.h"
+#include "core/plan/generation_internal.h"
+#include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/plan_parts_internal.h"
+
+namespace shardwright::plan::internal {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 62;
+
+// Sentences up to a limit.
+class Findings {
+ public:
+  explicit Findings(size_t limit) : limit_(limit) {}
+  bool full() const { return list_.size() >= limit_; }
+  size_t room() const { return limit_ - list_.size(); }
+  std::vector<std::string> take() { return std::move(list_); }
+
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    if (!full()) list_.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+
+  void add_all(std::vector<std::string> more) {
+    for (std::string& each : more) {
+      if (!full()) list_.push_back(std::move(each));
+    }
+  }
+
+ private:
+  size_t limit_;
+  std::vector<std::string> list_;
+};
+
+void check_rank(int32_t rank, int32_t world_size, Findings* findings) {
+  if (world_size < 1 || world_size > kMaxWorldSize || rank < 0 || rank >= world_size) {
+    findings->add("rank {} of {} is no position", rank, world_size);
+  }
+}
+
+void check_generation(std::string_view generation, Findings* findings) {
+  if (!is_generation_text(generation)) {
+    findings->add("generation '{}' is not 32 lower-case hex digits", escape_text(generation));
+  }
+}
+
+void check_names(std::string_view what, const std::vector<std::string>& names, Findings* findings) {
+  for (const std::string& name : names) {
+    if (name.size() > kMaxNameBytes || !is_valid_utf8(name)) {
+      findings->add("a name among those {} is not UTF-8 of at most {} bytes", what, kMaxNameBytes);
+    }
+  }
+}
+
+// Of a local plan: chunks have no position yet, pieces are listed once, and rank_local entries are
+// the rank's own.
+void check_local_catalog(const LocalSavePlan& plan, Findings* findings) {
+  const Catalog& catalog = plan.catalog;
+  std::vector<uint32_t> pieces;
+  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+    const TensorRecord& tensor = catalog.tensors[t];
+    if (tensor.rank >= 0 && tensor.rank != plan.rank)
+      findings->add("tensor {} belongs to rank {}", t, tensor.rank);
+    pieces.clear();
+    for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+      if (catalog.chunks[c].position != 0)
+        findings->add("chunk {} of a local plan has a position", c);
+      if (catalog.chunk_elements(c) == 0) findings->add("chunk {} of a local plan is empty", c);
+      pieces.push_back(catalog.chunks[c].place);
+    }
+    std::sort(pieces.begin(), pieces.end());
+    const bool doubled = std::adjacent_find(pieces.begin(), pieces.end()) != pieces.end();
+    if (doubled || (!pieces.empty() && pieces.back() == kObjectPiece))
+      findings->add("tensor {} has a wrong piece", t);
+  }
+  for (size_t i = 0; i < catalog.objects.size(); ++i) {
+    const ObjectRecord& object = catalog.objects[i];
+    if (object.rank >= 0 && object.rank != plan.rank)
+      findings->add("object {} belongs to rank {}", i, object.rank);
+    if (object.position != 0 || object.place != 0)
+      findings->add("object {} of a local plan has a place", i);
+  }
+}
+
+void check_items(const WriteList& list, Findings* findings) {
+  uint64_t end = kExtentAlignmentBytes;
+  std::vector<uint64_t> keys;
+  keys.reserve(list.items.size());
+  for (size_t i = 0; i < list.items.size() && !findings->full(); ++i) {
+    const WriteItem& item = list.items[i];
+    const uint64_t alignment = item.size_bytes >= kSlabChunkLimitBytes ? kExtentAlignmentBytes
+                               : item.size_bytes > 0                   ? kSlabAlignmentBytes
+                                                                       : 1;
+    if (item.position < end)
+      findings->add("item {} at {} overlaps what ends at {}", i, item.position, end);
+    if (item.position % alignment != 0)
+      findings->add("item {} at {} is not aligned to {}", i, item.position, alignment);
+    if (!checked_add(item.position, item.size_bytes, &end) || end > kMaxFileBytes) {
+      findings->add("item {} ends past 2^62: {} bytes at {}", i, item.size_bytes, item.position);
+    }
+    keys.push_back(uint64_t{item.entry} << 32 | item.piece);
+  }
+  std::sort(keys.begin(), keys.end());
+  if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
+    findings->add("an item is listed twice");
+  const uint64_t expected = list.items.empty() ? 0 : end;
+  if (list.data_bytes != expected)
+    findings->add("the items end at {}, the list says {}", expected, list.data_bytes);
+}
+
+void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
+  const ReadItem& read = plan.reads[i];
+  int64_t elements = 1;
+  for (size_t d = 0; d < read.box.sizes.size(); ++d) {
+    int64_t end = 0;
+    if (read.box.offsets[d] < 0 || read.box.sizes[d] <= 0 ||
+        !checked_add(read.box.offsets[d], read.box.sizes[d], &end) ||
+        !checked_multiply(elements, read.box.sizes[d], &elements)) {
+      findings->add("read {} has {} elements from {} in dimension {}", i, read.box.sizes[d],
+                    read.box.offsets[d], d);
+      return;
+    }
+  }
+  if (i == 0) return;
+  const ReadItem& before = plan.reads[i - 1];
+  const bool ascending = before.chunk != read.chunk   ? before.chunk < read.chunk
+                         : before.entry != read.entry ? before.entry < read.entry
+                                                      : before.piece < read.piece;
+  if (!ascending) findings->add("read {} does not follow read {}", i, i - 1);
+}
+
+// Chunks of each file lie inside it one after the other; the proof of covers is part of a merged
+// plan's meaning.
+void check_merged_places(const GlobalSavePlan& plan, Findings* findings) {
+  struct Extent {
+    uint32_t file;
+    uint64_t begin;
+    uint64_t end;
+  };
+  std::vector<Extent> extents;
+  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
+    const ChunkRecord& chunk = plan.catalog.chunks[c];
+    extents.push_back({chunk.place, chunk.position, chunk.position + plan.catalog.chunk_bytes(c)});
+  }
+  for (const ObjectRecord& object : plan.catalog.objects) {
+    extents.push_back({object.place, object.position, object.position + object.size_bytes});
+  }
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+    return std::tie(a.file, a.begin, a.end) < std::tie(b.file, b.begin, b.end);
+  });
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i].file >= plan.file_ranks.size() || extents[i].begin < kExtentAlignmentBytes ||
+        extents[i].end > kMaxFileBytes) {
+      findings->add("an extent of file {} of {} begins at {} and ends at {}", extents[i].file,
+                    plan.file_ranks.size(), extents[i].begin, extents[i].end);
+    }
+    if (i > 0 && extents[i].file == extents[i - 1].file && extents[i].begin < extents[i - 1].end) {
+      findings->add("extents of file {} overlap at {}", extents[i].file, extents[i].begin);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> local_save_findings(const LocalSavePlan& plan, size_t limit) {
+  Findings findings(limit);
+  check_rank(plan.rank, plan.world_size, &findings);
+  if (plan.options_digest != plan_text_digest(plan.options_text))
+    findings.add("the options have another digest");
+  if (!is_valid_utf8(plan.options_text)) findings.add("the options are not UTF-8");
+  if (!plan.tensor_digests.empty() && plan.tensor_digests.size() != plan.catalog.tensors.size()) {
+    findings.add("{} tensor digests for {} tensors", plan.tensor_digests.size(),
+                 plan.catalog.tensors.size());
+  }
+  if (!plan.object_digests.empty() && plan.object_digests.size() != plan.catalog.objects.size()) {
+    findings.add("{} object digests for {} objects", plan.object_digests.size(),
+                 plan.catalog.objects.size());
+  }
+  if (findings.full()) return findings.take();
+  std::vector<std::string> of_catalog = catalog_findings(plan.catalog, findings.room());
+  const bool sound = of_catalog.empty();
+  findings.add_all(std::move(of_catalog));
+  if (sound) check_local_catalog(plan, &findings);
+  return findings.take();
+}
+
+std::vector<std::string> write_list_findings(const WriteList& list, size_t limit) {
+  Findings findings(limit);
+  check_rank(list.rank, list.world_size, &findings);
+  check_generation(list.generation, &findings);
+  check_items(list, &findings);
+  return findings.take();
+}
+
+std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit) {
+  Findings findings(limit);
+  if (plan.rank < 0 || plan.rank >= kMaxWorldSize)
+    findings.add("rank {} is no position", plan.rank);
+  if (!plan.generation.empty()) check_generation(plan.generation, &findings);
+  for (size_t i = 0; i < plan.reads.size() && !findings.full(); ++i) check_read(plan, i, &findings);
+  for (size_t i = 1; i < plan.objects.size(); ++i) {
+    if (plan.objects[i].entry <= plan.objects[i - 1].entry)
+      findings.add("object read {} is out of order", i);
+  }
+  for (size_t i = 0; i < plan.casts.size(); ++i) {
+    const CastNote& note = plan.casts[i];
+    if (!dtype_is_valid(note.stored) || !dtype_is_valid(note.wanted) ||
+        note.stored == note.wanted) {
+      findings.add("cast {} goes from dtype number {} to {}", i, static_cast<int>(note.stored),
+                   static_cast<int>(note.wanted));
+    }
+    if (i > 0 && note.entry <= plan.casts[i - 1].entry) findings.add("cast {} is out of order", i);
+  }
+  check_names("loaded", plan.loaded, &findings);
+  check_names("missing", plan.missing, &findings);
+  check_names("unexpected", plan.unexpected, &findings);
+  return findings.take();
+}
+
+std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit) {
+  Findings findings(limit);
+  if (result.rank < 0 || result.rank >= kMaxWorldSize)
+    findings.add("rank {} is no position", result.rank);
+  check_generation(result.generation, &findings);
+  uint64_t index_end = 0;
+  if (!checked_add(result.index_position, result.index_bytes, &index_end) ||
+      index_end > result.file_bytes || result.file_bytes > kMaxFileBytes) {
+    findings.add("an index of {} bytes at {} leaves a file of {} bytes", result.index_bytes,
+                 result.index_position, result.file_bytes);
+  }
+  if (!result.has_file && (result.file_bytes | result.index_position | result.index_bytes) != 0) {
+    findings.add("a result without a file describes one");
+  }
+  if (result.data_bytes > kMaxFileBytes) findings.add("{} bytes of data", result.data_bytes);
+  return findings.take();
+}
+
+std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit) {
+  Findings findings(limit);
+  check_generation(plan.generation, &findings);
+  for (size_t i = 0; i < plan.file_ranks.size(); ++i) {
+    const bool ascending =
+        i == 0 ? plan.file_ranks[i] >= 0 : plan.file_ranks[i] > plan.file_ranks[i - 1];
+    if (!ascending || plan.file_ranks[i] >= kMaxWorldSize)
+      findings.add("file {} has rank {}", i, plan.file_ranks[i]);
+  }
+  if (findings.full()) return findings.take();
+  std::vector<std::string> of_catalog = catalog_findings(plan.catalog, findings.room());
+  const bool sound = of_catalog.empty();
+  findings.add_all(std::move(of_catalog));
+  if (!sound) return findings.take();
+  const Status covers = prove_all_covers_naming(plan.catalog, "file");
+  if (!covers.ok()) findings.add("{}", covers.message());
+  check_merged_places(plan, &findings);
+  const Result<std::vector<std::byte>> bytes = catalog_bytes(plan.catalog);
+  if (!bytes.ok() || plan_bytes_digest(*bytes) != plan.plan_digest)
+    findings.add("the catalog has another digest");
+  return findings.take();
+}
+
+}  // namespace shardwright::plan::internal
