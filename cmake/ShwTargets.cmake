@@ -29,6 +29,9 @@ function(shw_add_folder)
   endforeach()
 endfunction()
 
+# All generated headers: enough for clang-tidy to read any source.
+add_custom_target(shw_generated)
+
 # Folder core/<name> as target shw_<name>. DEPENDS: names of folders to its left. LINK: third-party targets, private.
 function(shw_core_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS;LINK")
@@ -65,6 +68,9 @@ function(shw_flatbuffers target)
     list(APPEND headers "${header}")
   endforeach()
   target_sources(${target} PRIVATE ${headers})
+  add_custom_target(${target}_generated DEPENDS ${headers})
+  add_dependencies(${target} ${target}_generated)
+  add_dependencies(shw_generated ${target}_generated)
   target_include_directories(${target} SYSTEM BEFORE PRIVATE "${root}")
   target_link_libraries(${target} PRIVATE shw::flatbuffers)
 endfunction()

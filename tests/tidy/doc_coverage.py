@@ -21,8 +21,6 @@ RUST_FOLDER = "bindings/rust/shardwright/src"
 
 _C_STATEMENT = re.compile(r"^(SHW_API|typedef|struct|enum)\b[^\n]*", re.M)
 _JAVA_MEMBER = re.compile(r"^[ \t]*(?:public|protected)\s+[^\n=;{]*", re.M)
-_RUST_ITEM = re.compile(r"^[ \t]*pub\s+(?:const\s+|unsafe\s+|async\s+|extern\s+\"\w+\"\s+)*"
-                        r"(fn|struct|enum|trait|mod|const|static|type|union)\s+(\w+)", re.M)
 
 
 def _comment_above(lines: list[str], line: int, is_comment: re.Pattern[str], is_skipped: re.Pattern[str]) -> bool:
@@ -73,6 +71,8 @@ def java_findings(path: str, text: str) -> list[Finding]:
     """Public and protected types and members, apart from overrides, which inherit their text."""
     code = without_comments_and_strings(text)
     lines = text.split("\n")
+    if not re.search(r"^public\b", code, re.M):
+        return []  # the type is private to its package
     annotation = re.compile(r"^\s*@\w+")
     findings = []
     for match in _JAVA_MEMBER.finditer(code):
@@ -88,19 +88,12 @@ def java_findings(path: str, text: str) -> list[Finding]:
 
 
 def rust_findings(path: str, text: str) -> list[Finding]:
-    """Public items; `pub(crate)` and `pub use` are not public declarations of their own."""
-    code = without_comments_and_strings(text)
-    lines = text.split("\n")
-    findings = []
-    for match in _RUST_ITEM.finditer(code):
-        line = line_of(code, match.start() + len(match[0]) - len(match[0].lstrip()))
-        if match[1] == "mod" and code[match.end():].lstrip().startswith(";"):
-            continue  # its //! comment lies in the file of the module
-        if not _comment_above(lines, line, re.compile(r"^\s*///"), re.compile(r"^\s*#\[")):
-            findings.append(Finding(path, line, "doc-coverage", f"no comment: {match[1]} {match[2]}"))
-    if not text.lstrip().startswith("//!") and "\n//!" not in text:
-        findings.append(Finding(path, 1, "doc-coverage", "module without //! comment"))
-    return findings
+    """The compiler knows best what is public: the root of the crate must make it refuse what has no comment."""
+    if path.endswith("/lib.rs") and not re.search(r"^#!\[(deny|forbid)\(missing_docs\)\]", text, re.M):
+        return [Finding(path, 1, "doc-coverage", "the crate must open with #![deny(missing_docs)]")]
+    if "missing_docs" in text and not path.endswith("/lib.rs"):
+        return [Finding(path, line_of(text, text.index("missing_docs")), "doc-coverage", "missing_docs is switched off")]
+    return []
 
 
 def check(tree: SourceTree) -> list[Finding]:

@@ -47,7 +47,11 @@ def test_java_publics_need_a_comment_unless_they_override():
     assert len(doc_coverage.java_findings("A.java", "public class A {\n  public int f() { return 1; }\n}\n")) == 2
 
 
-def test_rust_publics_need_a_comment():
-    good = "//! Module.\n/// A.\n#[derive(Debug)]\npub struct A;\npub(crate) fn g() {}\npub use a::b;\npub mod c;\n"
-    assert not doc_coverage.rust_findings("a.rs", good)
-    assert len(doc_coverage.rust_findings("a.rs", "//! Module.\npub struct A;\npub unsafe fn f() {}\n")) == 2
+def test_members_of_a_private_java_type_are_not_public():
+    assert not doc_coverage.java_findings("A.java", "final class A {\n  public int f() { return 1; }\n}\n")
+
+
+def test_a_rust_crate_must_let_the_compiler_refuse_missing_comments():
+    assert not doc_coverage.rust_findings("src/lib.rs", "//! Crate.\n#![deny(missing_docs)]\n")
+    assert doc_coverage.rust_findings("src/lib.rs", "//! Crate.\n")
+    assert doc_coverage.rust_findings("src/a.rs", "#[allow(missing_docs)]\npub fn f() {}\n")
