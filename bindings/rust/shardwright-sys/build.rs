@@ -17,46 +17,25 @@ fn link(directory: &Path) {
 
 fn from_environment() -> Option<PathBuf> {
     let root = PathBuf::from(env::var_os("SHARDWRIGHT_DIR")?);
-    let found = [
-        root.join("lib"),
-        root.join("lib64"),
-        root.join("lib/x86_64-linux-gnu"),
-        root.clone(),
-    ]
-    .into_iter()
-    .find(|d| d.join("libshardwright.so").exists());
-    Some(found.unwrap_or_else(|| {
-        panic!(
-            "SHARDWRIGHT_DIR={} holds no lib/libshardwright.so",
-            root.display()
-        )
-    }))
+    let found = [root.join("lib"), root.join("lib64"), root.join("lib/x86_64-linux-gnu"), root.clone()]
+        .into_iter()
+        .find(|d| d.join("libshardwright.so").exists());
+    Some(found.unwrap_or_else(|| panic!("SHARDWRIGHT_DIR={} holds no lib/libshardwright.so", root.display())))
 }
 
 fn from_pkg_config() -> Option<PathBuf> {
     let version = format!("shardwright >= {MINIMUM}");
-    let asked = Command::new("pkg-config")
-        .args(["--variable=libdir", &version])
-        .output()
-        .ok()?;
+    let asked = Command::new("pkg-config").args(["--variable=libdir", &version]).output().ok()?;
     let text = String::from_utf8(asked.stdout).ok()?;
     (asked.status.success() && !text.trim().is_empty()).then(|| PathBuf::from(text.trim()))
 }
 
 fn vendored() -> PathBuf {
-    let source =
-        Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../../..");
+    let source = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("build");
     let run = |arguments: &[&str]| {
-        let status = Command::new("cmake")
-            .args(arguments)
-            .current_dir(&source)
-            .status();
-        assert!(
-            status.is_ok_and(|s| s.success()),
-            "cmake {} failed",
-            arguments.join(" ")
-        );
+        let status = Command::new("cmake").args(arguments).current_dir(&source).status();
+        assert!(status.is_ok_and(|s| s.success()), "cmake {} failed", arguments.join(" "));
     };
     let out_text = out.display().to_string();
     run(&[

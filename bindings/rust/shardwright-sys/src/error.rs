@@ -20,14 +20,7 @@ unsafe impl Sync for RawError {}
 impl RawError {
     /// Success for `SHW_OK`; takes `object` otherwise.
     pub fn check(status: ffi::shw_status, object: *mut ffi::shw_error) -> Result<(), RawError> {
-        if status == ffi::SHW_OK {
-            Ok(())
-        } else {
-            Err(RawError {
-                status,
-                object: NonNull::new(object),
-            })
-        }
+        if status == ffi::SHW_OK { Ok(()) } else { Err(RawError { status, object: NonNull::new(object) }) }
     }
 
     /// The status number.
@@ -56,8 +49,7 @@ impl RawError {
     /// True when the same call may succeed if it is repeated from its start.
     pub fn is_retryable(&self) -> bool {
         // SAFETY: the object lives as long as self.
-        self.object
-            .is_some_and(|o| unsafe { ffi::shw_error_is_retryable(o.as_ptr()) } != 0)
+        self.object.is_some_and(|o| unsafe { ffi::shw_error_is_retryable(o.as_ptr()) } != 0)
     }
 
     /// Messages of the causes, outermost first.
@@ -98,15 +90,9 @@ unsafe fn details_of(error: *const ffi::shw_error) -> Vec<(String, String)> {
     let count = unsafe { ffi::shw_error_detail_count(error) };
     let mut found = Vec::new();
     for index in 0..count {
-        let mut detail = ffi::shw_error_detail {
-            key: core::ptr::null(),
-            value: core::ptr::null(),
-            value_size: 0,
-        };
+        let mut detail = ffi::shw_error_detail { key: core::ptr::null(), value: core::ptr::null(), value_size: 0 };
         if unsafe { ffi::shw_error_detail_at(error, index, &mut detail) } == ffi::SHW_OK {
-            let key = unsafe { CStr::from_ptr(detail.key) }
-                .to_string_lossy()
-                .into_owned();
+            let key = unsafe { CStr::from_ptr(detail.key) }.to_string_lossy().into_owned();
             found.push((key, unsafe { copy_text(detail.value, detail.value_size) }));
         }
     }

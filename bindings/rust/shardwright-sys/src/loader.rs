@@ -29,11 +29,7 @@ static TABLE: OnceLock<Result<Table, String>> = OnceLock::new();
 
 /// Loads the library once; the error lists every place that was tried.
 pub fn load() -> Result<(), String> {
-    TABLE
-        .get_or_init(find)
-        .as_ref()
-        .map(|_| ())
-        .map_err(Clone::clone)
+    TABLE.get_or_init(find).as_ref().map(|_| ()).map_err(Clone::clone)
 }
 
 /// The function table. Panics with the list of tried places when the library cannot be loaded; call [`load`] first to
@@ -50,11 +46,7 @@ fn candidates() -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(path) = env::var_os("SHW_LIBRARY_PATH") {
         let path = PathBuf::from(path);
-        found.push(if path.is_dir() {
-            path.join(SONAME)
-        } else {
-            path
-        });
+        found.push(if path.is_dir() { path.join(SONAME) } else { path });
     }
     found.push(PathBuf::from(SONAME));
     if let Some(folder) = env::current_exe().ok().as_deref().and_then(|p| p.parent()) {
@@ -71,10 +63,7 @@ fn find() -> Result<Table, String> {
             Err(text) => tried.push(format!("{}: {text}", path.display())),
         }
     }
-    Err(format!(
-        "libshardwright could not be loaded; tried {}",
-        tried.join("; ")
-    ))
+    Err(format!("libshardwright could not be loaded; tried {}", tried.join("; ")))
 }
 
 fn open(path: &std::path::Path) -> Result<Table, String> {
@@ -89,20 +78,10 @@ fn open(path: &std::path::Path) -> Result<Table, String> {
         if symbol.is_null() {
             return Err(last_error());
         }
-        type GetApi = unsafe extern "C" fn(
-            u32,
-            u32,
-            *mut *const shw_api,
-            *mut *mut ffi::shw_error,
-        ) -> ffi::shw_status;
+        type GetApi = unsafe extern "C" fn(u32, u32, *mut *const shw_api, *mut *mut ffi::shw_error) -> ffi::shw_status;
         let get_api: GetApi = core::mem::transmute(symbol);
         let mut table = core::ptr::null();
-        match get_api(
-            ffi::SHW_ABI_MAJOR,
-            ffi::SHW_ABI_MINOR,
-            &mut table,
-            core::ptr::null_mut(),
-        ) {
+        match get_api(ffi::SHW_ABI_MAJOR, ffi::SHW_ABI_MINOR, &mut table, core::ptr::null_mut()) {
             ffi::SHW_OK => Ok(Table(table)),
             status => Err(format!(
                 "refuses interface {}.{} of this crate (status {status})",
@@ -118,8 +97,6 @@ unsafe fn last_error() -> String {
     if text.is_null() {
         String::from("unknown error")
     } else {
-        unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

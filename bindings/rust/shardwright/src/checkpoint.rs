@@ -84,18 +84,8 @@ impl Checkpoint {
     pub fn open_at(context: &Context, location: &Location) -> Result<Checkpoint> {
         let at = CLocation::of(location)?;
         // SAFETY: handles and text live for the call.
-        let handle = unsafe {
-            raw::checkpoint_open(
-                context.handle(),
-                at.storage,
-                at.path.as_ptr(),
-                std::ptr::null(),
-            )
-        }?;
-        Ok(Checkpoint {
-            handle,
-            _context: context.clone(),
-        })
+        let handle = unsafe { raw::checkpoint_open(context.handle(), at.storage, at.path.as_ptr(), std::ptr::null()) }?;
+        Ok(Checkpoint { handle, _context: context.clone() })
     }
 
     /// Format, e.g. "native".
@@ -119,14 +109,8 @@ impl Checkpoint {
         let count = unsafe { ffi::shw_checkpoint_metadata_count(self.handle) };
         (0..count)
             .map(|i| {
-                let key =
-                    sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_key(self.handle, i, s) });
-                (
-                    key,
-                    sized_text(|s| unsafe {
-                        ffi::shw_checkpoint_metadata_value(self.handle, i, s)
-                    }),
-                )
+                let key = sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_key(self.handle, i, s) });
+                (key, sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_value(self.handle, i, s) }))
             })
             .collect()
     }
@@ -156,11 +140,7 @@ impl Checkpoint {
             info.struct_size = size_of::<ffi::shw_tensor_info>() as u32;
         }
         unsafe { raw::checkpoint_tensor_infos(self.handle, 0, count as u64, infos.as_mut_ptr()) }?;
-        Ok(infos
-            .iter()
-            .enumerate()
-            .map(|(i, info)| self.tensor_info(i as u64, info))
-            .collect())
+        Ok(infos.iter().enumerate().map(|(i, info)| self.tensor_info(i as u64, info)).collect())
     }
 
     fn tensor_info(&self, index: u64, info: &ffi::shw_tensor_info) -> TensorInfo {
@@ -169,20 +149,14 @@ impl Checkpoint {
         } else {
             // SAFETY: the shape has ndim extents and lives as long as the checkpoint.
             unsafe {
-                std::slice::from_raw_parts(
-                    ffi::shw_checkpoint_tensor_shape(self.handle, index),
-                    info.ndim as usize,
-                )
-                .to_vec()
+                std::slice::from_raw_parts(ffi::shw_checkpoint_tensor_shape(self.handle, index), info.ndim as usize)
+                    .to_vec()
             }
         };
         TensorInfo {
             name: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_name(self.handle, index, s) }),
             path: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_path(self.handle, index, s) }),
-            dtype: DType {
-                code: info.dtype_code,
-                bits: info.dtype_bits,
-            },
+            dtype: DType { code: info.dtype_code, bits: info.dtype_bits },
             shape,
             rank: info.rank,
             byte_size: info.byte_size,
@@ -194,8 +168,7 @@ impl Checkpoint {
     pub fn chunks(&self) -> Result<Vec<ChunkInfo>> {
         let count = unsafe { ffi::shw_checkpoint_chunk_count(self.handle) };
         // SAFETY: as in tensors().
-        let mut infos: Vec<ffi::shw_chunk_info> =
-            vec![unsafe { std::mem::zeroed() }; count as usize];
+        let mut infos: Vec<ffi::shw_chunk_info> = vec![unsafe { std::mem::zeroed() }; count as usize];
         for info in &mut infos {
             info.struct_size = size_of::<ffi::shw_chunk_info>() as u32;
         }
@@ -233,53 +206,40 @@ impl Checkpoint {
         }
         // SAFETY: both arrays have as many values as is said.
         Tensor::from_handle(unsafe {
-            raw::checkpoint_read_tensor(
-                self.handle,
-                index,
-                offsets.as_ptr(),
-                sizes.as_ptr(),
-                sizes.len() as i32,
-            )
+            raw::checkpoint_read_tensor(self.handle, index, offsets.as_ptr(), sizes.as_ptr(), sizes.len() as i32)
         }?)
     }
 
     /// Name to content type and bytes of all byte objects.
     pub fn objects(&self) -> Result<BTreeMap<String, Object>> {
         let names = Parts::new(unsafe { raw::checkpoint_object_names(self.handle) }?).texts();
-        let bytes = Parts::new(unsafe {
-            raw::checkpoint_read_objects(self.handle, std::ptr::null(), names.len() as u64)
-        }?)
-        .all();
-        let kind = |i| {
-            sized_text(|s| unsafe { ffi::shw_checkpoint_object_content_type(self.handle, i, s) })
-        };
-        let objects = bytes.into_iter().enumerate().map(|(i, bytes)| Object {
-            content_type: kind(i as u64),
-            bytes,
-        });
+        let bytes =
+            Parts::new(unsafe { raw::checkpoint_read_objects(self.handle, std::ptr::null(), names.len() as u64) }?)
+                .all();
+        let kind = |i| sized_text(|s| unsafe { ffi::shw_checkpoint_object_content_type(self.handle, i, s) });
+        let objects = bytes.into_iter().enumerate().map(|(i, bytes)| Object { content_type: kind(i as u64), bytes });
         Ok(names.into_iter().zip(objects).collect())
+    }
+
+    /// As [`Checkpoint::verify`], but the first damage is the error: DATA_LOSS, ABORTED, PERMISSION_DENIED.
+    pub fn check(&self, deep: bool) -> Result<Report> {
+        let flags = if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
+        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle, flags) }?))
     }
 
     /// Checks structure, sizes and index digests; with `deep` every byte. Damage is in the report's findings.
     pub fn verify(&self, deep: bool) -> Result<Report> {
         let flags = ffi::SHW_VERIFY_LIST | if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
-        Ok(Report::new(unsafe {
-            raw::checkpoint_verify(self.handle, flags)
-        }?))
+        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle, flags) }?))
     }
 
     /// Name to hex digest of each whole tensor's row-major bytes, whatever layout or format holds it.
     pub fn digests(&self, algorithm: DigestAlgorithm) -> Result<Vec<(String, String)>> {
         let count = self.tensor_count() as u64;
-        let parts = Parts::new(unsafe {
-            raw::checkpoint_digests(self.handle, std::ptr::null(), count, algorithm.number())
-        }?);
+        let parts =
+            Parts::new(unsafe { raw::checkpoint_digests(self.handle, std::ptr::null(), count, algorithm.number()) }?);
         let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect();
-        Ok(self
-            .keys()?
-            .into_iter()
-            .zip(parts.all().into_iter().map(hex))
-            .collect())
+        Ok(self.keys()?.into_iter().zip(parts.all().into_iter().map(hex)).collect())
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_checkpoint {
@@ -289,12 +249,7 @@ impl Checkpoint {
 
 impl std::fmt::Debug for Checkpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Checkpoint({}, {} tensors)",
-            self.generation(),
-            self.tensor_count()
-        )
+        write!(f, "Checkpoint({}, {} tensors)", self.generation(), self.tensor_count())
     }
 }
 

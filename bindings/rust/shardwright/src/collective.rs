@@ -19,9 +19,7 @@ pub fn thread_collectives(size: i32) -> Result<Vec<Collective>> {
     // SAFETY: the group handle is released after its members were taken.
     unsafe {
         let group = raw::collective_group_create(size)?;
-        let members = (0..size)
-            .map(|rank| Ok(Collective(raw::collective_group_member(group, rank)?)))
-            .collect();
+        let members = (0..size).map(|rank| Ok(Collective(raw::collective_group_member(group, rank)?))).collect();
         ffi::shw_collective_group_release(group);
         members
     }
@@ -129,21 +127,13 @@ mod host {
     /// # Safety
     /// `data` has `size` bytes, or size is 0.
     unsafe fn bytes<'a>(data: *const c_void, size: u64) -> &'a [u8] {
-        if size == 0 {
-            &[]
-        } else {
-            unsafe { slice::from_raw_parts(data.cast(), size as usize) }
-        }
+        if size == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast(), size as usize) } }
     }
 
     /// # Safety
     /// As bytes, writable.
     unsafe fn bytes_mut<'a>(data: *mut c_void, size: u64) -> &'a mut [u8] {
-        if size == 0 {
-            &mut []
-        } else {
-            unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) }
-        }
+        if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) } }
     }
 
     type Call = *const ffi::shw_collective_call;
@@ -161,9 +151,7 @@ mod host {
         root: i32,
         err: Err,
     ) -> ffi::shw_status {
-        guard(err, || unsafe {
-            transport(user).broadcast(bytes_mut(data, size), root)
-        })
+        guard(err, || unsafe { transport(user).broadcast(bytes_mut(data, size), root) })
     }
 
     unsafe extern "C" fn all_gather(
@@ -206,21 +194,12 @@ mod host {
         err: Err,
     ) -> ffi::shw_status {
         guard(err, || unsafe {
-            let values = if count == 0 {
-                &mut []
-            } else {
-                slice::from_raw_parts_mut(values, count as usize)
-            };
+            let values = if count == 0 { &mut [] } else { slice::from_raw_parts_mut(values, count as usize) };
             transport(user).all_reduce_i64(values, operation)
         })
     }
 
-    unsafe extern "C" fn abort(
-        user: *mut c_void,
-        _: ffi::shw_status,
-        message: *const core::ffi::c_char,
-        size: u64,
-    ) {
+    unsafe extern "C" fn abort(user: *mut c_void, _: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
         // The status of abort has nowhere to go.
         let _ = guard(std::ptr::null_mut(), || {
             let text = unsafe { shardwright_sys::error::copy_text(message, size) };

@@ -25,16 +25,10 @@ pub enum LogLevel {
 
 impl LogLevel {
     fn of(number: i32) -> LogLevel {
-        [
-            LogLevel::Trace,
-            LogLevel::Debug,
-            LogLevel::Info,
-            LogLevel::Warning,
-            LogLevel::Error,
-        ]
-        .into_iter()
-        .find(|l| *l as i32 == number)
-        .unwrap_or(LogLevel::Error)
+        [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error]
+            .into_iter()
+            .find(|l| *l as i32 == number)
+            .unwrap_or(LogLevel::Error)
     }
 }
 
@@ -63,11 +57,7 @@ impl ContextBuilder {
 
     /// Receives level, component and message of records at `level` and above, on any thread. It must not call this
     /// crate. A panic in it is dropped with the record.
-    pub fn log(
-        mut self,
-        level: LogLevel,
-        function: impl Fn(LogLevel, &str, &str) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn log(mut self, level: LogLevel, function: impl Fn(LogLevel, &str, &str) + Send + Sync + 'static) -> Self {
         self.log = Some((level, Box::new(function)));
         self
     }
@@ -75,9 +65,7 @@ impl ContextBuilder {
     /// Starts the threads. RESOURCE_EXHAUSTED when the system refuses them.
     pub fn build(self) -> Result<Context> {
         load_library()?;
-        let log = self
-            .log
-            .map(|(level, function)| (level, Box::new(function)));
+        let log = self.log.map(|(level, function)| (level, Box::new(function)));
         // SAFETY: a plain struct for which all zero is valid.
         let mut options: ffi::shw_context_options = unsafe { std::mem::zeroed() };
         options.struct_size = size_of::<ffi::shw_context_options>() as u32;
@@ -91,33 +79,22 @@ impl ContextBuilder {
         }
         // SAFETY: the options are valid for the call; the log function lives in the context's inner.
         let handle = unsafe { raw::context_create(&options) }?;
-        Ok(Context(Arc::new(Inner {
-            handle,
-            _log: log.map(|(_, f)| f),
-        })))
+        Ok(Context(Arc::new(Inner { handle, _log: log.map(|(_, f)| f) })))
     }
 }
 
 /// Double box: the inner one is fat, C wants a thin pointer.
-unsafe extern "C" fn log_trampoline(
-    user: *mut c_void,
-    level: i32,
-    record: *const ffi::shw_log_record,
-) {
+unsafe extern "C" fn log_trampoline(user: *mut c_void, level: i32, record: *const ffi::shw_log_record) {
     // SAFETY: user is the box that the context keeps; the record is borrowed for this call.
     let (function, record) = unsafe { (&*user.cast::<Box<LogFunction>>(), &*record) };
     let message = unsafe { copy_text(record.message, record.message_size) };
     let component = if record.component.is_null() {
         String::new()
     } else {
-        unsafe { CStr::from_ptr(record.component) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(record.component) }.to_string_lossy().into_owned()
     };
     // A panic must not unwind into C, and there is no call that could carry it.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        function(LogLevel::of(level), &component, &message)
-    }));
+    let _ = catch_unwind(AssertUnwindSafe(|| function(LogLevel::of(level), &component, &message)));
 }
 
 struct Inner {

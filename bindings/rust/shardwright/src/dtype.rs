@@ -17,26 +17,17 @@ pub struct DType {
 impl DType {
     /// From torch's name, e.g. `bfloat16`. INVALID_ARGUMENT for other texts.
     pub fn from_name(name: &str) -> Result<DType> {
-        let text = CString::new(name).map_err(|_| {
-            Error::new(
-                StatusCode::InvalidArgument,
-                format!("dtype name {name:?} holds a NUL"),
-            )
-        })?;
+        let text = CString::new(name)
+            .map_err(|_| Error::new(StatusCode::InvalidArgument, format!("dtype name {name:?} holds a NUL")))?;
         // SAFETY: the text is valid for the call.
         let packed = unsafe { raw::dtype_parse(text.as_ptr()) }?;
-        Ok(DType {
-            code: (packed & 0xFF) as u8,
-            bits: ((packed >> 8) & 0xFF) as u8,
-        })
+        Ok(DType { code: (packed & 0xFF) as u8, bits: ((packed >> 8) & 0xFF) as u8 })
     }
 
     /// torch's name.
     pub fn name(self) -> &'static str {
         // SAFETY: static text of the library.
-        unsafe { CStr::from_ptr(ffi::shw_dtype_name(self.code, self.bits)) }
-            .to_str()
-            .unwrap_or("invalid")
+        unsafe { CStr::from_ptr(ffi::shw_dtype_name(self.code, self.bits)) }.to_str().unwrap_or("invalid")
     }
 
     /// Bytes of `count` packed elements.

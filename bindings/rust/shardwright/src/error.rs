@@ -64,9 +64,7 @@ impl StatusCode {
     /// Name in capitals, e.g. `NOT_FOUND`; `UNRECOGNISED` for numbers that the library does not know.
     pub fn name(self) -> &'static str {
         // SAFETY: the library returns static text.
-        unsafe { CStr::from_ptr(ffi::shw_status_name(self.0)) }
-            .to_str()
-            .unwrap_or("UNRECOGNISED")
+        unsafe { CStr::from_ptr(ffi::shw_status_name(self.0)) }.to_str().unwrap_or("UNRECOGNISED")
     }
 }
 
@@ -102,13 +100,7 @@ struct Cause {
 impl Error {
     /// An error made by the host, for callbacks.
     pub fn new(code: StatusCode, message: impl Into<String>) -> Error {
-        Error {
-            code,
-            message: message.into(),
-            details: BTreeMap::new(),
-            retryable: false,
-            source: None,
-        }
+        Error { code, message: message.into(), details: BTreeMap::new(), retryable: false, source: None }
     }
 
     /// The status code.
@@ -140,19 +132,12 @@ impl From<RawError> for Error {
         if message.is_empty() {
             message = format!("the library returned {code} without a message");
         }
-        let source = raw.causes().into_iter().rev().fold(None, |inner, message| {
-            Some(Box::new(Cause {
-                message,
-                source: inner,
-            }))
-        });
-        Error {
-            code,
-            message,
-            details: raw.details().into_iter().collect(),
-            retryable: raw.is_retryable(),
-            source,
-        }
+        let source = raw
+            .causes()
+            .into_iter()
+            .rev()
+            .fold(None, |inner, message| Some(Box::new(Cause { message, source: inner })));
+        Error { code, message, details: raw.details().into_iter().collect(), retryable: raw.is_retryable(), source }
     }
 }
 
@@ -186,19 +171,13 @@ thread_local! {
 }
 
 /// Runs a callback of the host; a panic is put aside and HOST_EXCEPTION returned, an error becomes an error object.
-pub(crate) fn guard(
-    err: *mut *mut ffi::shw_error,
-    body: impl FnOnce() -> Result<()>,
-) -> ffi::shw_status {
+pub(crate) fn guard(err: *mut *mut ffi::shw_error, body: impl FnOnce() -> Result<()>) -> ffi::shw_status {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(())) => ffi::SHW_OK,
         Ok(Err(error)) => give_error(&error, err),
         Err(payload) => {
             PANIC.with(|p| *p.borrow_mut() = Some(payload));
-            give_error(
-                &Error::new(StatusCode::HostException, "a callback of the host panicked"),
-                err,
-            )
+            give_error(&Error::new(StatusCode::HostException, "a callback of the host panicked"), err)
         }
     }
 }

@@ -102,13 +102,8 @@ unsafe fn object_of<'a, S: HostStorage>(object: *mut c_void) -> &'a S::Object {
 /// # Safety
 /// `key` has `size` bytes.
 unsafe fn text<'a>(key: *const c_char, size: u64) -> Result<&'a str> {
-    let bytes = if size == 0 {
-        &[]
-    } else {
-        unsafe { slice::from_raw_parts(key.cast::<u8>(), size as usize) }
-    };
-    std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(StatusCode::InvalidArgument, "key is not UTF-8"))
+    let bytes = if size == 0 { &[] } else { unsafe { slice::from_raw_parts(key.cast::<u8>(), size as usize) } };
+    std::str::from_utf8(bytes).map_err(|_| Error::new(StatusCode::InvalidArgument, "key is not UTF-8"))
 }
 
 unsafe extern "C" fn open<S: HostStorage>(
@@ -181,11 +176,7 @@ unsafe extern "C" fn list<S: HostStorage>(
         }
         Ok(())
     });
-    if status == ffi::SHW_OK {
-        stopped
-    } else {
-        status
-    }
+    if status == ffi::SHW_OK { stopped } else { status }
 }
 
 unsafe extern "C" fn read_at<S: HostStorage>(
@@ -198,18 +189,11 @@ unsafe extern "C" fn read_at<S: HostStorage>(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let data = if size == 0 {
-            &mut []
-        } else {
-            slice::from_raw_parts_mut(data.cast::<u8>(), size as usize)
-        };
+        let data = if size == 0 { &mut [] } else { slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) };
         let count = this::<S>(user).read_at(object_of::<S>(object), offset, data)?;
         *done = count as u64;
         if count < data.len() {
-            return Err(Error::new(
-                StatusCode::OutOfRange,
-                format!("the object ends {count} bytes after {offset}"),
-            ));
+            return Err(Error::new(StatusCode::OutOfRange, format!("the object ends {count} bytes after {offset}")));
         }
         Ok(())
     })
@@ -224,23 +208,13 @@ unsafe extern "C" fn write_at<S: HostStorage>(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe {
-        let data = if size == 0 {
-            &[]
-        } else {
-            slice::from_raw_parts(data.cast::<u8>(), size as usize)
-        };
+        let data = if size == 0 { &[] } else { slice::from_raw_parts(data.cast::<u8>(), size as usize) };
         this::<S>(user).write_at(object_of::<S>(object), offset, data)
     })
 }
 
-unsafe extern "C" fn sync<S: HostStorage>(
-    user: *mut c_void,
-    object: *mut c_void,
-    err: Err,
-) -> ffi::shw_status {
-    guard(err, || unsafe {
-        this::<S>(user).sync(object_of::<S>(object))
-    })
+unsafe extern "C" fn sync<S: HostStorage>(user: *mut c_void, object: *mut c_void, err: Err) -> ffi::shw_status {
+    guard(err, || unsafe { this::<S>(user).sync(object_of::<S>(object)) })
 }
 
 unsafe extern "C" fn commit<S: HostStorage>(
@@ -274,9 +248,7 @@ unsafe extern "C" fn remove<S: HostStorage>(
     key_size: u64,
     err: Err,
 ) -> ffi::shw_status {
-    guard(err, || unsafe {
-        this::<S>(user).remove(text(key, key_size)?)
-    })
+    guard(err, || unsafe { this::<S>(user).remove(text(key, key_size)?) })
 }
 
 unsafe extern "C" fn release<S: HostStorage>(user: *mut c_void) {

@@ -57,11 +57,7 @@ const SLICE: Duration = Duration::from_millis(100);
 
 impl Job {
     pub(crate) fn new(handle: *mut ffi::shw_job, state: State<'static>, context: Context) -> Job {
-        Job {
-            handle,
-            state: Some(state),
-            _context: context,
-        }
+        Job { handle, state: Some(state), _context: context }
     }
 
     /// Waits until the job is terminal: true, false when the time passed, or the job's error. `None` = no limit.
@@ -95,10 +91,7 @@ impl Job {
 
     /// True once the job is terminal.
     pub fn is_done(&self) -> bool {
-        matches!(
-            self.state(),
-            JobState::Succeeded | JobState::Failed | JobState::Cancelled
-        )
+        matches!(self.state(), JobState::Succeeded | JobState::Failed | JobState::Cancelled)
     }
 
     /// How far it is.
@@ -109,11 +102,8 @@ impl Job {
             p.struct_size = size_of::<ffi::shw_progress>() as u32;
             let mut err = std::ptr::null_mut();
             RawError::check(ffi::shw_job_progress(self.handle, &mut p, &mut err), err)?;
-            let stage = if p.stage.is_null() {
-                String::new()
-            } else {
-                CStr::from_ptr(p.stage).to_string_lossy().into_owned()
-            };
+            let stage =
+                if p.stage.is_null() { String::new() } else { CStr::from_ptr(p.stage).to_string_lossy().into_owned() };
             Ok(Progress {
                 stage,
                 bytes_done: p.bytes_done,
@@ -142,10 +132,8 @@ impl Job {
     pub fn finish(mut self) -> Result<(Report, State<'static>)> {
         self.wait(None)?;
         let report = self.report()?;
-        let state = self
-            .state
-            .take()
-            .ok_or_else(|| Error::new(StatusCode::FailedPrecondition, "the state was taken"))?;
+        let state =
+            self.state.take().ok_or_else(|| Error::new(StatusCode::FailedPrecondition, "the state was taken"))?;
         Ok((report, state))
     }
 

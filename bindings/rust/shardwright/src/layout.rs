@@ -25,11 +25,7 @@ impl Layout {
     /// `mesh`: extents; `ranks`: global ranks in row-major order, empty = 0, 1, 2, ...; one placement per mesh axis.
     pub fn new(mesh: &[i64], ranks: &[i32], placements: &[Placement]) -> Result<Layout> {
         if mesh.len() != placements.len() {
-            let text = format!(
-                "{} placements for a mesh of {} axes",
-                placements.len(),
-                mesh.len()
-            );
+            let text = format!("{} placements for a mesh of {} axes", placements.len(), mesh.len());
             return Err(crate::Error::new(crate::StatusCode::InvalidArgument, text));
         }
         let kinds: Vec<i32> = placements
@@ -39,10 +35,7 @@ impl Layout {
                 Placement::Shard(_) => ffi::SHW_PLACEMENT_SHARD,
             })
             .collect();
-        let dims: Vec<i32> = placements
-            .iter()
-            .map(|p| if let Placement::Shard(d) = p { *d } else { 0 })
-            .collect();
+        let dims: Vec<i32> = placements.iter().map(|p| if let Placement::Shard(d) = p { *d } else { 0 }).collect();
         // SAFETY: a plain struct for which all zero is valid.
         let mut spec: ffi::shw_layout_spec = unsafe { std::mem::zeroed() };
         spec.struct_size = size_of::<ffi::shw_layout_spec>() as u32;
@@ -62,8 +55,7 @@ impl Layout {
     pub fn boxes(&self, shape: &[i64], rank: i32) -> Result<Vec<(Vec<i64>, Vec<i64>)>> {
         let ndim = shape.len();
         // SAFETY: arrays and handle live for the calls.
-        let count =
-            unsafe { raw::layout_box_count(self.0, shape.as_ptr(), ndim as i32, rank) }? as usize;
+        let count = unsafe { raw::layout_box_count(self.0, shape.as_ptr(), ndim as i32, rank) }? as usize;
         let mut values = vec![0i64; count * ndim * 2];
         let mut size = 0;
         unsafe {

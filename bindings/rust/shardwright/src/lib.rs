@@ -48,15 +48,15 @@ pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode};
 pub use job::{Job, JobState, Progress};
 pub use layout::{Layout, Placement};
 pub use options::{
-    Cast, Durability, Kind, LoadOptions, Missing, Overwrite, Owner, Preset, SaveOptions, Strict,
-    Unexpected, Verify, VerifyReplicas,
+    Cast, Durability, Format, Kind, LoadOptions, Missing, Overwrite, Owner, Preset, SaveOptions, Strict, Unexpected,
+    Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use report::Report;
-pub use state::{Shard, State};
+pub use state::{RawMemory, Shard, State, TensorSpec};
 pub use storage::Storage;
 pub use tensor::Tensor;
 pub use workflow::{
-    Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save,
-    save_async, save_at, version,
+    Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save, save_async, save_at,
+    version,
 };

@@ -62,6 +62,17 @@ choice! {
     Preset { #[default] Standard = SHW_PRESET_STANDARD, Default = SHW_PRESET_DEFAULT, Megatron = SHW_PRESET_MEGATRON, }
 }
 choice! {
+    /// Format of what is written, or expected.
+    Format {
+        /// Native when saving, what is recognised when loading.
+        #[default] Auto = SHW_FORMAT_AUTO,
+        /// Our own.
+        Native = SHW_FORMAT_NATIVE,
+        /// torch.distributed.checkpoint.
+        TorchDcp = SHW_FORMAT_TORCH_DCP,
+    }
+}
+choice! {
     /// Who holds an entry.
     Kind {
         /// Whole tensors and objects: replicated; sharded ones: sharded.
@@ -152,6 +163,8 @@ pub struct SaveOptions {
     pub trace_path: Option<PathBuf>,
     /// Planner behaviour.
     pub preset: Preset,
+    /// Format.
+    pub format: Format,
 }
 
 impl Default for SaveOptions {
@@ -171,6 +184,7 @@ impl Default for SaveOptions {
             metadata: BTreeMap::new(),
             trace_path: None,
             preset: Preset::Standard,
+            format: Format::Auto,
         }
     }
 }
@@ -198,6 +212,8 @@ pub struct LoadOptions {
     pub trace_path: Option<PathBuf>,
     /// Planner behaviour.
     pub preset: Preset,
+    /// Format.
+    pub format: Format,
 }
 
 /// Nanoseconds of an optional span: none = no limit.
@@ -207,9 +223,7 @@ pub(crate) fn span_ns(span: Option<Duration>) -> i64 {
 
 /// The deadline field: 0 = the library's default.
 fn deadline_ns(deadline: Option<Duration>) -> i64 {
-    deadline.map_or(0, |d| {
-        i64::try_from(d.as_nanos()).unwrap_or(i64::MAX).max(1)
-    })
+    deadline.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX).max(1))
 }
 
 /// A C options struct and what its pointers point to.
@@ -243,14 +257,11 @@ impl SaveOptions {
         c.struct_size = size_of::<ffi::shw_save_options>() as u32;
         c.overwrite = self.overwrite as i32;
         c.durability = self.durability as i32;
-        c.digests = if self.digests {
-            ffi::SHW_DIGESTS_ON
-        } else {
-            ffi::SHW_DIGESTS_OFF
-        };
+        c.digests = if self.digests { ffi::SHW_DIGESTS_ON } else { ffi::SHW_DIGESTS_OFF };
         c.owner = self.owner as i32;
         c.verify_replicas = self.verify_replicas as i32;
         c.preset = self.preset as i32;
+        c.format = self.format as i32;
         c.threads = self.threads;
         c.file_mode = self.file_mode;
         c.keep_generations = self.keep_generations;
@@ -264,24 +275,15 @@ impl SaveOptions {
         c.metadata = metadata.bytes.as_ptr().cast();
         c.metadata_offsets = metadata.offsets.as_ptr();
         c.metadata_count = metadata.count() / 2;
-        Ok(CSaveOptions {
-            options: c,
-            _globs: globs,
-            _kinds: kinds,
-            _metadata: metadata,
-            _trace: trace,
-        })
+        Ok(CSaveOptions { options: c, _globs: globs, _kinds: kinds, _metadata: metadata, _trace: trace })
     }
 }
 
 impl LoadOptions {
     pub(crate) fn to_c(&self) -> Result<CLoadOptions> {
         let globs = Blob::of(self.strict.iter().map(|s| &s.glob));
-        let rules: Vec<i32> = self
-            .strict
-            .iter()
-            .flat_map(|s| [s.missing as i32, s.unexpected as i32, s.cast as i32])
-            .collect();
+        let rules: Vec<i32> =
+            self.strict.iter().flat_map(|s| [s.missing as i32, s.unexpected as i32, s.cast as i32]).collect();
         let trace = self.trace_path.as_deref().map(c_path).transpose()?;
         // SAFETY: a plain struct for which all zero is valid.
         let mut c: ffi::shw_load_options = unsafe { std::mem::zeroed() };
@@ -291,6 +293,7 @@ impl LoadOptions {
         c.cast = self.cast as i32;
         c.verify = self.verify as i32;
         c.preset = self.preset as i32;
+        c.format = self.format as i32;
         c.threads = self.threads;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
@@ -299,11 +302,6 @@ impl LoadOptions {
         c.strict_offsets = globs.offsets.as_ptr();
         c.strict_rules = rules.as_ptr();
         c.strict_count = globs.count();
-        Ok(CLoadOptions {
-            options: c,
-            _globs: globs,
-            _rules: rules,
-            _trace: trace,
-        })
+        Ok(CLoadOptions { options: c, _globs: globs, _rules: rules, _trace: trace })
     }
 }

@@ -56,29 +56,13 @@ pub struct SavePlanner<'a> {
 
 impl<'a> SavePlanner<'a> {
     /// The planner of `rank` of `world_size`.
-    pub fn new(
-        state: &'a State<'a>,
-        rank: i32,
-        world_size: i32,
-        options: &SaveOptions,
-    ) -> Result<Self> {
+    pub fn new(state: &'a State<'a>, rank: i32, world_size: i32, options: &SaveOptions) -> Result<Self> {
         let context = Context::shared()?;
         let c = options.to_c()?;
         // SAFETY: handles and options live for the call.
-        let handle = unsafe {
-            raw::save_planner_create(
-                context.handle(),
-                state.handle(),
-                rank,
-                world_size,
-                &c.options,
-            )
-        }?;
-        Ok(SavePlanner {
-            handle,
-            _state: state,
-            _context: context,
-        })
+        let handle =
+            unsafe { raw::save_planner_create(context.handle(), state.handle(), rank, world_size, &c.options) }?;
+        Ok(SavePlanner { handle, _state: state, _context: context })
     }
 
     /// What this rank describes to the one that merges.
@@ -106,31 +90,20 @@ impl<'a> SavePlanner<'a> {
 
     /// Takes this rank's part.
     pub fn finish(&mut self, mine: &[u8]) -> Result<Plan> {
-        Ok(Plan(unsafe {
-            raw::save_planner_finish(self.handle, mine)
-        }?))
+        Ok(Plan(unsafe { raw::save_planner_finish(self.handle, mine) }?))
     }
 
     /// Writes this rank's file; the result goes to the rank that commits.
     pub fn execute(&mut self, plan: &Plan, location: &Location) -> Result<Vec<u8>> {
         let at = CLocation::of(location)?;
-        Ok(Parts::new(unsafe {
-            raw::save_execute(self.handle, plan.0, at.storage, at.path.as_ptr())
-        }?)
-        .bytes())
+        Ok(Parts::new(unsafe { raw::save_execute(self.handle, plan.0, at.storage, at.path.as_ptr()) }?).bytes())
     }
 
     /// Checks the results of all ranks, in rank order, and commits.
     pub fn commit(&mut self, results: &[Vec<u8>]) -> Result<Report> {
         let blob = Blob::of(results);
-        let report = unsafe {
-            raw::save_commit(
-                self.handle,
-                blob.bytes.as_ptr().cast(),
-                blob.offsets.as_ptr(),
-                blob.count(),
-            )
-        }?;
+        let report =
+            unsafe { raw::save_commit(self.handle, blob.bytes.as_ptr().cast(), blob.offsets.as_ptr(), blob.count()) }?;
         Ok(Report::new(report))
     }
 }
@@ -151,22 +124,11 @@ pub struct LoadPlanner<'a> {
 
 impl<'a> LoadPlanner<'a> {
     /// The planner of `rank`, which selects rank-local entries.
-    pub fn new(
-        checkpoint: &'a Checkpoint,
-        state: &'a mut State<'a>,
-        rank: i32,
-        options: &LoadOptions,
-    ) -> Result<Self> {
+    pub fn new(checkpoint: &'a Checkpoint, state: &'a mut State<'a>, rank: i32, options: &LoadOptions) -> Result<Self> {
         let c = options.to_c()?;
         // SAFETY: handles and options live for the call.
-        let handle = unsafe {
-            raw::load_planner_create(checkpoint.handle(), state.handle(), rank, &c.options)
-        }?;
-        Ok(LoadPlanner {
-            handle,
-            _state: state,
-            _checkpoint: checkpoint,
-        })
+        let handle = unsafe { raw::load_planner_create(checkpoint.handle(), state.handle(), rank, &c.options) }?;
+        Ok(LoadPlanner { handle, _state: state, _checkpoint: checkpoint })
     }
 
     /// Matches what the state wants with what is stored.
@@ -177,9 +139,7 @@ impl<'a> LoadPlanner<'a> {
 
     /// Reads what the plan says into the state.
     pub fn execute(&mut self, plan: &Plan) -> Result<Report> {
-        Ok(Report::new(unsafe {
-            raw::load_execute(self.handle, plan.0)
-        }?))
+        Ok(Report::new(unsafe { raw::load_execute(self.handle, plan.0) }?))
     }
 }
 

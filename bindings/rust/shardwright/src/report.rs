@@ -39,9 +39,7 @@ impl Report {
     fn names(&self, list: i32) -> Vec<String> {
         // SAFETY: the handle lives as long as self.
         let count = unsafe { ffi::shw_report_name_count(self.0, list) };
-        (0..count)
-            .map(|i| sized_text(|size| unsafe { ffi::shw_report_name(self.0, list, i, size) }))
-            .collect()
+        (0..count).map(|i| sized_text(|size| unsafe { ffi::shw_report_name(self.0, list, i, size) })).collect()
     }
 
     /// Entries that were filled.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 /// Boxes of a sharded tensor that this rank holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Shard<'a> {
     /// Shape of the whole tensor.
     pub global_shape: &'a [i64],
@@ -38,14 +38,41 @@ unsafe impl Send for State<'_> {}
 // SAFETY: const calls may run together.
 unsafe impl Sync for State<'_> {}
 
-/// One tensor as the C call wants it.
-struct Entry<'b> {
-    name: &'b str,
-    data: *mut u8,
-    size: usize,
-    dtype: DType,
-    shape: &'b [i64],
-    read_only: bool,
+/// What a tensor is, apart from its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorSpec<'b> {
+    /// Fully qualified name.
+    pub name: &'b str,
+    /// Nested path as JSON array text; empty = flat.
+    pub path: &'b str,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents of the local memory.
+    pub shape: &'b [i64],
+    /// Strides in elements; empty = row-major.
+    pub strides: &'b [i64],
+    /// Who holds the entry.
+    pub kind: Kind,
+    /// Boxes of a larger tensor; none = the tensor is whole.
+    pub shard: Option<Shard<'b>>,
+}
+
+impl<'b> TensorSpec<'b> {
+    /// A whole row-major tensor.
+    pub fn whole(name: &'b str, dtype: DType, shape: &'b [i64]) -> TensorSpec<'b> {
+        TensorSpec { name, path: "", dtype, shape, strides: &[], kind: Kind::Auto, shard: None }
+    }
+}
+
+/// Memory of one tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct RawMemory {
+    /// First byte.
+    pub data: *mut u8,
+    /// Bytes that may be read there (and written unless read_only).
+    pub size: usize,
+    /// Refuse to load into it.
+    pub read_only: bool,
 }
 
 impl<'a> State<'a> {
@@ -57,55 +84,51 @@ impl<'a> State<'a> {
     pub fn new() -> State<'a> {
         // SAFETY: no arguments.
         let handle = unsafe { raw::state_create() }.expect("an empty state needs only memory");
-        State {
-            handle,
-            owned: HashMap::new(),
-            _borrowed: PhantomData,
-        }
+        State { handle, owned: HashMap::new(), _borrowed: PhantomData }
     }
 
-    fn add_entry(
-        &mut self,
-        entry: &Entry,
-        fill: impl FnOnce(&mut ffi::shw_tensor_batch),
-    ) -> Result<()> {
-        // SAFETY: plain structs for which all zero is valid.
+    /// Adds memory that the host manages itself.
+    ///
+    /// # Safety
+    /// The memory stays valid, and free of writes by others while a call uses it, as long as the state lives.
+    pub unsafe fn add_raw(&mut self, spec: &TensorSpec, memory: RawMemory) -> Result<()> {
+        // SAFETY: plain structs for which all zero is valid; arrays live for the call, names and shapes are copied.
         let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
         tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
-        tensor.flags = if entry.read_only {
-            ffi::SHW_TENSOR_READ_ONLY as u32
-        } else {
-            0
-        };
-        tensor.data = entry.data.cast();
-        tensor.byte_size = entry.size as u64;
+        tensor.flags = if memory.read_only { ffi::SHW_TENSOR_READ_ONLY as u32 } else { 0 };
+        tensor.data = memory.data.cast();
+        tensor.byte_size = memory.size as u64;
         tensor.device_type = 1;
-        tensor.dtype_code = entry.dtype.code;
-        tensor.dtype_bits = entry.dtype.bits;
+        tensor.dtype_code = spec.dtype.code;
+        tensor.dtype_bits = spec.dtype.bits;
         tensor.dtype_lanes = 1;
-        tensor.ndim = entry.shape.len() as i32;
-        tensor.shape = entry.shape.as_ptr();
-        let name_offsets = [0, entry.name.len() as u64];
+        tensor.ndim = spec.shape.len() as i32;
+        tensor.shape = spec.shape.as_ptr();
+        tensor.strides = if spec.strides.is_empty() { std::ptr::null() } else { spec.strides.as_ptr() };
+        let boxes = spec.shard.as_ref().map(FlatShard::of);
         let mut batch: ffi::shw_tensor_batch = unsafe { std::mem::zeroed() };
         batch.struct_size = size_of::<ffi::shw_tensor_batch>() as u32;
         batch.count = 1;
-        batch.names = entry.name.as_ptr().cast();
+        let (name_offsets, path_offsets, kinds) =
+            ([0, spec.name.len() as u64], [0, spec.path.len() as u64], [spec.kind as i32]);
+        batch.names = spec.name.as_ptr().cast();
         batch.name_offsets = name_offsets.as_ptr();
         batch.tensors = &tensor;
-        fill(&mut batch);
-        // SAFETY: shapes and names are copied; the memory lives for 'a or in self.
+        batch.paths = spec.path.as_ptr().cast();
+        batch.path_offsets = path_offsets.as_ptr();
+        batch.kinds = kinds.as_ptr();
+        if let (Some(flat), Some(shard)) = (&boxes, &spec.shard) {
+            flat.fill(shard, &mut batch);
+        }
         Ok(unsafe { raw::state_add_tensors(self.handle, &batch) }?)
     }
 
     fn check_size(name: &str, dtype: DType, shape: &[i64], size: usize) -> Result<()> {
-        let count = shape.iter().try_fold(1u64, |n, &e| {
-            u64::try_from(e).ok().and_then(|e| n.checked_mul(e))
-        });
+        let count = shape.iter().try_fold(1u64, |n, &e| u64::try_from(e).ok().and_then(|e| n.checked_mul(e)));
         match count {
             Some(count) if dtype.byte_size(count) == size as u64 => Ok(()),
             _ => {
-                let text =
-                    format!("tensor {name}: {size} bytes do not fit shape {shape:?} of {dtype}");
+                let text = format!("tensor {name}: {size} bytes do not fit shape {shape:?} of {dtype}");
                 Err(Error::new(StatusCode::InvalidArgument, text))
             }
         }
@@ -117,124 +140,33 @@ impl<'a> State<'a> {
     }
 
     /// As [`State::add`] for any dtype, from row-major little-endian bytes.
-    pub fn add_bytes(
-        &mut self,
-        name: &str,
-        dtype: DType,
-        shape: &[i64],
-        data: &'a [u8],
-    ) -> Result<()> {
+    pub fn add_bytes(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a [u8]) -> Result<()> {
         Self::check_size(name, dtype, shape, data.len())?;
-        let entry = Entry {
-            name,
-            data: data.as_ptr().cast_mut(),
-            size: data.len(),
-            dtype,
-            shape,
-            read_only: true,
-        };
-        self.add_entry(&entry, |_| ())
+        let memory = RawMemory { data: data.as_ptr().cast_mut(), size: data.len(), read_only: true };
+        // SAFETY: borrowed for 'a.
+        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
     }
 
     /// Adds a whole tensor that a load fills (it may be saved too).
-    pub fn add_mut<T: Element>(
-        &mut self,
-        name: &str,
-        shape: &[i64],
-        data: &'a mut [T],
-    ) -> Result<()> {
+    pub fn add_mut<T: Element>(&mut self, name: &str, shape: &[i64], data: &'a mut [T]) -> Result<()> {
         self.add_bytes_mut(name, T::DTYPE, shape, as_bytes_mut(data))
     }
 
     /// As [`State::add_mut`] for any dtype.
-    pub fn add_bytes_mut(
-        &mut self,
-        name: &str,
-        dtype: DType,
-        shape: &[i64],
-        data: &'a mut [u8],
-    ) -> Result<()> {
+    pub fn add_bytes_mut(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a mut [u8]) -> Result<()> {
         Self::check_size(name, dtype, shape, data.len())?;
-        let entry = Entry {
-            name,
-            data: data.as_mut_ptr(),
-            size: data.len(),
-            dtype,
-            shape,
-            read_only: false,
-        };
-        self.add_entry(&entry, |_| ())
+        let memory = RawMemory { data: data.as_mut_ptr(), size: data.len(), read_only: false };
+        // SAFETY: borrowed for 'a, exclusively.
+        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
     }
 
     /// Adds a tensor whose memory the state owns; read it back with [`State::tensor_bytes`].
-    pub fn add_owned(
-        &mut self,
-        name: &str,
-        dtype: DType,
-        shape: &[i64],
-        data: &[u8],
-    ) -> Result<()> {
-        Self::check_size(name, dtype, shape, data.len())?;
+    pub fn add_owned(&mut self, spec: &TensorSpec, data: &[u8]) -> Result<()> {
         let mut owned = own(data);
-        let entry = Entry {
-            name,
-            data: owned.bytes.as_mut_ptr().cast(),
-            size: data.len(),
-            dtype,
-            shape,
-            read_only: false,
-        };
-        self.add_entry(&entry, |_| ())?;
-        self.owned.insert(name.to_owned(), owned);
-        Ok(())
-    }
-
-    /// Adds boxes of a sharded tensor; `data` are the local elements, row-major, whose memory the state owns.
-    pub fn add_shard_owned(
-        &mut self,
-        name: &str,
-        dtype: DType,
-        shard: &Shard,
-        data: &[u8],
-    ) -> Result<()> {
-        let mut owned = own(data);
-        // One box gives the local shape; several lie one after the other in a flat local tensor.
-        let flat = [flat_length(dtype, data.len())];
-        let local: &[i64] = if let [(_, sizes, 0)] = shard.boxes {
-            sizes
-        } else {
-            &flat
-        };
-        let entry = Entry {
-            name,
-            data: owned.bytes.as_mut_ptr().cast(),
-            size: data.len(),
-            dtype,
-            shape: local,
-            read_only: false,
-        };
-        let offsets: Vec<i64> = shard
-            .boxes
-            .iter()
-            .flat_map(|(o, _, _)| o.iter().copied())
-            .collect();
-        let sizes: Vec<i64> = shard
-            .boxes
-            .iter()
-            .flat_map(|(_, s, _)| s.iter().copied())
-            .collect();
-        let starts: Vec<i64> = shard.boxes.iter().map(|(_, _, start)| *start).collect();
-        let range = [0, shard.boxes.len() as u64];
-        let shape_range = [0, shard.global_shape.len() as u64];
-        self.add_entry(&entry, |batch| {
-            batch.global_shapes = shard.global_shape.as_ptr();
-            batch.global_shape_offsets = shape_range.as_ptr();
-            batch.box_ranges = range.as_ptr();
-            batch.box_offsets = offsets.as_ptr();
-            batch.box_sizes = sizes.as_ptr();
-            batch.local_offsets = starts.as_ptr();
-        })?;
-        self.owned.insert(name.to_owned(), owned);
+        let memory = RawMemory { data: owned.bytes.as_mut_ptr().cast(), size: data.len(), read_only: false };
+        // SAFETY: the heap block stays where it is and lives in self.
+        unsafe { self.add_raw(spec, memory) }?;
+        self.owned.insert(spec.name.to_owned(), owned);
         Ok(())
     }
 
@@ -249,28 +181,22 @@ impl<'a> State<'a> {
     ) -> Result<()> {
         let boxes = layout.boxes(global_shape, rank)?;
         let borrowed: Vec<_> = boxes.iter().map(|(o, s)| (&o[..], &s[..], 0)).collect();
-        self.add_shard_owned(
-            name,
-            dtype,
-            &Shard {
-                global_shape,
-                boxes: &borrowed,
-            },
-            data,
-        )
+        let shape = boxes.first().map_or(&[0][..], |(_, sizes)| sizes);
+        let shard = Shard { global_shape, boxes: &borrowed };
+        self.add_owned(&TensorSpec { shard: Some(shard), ..TensorSpec::whole(name, dtype, shape) }, data)
     }
 
     /// Adds a JSON value.
     pub fn add_json(&mut self, name: &str, text: &str) -> Result<()> {
-        self.add_object(name, "application/json", text.as_bytes(), Kind::Auto)
+        self.add_object(name, ("application/json", text.as_bytes()), "", Kind::Auto)
     }
 
-    /// Adds a byte object with its content type; the bytes are copied.
+    /// Adds a byte object, (content type, bytes), which are copied. `path`: nested path, empty = flat.
     pub fn add_object(
         &mut self,
         name: &str,
-        content_type: &str,
-        data: &[u8],
+        (content_type, data): (&str, &[u8]),
+        path: &str,
         kind: Kind,
     ) -> Result<()> {
         let name_offsets = [0, name.len() as u64];
@@ -287,6 +213,9 @@ impl<'a> State<'a> {
         batch.data_offsets = data_offsets.as_ptr();
         batch.content_types = content_type.as_ptr().cast();
         batch.content_type_offsets = type_offsets.as_ptr();
+        let path_offsets = [0, path.len() as u64];
+        batch.paths = path.as_ptr().cast();
+        batch.path_offsets = path_offsets.as_ptr();
         batch.kinds = kinds.as_ptr();
         Ok(unsafe { raw::state_add_objects(self.handle, &batch) }?)
     }
@@ -295,18 +224,14 @@ impl<'a> State<'a> {
     pub fn tensor_names(&self) -> Vec<String> {
         // SAFETY: the handle lives as long as self.
         let count = unsafe { ffi::shw_state_tensor_count(self.handle) };
-        (0..count)
-            .map(|i| sized_text(|s| unsafe { ffi::shw_state_tensor_name(self.handle, i, s) }))
-            .collect()
+        (0..count).map(|i| sized_text(|s| unsafe { ffi::shw_state_tensor_name(self.handle, i, s) })).collect()
     }
 
     /// Names of the objects in order.
     pub fn object_names(&self) -> Vec<String> {
         // SAFETY: the handle lives as long as self.
         let count = unsafe { ffi::shw_state_object_count(self.handle) };
-        (0..count)
-            .map(|i| sized_text(|s| unsafe { ffi::shw_state_object_name(self.handle, i, s) }))
-            .collect()
+        (0..count).map(|i| sized_text(|s| unsafe { ffi::shw_state_object_name(self.handle, i, s) })).collect()
     }
 
     /// Bytes of a tensor that the state owns; none for borrowed or unknown ones.
@@ -319,16 +244,10 @@ impl<'a> State<'a> {
     /// (content type, bytes) of an object, as added or as a load left it.
     pub fn object(&self, name: &str) -> Option<(String, Vec<u8>)> {
         let index = self.object_names().iter().position(|n| n == name)? as u64;
-        let kind =
-            sized_text(|s| unsafe { ffi::shw_state_object_content_type(self.handle, index, s) });
+        let kind = sized_text(|s| unsafe { ffi::shw_state_object_content_type(self.handle, index, s) });
         let mut size = 0;
         // SAFETY: the handle lives as long as self; the bytes are copied at once.
-        let bytes = unsafe {
-            copy_bytes(
-                ffi::shw_state_object_data(self.handle, index, &mut size),
-                size,
-            )
-        };
+        let bytes = unsafe { copy_bytes(ffi::shw_state_object_data(self.handle, index, &mut size), size) };
         Some((kind, bytes))
     }
 
@@ -347,18 +266,39 @@ impl Drop for State<'_> {
 fn own(data: &[u8]) -> Owned {
     let mut bytes = vec![0u64; data.len().div_ceil(8)];
     // SAFETY: the vector has at least as many bytes.
-    unsafe {
-        std::ptr::copy_nonoverlapping(data.as_ptr(), bytes.as_mut_ptr().cast::<u8>(), data.len())
-    };
-    Owned {
-        bytes,
-        size: data.len(),
-    }
+    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), bytes.as_mut_ptr().cast::<u8>(), data.len()) };
+    Owned { bytes, size: data.len() }
 }
 
-/// Elements in so many bytes.
-fn flat_length(dtype: DType, size: usize) -> i64 {
-    (size as u64 * 8 / u64::from(dtype.bits).max(1)) as i64
+/// The boxes of a shard as flat arrays.
+struct FlatShard {
+    offsets: Vec<i64>,
+    sizes: Vec<i64>,
+    starts: Vec<i64>,
+    box_range: [u64; 2],
+    shape_range: [u64; 2],
+}
+
+impl FlatShard {
+    fn of(shard: &Shard) -> FlatShard {
+        FlatShard {
+            offsets: shard.boxes.iter().flat_map(|(o, _, _)| o.iter().copied()).collect(),
+            sizes: shard.boxes.iter().flat_map(|(_, s, _)| s.iter().copied()).collect(),
+            starts: shard.boxes.iter().map(|(_, _, start)| *start).collect(),
+            box_range: [0, shard.boxes.len() as u64],
+            shape_range: [0, shard.global_shape.len() as u64],
+        }
+    }
+
+    /// Points the batch to the arrays; self and shard must outlive its use.
+    fn fill(&self, shard: &Shard, batch: &mut ffi::shw_tensor_batch) {
+        batch.global_shapes = shard.global_shape.as_ptr();
+        batch.global_shape_offsets = self.shape_range.as_ptr();
+        batch.box_ranges = self.box_range.as_ptr();
+        batch.box_offsets = self.offsets.as_ptr();
+        batch.box_sizes = self.sizes.as_ptr();
+        batch.local_offsets = self.starts.as_ptr();
+    }
 }
 
 fn as_bytes<T: Element>(data: &[T]) -> &[u8] {

@@ -20,9 +20,7 @@ impl Storage {
     pub fn posix(root: impl AsRef<Path>) -> Result<Storage> {
         let root = c_path(root.as_ref())?;
         // SAFETY: the text is valid for the call.
-        Ok(Storage(unsafe {
-            raw::storage_create_posix(root.as_ptr())
-        }?))
+        Ok(Storage(unsafe { raw::storage_create_posix(root.as_ptr()) }?))
     }
 
     /// Memory of this process.
@@ -63,15 +61,7 @@ impl Storage {
     pub fn read(&self, key: &str, offset: u64, size: usize) -> Result<Vec<u8>> {
         let mut data = vec![0u8; size];
         // SAFETY: the buffer has `size` writable bytes.
-        unsafe {
-            raw::storage_read(
-                self.0,
-                key.as_bytes(),
-                offset,
-                data.as_mut_ptr().cast(),
-                size as u64,
-            )
-        }?;
+        unsafe { raw::storage_read(self.0, key.as_bytes(), offset, data.as_mut_ptr().cast(), size as u64) }?;
         Ok(data)
     }
 
@@ -87,15 +77,8 @@ impl Storage {
         let mut stat: ffi::shw_storage_stat = unsafe { std::mem::zeroed() };
         stat.struct_size = size_of::<ffi::shw_storage_stat>() as u32;
         let mut err = std::ptr::null_mut();
-        let status = unsafe {
-            ffi::shw_storage_stat_key(
-                self.0,
-                key.as_ptr().cast(),
-                key.len() as u64,
-                &mut stat,
-                &mut err,
-            )
-        };
+        let status =
+            unsafe { ffi::shw_storage_stat_key(self.0, key.as_ptr().cast(), key.len() as u64, &mut stat, &mut err) };
         shardwright_sys::error::RawError::check(status, err)?;
         Ok(stat.size)
     }

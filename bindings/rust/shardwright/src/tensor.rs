@@ -30,18 +30,14 @@ impl Tensor {
         let checked = shardwright_sys::error::RawError::check(status, err);
         let mut tensor = Tensor {
             handle,
-            dtype: DType {
-                code: view.dtype_code,
-                bits: view.dtype_bits,
-            },
+            dtype: DType { code: view.dtype_code, bits: view.dtype_bits },
             shape: Vec::new(),
             data: view.data.cast(),
             size: view.byte_size as usize,
         };
         checked?;
         if view.ndim > 0 {
-            tensor.shape =
-                unsafe { std::slice::from_raw_parts(view.shape, view.ndim as usize) }.to_vec();
+            tensor.shape = unsafe { std::slice::from_raw_parts(view.shape, view.ndim as usize) }.to_vec();
         }
         Ok(tensor)
     }
@@ -49,14 +45,8 @@ impl Tensor {
     /// A copy of the elements; INVALID_ARGUMENT when their number does not fit the shape.
     pub fn from_elements<T: Element>(shape: &[i64], elements: &[T]) -> Result<Tensor> {
         // SAFETY: the shape lives for the call.
-        let handle = unsafe {
-            raw::owned_tensor_create(
-                T::DTYPE.code,
-                T::DTYPE.bits,
-                shape.as_ptr(),
-                shape.len() as i32,
-            )
-        }?;
+        let handle =
+            unsafe { raw::owned_tensor_create(T::DTYPE.code, T::DTYPE.bits, shape.as_ptr(), shape.len() as i32) }?;
         let tensor = Tensor::from_handle(handle)?;
         let bytes = std::mem::size_of_val(elements);
         if bytes != tensor.size {
@@ -65,13 +55,7 @@ impl Tensor {
         }
         if bytes > 0 {
             // SAFETY: both ranges have this many bytes, and nobody else sees the tensor yet.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    elements.as_ptr().cast::<u8>(),
-                    tensor.data.cast_mut(),
-                    bytes,
-                )
-            };
+            unsafe { std::ptr::copy_nonoverlapping(elements.as_ptr().cast::<u8>(), tensor.data.cast_mut(), bytes) };
         }
         Ok(tensor)
     }
@@ -105,11 +89,7 @@ impl Tensor {
             return Ok(&[]);
         }
         // SAFETY: library memory is aligned to 64 bytes, and any bit pattern is a value of an Element.
-        Ok(
-            unsafe {
-                std::slice::from_raw_parts(self.data.cast::<T>(), self.size / size_of::<T>())
-            },
-        )
+        Ok(unsafe { std::slice::from_raw_parts(self.data.cast::<T>(), self.size / size_of::<T>()) })
     }
 }
 

@@ -9,12 +9,8 @@ use std::path::Path;
 
 /// A path or short text as C wants it; NUL inside is INVALID_ARGUMENT.
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| {
-        Error::new(
-            StatusCode::InvalidArgument,
-            format!("path {path:?} holds a NUL"),
-        )
-    })
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| Error::new(StatusCode::InvalidArgument, format!("path {path:?} holds a NUL")))
 }
 
 /// Text of a getter that also gives the size.
@@ -34,10 +30,7 @@ pub(crate) struct Blob {
 
 impl Blob {
     pub fn of<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Blob {
-        let mut blob = Blob {
-            bytes: Vec::new(),
-            offsets: vec![0],
-        };
+        let mut blob = Blob { bytes: Vec::new(), offsets: vec![0] };
         for part in parts {
             blob.bytes.extend_from_slice(part.as_ref());
             blob.offsets.push(blob.bytes.len() as u64);
@@ -64,21 +57,13 @@ impl Parts {
         // SAFETY: the buffer lives as long as self.
         unsafe {
             (0..ffi::shw_buffer_part_count(self.0))
-                .map(|i| {
-                    copy_bytes(
-                        ffi::shw_buffer_part_data(self.0, i),
-                        ffi::shw_buffer_part_size(self.0, i),
-                    )
-                })
+                .map(|i| copy_bytes(ffi::shw_buffer_part_data(self.0, i), ffi::shw_buffer_part_size(self.0, i)))
                 .collect()
         }
     }
 
     pub fn texts(&self) -> Vec<String> {
-        self.all()
-            .into_iter()
-            .map(|b| String::from_utf8_lossy(&b).into_owned())
-            .collect()
+        self.all().into_iter().map(|b| String::from_utf8_lossy(&b).into_owned()).collect()
     }
 
     /// All bytes, parts back to back.

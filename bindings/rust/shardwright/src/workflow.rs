@@ -27,18 +27,12 @@ pub struct Location<'a> {
 impl<'a> Location<'a> {
     /// A path of the file system.
     pub fn path(path: impl AsRef<Path>) -> Location<'a> {
-        Location {
-            storage: None,
-            path: path.as_ref().to_owned(),
-        }
+        Location { storage: None, path: path.as_ref().to_owned() }
     }
 
     /// A key prefix in a storage.
     pub fn storage(storage: &'a Storage, prefix: &str) -> Location<'a> {
-        Location {
-            storage: Some(storage),
-            path: PathBuf::from(prefix),
-        }
+        Location { storage: Some(storage), path: PathBuf::from(prefix) }
     }
 }
 
@@ -50,13 +44,8 @@ pub(crate) struct CLocation {
 
 impl CLocation {
     pub fn of(location: &Location) -> Result<CLocation> {
-        let storage = location
-            .storage
-            .map_or(std::ptr::null_mut(), Storage::handle);
-        Ok(CLocation {
-            storage,
-            path: c_path(&location.path)?,
-        })
+        let storage = location.storage.map_or(std::ptr::null_mut(), Storage::handle);
+        Ok(CLocation { storage, path: c_path(&location.path)? })
     }
 }
 
@@ -67,35 +56,17 @@ fn collective_handle(collective: Option<&mut Collective>) -> *mut ffi::shw_colle
 /// Release of the loaded library.
 pub fn version() -> String {
     // SAFETY: static text.
-    unsafe { CStr::from_ptr(ffi::shw_version_string()) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(ffi::shw_version_string()) }.to_string_lossy().into_owned()
 }
 
 /// Saves the state as one checkpoint; durable when it returns. The previous one stays until the commit.
 pub fn save(state: &State, path: impl AsRef<Path>, options: &SaveOptions) -> Result<Report> {
-    save_at(
-        &Context::shared()?,
-        state,
-        &Location::path(path),
-        None,
-        options,
-    )
+    save_at(&Context::shared()?, state, &Location::path(path), None, options)
 }
 
 /// Fills the state from the checkpoint at a path.
-pub fn load_into(
-    state: &mut State,
-    path: impl AsRef<Path>,
-    options: &LoadOptions,
-) -> Result<Report> {
-    load_at(
-        &Context::shared()?,
-        state,
-        &Location::path(path),
-        None,
-        options,
-    )
+pub fn load_into(state: &mut State, path: impl AsRef<Path>, options: &LoadOptions) -> Result<Report> {
+    load_at(&Context::shared()?, state, &Location::path(path), None, options)
 }
 
 /// Everything that a checkpoint holds.
@@ -114,10 +85,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Loaded> {
         let tensor = checkpoint.read(&name)?;
         tensors.insert(name, tensor);
     }
-    Ok(Loaded {
-        tensors,
-        objects: checkpoint.objects()?,
-    })
+    Ok(Loaded { tensors, objects: checkpoint.objects()? })
 }
 
 /// As [`save`] with a context, any storage and a collective (none = one rank).
@@ -131,16 +99,8 @@ pub fn save_at(
     let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let collective = collective_handle(collective);
     // SAFETY: handles, text and options live for the call.
-    let report = unsafe {
-        raw::save(
-            context.handle(),
-            state.handle(),
-            at.storage,
-            at.path.as_ptr(),
-            collective,
-            &c.options,
-        )
-    }?;
+    let report =
+        unsafe { raw::save(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) }?;
     Ok(Report::new(report))
 }
 
@@ -155,85 +115,41 @@ pub fn load_at(
     let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let collective = collective_handle(collective);
     // SAFETY: handles, text and options live for the call.
-    let report = unsafe {
-        raw::load(
-            context.handle(),
-            state.handle(),
-            at.storage,
-            at.path.as_ptr(),
-            collective,
-            &c.options,
-        )
-    }?;
+    let report =
+        unsafe { raw::load(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) }?;
     Ok(Report::new(report))
 }
 
 /// Saves in the background. The job owns the state and gives it back.
-pub fn save_async(
-    state: State<'static>,
-    location: &Location,
-    options: &SaveOptions,
-) -> Result<Job> {
+pub fn save_async(state: State<'static>, location: &Location, options: &SaveOptions) -> Result<Job> {
     let context = Context::shared()?;
     let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let none = std::ptr::null_mut();
     // SAFETY: the state's memory is owned by it, and the job keeps it until it is terminal.
-    let handle = unsafe {
-        raw::save_async(
-            context.handle(),
-            state.handle(),
-            at.storage,
-            at.path.as_ptr(),
-            none,
-            &c.options,
-        )
-    }?;
+    let handle =
+        unsafe { raw::save_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), none, &c.options) }?;
     Ok(Job::new(handle, state, context))
 }
 
 /// Loads in the background. The job owns the state and gives it back.
-pub fn load_async(
-    state: State<'static>,
-    location: &Location,
-    options: &LoadOptions,
-) -> Result<Job> {
+pub fn load_async(state: State<'static>, location: &Location, options: &LoadOptions) -> Result<Job> {
     let context = Context::shared()?;
     let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let none = std::ptr::null_mut();
     // SAFETY: as in save_async.
-    let handle = unsafe {
-        raw::load_async(
-            context.handle(),
-            state.handle(),
-            at.storage,
-            at.path.as_ptr(),
-            none,
-            &c.options,
-        )
-    }?;
+    let handle =
+        unsafe { raw::load_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), none, &c.options) }?;
     Ok(Job::new(handle, state, context))
 }
 
 /// Lists generations that no manifest names, and removes them with `apply`. `grace`: younger ones stay; none = 24 h.
-pub fn collect_garbage(
-    location: &Location,
-    grace: Option<Duration>,
-    apply: bool,
-) -> Result<Report> {
+pub fn collect_garbage(location: &Location, grace: Option<Duration>, apply: bool) -> Result<Report> {
     let context = Context::shared()?;
     let at = CLocation::of(location)?;
     let grace_ns = grace.map_or(0, |g| if g.is_zero() { -1 } else { span_ns(Some(g)) });
     let flags = if apply { ffi::SHW_GC_APPLY } else { 0 };
     // SAFETY: handles and text live for the call.
-    Ok(Report::new(unsafe {
-        raw::checkpoint_gc(
-            context.handle(),
-            at.storage,
-            at.path.as_ptr(),
-            grace_ns,
-            flags,
-        )
-    }?))
+    Ok(Report::new(unsafe { raw::checkpoint_gc(context.handle(), at.storage, at.path.as_ptr(), grace_ns, flags) }?))
 }
 
 /// Checkpoints of a run directory as JSON text. NOT_FOUND when there is none.
@@ -241,8 +157,6 @@ pub fn list_steps(location: &Location) -> Result<String> {
     let context = Context::shared()?;
     let at = CLocation::of(location)?;
     // SAFETY: handles and text live for the call.
-    let parts = Parts::new(unsafe {
-        raw::checkpoint_list_steps(context.handle(), at.storage, at.path.as_ptr())
-    }?);
+    let parts = Parts::new(unsafe { raw::checkpoint_list_steps(context.handle(), at.storage, at.path.as_ptr()) }?);
     Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
 }

@@ -278,16 +278,12 @@ pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
 
-pub type shw_log_fn =
-    Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
-pub type shw_allocate_fn =
-    Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
-pub type shw_deallocate_fn = Option<
-    unsafe extern "C" fn(user: *mut c_void, pointer: *mut c_void, size: u64, alignment: u64),
->;
-pub type shw_storage_list_fn = Option<
-    unsafe extern "C" fn(sink_user: *mut c_void, entry: *const shw_storage_entry) -> shw_status,
->;
+pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
+pub type shw_allocate_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
+pub type shw_deallocate_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, pointer: *mut c_void, size: u64, alignment: u64)>;
+pub type shw_storage_list_fn =
+    Option<unsafe extern "C" fn(sink_user: *mut c_void, entry: *const shw_storage_entry) -> shw_status>;
 pub type shw_storage_open_fn = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -298,8 +294,7 @@ pub type shw_storage_open_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
-pub type shw_storage_object_fn =
-    Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void)>;
+pub type shw_storage_object_fn = Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void)>;
 pub type shw_storage_stat_fn = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -340,13 +335,8 @@ pub type shw_storage_write_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
-pub type shw_storage_sync_fn = Option<
-    unsafe extern "C" fn(
-        user: *mut c_void,
-        object: *mut c_void,
-        err: *mut *mut shw_error,
-    ) -> shw_status,
->;
+pub type shw_storage_sync_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void, err: *mut *mut shw_error) -> shw_status>;
 pub type shw_storage_commit_fn = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -357,12 +347,7 @@ pub type shw_storage_commit_fn = Option<
     ) -> shw_status,
 >;
 pub type shw_storage_remove_fn = Option<
-    unsafe extern "C" fn(
-        user: *mut c_void,
-        key: *const c_char,
-        key_size: u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status,
+    unsafe extern "C" fn(user: *mut c_void, key: *const c_char, key_size: u64, err: *mut *mut shw_error) -> shw_status,
 >;
 pub type shw_storage_space_fn = Option<
     unsafe extern "C" fn(
@@ -385,11 +370,7 @@ pub type shw_storage_lock_fn = Option<
 >;
 pub type shw_storage_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_collective_barrier_fn = Option<
-    unsafe extern "C" fn(
-        user: *mut c_void,
-        call: *const shw_collective_call,
-        err: *mut *mut shw_error,
-    ) -> shw_status,
+    unsafe extern "C" fn(user: *mut c_void, call: *const shw_collective_call, err: *mut *mut shw_error) -> shw_status,
 >;
 pub type shw_collective_broadcast_fn = Option<
     unsafe extern "C" fn(
@@ -432,14 +413,8 @@ pub type shw_collective_all_reduce_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
-pub type shw_collective_abort_fn = Option<
-    unsafe extern "C" fn(
-        user: *mut c_void,
-        code: shw_status,
-        message: *const c_char,
-        message_size: u64,
-    ),
->;
+pub type shw_collective_abort_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, code: shw_status, message: *const c_char, message_size: u64)>;
 pub type shw_collective_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_error_create_fn = Option<
     unsafe extern "C" fn(
@@ -453,14 +428,8 @@ pub type shw_error_create_fn = Option<
     ) -> shw_status,
 >;
 pub type shw_error_release_fn = Option<unsafe extern "C" fn(error: *mut shw_error)>;
-pub type shw_log_write_fn = Option<
-    unsafe extern "C" fn(
-        level: i32,
-        component: *const c_char,
-        message: *const c_char,
-        message_size: u64,
-    ),
->;
+pub type shw_log_write_fn =
+    Option<unsafe extern "C" fn(level: i32, component: *const c_char, message: *const c_char, message_size: u64)>;
 pub type shw_plugin_storage_fn = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -481,11 +450,7 @@ pub type shw_plugin_collective_fn = Option<
 >;
 pub type shw_plugin_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_plugin_entry_fn = Option<
-    unsafe extern "C" fn(
-        host: *const shw_host_api,
-        out: *mut shw_plugin,
-        err: *mut *mut shw_error,
-    ) -> shw_status,
+    unsafe extern "C" fn(host: *const shw_host_api, out: *mut shw_plugin, err: *mut *mut shw_error) -> shw_status,
 >;
 
 #[repr(C)]
@@ -915,11 +880,7 @@ unsafe extern "C" {
     pub fn shw_error_code(error: *const shw_error) -> shw_status;
     pub fn shw_error_message(error: *const shw_error, size: *mut u64) -> *const c_char;
     pub fn shw_error_detail_count(error: *const shw_error) -> u64;
-    pub fn shw_error_detail_at(
-        error: *const shw_error,
-        index: u64,
-        out: *mut shw_error_detail,
-    ) -> shw_status;
+    pub fn shw_error_detail_at(error: *const shw_error, index: u64, out: *mut shw_error_detail) -> shw_status;
     pub fn shw_error_is_retryable(error: *const shw_error) -> shw_bool;
     pub fn shw_error_cause(error: *const shw_error) -> *const shw_error;
     pub fn shw_error_backtrace(error: *const shw_error, size: *mut u64) -> *const c_char;
@@ -933,12 +894,7 @@ unsafe extern "C" {
         out: *mut *mut shw_error,
     ) -> shw_status;
     pub fn shw_error_release(error: *mut shw_error);
-    pub fn shw_get_api(
-        major: u32,
-        min_minor: u32,
-        out: *mut *const shw_api,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_get_api(major: u32, min_minor: u32, out: *mut *const shw_api, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_log_record_init(record: *mut shw_log_record, struct_size: u32);
     pub fn shw_buffer_create(
         data: *const c_void,
@@ -973,11 +929,7 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     pub fn shw_dtype_name(code: u8, bits: u8) -> *const c_char;
-    pub fn shw_dtype_parse(
-        name: *const c_char,
-        out: *mut u32,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_dtype_byte_size(code: u8, bits: u8, element_count: u64) -> u64;
     pub fn shw_owned_tensor_create(
         dtype_code: u8,
@@ -1010,11 +962,7 @@ unsafe extern "C" {
         out: *mut *mut shw_context,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_context_shutdown(
-        context: *mut shw_context,
-        timeout_ns: i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_context_shutdown(context: *mut shw_context, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_context_load_plugin(
         context: *mut shw_context,
         path: *const c_char,
@@ -1076,10 +1024,7 @@ unsafe extern "C" {
         out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_storage_create_memory(
-        out: *mut *mut shw_storage,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_storage_create_memory(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_storage_create(
         vtable: *const shw_storage_vtable,
         out: *mut *mut shw_storage,
@@ -1129,10 +1074,7 @@ unsafe extern "C" {
     pub fn shw_storage_release(storage: *mut shw_storage);
     pub fn shw_collective_call_init(call: *mut shw_collective_call, struct_size: u32);
     pub fn shw_collective_vtable_init(vtable: *mut shw_collective_vtable, struct_size: u32);
-    pub fn shw_collective_create_single(
-        out: *mut *mut shw_collective,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_collective_create_single(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_collective_group_create(
         size: i32,
         out: *mut *mut shw_collective_group,
@@ -1207,41 +1149,19 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     pub fn shw_report_name_count(report: *const shw_report, list: i32) -> u64;
-    pub fn shw_report_name(
-        report: *const shw_report,
-        list: i32,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char;
     pub fn shw_report_release(report: *mut shw_report);
     pub fn shw_progress_init(progress: *mut shw_progress, struct_size: u32);
-    pub fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error)
-    -> shw_status;
-    pub fn shw_job_wait_staged(
-        job: *mut shw_job,
-        timeout_ns: i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
+    pub fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_job_poll(job: *const shw_job) -> i32;
-    pub fn shw_job_progress(
-        job: *const shw_job,
-        out: *mut shw_progress,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_job_progress(job: *const shw_job, out: *mut shw_progress, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_job_cancel(job: *mut shw_job);
     pub fn shw_job_error(job: *const shw_job) -> *const shw_error;
-    pub fn shw_job_report(
-        job: *const shw_job,
-        out: *mut *mut shw_report,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_job_report(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_job_release(job: *mut shw_job);
     pub fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32);
-    pub fn shw_plan_validate(
-        data: *const c_void,
-        size: u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
+    pub fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status;
     pub fn shw_plan_findings(
         data: *const c_void,
         size: u64,
@@ -1299,42 +1219,18 @@ unsafe extern "C" {
     ) -> shw_status;
     pub fn shw_state_tensor_count(state: *const shw_state) -> u64;
     pub fn shw_state_object_count(state: *const shw_state) -> u64;
-    pub fn shw_state_tensor_name(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_state_tensor_path(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
     pub fn shw_state_tensor(
         state: *const shw_state,
         index: u64,
         out: *mut shw_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_state_object_name(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_state_object_path(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_state_object_content_type(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_state_object_data(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_void;
+    pub fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void;
     pub fn shw_state_find_tensor(
         state: *const shw_state,
         name: *const c_char,
@@ -1428,22 +1324,12 @@ unsafe extern "C" {
         out: *mut *mut shw_checkpoint,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_checkpoint_format(
-        checkpoint: *const shw_checkpoint,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_checkpoint_generation(
-        checkpoint: *const shw_checkpoint,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_checkpoint_format(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char;
+    pub fn shw_checkpoint_generation(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char;
     pub fn shw_checkpoint_world_size(checkpoint: *const shw_checkpoint) -> i32;
     pub fn shw_checkpoint_created_ns(checkpoint: *const shw_checkpoint) -> i64;
     pub fn shw_checkpoint_metadata_count(checkpoint: *const shw_checkpoint) -> u64;
-    pub fn shw_checkpoint_metadata_key(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_checkpoint_metadata_key(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
     pub fn shw_checkpoint_metadata_value(
         checkpoint: *const shw_checkpoint,
         index: u64,
@@ -1481,18 +1367,9 @@ unsafe extern "C" {
     pub fn shw_chunk_info_init(info: *mut shw_chunk_info, struct_size: u32);
     pub fn shw_box_batch_init(batch: *mut shw_box_batch, struct_size: u32);
     pub fn shw_checkpoint_tensor_count(checkpoint: *const shw_checkpoint) -> u64;
-    pub fn shw_checkpoint_tensor_name(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_checkpoint_tensor_path(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_checkpoint_tensor_shape(checkpoint: *const shw_checkpoint, index: u64)
-    -> *const i64;
+    pub fn shw_checkpoint_tensor_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_checkpoint_tensor_path(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_checkpoint_tensor_shape(checkpoint: *const shw_checkpoint, index: u64) -> *const i64;
     pub fn shw_checkpoint_tensor_infos(
         checkpoint: *const shw_checkpoint,
         first: u64,
@@ -1530,16 +1407,8 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     pub fn shw_checkpoint_object_count(checkpoint: *const shw_checkpoint) -> u64;
-    pub fn shw_checkpoint_object_name(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
-    pub fn shw_checkpoint_object_path(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_checkpoint_object_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    pub fn shw_checkpoint_object_path(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
     pub fn shw_checkpoint_object_content_type(
         checkpoint: *const shw_checkpoint,
         index: u64,
@@ -1568,11 +1437,7 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     pub fn shw_checkpoint_file_count(checkpoint: *const shw_checkpoint) -> u64;
-    pub fn shw_checkpoint_file_name(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char;
+    pub fn shw_checkpoint_file_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
     pub fn shw_checkpoint_file_size(checkpoint: *const shw_checkpoint, index: u64) -> u64;
     pub fn shw_checkpoint_read_boxes(
         checkpoint: *const shw_checkpoint,
@@ -1702,11 +1567,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_error_detail_at(
-        error: *const shw_error,
-        index: u64,
-        out: *mut shw_error_detail,
-    ) -> shw_status {
+    pub unsafe fn shw_error_detail_at(error: *const shw_error, index: u64, out: *mut shw_error_detail) -> shw_status {
         unsafe { (table().error_detail_at.unwrap_unchecked())(error, index, out) }
     }
 
@@ -1744,15 +1605,7 @@ mod dispatch {
         out: *mut *mut shw_error,
     ) -> shw_status {
         unsafe {
-            (table().error_create.unwrap_unchecked())(
-                code,
-                message,
-                message_size,
-                details,
-                detail_count,
-                cause,
-                out,
-            )
+            (table().error_create.unwrap_unchecked())(code, message, message_size, details, detail_count, cause, out)
         }
     }
 
@@ -1792,9 +1645,7 @@ mod dispatch {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().buffer_create_parts.unwrap_unchecked())(data, offsets, part_count, out, err)
-        }
+        unsafe { (table().buffer_create_parts.unwrap_unchecked())(data, offsets, part_count, out, err) }
     }
 
     /// See the C header.
@@ -1856,10 +1707,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_tensor_check(
-        tensor: *const shw_tensor,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_tensor_check(tensor: *const shw_tensor, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().tensor_check.unwrap_unchecked())(tensor, err) }
     }
 
@@ -1895,11 +1743,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_dtype_parse(
-        name: *const c_char,
-        out: *mut u32,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().dtype_parse.unwrap_unchecked())(name, out, err) }
     }
 
@@ -1921,11 +1765,7 @@ mod dispatch {
         out: *mut *mut shw_owned_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().owned_tensor_create.unwrap_unchecked())(
-                dtype_code, dtype_bits, shape, ndim, out, err,
-            )
-        }
+        unsafe { (table().owned_tensor_create.unwrap_unchecked())(dtype_code, dtype_bits, shape, ndim, out, err) }
     }
 
     /// See the C header.
@@ -2037,16 +1877,7 @@ mod dispatch {
         out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().context_open_storage.unwrap_unchecked())(
-                context,
-                plugin,
-                config,
-                config_size,
-                out,
-                err,
-            )
-        }
+        unsafe { (table().context_open_storage.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
     }
 
     /// See the C header.
@@ -2060,16 +1891,7 @@ mod dispatch {
         out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().context_open_collective.unwrap_unchecked())(
-                context,
-                plugin,
-                config,
-                config_size,
-                out,
-                err,
-            )
-        }
+        unsafe { (table().context_open_collective.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
     }
 
     /// See the C header.
@@ -2115,9 +1937,7 @@ mod dispatch {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().layout_box_count.unwrap_unchecked())(layout, shape, ndim, rank, out, err)
-        }
+        unsafe { (table().layout_box_count.unwrap_unchecked())(layout, shape, ndim, rank, out, err) }
     }
 
     /// See the C header.
@@ -2133,11 +1953,7 @@ mod dispatch {
         size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().layout_boxes.unwrap_unchecked())(
-                layout, shape, ndim, rank, boxes, capacity, size, err,
-            )
-        }
+        unsafe { (table().layout_boxes.unwrap_unchecked())(layout, shape, ndim, rank, boxes, capacity, size, err) }
     }
 
     /// See the C header.
@@ -2182,10 +1998,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_storage_create_memory(
-        out: *mut *mut shw_storage,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_storage_create_memory(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().storage_create_memory.unwrap_unchecked())(out, err) }
     }
 
@@ -2253,11 +2066,7 @@ mod dispatch {
         size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().storage_read.unwrap_unchecked())(
-                storage, key, key_size, offset, data, size, err,
-            )
-        }
+        unsafe { (table().storage_read.unwrap_unchecked())(storage, key, key_size, offset, data, size, err) }
     }
 
     /// See the C header.
@@ -2322,10 +2131,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_collective_create_single(
-        out: *mut *mut shw_collective,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_collective_create_single(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().collective_create_single.unwrap_unchecked())(out, err) }
     }
 
@@ -2387,10 +2193,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_collective_name(
-        collective: *const shw_collective,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_collective_name(collective: *const shw_collective, size: *mut u64) -> *const c_char {
         unsafe { (table().collective_name.unwrap_unchecked())(collective, size) }
     }
 
@@ -2416,11 +2219,7 @@ mod dispatch {
         root: i32,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().collective_broadcast.unwrap_unchecked())(
-                collective, call, data, size, root, err,
-            )
-        }
+        unsafe { (table().collective_broadcast.unwrap_unchecked())(collective, call, data, size, root, err) }
     }
 
     /// See the C header.
@@ -2434,11 +2233,7 @@ mod dispatch {
         gathered: *mut c_void,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().collective_all_gather.unwrap_unchecked())(
-                collective, call, data, size, gathered, err,
-            )
-        }
+        unsafe { (table().collective_all_gather.unwrap_unchecked())(collective, call, data, size, gathered, err) }
     }
 
     /// See the C header.
@@ -2454,9 +2249,7 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe {
-            (table().collective_all_gather_v.unwrap_unchecked())(
-                collective, call, data, size, gathered, sizes, err,
-            )
+            (table().collective_all_gather_v.unwrap_unchecked())(collective, call, data, size, gathered, sizes, err)
         }
     }
 
@@ -2472,9 +2265,7 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe {
-            (table().collective_all_reduce_i64.unwrap_unchecked())(
-                collective, call, values, count, operation, err,
-            )
+            (table().collective_all_reduce_i64.unwrap_unchecked())(collective, call, values, count, operation, err)
         }
     }
 
@@ -2488,15 +2279,7 @@ mod dispatch {
         message_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().collective_abort.unwrap_unchecked())(
-                collective,
-                code,
-                message,
-                message_size,
-                err,
-            )
-        }
+        unsafe { (table().collective_abort.unwrap_unchecked())(collective, code, message, message_size, err) }
     }
 
     /// See the C header.
@@ -2541,12 +2324,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_report_name(
-        report: *const shw_report,
-        list: i32,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().report_name.unwrap_unchecked())(report, list, index, size) }
     }
 
@@ -2567,22 +2345,14 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_job_wait(
-        job: *mut shw_job,
-        timeout_ns: i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().job_wait.unwrap_unchecked())(job, timeout_ns, err) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_job_wait_staged(
-        job: *mut shw_job,
-        timeout_ns: i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().job_wait_staged.unwrap_unchecked())(job, timeout_ns, err) }
     }
 
@@ -2646,11 +2416,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_plan_validate(
-        data: *const c_void,
-        size: u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().plan_validate.unwrap_unchecked())(data, size, err) }
     }
 
@@ -2761,10 +2527,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_create(
-        out: *mut *mut shw_state,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
+    pub unsafe fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().state_create.unwrap_unchecked())(out, err) }
     }
 
@@ -2831,22 +2594,14 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_tensor_name(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().state_tensor_name.unwrap_unchecked())(state, index, size) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_tensor_path(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().state_tensor_path.unwrap_unchecked())(state, index, size) }
     }
 
@@ -2865,44 +2620,28 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_object_name(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().state_object_name.unwrap_unchecked())(state, index, size) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_object_path(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().state_object_path.unwrap_unchecked())(state, index, size) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_object_content_type(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
         unsafe { (table().state_object_content_type.unwrap_unchecked())(state, index, size) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_state_object_data(
-        state: *const shw_state,
-        index: u64,
-        size: *mut u64,
-    ) -> *const c_void {
+    pub unsafe fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void {
         unsafe { (table().state_object_data.unwrap_unchecked())(state, index, size) }
     }
 
@@ -2959,11 +2698,7 @@ mod dispatch {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().save.unwrap_unchecked())(
-                context, state, storage, path, collective, options, out, err,
-            )
-        }
+        unsafe { (table().save.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
     /// See the C header.
@@ -2979,11 +2714,7 @@ mod dispatch {
         out: *mut *mut shw_job,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().save_async.unwrap_unchecked())(
-                context, state, storage, path, collective, options, out, err,
-            )
-        }
+        unsafe { (table().save_async.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
     /// See the C header.
@@ -2998,11 +2729,7 @@ mod dispatch {
         out: *mut *mut shw_save_planner,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().save_planner_create.unwrap_unchecked())(
-                context, state, rank, world_size, options, out, err,
-            )
-        }
+        unsafe { (table().save_planner_create.unwrap_unchecked())(context, state, rank, world_size, options, out, err) }
     }
 
     /// See the C header.
@@ -3053,9 +2780,7 @@ mod dispatch {
         out: *mut *mut shw_plan,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().save_planner_finish.unwrap_unchecked())(planner, plan, plan_size, out, err)
-        }
+        unsafe { (table().save_planner_finish.unwrap_unchecked())(planner, plan, plan_size, out, err) }
     }
 
     /// See the C header.
@@ -3083,16 +2808,7 @@ mod dispatch {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().save_commit.unwrap_unchecked())(
-                planner,
-                results,
-                result_offsets,
-                result_count,
-                out,
-                err,
-            )
-        }
+        unsafe { (table().save_commit.unwrap_unchecked())(planner, results, result_offsets, result_count, out, err) }
     }
 
     /// See the C header.
@@ -3105,10 +2821,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_checkpoint_options_init(
-        options: *mut shw_checkpoint_options,
-        struct_size: u32,
-    ) {
+    pub unsafe fn shw_checkpoint_options_init(options: *mut shw_checkpoint_options, struct_size: u32) {
         unsafe { (table().checkpoint_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
@@ -3123,28 +2836,20 @@ mod dispatch {
         out: *mut *mut shw_checkpoint,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_open.unwrap_unchecked())(context, storage, path, options, out, err)
-        }
+        unsafe { (table().checkpoint_open.unwrap_unchecked())(context, storage, path, options, out, err) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_checkpoint_format(
-        checkpoint: *const shw_checkpoint,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_checkpoint_format(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char {
         unsafe { (table().checkpoint_format.unwrap_unchecked())(checkpoint, size) }
     }
 
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_checkpoint_generation(
-        checkpoint: *const shw_checkpoint,
-        size: *mut u64,
-    ) -> *const c_char {
+    pub unsafe fn shw_checkpoint_generation(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char {
         unsafe { (table().checkpoint_generation.unwrap_unchecked())(checkpoint, size) }
     }
 
@@ -3226,11 +2931,7 @@ mod dispatch {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_gc.unwrap_unchecked())(
-                context, storage, path, grace_ns, flags, out, err,
-            )
-        }
+        unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
     }
 
     /// See the C header.
@@ -3243,9 +2944,7 @@ mod dispatch {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_list_steps.unwrap_unchecked())(context, storage, path, out, err)
-        }
+        unsafe { (table().checkpoint_list_steps.unwrap_unchecked())(context, storage, path, out, err) }
     }
 
     /// See the C header.
@@ -3308,10 +3007,7 @@ mod dispatch {
     /// See the C header.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_checkpoint_tensor_shape(
-        checkpoint: *const shw_checkpoint,
-        index: u64,
-    ) -> *const i64 {
+    pub unsafe fn shw_checkpoint_tensor_shape(checkpoint: *const shw_checkpoint, index: u64) -> *const i64 {
         unsafe { (table().checkpoint_tensor_shape.unwrap_unchecked())(checkpoint, index) }
     }
 
@@ -3325,11 +3021,7 @@ mod dispatch {
         infos: *mut shw_tensor_info,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_tensor_infos.unwrap_unchecked())(
-                checkpoint, first, count, infos, err,
-            )
-        }
+        unsafe { (table().checkpoint_tensor_infos.unwrap_unchecked())(checkpoint, first, count, infos, err) }
     }
 
     /// See the C header.
@@ -3354,11 +3046,7 @@ mod dispatch {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_find_tensor.unwrap_unchecked())(
-                checkpoint, name, name_size, rank, out, err,
-            )
-        }
+        unsafe { (table().checkpoint_find_tensor.unwrap_unchecked())(checkpoint, name, name_size, rank, out, err) }
     }
 
     /// See the C header.
@@ -3378,11 +3066,7 @@ mod dispatch {
         infos: *mut shw_chunk_info,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_chunk_infos.unwrap_unchecked())(
-                checkpoint, first, count, infos, err,
-            )
-        }
+        unsafe { (table().checkpoint_chunk_infos.unwrap_unchecked())(checkpoint, first, count, infos, err) }
     }
 
     /// See the C header.
@@ -3396,11 +3080,7 @@ mod dispatch {
         size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_chunk_box.unwrap_unchecked())(
-                checkpoint, index, r#box, capacity, size, err,
-            )
-        }
+        unsafe { (table().checkpoint_chunk_box.unwrap_unchecked())(checkpoint, index, r#box, capacity, size, err) }
     }
 
     /// See the C header.
@@ -3440,9 +3120,7 @@ mod dispatch {
         index: u64,
         size: *mut u64,
     ) -> *const c_char {
-        unsafe {
-            (table().checkpoint_object_content_type.unwrap_unchecked())(checkpoint, index, size)
-        }
+        unsafe { (table().checkpoint_object_content_type.unwrap_unchecked())(checkpoint, index, size) }
     }
 
     /// See the C header.
@@ -3481,11 +3159,7 @@ mod dispatch {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_find_object.unwrap_unchecked())(
-                checkpoint, name, name_size, rank, out, err,
-            )
-        }
+        unsafe { (table().checkpoint_find_object.unwrap_unchecked())(checkpoint, name, name_size, rank, out, err) }
     }
 
     /// See the C header.
@@ -3498,11 +3172,7 @@ mod dispatch {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_read_objects.unwrap_unchecked())(
-                checkpoint, indices, count, out, err,
-            )
-        }
+        unsafe { (table().checkpoint_read_objects.unwrap_unchecked())(checkpoint, indices, count, out, err) }
     }
 
     /// See the C header.
@@ -3578,11 +3248,7 @@ mod dispatch {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().checkpoint_digests.unwrap_unchecked())(
-                checkpoint, indices, count, algorithm, out, err,
-            )
-        }
+        unsafe { (table().checkpoint_digests.unwrap_unchecked())(checkpoint, indices, count, algorithm, out, err) }
     }
 
     /// See the C header.
@@ -3605,11 +3271,7 @@ mod dispatch {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().load.unwrap_unchecked())(
-                context, state, storage, path, collective, options, out, err,
-            )
-        }
+        unsafe { (table().load.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
     /// See the C header.
@@ -3625,11 +3287,7 @@ mod dispatch {
         out: *mut *mut shw_job,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().load_async.unwrap_unchecked())(
-                context, state, storage, path, collective, options, out, err,
-            )
-        }
+        unsafe { (table().load_async.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
     /// See the C header.
@@ -3643,11 +3301,7 @@ mod dispatch {
         out: *mut *mut shw_load_planner,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe {
-            (table().load_planner_create.unwrap_unchecked())(
-                checkpoint, state, rank, options, out, err,
-            )
-        }
+        unsafe { (table().load_planner_create.unwrap_unchecked())(checkpoint, state, rank, options, out, err) }
     }
 
     /// See the C header.

@@ -11,14 +11,7 @@ use core::mem::MaybeUninit;
 pub unsafe fn buffer_create(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_buffer_create(
-            data.as_ptr().cast(),
-            data.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status = unsafe { ffi::shw_buffer_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -32,9 +25,7 @@ pub unsafe fn buffer_create_parts(
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_buffer_create_parts(data, offsets, part_count, out.as_mut_ptr(), &mut err)
-    };
+    let status = unsafe { ffi::shw_buffer_create_parts(data, offsets, part_count, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -50,9 +41,7 @@ pub unsafe fn tensor_check(tensor: *const shw_tensor) -> Result<(), RawError> {
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn tensor_from_dlpack(
-    managed: *const DLManagedTensorVersioned,
-) -> Result<shw_tensor, RawError> {
+pub unsafe fn tensor_from_dlpack(managed: *const DLManagedTensorVersioned) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_tensor_from_dlpack(managed, out.as_mut_ptr(), &mut err) };
@@ -62,9 +51,7 @@ pub unsafe fn tensor_from_dlpack(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn tensor_from_dlpack_legacy(
-    managed: *const DLManagedTensor,
-) -> Result<shw_tensor, RawError> {
+pub unsafe fn tensor_from_dlpack_legacy(managed: *const DLManagedTensor) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_tensor_from_dlpack_legacy(managed, out.as_mut_ptr(), &mut err) };
@@ -92,25 +79,15 @@ pub unsafe fn owned_tensor_create(
 ) -> Result<*mut shw_owned_tensor, RawError> {
     let mut out = MaybeUninit::<*mut shw_owned_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_owned_tensor_create(
-            dtype_code,
-            dtype_bits,
-            shape,
-            ndim,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_owned_tensor_create(dtype_code, dtype_bits, shape, ndim, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn owned_tensor_describe(
-    tensor: *const shw_owned_tensor,
-) -> Result<shw_tensor, RawError> {
+pub unsafe fn owned_tensor_describe(tensor: *const shw_owned_tensor) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_owned_tensor_describe(tensor, out.as_mut_ptr(), &mut err) };
@@ -120,9 +97,7 @@ pub unsafe fn owned_tensor_describe(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn owned_tensor_dlpack(
-    tensor: *const shw_owned_tensor,
-) -> Result<*mut DLManagedTensorVersioned, RawError> {
+pub unsafe fn owned_tensor_dlpack(tensor: *const shw_owned_tensor) -> Result<*mut DLManagedTensorVersioned, RawError> {
     let mut out = MaybeUninit::<*mut DLManagedTensorVersioned>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_owned_tensor_dlpack(tensor, out.as_mut_ptr(), &mut err) };
@@ -132,9 +107,7 @@ pub unsafe fn owned_tensor_dlpack(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn owned_tensor_dlpack_legacy(
-    tensor: *const shw_owned_tensor,
-) -> Result<*mut DLManagedTensor, RawError> {
+pub unsafe fn owned_tensor_dlpack_legacy(tensor: *const shw_owned_tensor) -> Result<*mut DLManagedTensor, RawError> {
     let mut out = MaybeUninit::<*mut DLManagedTensor>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_owned_tensor_dlpack_legacy(tensor, out.as_mut_ptr(), &mut err) };
@@ -144,9 +117,7 @@ pub unsafe fn owned_tensor_dlpack_legacy(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn context_create(
-    options: *const shw_context_options,
-) -> Result<*mut shw_context, RawError> {
+pub unsafe fn context_create(options: *const shw_context_options) -> Result<*mut shw_context, RawError> {
     let mut out = MaybeUninit::<*mut shw_context>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_context_create(options, out.as_mut_ptr(), &mut err) };
@@ -165,10 +136,7 @@ pub unsafe fn context_shutdown(context: *mut shw_context, timeout_ns: i64) -> Re
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn context_load_plugin(
-    context: *mut shw_context,
-    path: *const c_char,
-) -> Result<(), RawError> {
+pub unsafe fn context_load_plugin(context: *mut shw_context, path: *const c_char) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_context_load_plugin(context, path, &mut err) };
     RawError::check(status, err)?;
@@ -251,8 +219,7 @@ pub unsafe fn layout_box_count(
 ) -> Result<u64, RawError> {
     let mut out = MaybeUninit::<u64>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_layout_box_count(layout, shape, ndim, rank, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_layout_box_count(layout, shape, ndim, rank, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -269,9 +236,7 @@ pub unsafe fn layout_boxes(
     size: *mut u64,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_layout_boxes(layout, shape, ndim, rank, boxes, capacity, size, &mut err)
-    };
+    let status = unsafe { ffi::shw_layout_boxes(layout, shape, ndim, rank, boxes, capacity, size, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -298,9 +263,7 @@ pub unsafe fn storage_create_memory() -> Result<*mut shw_storage, RawError> {
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn storage_create(
-    vtable: *const shw_storage_vtable,
-) -> Result<*mut shw_storage, RawError> {
+pub unsafe fn storage_create(vtable: *const shw_storage_vtable) -> Result<*mut shw_storage, RawError> {
     let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_storage_create(vtable, out.as_mut_ptr(), &mut err) };
@@ -344,37 +307,19 @@ pub unsafe fn storage_read(
     size: u64,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_storage_read(
-            storage,
-            key.as_ptr().cast(),
-            key.len() as u64,
-            offset,
-            data,
-            size,
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_storage_read(storage, key.as_ptr().cast(), key.len() as u64, offset, data, size, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn storage_stat_key(
-    storage: *mut shw_storage,
-    key: &[u8],
-) -> Result<shw_storage_stat, RawError> {
+pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<shw_storage_stat, RawError> {
     let mut out = MaybeUninit::<shw_storage_stat>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_storage_stat_key(
-            storage,
-            key.as_ptr().cast(),
-            key.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_storage_stat_key(storage, key.as_ptr().cast(), key.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -382,20 +327,11 @@ pub unsafe fn storage_stat_key(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn storage_list(
-    storage: *mut shw_storage,
-    prefix: &[u8],
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn storage_list(storage: *mut shw_storage, prefix: &[u8]) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_storage_list(
-            storage,
-            prefix.as_ptr().cast(),
-            prefix.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_storage_list(storage, prefix.as_ptr().cast(), prefix.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -405,9 +341,7 @@ pub unsafe fn storage_list(
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_remove(storage: *mut shw_storage, key: &[u8]) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_storage_remove(storage, key.as_ptr().cast(), key.len() as u64, &mut err)
-    };
+    let status = unsafe { ffi::shw_storage_remove(storage, key.as_ptr().cast(), key.len() as u64, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -440,17 +374,14 @@ pub unsafe fn collective_group_member(
 ) -> Result<*mut shw_collective, RawError> {
     let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_collective_group_member(group, rank, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_collective_group_member(group, rank, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn collective_create(
-    vtable: *const shw_collective_vtable,
-) -> Result<*mut shw_collective, RawError> {
+pub unsafe fn collective_create(vtable: *const shw_collective_vtable) -> Result<*mut shw_collective, RawError> {
     let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_collective_create(vtable, out.as_mut_ptr(), &mut err) };
@@ -480,8 +411,7 @@ pub unsafe fn collective_broadcast(
     root: i32,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_collective_broadcast(collective, call, data, size, root, &mut err) };
+    let status = unsafe { ffi::shw_collective_broadcast(collective, call, data, size, root, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -496,14 +426,7 @@ pub unsafe fn collective_all_gather(
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_collective_all_gather(
-            collective,
-            call,
-            data.as_ptr().cast(),
-            data.len() as u64,
-            gathered,
-            &mut err,
-        )
+        ffi::shw_collective_all_gather(collective, call, data.as_ptr().cast(), data.len() as u64, gathered, &mut err)
     };
     RawError::check(status, err)?;
     Ok(())
@@ -544,9 +467,7 @@ pub unsafe fn collective_all_reduce_i64(
     operation: i32,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_collective_all_reduce_i64(collective, call, values, count, operation, &mut err)
-    };
+    let status = unsafe { ffi::shw_collective_all_reduce_i64(collective, call, values, count, operation, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -559,15 +480,8 @@ pub unsafe fn collective_abort(
     message: &[u8],
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_collective_abort(
-            collective,
-            code,
-            message.as_ptr().cast(),
-            message.len() as u64,
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_collective_abort(collective, code, message.as_ptr().cast(), message.len() as u64, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -624,8 +538,7 @@ pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawErro
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_validate(data: &[u8]) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_plan_validate(data.as_ptr().cast(), data.len() as u64, &mut err) };
+    let status = unsafe { ffi::shw_plan_validate(data.as_ptr().cast(), data.len() as u64, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -635,14 +548,7 @@ pub unsafe fn plan_validate(data: &[u8]) -> Result<(), RawError> {
 pub unsafe fn plan_findings(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_plan_findings(
-            data.as_ptr().cast(),
-            data.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status = unsafe { ffi::shw_plan_findings(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -652,14 +558,7 @@ pub unsafe fn plan_findings(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
 pub unsafe fn plan_create(data: &[u8]) -> Result<*mut shw_plan, RawError> {
     let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_plan_create(
-            data.as_ptr().cast(),
-            data.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status = unsafe { ffi::shw_plan_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -676,10 +575,7 @@ pub unsafe fn plan_item_at(plan: *const shw_plan, index: u64) -> Result<shw_plan
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn plan_json(
-    plan: *const shw_plan,
-    item_limit: u64,
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn plan_json(plan: *const shw_plan, item_limit: u64) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_plan_json(plan, item_limit, out.as_mut_ptr(), &mut err) };
@@ -699,10 +595,7 @@ pub unsafe fn state_create() -> Result<*mut shw_state, RawError> {
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn state_add_tensors(
-    state: *mut shw_state,
-    batch: *const shw_tensor_batch,
-) -> Result<(), RawError> {
+pub unsafe fn state_add_tensors(state: *mut shw_state, batch: *const shw_tensor_batch) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_state_add_tensors(state, batch, &mut err) };
     RawError::check(status, err)?;
@@ -737,10 +630,7 @@ pub unsafe fn state_add_dlpack_legacy(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn state_add_objects(
-    state: *mut shw_state,
-    batch: *const shw_object_batch,
-) -> Result<(), RawError> {
+pub unsafe fn state_add_objects(state: *mut shw_state, batch: *const shw_object_batch) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_state_add_objects(state, batch, &mut err) };
     RawError::check(status, err)?;
@@ -763,13 +653,7 @@ pub unsafe fn state_find_tensor(state: *const shw_state, name: &[u8]) -> Result<
     let mut out = MaybeUninit::<u64>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_state_find_tensor(
-            state,
-            name.as_ptr().cast(),
-            name.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_state_find_tensor(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -781,13 +665,7 @@ pub unsafe fn state_find_object(state: *const shw_state, name: &[u8]) -> Result<
     let mut out = MaybeUninit::<u64>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_state_find_object(
-            state,
-            name.as_ptr().cast(),
-            name.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_state_find_object(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -805,18 +683,8 @@ pub unsafe fn save(
 ) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_save(
-            context,
-            state,
-            storage,
-            path,
-            collective,
-            options,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_save(context, state, storage, path, collective, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -833,18 +701,8 @@ pub unsafe fn save_async(
 ) -> Result<*mut shw_job, RawError> {
     let mut out = MaybeUninit::<*mut shw_job>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_save_async(
-            context,
-            state,
-            storage,
-            path,
-            collective,
-            options,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_save_async(context, state, storage, path, collective, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -860,26 +718,15 @@ pub unsafe fn save_planner_create(
 ) -> Result<*mut shw_save_planner, RawError> {
     let mut out = MaybeUninit::<*mut shw_save_planner>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_save_planner_create(
-            context,
-            state,
-            rank,
-            world_size,
-            options,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_save_planner_create(context, state, rank, world_size, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn save_planner_local_plan(
-    planner: *mut shw_save_planner,
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn save_planner_local_plan(planner: *mut shw_save_planner) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_save_planner_local_plan(planner, out.as_mut_ptr(), &mut err) };
@@ -917,20 +764,11 @@ pub unsafe fn save_planner_global_plan(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn save_planner_finish(
-    planner: *mut shw_save_planner,
-    plan: &[u8],
-) -> Result<*mut shw_plan, RawError> {
+pub unsafe fn save_planner_finish(planner: *mut shw_save_planner, plan: &[u8]) -> Result<*mut shw_plan, RawError> {
     let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_save_planner_finish(
-            planner,
-            plan.as_ptr().cast(),
-            plan.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_save_planner_finish(planner, plan.as_ptr().cast(), plan.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -946,8 +784,7 @@ pub unsafe fn save_execute(
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_save_execute(planner, plan, storage, path, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_save_execute(planner, plan, storage, path, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -962,16 +799,8 @@ pub unsafe fn save_commit(
 ) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_save_commit(
-            planner,
-            results,
-            result_offsets,
-            result_count,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_save_commit(planner, results, result_offsets, result_count, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -986,18 +815,14 @@ pub unsafe fn checkpoint_open(
 ) -> Result<*mut shw_checkpoint, RawError> {
     let mut out = MaybeUninit::<*mut shw_checkpoint>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_open(context, storage, path, options, out.as_mut_ptr(), &mut err)
-    };
+    let status = unsafe { ffi::shw_checkpoint_open(context, storage, path, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn checkpoint_info(
-    checkpoint: *const shw_checkpoint,
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn checkpoint_info(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_checkpoint_info(checkpoint, out.as_mut_ptr(), &mut err) };
@@ -1007,14 +832,10 @@ pub unsafe fn checkpoint_info(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn checkpoint_verify(
-    checkpoint: *const shw_checkpoint,
-    flags: u64,
-) -> Result<*mut shw_report, RawError> {
+pub unsafe fn checkpoint_verify(checkpoint: *const shw_checkpoint, flags: u64) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_verify(checkpoint, flags, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_verify(checkpoint, flags, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1030,17 +851,7 @@ pub unsafe fn checkpoint_gc(
 ) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_gc(
-            context,
-            storage,
-            path,
-            grace_ns,
-            flags,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status = unsafe { ffi::shw_checkpoint_gc(context, storage, path, grace_ns, flags, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1054,9 +865,7 @@ pub unsafe fn checkpoint_list_steps(
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_list_steps(context, storage, path, out.as_mut_ptr(), &mut err)
-    };
+    let status = unsafe { ffi::shw_checkpoint_list_steps(context, storage, path, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1070,21 +879,17 @@ pub unsafe fn checkpoint_tensor_infos(
     infos: *mut shw_tensor_info,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_tensor_infos(checkpoint, first, count, infos, &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_tensor_infos(checkpoint, first, count, infos, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn checkpoint_tensor_names(
-    checkpoint: *const shw_checkpoint,
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn checkpoint_tensor_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_tensor_names(checkpoint, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_tensor_names(checkpoint, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1121,8 +926,7 @@ pub unsafe fn checkpoint_chunk_infos(
     infos: *mut shw_chunk_info,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_chunk_infos(checkpoint, first, count, infos, &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_chunk_infos(checkpoint, first, count, infos, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -1137,22 +941,17 @@ pub unsafe fn checkpoint_chunk_box(
     size: *mut u64,
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_chunk_box(checkpoint, index, r#box, capacity, size, &mut err)
-    };
+    let status = unsafe { ffi::shw_checkpoint_chunk_box(checkpoint, index, r#box, capacity, size, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn checkpoint_object_names(
-    checkpoint: *const shw_checkpoint,
-) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn checkpoint_object_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_object_names(checkpoint, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_object_names(checkpoint, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1189,9 +988,7 @@ pub unsafe fn checkpoint_read_objects(
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_read_objects(checkpoint, indices, count, out.as_mut_ptr(), &mut err)
-    };
+    let status = unsafe { ffi::shw_checkpoint_read_objects(checkpoint, indices, count, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1204,8 +1001,7 @@ pub unsafe fn checkpoint_read_boxes(
 ) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_checkpoint_read_boxes(checkpoint, batch, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_checkpoint_read_boxes(checkpoint, batch, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1222,15 +1018,7 @@ pub unsafe fn checkpoint_read_tensor(
     let mut out = MaybeUninit::<*mut shw_owned_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_checkpoint_read_tensor(
-            checkpoint,
-            index,
-            box_offsets,
-            box_sizes,
-            ndim,
-            out.as_mut_ptr(),
-            &mut err,
-        )
+        ffi::shw_checkpoint_read_tensor(checkpoint, index, box_offsets, box_sizes, ndim, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -1246,16 +1034,8 @@ pub unsafe fn checkpoint_digests(
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_checkpoint_digests(
-            checkpoint,
-            indices,
-            count,
-            algorithm,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_checkpoint_digests(checkpoint, indices, count, algorithm, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1272,18 +1052,8 @@ pub unsafe fn load(
 ) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_load(
-            context,
-            state,
-            storage,
-            path,
-            collective,
-            options,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_load(context, state, storage, path, collective, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1300,18 +1070,8 @@ pub unsafe fn load_async(
 ) -> Result<*mut shw_job, RawError> {
     let mut out = MaybeUninit::<*mut shw_job>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_load_async(
-            context,
-            state,
-            storage,
-            path,
-            collective,
-            options,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
+    let status =
+        unsafe { ffi::shw_load_async(context, state, storage, path, collective, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1326,18 +1086,14 @@ pub unsafe fn load_planner_create(
 ) -> Result<*mut shw_load_planner, RawError> {
     let mut out = MaybeUninit::<*mut shw_load_planner>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_load_planner_create(checkpoint, state, rank, options, out.as_mut_ptr(), &mut err)
-    };
+    let status = unsafe { ffi::shw_load_planner_create(checkpoint, state, rank, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn load_planner_local_plan(
-    planner: *mut shw_load_planner,
-) -> Result<*mut shw_plan, RawError> {
+pub unsafe fn load_planner_local_plan(planner: *mut shw_load_planner) -> Result<*mut shw_plan, RawError> {
     let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_load_planner_local_plan(planner, out.as_mut_ptr(), &mut err) };
@@ -1347,10 +1103,7 @@ pub unsafe fn load_planner_local_plan(
 
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn load_execute(
-    planner: *mut shw_load_planner,
-    plan: *const shw_plan,
-) -> Result<*mut shw_report, RawError> {
+pub unsafe fn load_execute(planner: *mut shw_load_planner, plan: *const shw_plan) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_load_execute(planner, plan, out.as_mut_ptr(), &mut err) };

@@ -17,20 +17,13 @@ pub struct shw_api {
     pub build_info: Option<unsafe extern "C" fn() -> *const c_char>,
     pub status_name: Option<unsafe extern "C" fn(status: shw_status) -> *const c_char>,
     pub error_code: Option<unsafe extern "C" fn(error: *const shw_error) -> shw_status>,
-    pub error_message:
-        Option<unsafe extern "C" fn(error: *const shw_error, size: *mut u64) -> *const c_char>,
+    pub error_message: Option<unsafe extern "C" fn(error: *const shw_error, size: *mut u64) -> *const c_char>,
     pub error_detail_count: Option<unsafe extern "C" fn(error: *const shw_error) -> u64>,
-    pub error_detail_at: Option<
-        unsafe extern "C" fn(
-            error: *const shw_error,
-            index: u64,
-            out: *mut shw_error_detail,
-        ) -> shw_status,
-    >,
+    pub error_detail_at:
+        Option<unsafe extern "C" fn(error: *const shw_error, index: u64, out: *mut shw_error_detail) -> shw_status>,
     pub error_is_retryable: Option<unsafe extern "C" fn(error: *const shw_error) -> shw_bool>,
     pub error_cause: Option<unsafe extern "C" fn(error: *const shw_error) -> *const shw_error>,
-    pub error_backtrace:
-        Option<unsafe extern "C" fn(error: *const shw_error, size: *mut u64) -> *const c_char>,
+    pub error_backtrace: Option<unsafe extern "C" fn(error: *const shw_error, size: *mut u64) -> *const c_char>,
     pub error_create: Option<
         unsafe extern "C" fn(
             code: shw_status,
@@ -43,8 +36,7 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub error_release: Option<unsafe extern "C" fn(error: *mut shw_error)>,
-    pub log_record_init:
-        Option<unsafe extern "C" fn(record: *mut shw_log_record, struct_size: u32)>,
+    pub log_record_init: Option<unsafe extern "C" fn(record: *mut shw_log_record, struct_size: u32)>,
     pub buffer_create: Option<
         unsafe extern "C" fn(
             data: *const c_void,
@@ -66,15 +58,11 @@ pub struct shw_api {
     pub buffer_size: Option<unsafe extern "C" fn(buffer: *const shw_buffer) -> u64>,
     pub buffer_part_count: Option<unsafe extern "C" fn(buffer: *const shw_buffer) -> u64>,
     pub buffer_part_offsets: Option<unsafe extern "C" fn(buffer: *const shw_buffer) -> *const u64>,
-    pub buffer_part_data:
-        Option<unsafe extern "C" fn(buffer: *const shw_buffer, index: u64) -> *const c_void>,
-    pub buffer_part_size:
-        Option<unsafe extern "C" fn(buffer: *const shw_buffer, index: u64) -> u64>,
+    pub buffer_part_data: Option<unsafe extern "C" fn(buffer: *const shw_buffer, index: u64) -> *const c_void>,
+    pub buffer_part_size: Option<unsafe extern "C" fn(buffer: *const shw_buffer, index: u64) -> u64>,
     pub buffer_release: Option<unsafe extern "C" fn(buffer: *mut shw_buffer)>,
-    pub report_summary_init:
-        Option<unsafe extern "C" fn(summary: *mut shw_report_summary, struct_size: u32)>,
-    pub report_json:
-        Option<unsafe extern "C" fn(report: *const shw_report, size: *mut u64) -> *const c_char>,
+    pub report_summary_init: Option<unsafe extern "C" fn(summary: *mut shw_report_summary, struct_size: u32)>,
+    pub report_json: Option<unsafe extern "C" fn(report: *const shw_report, size: *mut u64) -> *const c_char>,
     pub report_summarize: Option<
         unsafe extern "C" fn(
             report: *const shw_report,
@@ -82,21 +70,12 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub report_name_count:
-        Option<unsafe extern "C" fn(report: *const shw_report, list: i32) -> u64>,
-    pub report_name: Option<
-        unsafe extern "C" fn(
-            report: *const shw_report,
-            list: i32,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
+    pub report_name_count: Option<unsafe extern "C" fn(report: *const shw_report, list: i32) -> u64>,
+    pub report_name:
+        Option<unsafe extern "C" fn(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char>,
     pub report_release: Option<unsafe extern "C" fn(report: *mut shw_report)>,
     pub tensor_init: Option<unsafe extern "C" fn(tensor: *mut shw_tensor, struct_size: u32)>,
-    pub tensor_check: Option<
-        unsafe extern "C" fn(tensor: *const shw_tensor, err: *mut *mut shw_error) -> shw_status,
-    >,
+    pub tensor_check: Option<unsafe extern "C" fn(tensor: *const shw_tensor, err: *mut *mut shw_error) -> shw_status>,
     pub tensor_from_dlpack: Option<
         unsafe extern "C" fn(
             managed: *const DLManagedTensorVersioned,
@@ -112,15 +91,9 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub dtype_name: Option<unsafe extern "C" fn(code: u8, bits: u8) -> *const c_char>,
-    pub dtype_parse: Option<
-        unsafe extern "C" fn(
-            name: *const c_char,
-            out: *mut u32,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
-    >,
-    pub dtype_byte_size:
-        Option<unsafe extern "C" fn(code: u8, bits: u8, element_count: u64) -> u64>,
+    pub dtype_parse:
+        Option<unsafe extern "C" fn(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status>,
+    pub dtype_byte_size: Option<unsafe extern "C" fn(code: u8, bits: u8, element_count: u64) -> u64>,
     pub owned_tensor_create: Option<
         unsafe extern "C" fn(
             dtype_code: u8,
@@ -153,8 +126,7 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub owned_tensor_release: Option<unsafe extern "C" fn(tensor: *mut shw_owned_tensor)>,
-    pub layout_spec_init:
-        Option<unsafe extern "C" fn(spec: *mut shw_layout_spec, struct_size: u32)>,
+    pub layout_spec_init: Option<unsafe extern "C" fn(spec: *mut shw_layout_spec, struct_size: u32)>,
     pub layout_create: Option<
         unsafe extern "C" fn(
             spec: *const shw_layout_spec,
@@ -186,13 +158,9 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub layout_release: Option<unsafe extern "C" fn(layout: *mut shw_layout)>,
-    pub tensor_batch_init:
-        Option<unsafe extern "C" fn(batch: *mut shw_tensor_batch, struct_size: u32)>,
-    pub object_batch_init:
-        Option<unsafe extern "C" fn(batch: *mut shw_object_batch, struct_size: u32)>,
-    pub state_create: Option<
-        unsafe extern "C" fn(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status,
-    >,
+    pub tensor_batch_init: Option<unsafe extern "C" fn(batch: *mut shw_tensor_batch, struct_size: u32)>,
+    pub object_batch_init: Option<unsafe extern "C" fn(batch: *mut shw_object_batch, struct_size: u32)>,
+    pub state_create: Option<unsafe extern "C" fn(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status>,
     pub state_add_tensors: Option<
         unsafe extern "C" fn(
             state: *mut shw_state,
@@ -225,12 +193,10 @@ pub struct shw_api {
     >,
     pub state_tensor_count: Option<unsafe extern "C" fn(state: *const shw_state) -> u64>,
     pub state_object_count: Option<unsafe extern "C" fn(state: *const shw_state) -> u64>,
-    pub state_tensor_name: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char,
-    >,
-    pub state_tensor_path: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char,
-    >,
+    pub state_tensor_name:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char>,
+    pub state_tensor_path:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char>,
     pub state_tensor: Option<
         unsafe extern "C" fn(
             state: *const shw_state,
@@ -239,18 +205,14 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub state_object_name: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char,
-    >,
-    pub state_object_path: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char,
-    >,
-    pub state_object_content_type: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char,
-    >,
-    pub state_object_data: Option<
-        unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void,
-    >,
+    pub state_object_name:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char>,
+    pub state_object_path:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char>,
+    pub state_object_content_type:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char>,
+    pub state_object_data:
+        Option<unsafe extern "C" fn(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void>,
     pub state_find_tensor: Option<
         unsafe extern "C" fn(
             state: *const shw_state,
@@ -271,13 +233,8 @@ pub struct shw_api {
     >,
     pub state_release: Option<unsafe extern "C" fn(state: *mut shw_state)>,
     pub plan_item_init: Option<unsafe extern "C" fn(item: *mut shw_plan_item, struct_size: u32)>,
-    pub plan_validate: Option<
-        unsafe extern "C" fn(
-            data: *const c_void,
-            size: u64,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
-    >,
+    pub plan_validate:
+        Option<unsafe extern "C" fn(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status>,
     pub plan_findings: Option<
         unsafe extern "C" fn(
             data: *const c_void,
@@ -316,22 +273,14 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub plan_release: Option<unsafe extern "C" fn(plan: *mut shw_plan)>,
-    pub storage_stat_init:
-        Option<unsafe extern "C" fn(stat: *mut shw_storage_stat, struct_size: u32)>,
-    pub storage_entry_init:
-        Option<unsafe extern "C" fn(entry: *mut shw_storage_entry, struct_size: u32)>,
-    pub storage_vtable_init:
-        Option<unsafe extern "C" fn(vtable: *mut shw_storage_vtable, struct_size: u32)>,
+    pub storage_stat_init: Option<unsafe extern "C" fn(stat: *mut shw_storage_stat, struct_size: u32)>,
+    pub storage_entry_init: Option<unsafe extern "C" fn(entry: *mut shw_storage_entry, struct_size: u32)>,
+    pub storage_vtable_init: Option<unsafe extern "C" fn(vtable: *mut shw_storage_vtable, struct_size: u32)>,
     pub storage_create_posix: Option<
-        unsafe extern "C" fn(
-            root: *const c_char,
-            out: *mut *mut shw_storage,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(root: *const c_char, out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status,
     >,
-    pub storage_create_memory: Option<
-        unsafe extern "C" fn(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status,
-    >,
+    pub storage_create_memory:
+        Option<unsafe extern "C" fn(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status>,
     pub storage_create: Option<
         unsafe extern "C" fn(
             vtable: *const shw_storage_vtable,
@@ -339,8 +288,7 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub storage_name:
-        Option<unsafe extern "C" fn(storage: *const shw_storage, size: *mut u64) -> *const c_char>,
+    pub storage_name: Option<unsafe extern "C" fn(storage: *const shw_storage, size: *mut u64) -> *const c_char>,
     pub storage_capabilities: Option<unsafe extern "C" fn(storage: *const shw_storage) -> u64>,
     pub storage_put: Option<
         unsafe extern "C" fn(
@@ -392,19 +340,12 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub storage_release: Option<unsafe extern "C" fn(storage: *mut shw_storage)>,
-    pub collective_call_init:
-        Option<unsafe extern "C" fn(call: *mut shw_collective_call, struct_size: u32)>,
-    pub collective_vtable_init:
-        Option<unsafe extern "C" fn(vtable: *mut shw_collective_vtable, struct_size: u32)>,
-    pub collective_create_single: Option<
-        unsafe extern "C" fn(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status,
-    >,
+    pub collective_call_init: Option<unsafe extern "C" fn(call: *mut shw_collective_call, struct_size: u32)>,
+    pub collective_vtable_init: Option<unsafe extern "C" fn(vtable: *mut shw_collective_vtable, struct_size: u32)>,
+    pub collective_create_single:
+        Option<unsafe extern "C" fn(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status>,
     pub collective_group_create: Option<
-        unsafe extern "C" fn(
-            size: i32,
-            out: *mut *mut shw_collective_group,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(size: i32, out: *mut *mut shw_collective_group, err: *mut *mut shw_error) -> shw_status,
     >,
     pub collective_group_member: Option<
         unsafe extern "C" fn(
@@ -424,9 +365,8 @@ pub struct shw_api {
     >,
     pub collective_rank: Option<unsafe extern "C" fn(collective: *const shw_collective) -> i32>,
     pub collective_size: Option<unsafe extern "C" fn(collective: *const shw_collective) -> i32>,
-    pub collective_name: Option<
-        unsafe extern "C" fn(collective: *const shw_collective, size: *mut u64) -> *const c_char,
-    >,
+    pub collective_name:
+        Option<unsafe extern "C" fn(collective: *const shw_collective, size: *mut u64) -> *const c_char>,
     pub collective_barrier: Option<
         unsafe extern "C" fn(
             collective: *mut shw_collective,
@@ -485,10 +425,8 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub collective_release: Option<unsafe extern "C" fn(collective: *mut shw_collective)>,
-    pub allocator_init:
-        Option<unsafe extern "C" fn(allocator: *mut shw_allocator, struct_size: u32)>,
-    pub context_options_init:
-        Option<unsafe extern "C" fn(options: *mut shw_context_options, struct_size: u32)>,
+    pub allocator_init: Option<unsafe extern "C" fn(allocator: *mut shw_allocator, struct_size: u32)>,
+    pub context_options_init: Option<unsafe extern "C" fn(options: *mut shw_context_options, struct_size: u32)>,
     pub context_create: Option<
         unsafe extern "C" fn(
             options: *const shw_context_options,
@@ -497,18 +435,10 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub context_shutdown: Option<
-        unsafe extern "C" fn(
-            context: *mut shw_context,
-            timeout_ns: i64,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(context: *mut shw_context, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status,
     >,
     pub context_load_plugin: Option<
-        unsafe extern "C" fn(
-            context: *mut shw_context,
-            path: *const c_char,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(context: *mut shw_context, path: *const c_char, err: *mut *mut shw_error) -> shw_status,
     >,
     pub context_plugins: Option<
         unsafe extern "C" fn(
@@ -539,40 +469,21 @@ pub struct shw_api {
     >,
     pub context_release: Option<unsafe extern "C" fn(context: *mut shw_context)>,
     pub progress_init: Option<unsafe extern "C" fn(progress: *mut shw_progress, struct_size: u32)>,
-    pub job_wait: Option<
-        unsafe extern "C" fn(
-            job: *mut shw_job,
-            timeout_ns: i64,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
-    >,
-    pub job_wait_staged: Option<
-        unsafe extern "C" fn(
-            job: *mut shw_job,
-            timeout_ns: i64,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
-    >,
+    pub job_wait:
+        Option<unsafe extern "C" fn(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status>,
+    pub job_wait_staged:
+        Option<unsafe extern "C" fn(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status>,
     pub job_poll: Option<unsafe extern "C" fn(job: *const shw_job) -> i32>,
     pub job_progress: Option<
-        unsafe extern "C" fn(
-            job: *const shw_job,
-            out: *mut shw_progress,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(job: *const shw_job, out: *mut shw_progress, err: *mut *mut shw_error) -> shw_status,
     >,
     pub job_cancel: Option<unsafe extern "C" fn(job: *mut shw_job)>,
     pub job_error: Option<unsafe extern "C" fn(job: *const shw_job) -> *const shw_error>,
     pub job_report: Option<
-        unsafe extern "C" fn(
-            job: *const shw_job,
-            out: *mut *mut shw_report,
-            err: *mut *mut shw_error,
-        ) -> shw_status,
+        unsafe extern "C" fn(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status,
     >,
     pub job_release: Option<unsafe extern "C" fn(job: *mut shw_job)>,
-    pub checkpoint_options_init:
-        Option<unsafe extern "C" fn(options: *mut shw_checkpoint_options, struct_size: u32)>,
+    pub checkpoint_options_init: Option<unsafe extern "C" fn(options: *mut shw_checkpoint_options, struct_size: u32)>,
     pub checkpoint_open: Option<
         unsafe extern "C" fn(
             context: *mut shw_context,
@@ -583,32 +494,17 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub checkpoint_format: Option<
-        unsafe extern "C" fn(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char,
-    >,
-    pub checkpoint_generation: Option<
-        unsafe extern "C" fn(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char,
-    >,
-    pub checkpoint_world_size:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> i32>,
-    pub checkpoint_created_ns:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> i64>,
-    pub checkpoint_metadata_count:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
-    pub checkpoint_metadata_key: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_metadata_value: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
+    pub checkpoint_format:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char>,
+    pub checkpoint_generation:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char>,
+    pub checkpoint_world_size: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> i32>,
+    pub checkpoint_created_ns: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> i64>,
+    pub checkpoint_metadata_count: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
+    pub checkpoint_metadata_key:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_metadata_value:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
     pub checkpoint_info: Option<
         unsafe extern "C" fn(
             checkpoint: *const shw_checkpoint,
@@ -645,26 +541,14 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub checkpoint_release: Option<unsafe extern "C" fn(checkpoint: *mut shw_checkpoint)>,
-    pub tensor_info_init:
-        Option<unsafe extern "C" fn(info: *mut shw_tensor_info, struct_size: u32)>,
+    pub tensor_info_init: Option<unsafe extern "C" fn(info: *mut shw_tensor_info, struct_size: u32)>,
     pub chunk_info_init: Option<unsafe extern "C" fn(info: *mut shw_chunk_info, struct_size: u32)>,
     pub box_batch_init: Option<unsafe extern "C" fn(batch: *mut shw_box_batch, struct_size: u32)>,
-    pub checkpoint_tensor_count:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
-    pub checkpoint_tensor_name: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_tensor_path: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
+    pub checkpoint_tensor_count: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
+    pub checkpoint_tensor_name:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_tensor_path:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
     pub checkpoint_tensor_shape:
         Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> *const i64>,
     pub checkpoint_tensor_infos: Option<
@@ -693,8 +577,7 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub checkpoint_chunk_count:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
+    pub checkpoint_chunk_count: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
     pub checkpoint_chunk_infos: Option<
         unsafe extern "C" fn(
             checkpoint: *const shw_checkpoint,
@@ -714,33 +597,15 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub checkpoint_object_count:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
-    pub checkpoint_object_name: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_object_path: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_object_content_type: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_object_size:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> u64>,
-    pub checkpoint_object_rank:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> i32>,
+    pub checkpoint_object_count: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
+    pub checkpoint_object_name:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_object_path:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_object_content_type:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_object_size: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> u64>,
+    pub checkpoint_object_rank: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> i32>,
     pub checkpoint_object_names: Option<
         unsafe extern "C" fn(
             checkpoint: *const shw_checkpoint,
@@ -767,17 +632,10 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub checkpoint_file_count:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
-    pub checkpoint_file_name: Option<
-        unsafe extern "C" fn(
-            checkpoint: *const shw_checkpoint,
-            index: u64,
-            size: *mut u64,
-        ) -> *const c_char,
-    >,
-    pub checkpoint_file_size:
-        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> u64>,
+    pub checkpoint_file_count: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint) -> u64>,
+    pub checkpoint_file_name:
+        Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char>,
+    pub checkpoint_file_size: Option<unsafe extern "C" fn(checkpoint: *const shw_checkpoint, index: u64) -> u64>,
     pub checkpoint_read_boxes: Option<
         unsafe extern "C" fn(
             checkpoint: *const shw_checkpoint,
@@ -807,8 +665,7 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub save_options_init:
-        Option<unsafe extern "C" fn(options: *mut shw_save_options, struct_size: u32)>,
+    pub save_options_init: Option<unsafe extern "C" fn(options: *mut shw_save_options, struct_size: u32)>,
     pub save: Option<
         unsafe extern "C" fn(
             context: *mut shw_context,
@@ -893,8 +750,7 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub save_planner_release: Option<unsafe extern "C" fn(planner: *mut shw_save_planner)>,
-    pub load_options_init:
-        Option<unsafe extern "C" fn(options: *mut shw_load_options, struct_size: u32)>,
+    pub load_options_init: Option<unsafe extern "C" fn(options: *mut shw_load_options, struct_size: u32)>,
     pub load: Option<
         unsafe extern "C" fn(
             context: *mut shw_context,
