@@ -16,9 +16,15 @@ import layout_probe
 from xml_model import Refused, read_model
 
 
+STYLE = "max_width=120,use_small_heuristics=Max"  # as bindings/rust/rustfmt.toml
+
+
 def swig_xml(options, folder):
     path = os.path.join(folder, "api.xml")
-    includes = [f"-I{d}" for d in [options.include, os.path.join(options.include, "shardwright"), *options.extra]]
+    swig_folder = os.path.dirname(os.path.abspath(options.interface))
+    annotate = [sys.executable, os.path.join(swig_folder, "annotate.py")]
+    subprocess.run([*annotate, os.path.join(options.include, "shardwright"), os.path.join(folder, "annotations.i")], check=True)
+    includes = [f"-I{d}" for d in [options.include, os.path.join(options.include, "shardwright"), swig_folder, folder]]
     subprocess.run([options.swig, "-xml", "-xmllite", "-Wall", "-Werror", *includes, "-o", path, options.interface], check=True)
     return path
 
@@ -35,7 +41,7 @@ def formatted(texts, rustfmt):
     """The texts as rustfmt leaves them."""
     done = {}
     for name, text in texts.items():
-        run = subprocess.run([rustfmt, "--edition", "2024", "--emit", "stdout"], input=text, stdout=subprocess.PIPE, text=True,
+        run = subprocess.run([rustfmt, "--edition", "2024", "--config", STYLE, "--emit", "stdout"], input=text, stdout=subprocess.PIPE, text=True,
                              check=True)
         done[name] = run.stdout
     return done
@@ -46,7 +52,6 @@ def main():
     parser.add_argument("--swig", default="swig")
     parser.add_argument("--interface", required=True)
     parser.add_argument("--include", required=True)
-    parser.add_argument("--extra", action="append", default=[], help="further folders for %%include")
     parser.add_argument("--output", required=True)
     parser.add_argument("--compiler", default=os.environ.get("CC", "cc"))
     parser.add_argument("--rustfmt", default="rustfmt")

@@ -4,10 +4,11 @@
 use shardwright_sys::error::RawError;
 use shardwright_sys::ffi;
 use std::any::Any;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -126,8 +127,11 @@ impl Error {
 
 impl From<RawError> for Error {
     fn from(raw: RawError) -> Error {
-        resume_host_panic(raw.status());
+        let details: BTreeMap<String, String> = raw.details().into_iter().collect();
         let code = StatusCode(raw.status());
+        if code == StatusCode::HostException {
+            resume_host_panic(&details);
+        }
         let mut message = raw.message();
         if message.is_empty() {
             message = format!("the library returned {code} without a message");
@@ -137,7 +141,7 @@ impl From<RawError> for Error {
             .into_iter()
             .rev()
             .fold(None, |inner, message| Some(Box::new(Cause { message, source: inner })));
-        Error { code, message, details: raw.details().into_iter().collect(), retryable: raw.is_retryable(), source }
+        Error { code, message, details, retryable: raw.is_retryable(), source }
     }
 }
 
@@ -165,9 +169,23 @@ impl std::error::Error for Cause {
     }
 }
 
-thread_local! {
-    // Panic of a callback, put aside until the call that caused it returns on the same thread.
-    static PANIC: RefCell<Option<Box<dyn Any + Send>>> = const { RefCell::new(None) };
+/// Detail key under which a panic that was put aside is found again.
+const HOST_EXCEPTION_KEY: &str = "host_exception";
+
+/// Panics of callbacks, put aside until the call that caused them returns, on whatever thread. The key is unique in this
+/// process and names it, so that the detail of another rank never finds one here.
+static PANICS: Mutex<Vec<(String, Box<dyn Any + Send>)>> = Mutex::new(Vec::new());
+const PANICS_MAX: usize = 64;
+
+fn put_aside(payload: Box<dyn Any + Send>) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let key = format!("rust-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let mut panics = PANICS.lock().unwrap_or_else(|e| e.into_inner());
+    if panics.len() == PANICS_MAX {
+        panics.remove(0);
+    }
+    panics.push((key.clone(), payload));
+    key
 }
 
 /// Runs a callback of the host; a panic is put aside and HOST_EXCEPTION returned, an error becomes an error object.
@@ -176,13 +194,27 @@ pub(crate) fn guard(err: *mut *mut ffi::shw_error, body: impl FnOnce() -> Result
         Ok(Ok(())) => ffi::SHW_OK,
         Ok(Err(error)) => give_error(&error, err),
         Err(payload) => {
-            PANIC.with(|p| *p.borrow_mut() = Some(payload));
-            give_error(&Error::new(StatusCode::HostException, "a callback of the host panicked"), err)
+            let mut error = Error::new(StatusCode::HostException, "a callback of the host panicked");
+            error.details.insert(HOST_EXCEPTION_KEY.to_owned(), put_aside(payload));
+            give_error(&error, err)
         }
     }
 }
 
 fn give_error(error: &Error, err: *mut *mut ffi::shw_error) -> ffi::shw_status {
+    let texts: Vec<(CString, CString)> = error
+        .details
+        .iter()
+        .filter_map(|(k, v)| Some((CString::new(&k[..]).ok()?, CString::new(&v[..]).ok()?)))
+        .collect();
+    let details: Vec<ffi::shw_error_detail> = texts
+        .iter()
+        .map(|(k, v)| ffi::shw_error_detail {
+            key: k.as_ptr(),
+            value: v.as_ptr(),
+            value_size: v.as_bytes().len() as u64,
+        })
+        .collect();
     if !err.is_null() {
         // SAFETY: err is the library's out-parameter; texts are copied by the call.
         unsafe {
@@ -190,8 +222,8 @@ fn give_error(error: &Error, err: *mut *mut ffi::shw_error) -> ffi::shw_status {
                 error.code.0,
                 error.message.as_ptr().cast(),
                 error.message.len() as u64,
-                std::ptr::null(),
-                0,
+                details.as_ptr(),
+                details.len() as u64,
                 std::ptr::null_mut(),
                 err,
             );
@@ -200,11 +232,13 @@ fn give_error(error: &Error, err: *mut *mut ffi::shw_error) -> ffi::shw_status {
     error.code.0
 }
 
-/// A panic of a callback on this thread goes on in the call that caused it.
-fn resume_host_panic(status: ffi::shw_status) {
-    if status == ffi::SHW_HOST_EXCEPTION {
-        if let Some(payload) = PANIC.with(|p| p.borrow_mut().take()) {
-            std::panic::resume_unwind(payload);
-        }
+/// A panic of a callback goes on in the call that caused it.
+fn resume_host_panic(details: &BTreeMap<String, String>) {
+    let Some(key) = details.get(HOST_EXCEPTION_KEY) else { return };
+    let mut panics = PANICS.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(at) = panics.iter().position(|(k, _)| k == key) {
+        let (_, payload) = panics.remove(at);
+        drop(panics);
+        std::panic::resume_unwind(payload);
     }
 }

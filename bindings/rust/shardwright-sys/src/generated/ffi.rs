@@ -24,13 +24,31 @@ pub struct shw_owned_tensor {
 }
 
 #[repr(C)]
-pub struct shw_context {
+pub struct shw_layout {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
 #[repr(C)]
-pub struct shw_layout {
+pub struct shw_state {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_plan {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_report {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct shw_job {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -54,25 +72,7 @@ pub struct shw_collective_group {
 }
 
 #[repr(C)]
-pub struct shw_report {
-    _data: [u8; 0],
-    _marker: PhantomData<(*mut u8, PhantomPinned)>,
-}
-
-#[repr(C)]
-pub struct shw_job {
-    _data: [u8; 0],
-    _marker: PhantomData<(*mut u8, PhantomPinned)>,
-}
-
-#[repr(C)]
-pub struct shw_plan {
-    _data: [u8; 0],
-    _marker: PhantomData<(*mut u8, PhantomPinned)>,
-}
-
-#[repr(C)]
-pub struct shw_state {
+pub struct shw_context {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -180,13 +180,41 @@ pub const SHW_DTYPE_FLOAT6_E2M3FN: i32 = 15;
 pub const SHW_DTYPE_FLOAT6_E3M2FN: i32 = 16;
 pub const SHW_DTYPE_FLOAT4_E2M1FN: i32 = 17;
 pub const SHW_TENSOR_SIZE_V1: u32 = 96;
-pub const SHW_ALLOCATOR_SIZE_V1: u32 = 32;
-pub const SHW_CONTEXT_OPTIONS_SIZE_V1: u32 = 56;
 pub const SHW_PLACEMENT_REPLICATE: i32 = 0;
 pub const SHW_PLACEMENT_SHARD: i32 = 1;
 pub const SHW_PLACEMENT_STRIDED_SHARD: i32 = 2;
 pub const SHW_PLACEMENT_PARTIAL: i32 = 3;
 pub const SHW_LAYOUT_SPEC_SIZE_V1: u32 = 80;
+pub const SHW_KIND_AUTO: i32 = 0;
+pub const SHW_KIND_REPLICATED: i32 = 1;
+pub const SHW_KIND_SHARDED: i32 = 2;
+pub const SHW_KIND_RANK_LOCAL: i32 = 3;
+pub const SHW_TENSOR_BATCH_SIZE_V1: u32 = 144;
+pub const SHW_OBJECT_BATCH_SIZE_V1: u32 = 88;
+pub const SHW_PLAN_LOCAL_SAVE: i32 = 1;
+pub const SHW_PLAN_WRITE_LIST: i32 = 2;
+pub const SHW_PLAN_LOAD: i32 = 3;
+pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
+pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
+pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
+pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
+pub const SHW_REPORT_LOADED: i32 = 0;
+pub const SHW_REPORT_MISSING: i32 = 1;
+pub const SHW_REPORT_UNEXPECTED: i32 = 2;
+pub const SHW_REPORT_CAST: i32 = 3;
+pub const SHW_REPORT_FINDING: i32 = 4;
+pub const SHW_REPORT_REMOVED: i32 = 5;
+pub const SHW_REPORT_NOT_DURABLE: u64 = 1;
+pub const SHW_REPORT_WITHOUT_DIGESTS: u64 = 2;
+pub const SHW_REPORT_UNVERIFIED: u64 = 4;
+pub const SHW_REPORT_SUMMARY_SIZE_V1: u32 = 128;
+pub const SHW_JOB_QUEUED: i32 = 0;
+pub const SHW_JOB_RUNNING: i32 = 1;
+pub const SHW_JOB_STAGED: i32 = 2;
+pub const SHW_JOB_SUCCEEDED: i32 = 3;
+pub const SHW_JOB_FAILED: i32 = 4;
+pub const SHW_JOB_CANCELLED: i32 = 5;
+pub const SHW_PROGRESS_SIZE_V1: u32 = 64;
 pub const SHW_STORAGE_READ: i32 = 0;
 pub const SHW_STORAGE_CREATE: i32 = 1;
 pub const SHW_STORAGE_CREATE_VISIBLE: i32 = 2;
@@ -208,36 +236,8 @@ pub const SHW_REDUCE_MAX: i32 = 1;
 pub const SHW_REDUCE_SUM: i32 = 2;
 pub const SHW_COLLECTIVE_CALL_SIZE_V1: u32 = 40;
 pub const SHW_COLLECTIVE_VTABLE_SIZE_V1: u32 = 160;
-pub const SHW_REPORT_LOADED: i32 = 0;
-pub const SHW_REPORT_MISSING: i32 = 1;
-pub const SHW_REPORT_UNEXPECTED: i32 = 2;
-pub const SHW_REPORT_CAST: i32 = 3;
-pub const SHW_REPORT_FINDING: i32 = 4;
-pub const SHW_REPORT_REMOVED: i32 = 5;
-pub const SHW_REPORT_NOT_DURABLE: u64 = 1;
-pub const SHW_REPORT_WITHOUT_DIGESTS: u64 = 2;
-pub const SHW_REPORT_UNVERIFIED: u64 = 4;
-pub const SHW_REPORT_SUMMARY_SIZE_V1: u32 = 128;
-pub const SHW_JOB_QUEUED: i32 = 0;
-pub const SHW_JOB_RUNNING: i32 = 1;
-pub const SHW_JOB_STAGED: i32 = 2;
-pub const SHW_JOB_SUCCEEDED: i32 = 3;
-pub const SHW_JOB_FAILED: i32 = 4;
-pub const SHW_JOB_CANCELLED: i32 = 5;
-pub const SHW_PROGRESS_SIZE_V1: u32 = 64;
-pub const SHW_PLAN_LOCAL_SAVE: i32 = 1;
-pub const SHW_PLAN_WRITE_LIST: i32 = 2;
-pub const SHW_PLAN_LOAD: i32 = 3;
-pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
-pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
-pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
-pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
-pub const SHW_KIND_AUTO: i32 = 0;
-pub const SHW_KIND_REPLICATED: i32 = 1;
-pub const SHW_KIND_SHARDED: i32 = 2;
-pub const SHW_KIND_RANK_LOCAL: i32 = 3;
-pub const SHW_TENSOR_BATCH_SIZE_V1: u32 = 144;
-pub const SHW_OBJECT_BATCH_SIZE_V1: u32 = 88;
+pub const SHW_ALLOCATOR_SIZE_V1: u32 = 32;
+pub const SHW_CONTEXT_OPTIONS_SIZE_V1: u32 = 56;
 pub const SHW_OVERWRITE_REPLACE: i32 = 0;
 pub const SHW_OVERWRITE_REFUSE: i32 = 1;
 pub const SHW_DURABILITY_FULL: i32 = 0;
@@ -279,9 +279,6 @@ pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
 
 pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
-pub type shw_allocate_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
-pub type shw_deallocate_fn =
-    Option<unsafe extern "C" fn(user: *mut c_void, pointer: *mut c_void, size: u64, alignment: u64)>;
 pub type shw_storage_list_fn =
     Option<unsafe extern "C" fn(sink_user: *mut c_void, entry: *const shw_storage_entry) -> shw_status>;
 pub type shw_storage_open_fn = Option<
@@ -416,6 +413,9 @@ pub type shw_collective_all_reduce_fn = Option<
 pub type shw_collective_abort_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, code: shw_status, message: *const c_char, message_size: u64)>;
 pub type shw_collective_release_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
+pub type shw_allocate_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, alignment: u64) -> *mut c_void>;
+pub type shw_deallocate_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, pointer: *mut c_void, size: u64, alignment: u64)>;
 pub type shw_error_create_fn = Option<
     unsafe extern "C" fn(
         code: shw_status,
@@ -511,30 +511,6 @@ pub struct shw_tensor {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct shw_allocator {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub user: *mut c_void,
-    pub allocate: shw_allocate_fn,
-    pub release: shw_deallocate_fn,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct shw_context_options {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub threads: u32,
-    pub log_level: i32,
-    pub memory_budget: u64,
-    pub log: shw_log_fn,
-    pub log_user: *mut c_void,
-    pub allocator: *const shw_allocator,
-    pub plugin_path: *const c_char,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
 pub struct shw_layout_spec {
     pub struct_size: u32,
     pub flags: u32,
@@ -548,6 +524,97 @@ pub struct shw_layout_spec {
     pub placement_kinds: *const i32,
     pub placement_dims: *const i32,
     pub placement_factors: *const i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_tensor_batch {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub count: u64,
+    pub names: *const c_char,
+    pub name_offsets: *const u64,
+    pub tensors: *const shw_tensor,
+    pub global_shapes: *const i64,
+    pub global_shape_offsets: *const u64,
+    pub box_ranges: *const u64,
+    pub box_offsets: *const i64,
+    pub box_sizes: *const i64,
+    pub local_offsets: *const i64,
+    pub layouts: *const *const shw_layout,
+    pub layout_indices: *const u32,
+    pub layout_count: u64,
+    pub paths: *const c_char,
+    pub path_offsets: *const u64,
+    pub kinds: *const i32,
+    pub rank: i32,
+    pub reserved0: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_object_batch {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub count: u64,
+    pub names: *const c_char,
+    pub name_offsets: *const u64,
+    pub data: *const c_void,
+    pub data_offsets: *const u64,
+    pub content_types: *const c_char,
+    pub content_type_offsets: *const u64,
+    pub paths: *const c_char,
+    pub path_offsets: *const u64,
+    pub kinds: *const i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_plan_item {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub entry: u32,
+    pub piece: u32,
+    pub chunk: u64,
+    pub position: u64,
+    pub byte_size: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_report_summary {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub tensor_count: u64,
+    pub object_count: u64,
+    pub chunk_count: u64,
+    pub file_count: u64,
+    pub bytes: u64,
+    pub bytes_total: u64,
+    pub bytes_over_read: u64,
+    pub bytes_staged_peak: u64,
+    pub plan_ns: i64,
+    pub stage_ns: i64,
+    pub transfer_ns: i64,
+    pub sync_ns: i64,
+    pub commit_ns: i64,
+    pub elapsed_ns: i64,
+    pub reserved0: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_progress {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub state: i32,
+    pub reserved0: i32,
+    pub stage: *const c_char,
+    pub bytes_done: u64,
+    pub bytes_total: u64,
+    pub items_done: u64,
+    pub items_total: u64,
+    pub elapsed_ns: i64,
 }
 
 #[repr(C)]
@@ -643,93 +710,26 @@ pub struct shw_collective_vtable {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct shw_report_summary {
+pub struct shw_allocator {
     pub struct_size: u32,
     pub flags: u32,
-    pub tensor_count: u64,
-    pub object_count: u64,
-    pub chunk_count: u64,
-    pub file_count: u64,
-    pub bytes: u64,
-    pub bytes_total: u64,
-    pub bytes_over_read: u64,
-    pub bytes_staged_peak: u64,
-    pub plan_ns: i64,
-    pub stage_ns: i64,
-    pub transfer_ns: i64,
-    pub sync_ns: i64,
-    pub commit_ns: i64,
-    pub elapsed_ns: i64,
-    pub reserved0: u64,
+    pub user: *mut c_void,
+    pub allocate: shw_allocate_fn,
+    pub release: shw_deallocate_fn,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct shw_progress {
+pub struct shw_context_options {
     pub struct_size: u32,
     pub flags: u32,
-    pub state: i32,
-    pub reserved0: i32,
-    pub stage: *const c_char,
-    pub bytes_done: u64,
-    pub bytes_total: u64,
-    pub items_done: u64,
-    pub items_total: u64,
-    pub elapsed_ns: i64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct shw_plan_item {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub entry: u32,
-    pub piece: u32,
-    pub chunk: u64,
-    pub position: u64,
-    pub byte_size: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct shw_tensor_batch {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub count: u64,
-    pub names: *const c_char,
-    pub name_offsets: *const u64,
-    pub tensors: *const shw_tensor,
-    pub global_shapes: *const i64,
-    pub global_shape_offsets: *const u64,
-    pub box_ranges: *const u64,
-    pub box_offsets: *const i64,
-    pub box_sizes: *const i64,
-    pub local_offsets: *const i64,
-    pub layouts: *const *const shw_layout,
-    pub layout_indices: *const u32,
-    pub layout_count: u64,
-    pub paths: *const c_char,
-    pub path_offsets: *const u64,
-    pub kinds: *const i32,
-    pub rank: i32,
-    pub reserved0: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct shw_object_batch {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub count: u64,
-    pub names: *const c_char,
-    pub name_offsets: *const u64,
-    pub data: *const c_void,
-    pub data_offsets: *const u64,
-    pub content_types: *const c_char,
-    pub content_type_offsets: *const u64,
-    pub paths: *const c_char,
-    pub path_offsets: *const u64,
-    pub kinds: *const i32,
+    pub threads: u32,
+    pub log_level: i32,
+    pub memory_budget: u64,
+    pub log: shw_log_fn,
+    pub log_user: *mut c_void,
+    pub allocator: *const shw_allocator,
+    pub plugin_path: *const c_char,
 }
 
 #[repr(C)]
@@ -873,17 +873,29 @@ pub struct shw_plugin {
 
 #[cfg(not(feature = "load-dynamic"))]
 unsafe extern "C" {
+    /// Writes the interface version of the loaded library. NULL pointers are skipped.
     pub fn shw_abi_version(major: *mut u32, minor: *mut u32);
+    /// Release of the loaded library as static text, such as "0.1.0".
     pub fn shw_version_string() -> *const c_char;
+    /// Static JSON text that says how the library was built: commit, compiler, switches, plugins.
     pub fn shw_build_info() -> *const c_char;
+    /// Static name of a status without prefix, such as "NOT_FOUND"; "UNRECOGNISED" for other numbers.
     pub fn shw_status_name(status: shw_status) -> *const c_char;
+    /// Code of the error; 0 for NULL.
     pub fn shw_error_code(error: *const shw_error) -> shw_status;
+    /// Message of the error, outermost sentence first; borrowed until the error is released.
     pub fn shw_error_message(error: *const shw_error, size: *mut u64) -> *const c_char;
+    /// Number of details of the error.
     pub fn shw_error_detail_count(error: *const shw_error) -> u64;
+    /// Writes detail `index` (from 0) to `out`, borrowed until the error is released. Answers OUT_OF_RANGE, `out` untouched, when there is no such detail.
     pub fn shw_error_detail_at(error: *const shw_error, index: u64, out: *mut shw_error_detail) -> shw_status;
+    /// 1 when the same call may succeed if it is repeated from its start.
     pub fn shw_error_is_retryable(error: *const shw_error) -> shw_bool;
+    /// Error that caused this one, borrowed until this one is released; NULL when there is none.
     pub fn shw_error_cause(error: *const shw_error) -> *const shw_error;
+    /// Call stack of the place that made the error; empty in release builds.
     pub fn shw_error_backtrace(error: *const shw_error, size: *mut u64) -> *const c_char;
+    /// Makes an error in the library's allocator and returns `code`, so that a callback can end with this call. Texts are copied; `cause` moves in. Never fails for lack of memory: the static out-of-memory error is given then. Code OK or NULL `out` is INVALID_ARGUMENT, nothing is made.
     pub fn shw_error_create(
         code: shw_status,
         message: *const c_char,
@@ -893,15 +905,18 @@ unsafe extern "C" {
         cause: *mut shw_error,
         out: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases an error and its causes. NULL is allowed.
     pub fn shw_error_release(error: *mut shw_error);
+    /// Gives the function table of the library, which lives for the process. UNIMPLEMENTED names both versions when the library has another major or an older minor.
     pub fn shw_get_api(major: u32, min_minor: u32, out: *mut *const shw_api, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_log_record_init(record: *mut shw_log_record, struct_size: u32);
+    /// Makes a buffer of one part by copying `size` bytes.
     pub fn shw_buffer_create(
         data: *const c_void,
         size: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes a buffer by copying a blob that `offsets` (part_count + 1 ascending values, the first 0) cuts into parts.
     pub fn shw_buffer_create_parts(
         data: *const c_void,
         offsets: *const u64,
@@ -909,28 +924,45 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// First byte of the buffer, aligned to 64 bytes and followed by a NUL; borrowed until release.
     pub fn shw_buffer_data(buffer: *const shw_buffer) -> *const c_void;
+    /// Number of bytes of all parts together.
     pub fn shw_buffer_size(buffer: *const shw_buffer) -> u64;
+    /// Number of parts.
     pub fn shw_buffer_part_count(buffer: *const shw_buffer) -> u64;
+    /// Offsets of the parts, part_count + 1 ascending values; borrowed until release.
     pub fn shw_buffer_part_offsets(buffer: *const shw_buffer) -> *const u64;
+    /// First byte of part `index`; NULL when there is no such part. Borrowed until release.
     pub fn shw_buffer_part_data(buffer: *const shw_buffer, index: u64) -> *const c_void;
+    /// Number of bytes of part `index`; 0 when there is no such part.
     pub fn shw_buffer_part_size(buffer: *const shw_buffer, index: u64) -> u64;
+    /// Releases the buffer. NULL is allowed.
     pub fn shw_buffer_release(buffer: *mut shw_buffer);
+    /// Fills a record with zeros and its size, as SHW_LOG_RECORD_INIT does. NULL is skipped.
+    pub fn shw_log_record_init(record: *mut shw_log_record, struct_size: u32);
+    /// Fills a descriptor with zeros and its size, as SHW_TENSOR_INIT does. NULL is skipped.
     pub fn shw_tensor_init(tensor: *mut shw_tensor, struct_size: u32);
+    /// Checks a descriptor: size, flags, dtype, device, shape, strides, extents, addresses.
     pub fn shw_tensor_check(tensor: *const shw_tensor, err: *mut *mut shw_error) -> shw_status;
+    /// Describes a versioned DLPack tensor; nothing is consumed, `out` borrows from `managed`.
     pub fn shw_tensor_from_dlpack(
         managed: *const DLManagedTensorVersioned,
         out: *mut shw_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Describes a legacy DLPack tensor; nothing is consumed, `out` borrows from `managed`.
     pub fn shw_tensor_from_dlpack_legacy(
         managed: *const DLManagedTensor,
         out: *mut shw_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Static name of a dtype, such as "bfloat16"; "" when there is no such dtype.
     pub fn shw_dtype_name(code: u8, bits: u8) -> *const c_char;
+    /// Finds the dtype of a name; `out` receives code + 256 * bits.
     pub fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status;
+    /// Bytes that `element_count` packed elements take, rounded up; 0 for an unknown dtype or overflow.
     pub fn shw_dtype_byte_size(code: u8, bits: u8, element_count: u64) -> u64;
+    /// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
     pub fn shw_owned_tensor_create(
         dtype_code: u8,
         dtype_bits: u8,
@@ -939,64 +971,37 @@ unsafe extern "C" {
         out: *mut *mut shw_owned_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Describes the tensor; `out` borrows data and shape until the tensor is released.
     pub fn shw_owned_tensor_describe(
         tensor: *const shw_owned_tensor,
         out: *mut shw_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Exports the tensor as versioned DLPack; it keeps the bytes alive until its deleter is called, which may happen on any thread and after the release of this handle.
     pub fn shw_owned_tensor_dlpack(
         tensor: *const shw_owned_tensor,
         out: *mut *mut DLManagedTensorVersioned,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Exports the tensor as legacy DLPack, otherwise as shw_owned_tensor_dlpack.
     pub fn shw_owned_tensor_dlpack_legacy(
         tensor: *const shw_owned_tensor,
         out: *mut *mut DLManagedTensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the handle. NULL is allowed.
     pub fn shw_owned_tensor_release(tensor: *mut shw_owned_tensor);
-    pub fn shw_allocator_init(allocator: *mut shw_allocator, struct_size: u32);
-    pub fn shw_context_options_init(options: *mut shw_context_options, struct_size: u32);
-    pub fn shw_context_create(
-        options: *const shw_context_options,
-        out: *mut *mut shw_context,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_context_shutdown(context: *mut shw_context, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_context_load_plugin(
-        context: *mut shw_context,
-        path: *const c_char,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_context_plugins(
-        context: *mut shw_context,
-        out: *mut *mut shw_buffer,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_context_open_storage(
-        context: *mut shw_context,
-        plugin: *const c_char,
-        config: *const c_char,
-        config_size: u64,
-        out: *mut *mut shw_storage,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_context_open_collective(
-        context: *mut shw_context,
-        plugin: *const c_char,
-        config: *const c_char,
-        config_size: u64,
-        out: *mut *mut shw_collective,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_context_release(context: *mut shw_context);
+    /// Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
     pub fn shw_layout_spec_init(spec: *mut shw_layout_spec, struct_size: u32);
+    /// Makes a layout; everything in `spec` is copied.
     pub fn shw_layout_create(
         spec: *const shw_layout_spec,
         out: *mut *mut shw_layout,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Number of ranks in the mesh.
     pub fn shw_layout_rank_count(layout: *const shw_layout) -> u64;
+    /// Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
     pub fn shw_layout_box_count(
         layout: *const shw_layout,
         shape: *const i64,
@@ -1005,6 +1010,7 @@ unsafe extern "C" {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
     pub fn shw_layout_boxes(
         layout: *const shw_layout,
         shape: *const i64,
@@ -1015,23 +1021,184 @@ unsafe extern "C" {
         size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the layout; states that use it keep it alive. NULL is allowed.
     pub fn shw_layout_release(layout: *mut shw_layout);
+    /// Fills a batch with zeros and its size, as SHW_TENSOR_BATCH_INIT does. NULL is skipped.
+    pub fn shw_tensor_batch_init(batch: *mut shw_tensor_batch, struct_size: u32);
+    /// Fills a batch with zeros and its size, as SHW_OBJECT_BATCH_INIT does. NULL is skipped.
+    pub fn shw_object_batch_init(batch: *mut shw_object_batch, struct_size: u32);
+    /// Makes an empty state.
+    pub fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status;
+    /// Adds all tensors of the batch or none. ALREADY_EXISTS names both paths of a doubled name.
+    pub fn shw_state_add_tensors(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
+    pub fn shw_state_add_dlpack(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        managed: *const *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_state_add_dlpack with legacy DLPack tensors.
+    pub fn shw_state_add_dlpack_legacy(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        managed: *const *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Adds all objects of the batch or none. A load stores the bytes that it found in the entry.
+    pub fn shw_state_add_objects(
+        state: *mut shw_state,
+        batch: *const shw_object_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Number of tensors; they are numbered from 0 in the order in which they were added.
+    pub fn shw_state_tensor_count(state: *const shw_state) -> u64;
+    /// Number of objects, numbered from 0 like tensors.
+    pub fn shw_state_object_count(state: *const shw_state) -> u64;
+    /// Name of a tensor; "" when there is none. Borrowed until the state changes or is released.
+    pub fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    /// Nested path of a tensor; "" when it is flat. Borrowed until the state changes or is released.
+    pub fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    /// Describes the local memory of a tensor; `out` borrows until the state changes or is released.
+    pub fn shw_state_tensor(
+        state: *const shw_state,
+        index: u64,
+        out: *mut shw_tensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Name of an object; "" when there is none. Borrowed until the state changes or is released.
+    pub fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    /// Nested path of an object; "" when it is flat. Borrowed until the state changes or is released.
+    pub fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    /// Content type of an object. Borrowed until the state changes or is released.
+    pub fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
+    /// Bytes of an object, NULL when there is none. Borrowed until the state changes, a load into it ends, or it is released.
+    pub fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void;
+    /// Finds a tensor by name; `out` receives its number.
+    pub fn shw_state_find_tensor(
+        state: *const shw_state,
+        name: *const c_char,
+        name_size: u64,
+        out: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Finds an object by name; `out` receives its number.
+    pub fn shw_state_find_object(
+        state: *const shw_state,
+        name: *const c_char,
+        name_size: u64,
+        out: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the state; planners and jobs that use it keep it alive. DLPack deleters run here, or in the release of the last user. NULL is allowed.
+    pub fn shw_state_release(state: *mut shw_state);
+    /// Fills an item with zeros and its size, as SHW_PLAN_ITEM_INIT does. NULL is skipped.
+    pub fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32);
+    /// Checks a plan buffer of any kind in all respects; the first finding is the error.
+    pub fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status;
+    /// Lists all findings about a plan buffer, one sentence per part of `out`; no part = valid.
+    pub fn shw_plan_findings(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Makes a plan from bytes that another rank or run has made; they are checked and copied.
+    pub fn shw_plan_create(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Kind of the plan: one of the SHW_PLAN_ numbers; 0 for NULL.
+    pub fn shw_plan_kind(plan: *const shw_plan) -> i32;
+    /// Rank that the plan belongs to; 0 for a merged plan.
+    pub fn shw_plan_rank(plan: *const shw_plan) -> i32;
+    /// First byte of the plan buffer; borrowed until the plan is released.
+    pub fn shw_plan_data(plan: *const shw_plan) -> *const c_void;
+    /// Number of bytes of the plan buffer.
+    pub fn shw_plan_size(plan: *const shw_plan) -> u64;
+    /// Number of items of a write list or load plan (tensor reads, then objects); 0 for other kinds.
+    pub fn shw_plan_item_count(plan: *const shw_plan) -> u64;
+    /// Writes item `index`; `out->struct_size` must be set.
+    pub fn shw_plan_item_at(
+        plan: *const shw_plan,
+        index: u64,
+        out: *mut shw_plan_item,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The plan as JSON text with "schema": 1, with at most `item_limit` items of each list.
+    pub fn shw_plan_json(
+        plan: *const shw_plan,
+        item_limit: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the plan. NULL is allowed.
+    pub fn shw_plan_release(plan: *mut shw_plan);
+    /// Fills a summary with zeros and its size, as SHW_REPORT_SUMMARY_INIT does. NULL is skipped.
+    pub fn shw_report_summary_init(summary: *mut shw_report_summary, struct_size: u32);
+    /// Whole report as JSON text with "schema": 1; borrowed until the report is released.
+    pub fn shw_report_json(report: *const shw_report, size: *mut u64) -> *const c_char;
+    /// Writes the figures of the report; `out->struct_size` must be set.
+    pub fn shw_report_summarize(
+        report: *const shw_report,
+        out: *mut shw_report_summary,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Number of names in one of the SHW_REPORT_ lists; 0 for an unknown list.
+    pub fn shw_report_name_count(report: *const shw_report, list: i32) -> u64;
+    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a finding is one sentence.
+    pub fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char;
+    /// Releases the report. NULL is allowed.
+    pub fn shw_report_release(report: *mut shw_report);
+    /// Fills a progress struct with zeros and its size, as SHW_PROGRESS_INIT does. NULL is skipped.
+    pub fn shw_progress_init(progress: *mut shw_progress, struct_size: u32);
+    /// Waits until the job is terminal and returns its status, or PENDING (`err` untouched) when `timeout_ns` passed: 0 = do not wait, negative = no limit. A failure gives a copy of the error.
+    pub fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
+    /// Waits until the job no longer reads the tensors of the host: OK when it is staged, succeeded or was a load that ended; else PENDING or the failure. Time-outs as in shw_job_wait.
+    pub fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
+    /// State of the job: one of the SHW_JOB_ numbers.
+    pub fn shw_job_poll(job: *const shw_job) -> i32;
+    /// Writes how far the job is; `out->struct_size` must be set.
+    pub fn shw_job_progress(job: *const shw_job, out: *mut shw_progress, err: *mut *mut shw_error) -> shw_status;
+    /// Asks the job to stop and returns at once. The job still ends in a terminal state; after its commit point it ends SUCCEEDED. May be called any number of times. NULL is skipped.
+    pub fn shw_job_cancel(job: *mut shw_job);
+    /// Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
+    pub fn shw_job_error(job: *const shw_job) -> *const shw_error;
+    /// Report of a job that succeeded; FAILED_PRECONDITION before that.
+    pub fn shw_job_report(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status;
+    /// Releases the handle; the job goes on. NULL is allowed.
+    pub fn shw_job_release(job: *mut shw_job);
+    /// Fills a stat with zeros and its size, as SHW_STORAGE_STAT_INIT does. NULL is skipped.
     pub fn shw_storage_stat_init(stat: *mut shw_storage_stat, struct_size: u32);
+    /// Fills an entry with zeros and its size, as SHW_STORAGE_ENTRY_INIT does. NULL is skipped.
     pub fn shw_storage_entry_init(entry: *mut shw_storage_entry, struct_size: u32);
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_storage_vtable_init(vtable: *mut shw_storage_vtable, struct_size: u32);
+    /// Makes a storage of the files below a directory, which need not exist yet. Keys never leave it.
     pub fn shw_storage_create_posix(
         root: *const c_char,
         out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes an empty storage in memory.
     pub fn shw_storage_create_memory(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status;
+    /// Makes a storage of a host's table, which is copied. On success the storage owns `vtable->user` and calls the table's release once.
     pub fn shw_storage_create(
         vtable: *const shw_storage_vtable,
         out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Name of the storage, such as "posix". Borrowed until it is released.
     pub fn shw_storage_name(storage: *const shw_storage, size: *mut u64) -> *const c_char;
+    /// Capabilities of the storage.
     pub fn shw_storage_capabilities(storage: *const shw_storage) -> u64;
+    /// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
     pub fn shw_storage_put(
         storage: *mut shw_storage,
         key: *const c_char,
@@ -1042,6 +1209,7 @@ unsafe extern "C" {
         expected_version: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reads exactly `size` bytes at `offset`; OUT_OF_RANGE when the object ends before.
     pub fn shw_storage_read(
         storage: *mut shw_storage,
         key: *const c_char,
@@ -1051,6 +1219,7 @@ unsafe extern "C" {
         size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Writes size, time and version of an object; `out->struct_size` must be set.
     pub fn shw_storage_stat_key(
         storage: *mut shw_storage,
         key: *const c_char,
@@ -1058,6 +1227,7 @@ unsafe extern "C" {
         out: *mut shw_storage_stat,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Lists the keys that begin with a prefix, ascending, one per part of `out`.
     pub fn shw_storage_list(
         storage: *mut shw_storage,
         prefix: *const c_char,
@@ -1065,41 +1235,55 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Removes an object; a missing key is OK.
     pub fn shw_storage_remove(
         storage: *mut shw_storage,
         key: *const c_char,
         key_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the storage; checkpoints and jobs that use it keep it alive. NULL is allowed.
     pub fn shw_storage_release(storage: *mut shw_storage);
+    /// Fills a call with zeros and its size, as SHW_COLLECTIVE_CALL_INIT does. NULL is skipped.
     pub fn shw_collective_call_init(call: *mut shw_collective_call, struct_size: u32);
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_collective_vtable_init(vtable: *mut shw_collective_vtable, struct_size: u32);
+    /// Makes the collective of a single rank.
     pub fn shw_collective_create_single(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status;
+    /// Makes `size` ranks in this process, each to be used by a thread of its own.
     pub fn shw_collective_group_create(
         size: i32,
         out: *mut *mut shw_collective_group,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Gives the collective of one rank of the group; each rank can be taken once. A rank whose collective is released while others wait makes them return ABORTED naming it.
     pub fn shw_collective_group_member(
         group: *mut shw_collective_group,
         rank: i32,
         out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the group; its members live on. NULL is allowed.
     pub fn shw_collective_group_release(group: *mut shw_collective_group);
+    /// Makes a collective of a host's table, which is copied. On success the collective owns `vtable->user` and calls the table's release once.
     pub fn shw_collective_create(
         vtable: *const shw_collective_vtable,
         out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Rank of this end, from 0.
     pub fn shw_collective_rank(collective: *const shw_collective) -> i32;
+    /// Number of ranks; 0 for NULL.
     pub fn shw_collective_size(collective: *const shw_collective) -> i32;
+    /// Name of the transport, such as "threads". Borrowed until the collective is released.
     pub fn shw_collective_name(collective: *const shw_collective, size: *mut u64) -> *const c_char;
+    /// Waits until all ranks are here. `call` NULL = all zero, here and below.
     pub fn shw_collective_barrier(
         collective: *mut shw_collective,
         call: *const shw_collective_call,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Sends the root's bytes to all ranks; `size` is equal on all.
     pub fn shw_collective_broadcast(
         collective: *mut shw_collective,
         call: *const shw_collective_call,
@@ -1108,6 +1292,7 @@ unsafe extern "C" {
         root: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Gathers `size` bytes of each rank in rank order into `gathered` (size x ranks bytes).
     pub fn shw_collective_all_gather(
         collective: *mut shw_collective,
         call: *const shw_collective_call,
@@ -1116,6 +1301,7 @@ unsafe extern "C" {
         gathered: *mut c_void,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Gathers sizes[rank] bytes of each rank back to back; `sizes` has one value per rank.
     pub fn shw_collective_all_gather_v(
         collective: *mut shw_collective,
         call: *const shw_collective_call,
@@ -1125,6 +1311,7 @@ unsafe extern "C" {
         sizes: *const u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
     pub fn shw_collective_all_reduce_i64(
         collective: *mut shw_collective,
         call: *const shw_collective_call,
@@ -1133,6 +1320,7 @@ unsafe extern "C" {
         operation: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Wakes all ranks that wait in this collective; they return `code` with the message.
     pub fn shw_collective_abort(
         collective: *mut shw_collective,
         code: shw_status,
@@ -1140,113 +1328,55 @@ unsafe extern "C" {
         message_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the collective; jobs that use it keep it alive. NULL is allowed.
     pub fn shw_collective_release(collective: *mut shw_collective);
-    pub fn shw_report_summary_init(summary: *mut shw_report_summary, struct_size: u32);
-    pub fn shw_report_json(report: *const shw_report, size: *mut u64) -> *const c_char;
-    pub fn shw_report_summarize(
-        report: *const shw_report,
-        out: *mut shw_report_summary,
+    /// Fills an allocator with zeros and its size, as SHW_ALLOCATOR_INIT does. NULL is skipped.
+    pub fn shw_allocator_init(allocator: *mut shw_allocator, struct_size: u32);
+    /// Fills options with zeros and their size, as SHW_CONTEXT_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_context_options_init(options: *mut shw_context_options, struct_size: u32);
+    /// Makes a context and starts its threads. SHW_PLUGIN_PATH and SHW_LOG (a level name; raises or lowers `log_level`) of the environment are read here only, and never in set-uid processes.
+    pub fn shw_context_create(
+        options: *const shw_context_options,
+        out: *mut *mut shw_context,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_report_name_count(report: *const shw_report, list: i32) -> u64;
-    pub fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_report_release(report: *mut shw_report);
-    pub fn shw_progress_init(progress: *mut shw_progress, struct_size: u32);
-    pub fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_job_poll(job: *const shw_job) -> i32;
-    pub fn shw_job_progress(job: *const shw_job, out: *mut shw_progress, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_job_cancel(job: *mut shw_job);
-    pub fn shw_job_error(job: *const shw_job) -> *const shw_error;
-    pub fn shw_job_report(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_job_release(job: *mut shw_job);
-    pub fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32);
-    pub fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_plan_findings(
-        data: *const c_void,
-        size: u64,
+    /// Waits for the jobs of the context; cancels what is left when half of `timeout_ns` passed and waits for the rest of it. Afterwards the context takes no new jobs. PENDING when jobs are still running.
+    pub fn shw_context_shutdown(context: *mut shw_context, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status;
+    /// Loads a plugin: a file when `path` has a "/", else the name of one that is looked for in the directories of the options, of SHW_PLUGIN_PATH, and beside this library, as NAME.shw-plugin.json, then as libshardwright_NAME.so. Loading one twice does nothing.
+    pub fn shw_context_load_plugin(
+        context: *mut shw_context,
+        path: *const c_char,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Lists plugins, loaded or described by a manifest in the search path, as JSON text.
+    pub fn shw_context_plugins(
+        context: *mut shw_context,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_plan_create(
-        data: *const c_void,
-        size: u64,
-        out: *mut *mut shw_plan,
+    /// Makes a storage of a loaded plugin; `config` is text that the plugin understands.
+    pub fn shw_context_open_storage(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_plan_kind(plan: *const shw_plan) -> i32;
-    pub fn shw_plan_rank(plan: *const shw_plan) -> i32;
-    pub fn shw_plan_data(plan: *const shw_plan) -> *const c_void;
-    pub fn shw_plan_size(plan: *const shw_plan) -> u64;
-    pub fn shw_plan_item_count(plan: *const shw_plan) -> u64;
-    pub fn shw_plan_item_at(
-        plan: *const shw_plan,
-        index: u64,
-        out: *mut shw_plan_item,
+    /// Makes a collective of a loaded plugin; `config` is text that the plugin understands.
+    pub fn shw_context_open_collective(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    pub fn shw_plan_json(
-        plan: *const shw_plan,
-        item_limit: u64,
-        out: *mut *mut shw_buffer,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_plan_release(plan: *mut shw_plan);
-    pub fn shw_tensor_batch_init(batch: *mut shw_tensor_batch, struct_size: u32);
-    pub fn shw_object_batch_init(batch: *mut shw_object_batch, struct_size: u32);
-    pub fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status;
-    pub fn shw_state_add_tensors(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_add_dlpack(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        managed: *const *mut DLManagedTensorVersioned,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_add_dlpack_legacy(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        managed: *const *mut DLManagedTensor,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_add_objects(
-        state: *mut shw_state,
-        batch: *const shw_object_batch,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_tensor_count(state: *const shw_state) -> u64;
-    pub fn shw_state_object_count(state: *const shw_state) -> u64;
-    pub fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_state_tensor(
-        state: *const shw_state,
-        index: u64,
-        out: *mut shw_tensor,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char;
-    pub fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void;
-    pub fn shw_state_find_tensor(
-        state: *const shw_state,
-        name: *const c_char,
-        name_size: u64,
-        out: *mut u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_find_object(
-        state: *const shw_state,
-        name: *const c_char,
-        name_size: u64,
-        out: *mut u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    pub fn shw_state_release(state: *mut shw_state);
+    /// Releases the context; jobs and checkpoints that use it keep it alive. NULL is allowed.
+    pub fn shw_context_release(context: *mut shw_context);
+    /// Fills options with zeros and their size, as SHW_SAVE_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_save_options_init(options: *mut shw_save_options, struct_size: u32);
+    /// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
     pub fn shw_save(
         context: *mut shw_context,
         state: *const shw_state,
@@ -1257,6 +1387,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
     pub fn shw_save_async(
         context: *mut shw_context,
         state: *const shw_state,
@@ -1267,6 +1398,7 @@ unsafe extern "C" {
         out: *mut *mut shw_job,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
     pub fn shw_save_planner_create(
         context: *mut shw_context,
         state: *const shw_state,
@@ -1276,11 +1408,13 @@ unsafe extern "C" {
         out: *mut *mut shw_save_planner,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Describes this rank's state: a plan buffer for the rank that calls global_plan.
     pub fn shw_save_planner_local_plan(
         planner: *mut shw_save_planner,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// On the rank that will commit: checks the target, draws the generation and merges the local plans of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has one part per rank: what that rank gives to finish.
     pub fn shw_save_planner_global_plan(
         planner: *mut shw_save_planner,
         storage: *mut shw_storage,
@@ -1291,6 +1425,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Takes this rank's part of the global plan and checks that it fits the state.
     pub fn shw_save_planner_finish(
         planner: *mut shw_save_planner,
         plan: *const c_void,
@@ -1298,6 +1433,7 @@ unsafe extern "C" {
         out: *mut *mut shw_plan,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Writes this rank's file. `out` is the result buffer for the rank that commits. When writing fails the error is returned and nothing of this rank is left behind.
     pub fn shw_save_execute(
         planner: *mut shw_save_planner,
         plan: *const shw_plan,
@@ -1306,6 +1442,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// On the rank that made the global plan: checks the results of all ranks (a blob cut by world_size + 1 offsets, rank order; an empty part = that rank failed) and commits at the path of the global plan, or removes what was written.
     pub fn shw_save_commit(
         planner: *mut shw_save_planner,
         results: *const c_void,
@@ -1314,8 +1451,11 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the planner. NULL is allowed.
     pub fn shw_save_planner_release(planner: *mut shw_save_planner);
+    /// Fills options with zeros and their size, as SHW_CHECKPOINT_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_checkpoint_options_init(options: *mut shw_checkpoint_options, struct_size: u32);
+    /// Opens a checkpoint and recognises its format. `storage` NULL = `path` is a path of the file system; else it is a key prefix inside the storage. `path` is not kept.
     pub fn shw_checkpoint_open(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -1324,28 +1464,38 @@ unsafe extern "C" {
         out: *mut *mut shw_checkpoint,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Name of the format, such as "native".
     pub fn shw_checkpoint_format(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char;
+    /// Generation that is read; "" when the format has none.
     pub fn shw_checkpoint_generation(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char;
+    /// Number of ranks that saved it.
     pub fn shw_checkpoint_world_size(checkpoint: *const shw_checkpoint) -> i32;
+    /// Time of the save in nanoseconds since 1970 UTC; 0 when unknown.
     pub fn shw_checkpoint_created_ns(checkpoint: *const shw_checkpoint) -> i64;
+    /// Number of metadata pairs; they are ordered by key.
     pub fn shw_checkpoint_metadata_count(checkpoint: *const shw_checkpoint) -> u64;
+    /// Key of a metadata pair.
     pub fn shw_checkpoint_metadata_key(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Value of a metadata pair.
     pub fn shw_checkpoint_metadata_value(
         checkpoint: *const shw_checkpoint,
         index: u64,
         size: *mut u64,
     ) -> *const c_char;
+    /// The checkpoint as JSON text with "schema": 1: format, generation, counts, metadata, files, tensors, objects.
     pub fn shw_checkpoint_info(
         checkpoint: *const shw_checkpoint,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
     pub fn shw_checkpoint_verify(
         checkpoint: *const shw_checkpoint,
         flags: u64,
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
     pub fn shw_checkpoint_gc(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -1355,6 +1505,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
     pub fn shw_checkpoint_list_steps(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -1362,14 +1513,23 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the checkpoint. NULL is allowed.
     pub fn shw_checkpoint_release(checkpoint: *mut shw_checkpoint);
+    /// Fills a struct with zeros and its size, as SHW_TENSOR_INFO_INIT does. NULL is skipped.
     pub fn shw_tensor_info_init(info: *mut shw_tensor_info, struct_size: u32);
+    /// Fills a struct with zeros and its size, as SHW_CHUNK_INFO_INIT does. NULL is skipped.
     pub fn shw_chunk_info_init(info: *mut shw_chunk_info, struct_size: u32);
+    /// Fills a batch with zeros and its size, as SHW_BOX_BATCH_INIT does. NULL is skipped.
     pub fn shw_box_batch_init(batch: *mut shw_box_batch, struct_size: u32);
+    /// Number of tensors.
     pub fn shw_checkpoint_tensor_count(checkpoint: *const shw_checkpoint) -> u64;
+    /// Name of a tensor.
     pub fn shw_checkpoint_tensor_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Nested path of a tensor; "" when it is flat.
     pub fn shw_checkpoint_tensor_path(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Extents of a tensor, as many as its info says; NULL when there is no such tensor.
     pub fn shw_checkpoint_tensor_shape(checkpoint: *const shw_checkpoint, index: u64) -> *const i64;
+    /// Describes `count` tensors from number `first` on; each `struct_size` must be set and equal.
     pub fn shw_checkpoint_tensor_infos(
         checkpoint: *const shw_checkpoint,
         first: u64,
@@ -1377,11 +1537,13 @@ unsafe extern "C" {
         infos: *mut shw_tensor_info,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Gives the names of all tensors, one per part.
     pub fn shw_checkpoint_tensor_names(
         checkpoint: *const shw_checkpoint,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Finds a tensor by name; `out` receives its number. Of rank-local tensors that of `rank` is taken. NOT_FOUND carries the three nearest names.
     pub fn shw_checkpoint_find_tensor(
         checkpoint: *const shw_checkpoint,
         name: *const c_char,
@@ -1390,7 +1552,9 @@ unsafe extern "C" {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Number of chunks of all tensors.
     pub fn shw_checkpoint_chunk_count(checkpoint: *const shw_checkpoint) -> u64;
+    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
     pub fn shw_checkpoint_chunk_infos(
         checkpoint: *const shw_checkpoint,
         first: u64,
@@ -1398,6 +1562,7 @@ unsafe extern "C" {
         infos: *mut shw_chunk_info,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Writes the box of a chunk: as many offsets as its tensor has dimensions, then the sizes. `size` receives the number of values; BUFFER_TOO_SMALL when it is above `capacity`.
     pub fn shw_checkpoint_chunk_box(
         checkpoint: *const shw_checkpoint,
         index: u64,
@@ -1406,21 +1571,29 @@ unsafe extern "C" {
         size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Number of byte objects.
     pub fn shw_checkpoint_object_count(checkpoint: *const shw_checkpoint) -> u64;
+    /// Name of an object.
     pub fn shw_checkpoint_object_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Nested path of an object; "" when it is flat.
     pub fn shw_checkpoint_object_path(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Content type of an object, such as "application/json".
     pub fn shw_checkpoint_object_content_type(
         checkpoint: *const shw_checkpoint,
         index: u64,
         size: *mut u64,
     ) -> *const c_char;
+    /// Number of bytes of an object.
     pub fn shw_checkpoint_object_size(checkpoint: *const shw_checkpoint, index: u64) -> u64;
+    /// Owner of a rank-local object, else -1.
     pub fn shw_checkpoint_object_rank(checkpoint: *const shw_checkpoint, index: u64) -> i32;
+    /// Gives the names of all objects, one per part.
     pub fn shw_checkpoint_object_names(
         checkpoint: *const shw_checkpoint,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Finds an object by name; as shw_checkpoint_find_tensor.
     pub fn shw_checkpoint_find_object(
         checkpoint: *const shw_checkpoint,
         name: *const c_char,
@@ -1429,6 +1602,7 @@ unsafe extern "C" {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reads `count` objects (NULL `indices` = 0, 1, ...), one per part of `out`.
     pub fn shw_checkpoint_read_objects(
         checkpoint: *const shw_checkpoint,
         indices: *const u64,
@@ -1436,15 +1610,20 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Number of data files.
     pub fn shw_checkpoint_file_count(checkpoint: *const shw_checkpoint) -> u64;
+    /// Key of a data file, relative to the checkpoint.
     pub fn shw_checkpoint_file_name(checkpoint: *const shw_checkpoint, index: u64, size: *mut u64) -> *const c_char;
+    /// Number of bytes of a data file.
     pub fn shw_checkpoint_file_size(checkpoint: *const shw_checkpoint, index: u64) -> u64;
+    /// Reads boxes of tensors into memory of the caller. On failure the targets may hold part of the bytes.
     pub fn shw_checkpoint_read_boxes(
         checkpoint: *const shw_checkpoint,
         batch: *const shw_box_batch,
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reads one box (both NULL = the whole tensor) into a new tensor; `ndim` is that of the tensor.
     pub fn shw_checkpoint_read_tensor(
         checkpoint: *const shw_checkpoint,
         index: u64,
@@ -1454,6 +1633,7 @@ unsafe extern "C" {
         out: *mut *mut shw_owned_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Computes the digests of `count` tensors (NULL `indices` = 0, 1, ...): one part of `out` per tensor, lower-case hexadecimal text that does not depend on layout and format.
     pub fn shw_checkpoint_digests(
         checkpoint: *const shw_checkpoint,
         indices: *const u64,
@@ -1462,7 +1642,9 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Fills options with zeros and their size, as SHW_LOAD_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_load_options_init(options: *mut shw_load_options, struct_size: u32);
+    /// Opens the checkpoint at `path` and fills the state of every rank from it. All ranks return the same status. When it fails after reading began, tensors may hold part of the bytes.
     pub fn shw_load(
         context: *mut shw_context,
         state: *mut shw_state,
@@ -1473,6 +1655,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Starts the load as a job. State, tensor memory and collective belong to the job until it is terminal.
     pub fn shw_load_async(
         context: *mut shw_context,
         state: *mut shw_state,
@@ -1483,6 +1666,7 @@ unsafe extern "C" {
         out: *mut *mut shw_job,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Makes the planner of rank `rank` (which selects rank-local entries); it keeps checkpoint and state alive.
     pub fn shw_load_planner_create(
         checkpoint: *const shw_checkpoint,
         state: *mut shw_state,
@@ -1491,18 +1675,22 @@ unsafe extern "C" {
         out: *mut *mut shw_load_planner,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Matches what the state wants with what is stored.
     pub fn shw_load_planner_local_plan(
         planner: *mut shw_load_planner,
         out: *mut *mut shw_plan,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reads what the plan says into the state. A plan of another state or checkpoint is FAILED_PRECONDITION.
     pub fn shw_load_execute(
         planner: *mut shw_load_planner,
         plan: *const shw_plan,
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Releases the planner. NULL is allowed.
     pub fn shw_load_planner_release(planner: *mut shw_load_planner);
+    /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32);
 }
 
@@ -1515,84 +1703,84 @@ mod dispatch {
     use super::*;
     use crate::loader::table;
 
-    /// See the C header.
+    /// Writes the interface version of the loaded library. NULL pointers are skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_abi_version(major: *mut u32, minor: *mut u32) {
         unsafe { (table().abi_version.unwrap_unchecked())(major, minor) }
     }
 
-    /// See the C header.
+    /// Release of the loaded library as static text, such as "0.1.0".
     /// # Safety
     /// As in C.
     pub unsafe fn shw_version_string() -> *const c_char {
         unsafe { (table().version_string.unwrap_unchecked())() }
     }
 
-    /// See the C header.
+    /// Static JSON text that says how the library was built: commit, compiler, switches, plugins.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_build_info() -> *const c_char {
         unsafe { (table().build_info.unwrap_unchecked())() }
     }
 
-    /// See the C header.
+    /// Static name of a status without prefix, such as "NOT_FOUND"; "UNRECOGNISED" for other numbers.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_status_name(status: shw_status) -> *const c_char {
         unsafe { (table().status_name.unwrap_unchecked())(status) }
     }
 
-    /// See the C header.
+    /// Code of the error; 0 for NULL.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_code(error: *const shw_error) -> shw_status {
         unsafe { (table().error_code.unwrap_unchecked())(error) }
     }
 
-    /// See the C header.
+    /// Message of the error, outermost sentence first; borrowed until the error is released.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_message(error: *const shw_error, size: *mut u64) -> *const c_char {
         unsafe { (table().error_message.unwrap_unchecked())(error, size) }
     }
 
-    /// See the C header.
+    /// Number of details of the error.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_detail_count(error: *const shw_error) -> u64 {
         unsafe { (table().error_detail_count.unwrap_unchecked())(error) }
     }
 
-    /// See the C header.
+    /// Writes detail `index` (from 0) to `out`, borrowed until the error is released. Answers OUT_OF_RANGE, `out` untouched, when there is no such detail.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_detail_at(error: *const shw_error, index: u64, out: *mut shw_error_detail) -> shw_status {
         unsafe { (table().error_detail_at.unwrap_unchecked())(error, index, out) }
     }
 
-    /// See the C header.
+    /// 1 when the same call may succeed if it is repeated from its start.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_is_retryable(error: *const shw_error) -> shw_bool {
         unsafe { (table().error_is_retryable.unwrap_unchecked())(error) }
     }
 
-    /// See the C header.
+    /// Error that caused this one, borrowed until this one is released; NULL when there is none.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_cause(error: *const shw_error) -> *const shw_error {
         unsafe { (table().error_cause.unwrap_unchecked())(error) }
     }
 
-    /// See the C header.
+    /// Call stack of the place that made the error; empty in release builds.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_backtrace(error: *const shw_error, size: *mut u64) -> *const c_char {
         unsafe { (table().error_backtrace.unwrap_unchecked())(error, size) }
     }
 
-    /// See the C header.
+    /// Makes an error in the library's allocator and returns `code`, so that a callback can end with this call. Texts are copied; `cause` moves in. Never fails for lack of memory: the static out-of-memory error is given then. Code OK or NULL `out` is INVALID_ARGUMENT, nothing is made.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_create(
@@ -1609,21 +1797,14 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Releases an error and its causes. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_error_release(error: *mut shw_error) {
         unsafe { (table().error_release.unwrap_unchecked())(error) }
     }
 
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_log_record_init(record: *mut shw_log_record, struct_size: u32) {
-        unsafe { (table().log_record_init.unwrap_unchecked())(record, struct_size) }
-    }
-
-    /// See the C header.
+    /// Makes a buffer of one part by copying `size` bytes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_create(
@@ -1635,7 +1816,7 @@ mod dispatch {
         unsafe { (table().buffer_create.unwrap_unchecked())(data, size, out, err) }
     }
 
-    /// See the C header.
+    /// Makes a buffer by copying a blob that `offsets` (part_count + 1 ascending values, the first 0) cuts into parts.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_create_parts(
@@ -1648,70 +1829,77 @@ mod dispatch {
         unsafe { (table().buffer_create_parts.unwrap_unchecked())(data, offsets, part_count, out, err) }
     }
 
-    /// See the C header.
+    /// First byte of the buffer, aligned to 64 bytes and followed by a NUL; borrowed until release.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_data(buffer: *const shw_buffer) -> *const c_void {
         unsafe { (table().buffer_data.unwrap_unchecked())(buffer) }
     }
 
-    /// See the C header.
+    /// Number of bytes of all parts together.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_size(buffer: *const shw_buffer) -> u64 {
         unsafe { (table().buffer_size.unwrap_unchecked())(buffer) }
     }
 
-    /// See the C header.
+    /// Number of parts.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_part_count(buffer: *const shw_buffer) -> u64 {
         unsafe { (table().buffer_part_count.unwrap_unchecked())(buffer) }
     }
 
-    /// See the C header.
+    /// Offsets of the parts, part_count + 1 ascending values; borrowed until release.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_part_offsets(buffer: *const shw_buffer) -> *const u64 {
         unsafe { (table().buffer_part_offsets.unwrap_unchecked())(buffer) }
     }
 
-    /// See the C header.
+    /// First byte of part `index`; NULL when there is no such part. Borrowed until release.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_part_data(buffer: *const shw_buffer, index: u64) -> *const c_void {
         unsafe { (table().buffer_part_data.unwrap_unchecked())(buffer, index) }
     }
 
-    /// See the C header.
+    /// Number of bytes of part `index`; 0 when there is no such part.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_part_size(buffer: *const shw_buffer, index: u64) -> u64 {
         unsafe { (table().buffer_part_size.unwrap_unchecked())(buffer, index) }
     }
 
-    /// See the C header.
+    /// Releases the buffer. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_buffer_release(buffer: *mut shw_buffer) {
         unsafe { (table().buffer_release.unwrap_unchecked())(buffer) }
     }
 
-    /// See the C header.
+    /// Fills a record with zeros and its size, as SHW_LOG_RECORD_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_log_record_init(record: *mut shw_log_record, struct_size: u32) {
+        unsafe { (table().log_record_init.unwrap_unchecked())(record, struct_size) }
+    }
+
+    /// Fills a descriptor with zeros and its size, as SHW_TENSOR_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_tensor_init(tensor: *mut shw_tensor, struct_size: u32) {
         unsafe { (table().tensor_init.unwrap_unchecked())(tensor, struct_size) }
     }
 
-    /// See the C header.
+    /// Checks a descriptor: size, flags, dtype, device, shape, strides, extents, addresses.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_tensor_check(tensor: *const shw_tensor, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().tensor_check.unwrap_unchecked())(tensor, err) }
     }
 
-    /// See the C header.
+    /// Describes a versioned DLPack tensor; nothing is consumed, `out` borrows from `managed`.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_tensor_from_dlpack(
@@ -1722,7 +1910,7 @@ mod dispatch {
         unsafe { (table().tensor_from_dlpack.unwrap_unchecked())(managed, out, err) }
     }
 
-    /// See the C header.
+    /// Describes a legacy DLPack tensor; nothing is consumed, `out` borrows from `managed`.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_tensor_from_dlpack_legacy(
@@ -1733,28 +1921,28 @@ mod dispatch {
         unsafe { (table().tensor_from_dlpack_legacy.unwrap_unchecked())(managed, out, err) }
     }
 
-    /// See the C header.
+    /// Static name of a dtype, such as "bfloat16"; "" when there is no such dtype.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_dtype_name(code: u8, bits: u8) -> *const c_char {
         unsafe { (table().dtype_name.unwrap_unchecked())(code, bits) }
     }
 
-    /// See the C header.
+    /// Finds the dtype of a name; `out` receives code + 256 * bits.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().dtype_parse.unwrap_unchecked())(name, out, err) }
     }
 
-    /// See the C header.
+    /// Bytes that `element_count` packed elements take, rounded up; 0 for an unknown dtype or overflow.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_dtype_byte_size(code: u8, bits: u8, element_count: u64) -> u64 {
         unsafe { (table().dtype_byte_size.unwrap_unchecked())(code, bits, element_count) }
     }
 
-    /// See the C header.
+    /// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_create(
@@ -1768,7 +1956,7 @@ mod dispatch {
         unsafe { (table().owned_tensor_create.unwrap_unchecked())(dtype_code, dtype_bits, shape, ndim, out, err) }
     }
 
-    /// See the C header.
+    /// Describes the tensor; `out` borrows data and shape until the tensor is released.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_describe(
@@ -1779,7 +1967,7 @@ mod dispatch {
         unsafe { (table().owned_tensor_describe.unwrap_unchecked())(tensor, out, err) }
     }
 
-    /// See the C header.
+    /// Exports the tensor as versioned DLPack; it keeps the bytes alive until its deleter is called, which may happen on any thread and after the release of this handle.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_dlpack(
@@ -1790,7 +1978,7 @@ mod dispatch {
         unsafe { (table().owned_tensor_dlpack.unwrap_unchecked())(tensor, out, err) }
     }
 
-    /// See the C header.
+    /// Exports the tensor as legacy DLPack, otherwise as shw_owned_tensor_dlpack.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_dlpack_legacy(
@@ -1801,114 +1989,21 @@ mod dispatch {
         unsafe { (table().owned_tensor_dlpack_legacy.unwrap_unchecked())(tensor, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the handle. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_release(tensor: *mut shw_owned_tensor) {
         unsafe { (table().owned_tensor_release.unwrap_unchecked())(tensor) }
     }
 
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_allocator_init(allocator: *mut shw_allocator, struct_size: u32) {
-        unsafe { (table().allocator_init.unwrap_unchecked())(allocator, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_options_init(options: *mut shw_context_options, struct_size: u32) {
-        unsafe { (table().context_options_init.unwrap_unchecked())(options, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_create(
-        options: *const shw_context_options,
-        out: *mut *mut shw_context,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_create.unwrap_unchecked())(options, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_shutdown(
-        context: *mut shw_context,
-        timeout_ns: i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_shutdown.unwrap_unchecked())(context, timeout_ns, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_load_plugin(
-        context: *mut shw_context,
-        path: *const c_char,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_load_plugin.unwrap_unchecked())(context, path, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_plugins(
-        context: *mut shw_context,
-        out: *mut *mut shw_buffer,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_plugins.unwrap_unchecked())(context, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_open_storage(
-        context: *mut shw_context,
-        plugin: *const c_char,
-        config: *const c_char,
-        config_size: u64,
-        out: *mut *mut shw_storage,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_open_storage.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_open_collective(
-        context: *mut shw_context,
-        plugin: *const c_char,
-        config: *const c_char,
-        config_size: u64,
-        out: *mut *mut shw_collective,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().context_open_collective.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_context_release(context: *mut shw_context) {
-        unsafe { (table().context_release.unwrap_unchecked())(context) }
-    }
-
-    /// See the C header.
+    /// Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_spec_init(spec: *mut shw_layout_spec, struct_size: u32) {
         unsafe { (table().layout_spec_init.unwrap_unchecked())(spec, struct_size) }
     }
 
-    /// See the C header.
+    /// Makes a layout; everything in `spec` is copied.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_create(
@@ -1919,14 +2014,14 @@ mod dispatch {
         unsafe { (table().layout_create.unwrap_unchecked())(spec, out, err) }
     }
 
-    /// See the C header.
+    /// Number of ranks in the mesh.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_rank_count(layout: *const shw_layout) -> u64 {
         unsafe { (table().layout_rank_count.unwrap_unchecked())(layout) }
     }
 
-    /// See the C header.
+    /// Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_box_count(
@@ -1940,7 +2035,7 @@ mod dispatch {
         unsafe { (table().layout_box_count.unwrap_unchecked())(layout, shape, ndim, rank, out, err) }
     }
 
-    /// See the C header.
+    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_boxes(
@@ -1956,35 +2051,424 @@ mod dispatch {
         unsafe { (table().layout_boxes.unwrap_unchecked())(layout, shape, ndim, rank, boxes, capacity, size, err) }
     }
 
-    /// See the C header.
+    /// Releases the layout; states that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_release(layout: *mut shw_layout) {
         unsafe { (table().layout_release.unwrap_unchecked())(layout) }
     }
 
-    /// See the C header.
+    /// Fills a batch with zeros and its size, as SHW_TENSOR_BATCH_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_tensor_batch_init(batch: *mut shw_tensor_batch, struct_size: u32) {
+        unsafe { (table().tensor_batch_init.unwrap_unchecked())(batch, struct_size) }
+    }
+
+    /// Fills a batch with zeros and its size, as SHW_OBJECT_BATCH_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_object_batch_init(batch: *mut shw_object_batch, struct_size: u32) {
+        unsafe { (table().object_batch_init.unwrap_unchecked())(batch, struct_size) }
+    }
+
+    /// Makes an empty state.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().state_create.unwrap_unchecked())(out, err) }
+    }
+
+    /// Adds all tensors of the batch or none. ALREADY_EXISTS names both paths of a doubled name.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_tensors(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_add_tensors.unwrap_unchecked())(state, batch, err) }
+    }
+
+    /// As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_dlpack(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        managed: *const *mut DLManagedTensorVersioned,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_add_dlpack.unwrap_unchecked())(state, batch, managed, err) }
+    }
+
+    /// As shw_state_add_dlpack with legacy DLPack tensors.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_dlpack_legacy(
+        state: *mut shw_state,
+        batch: *const shw_tensor_batch,
+        managed: *const *mut DLManagedTensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_add_dlpack_legacy.unwrap_unchecked())(state, batch, managed, err) }
+    }
+
+    /// Adds all objects of the batch or none. A load stores the bytes that it found in the entry.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_objects(
+        state: *mut shw_state,
+        batch: *const shw_object_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_add_objects.unwrap_unchecked())(state, batch, err) }
+    }
+
+    /// Number of tensors; they are numbered from 0 in the order in which they were added.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_tensor_count(state: *const shw_state) -> u64 {
+        unsafe { (table().state_tensor_count.unwrap_unchecked())(state) }
+    }
+
+    /// Number of objects, numbered from 0 like tensors.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_object_count(state: *const shw_state) -> u64 {
+        unsafe { (table().state_object_count.unwrap_unchecked())(state) }
+    }
+
+    /// Name of a tensor; "" when there is none. Borrowed until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().state_tensor_name.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Nested path of a tensor; "" when it is flat. Borrowed until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().state_tensor_path.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Describes the local memory of a tensor; `out` borrows until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_tensor(
+        state: *const shw_state,
+        index: u64,
+        out: *mut shw_tensor,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_tensor.unwrap_unchecked())(state, index, out, err) }
+    }
+
+    /// Name of an object; "" when there is none. Borrowed until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().state_object_name.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Nested path of an object; "" when it is flat. Borrowed until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().state_object_path.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Content type of an object. Borrowed until the state changes or is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().state_object_content_type.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Bytes of an object, NULL when there is none. Borrowed until the state changes, a load into it ends, or it is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void {
+        unsafe { (table().state_object_data.unwrap_unchecked())(state, index, size) }
+    }
+
+    /// Finds a tensor by name; `out` receives its number.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_find_tensor(
+        state: *const shw_state,
+        name: *const c_char,
+        name_size: u64,
+        out: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_find_tensor.unwrap_unchecked())(state, name, name_size, out, err) }
+    }
+
+    /// Finds an object by name; `out` receives its number.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_find_object(
+        state: *const shw_state,
+        name: *const c_char,
+        name_size: u64,
+        out: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().state_find_object.unwrap_unchecked())(state, name, name_size, out, err) }
+    }
+
+    /// Releases the state; planners and jobs that use it keep it alive. DLPack deleters run here, or in the release of the last user. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_release(state: *mut shw_state) {
+        unsafe { (table().state_release.unwrap_unchecked())(state) }
+    }
+
+    /// Fills an item with zeros and its size, as SHW_PLAN_ITEM_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32) {
+        unsafe { (table().plan_item_init.unwrap_unchecked())(item, struct_size) }
+    }
+
+    /// Checks a plan buffer of any kind in all respects; the first finding is the error.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().plan_validate.unwrap_unchecked())(data, size, err) }
+    }
+
+    /// Lists all findings about a plan buffer, one sentence per part of `out`; no part = valid.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_findings(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_findings.unwrap_unchecked())(data, size, out, err) }
+    }
+
+    /// Makes a plan from bytes that another rank or run has made; they are checked and copied.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_create(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_plan,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_create.unwrap_unchecked())(data, size, out, err) }
+    }
+
+    /// Kind of the plan: one of the SHW_PLAN_ numbers; 0 for NULL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_kind(plan: *const shw_plan) -> i32 {
+        unsafe { (table().plan_kind.unwrap_unchecked())(plan) }
+    }
+
+    /// Rank that the plan belongs to; 0 for a merged plan.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_rank(plan: *const shw_plan) -> i32 {
+        unsafe { (table().plan_rank.unwrap_unchecked())(plan) }
+    }
+
+    /// First byte of the plan buffer; borrowed until the plan is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_data(plan: *const shw_plan) -> *const c_void {
+        unsafe { (table().plan_data.unwrap_unchecked())(plan) }
+    }
+
+    /// Number of bytes of the plan buffer.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_size(plan: *const shw_plan) -> u64 {
+        unsafe { (table().plan_size.unwrap_unchecked())(plan) }
+    }
+
+    /// Number of items of a write list or load plan (tensor reads, then objects); 0 for other kinds.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_item_count(plan: *const shw_plan) -> u64 {
+        unsafe { (table().plan_item_count.unwrap_unchecked())(plan) }
+    }
+
+    /// Writes item `index`; `out->struct_size` must be set.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_item_at(
+        plan: *const shw_plan,
+        index: u64,
+        out: *mut shw_plan_item,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_item_at.unwrap_unchecked())(plan, index, out, err) }
+    }
+
+    /// The plan as JSON text with "schema": 1, with at most `item_limit` items of each list.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_json(
+        plan: *const shw_plan,
+        item_limit: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_json.unwrap_unchecked())(plan, item_limit, out, err) }
+    }
+
+    /// Releases the plan. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_release(plan: *mut shw_plan) {
+        unsafe { (table().plan_release.unwrap_unchecked())(plan) }
+    }
+
+    /// Fills a summary with zeros and its size, as SHW_REPORT_SUMMARY_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_summary_init(summary: *mut shw_report_summary, struct_size: u32) {
+        unsafe { (table().report_summary_init.unwrap_unchecked())(summary, struct_size) }
+    }
+
+    /// Whole report as JSON text with "schema": 1; borrowed until the report is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_json(report: *const shw_report, size: *mut u64) -> *const c_char {
+        unsafe { (table().report_json.unwrap_unchecked())(report, size) }
+    }
+
+    /// Writes the figures of the report; `out->struct_size` must be set.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_summarize(
+        report: *const shw_report,
+        out: *mut shw_report_summary,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().report_summarize.unwrap_unchecked())(report, out, err) }
+    }
+
+    /// Number of names in one of the SHW_REPORT_ lists; 0 for an unknown list.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_name_count(report: *const shw_report, list: i32) -> u64 {
+        unsafe { (table().report_name_count.unwrap_unchecked())(report, list) }
+    }
+
+    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a finding is one sentence.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char {
+        unsafe { (table().report_name.unwrap_unchecked())(report, list, index, size) }
+    }
+
+    /// Releases the report. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_report_release(report: *mut shw_report) {
+        unsafe { (table().report_release.unwrap_unchecked())(report) }
+    }
+
+    /// Fills a progress struct with zeros and its size, as SHW_PROGRESS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_progress_init(progress: *mut shw_progress, struct_size: u32) {
+        unsafe { (table().progress_init.unwrap_unchecked())(progress, struct_size) }
+    }
+
+    /// Waits until the job is terminal and returns its status, or PENDING (`err` untouched) when `timeout_ns` passed: 0 = do not wait, negative = no limit. A failure gives a copy of the error.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().job_wait.unwrap_unchecked())(job, timeout_ns, err) }
+    }
+
+    /// Waits until the job no longer reads the tensors of the host: OK when it is staged, succeeded or was a load that ended; else PENDING or the failure. Time-outs as in shw_job_wait.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().job_wait_staged.unwrap_unchecked())(job, timeout_ns, err) }
+    }
+
+    /// State of the job: one of the SHW_JOB_ numbers.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_poll(job: *const shw_job) -> i32 {
+        unsafe { (table().job_poll.unwrap_unchecked())(job) }
+    }
+
+    /// Writes how far the job is; `out->struct_size` must be set.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_progress(
+        job: *const shw_job,
+        out: *mut shw_progress,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().job_progress.unwrap_unchecked())(job, out, err) }
+    }
+
+    /// Asks the job to stop and returns at once. The job still ends in a terminal state; after its commit point it ends SUCCEEDED. May be called any number of times. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_cancel(job: *mut shw_job) {
+        unsafe { (table().job_cancel.unwrap_unchecked())(job) }
+    }
+
+    /// Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_error(job: *const shw_job) -> *const shw_error {
+        unsafe { (table().job_error.unwrap_unchecked())(job) }
+    }
+
+    /// Report of a job that succeeded; FAILED_PRECONDITION before that.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_report(
+        job: *const shw_job,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().job_report.unwrap_unchecked())(job, out, err) }
+    }
+
+    /// Releases the handle; the job goes on. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_release(job: *mut shw_job) {
+        unsafe { (table().job_release.unwrap_unchecked())(job) }
+    }
+
+    /// Fills a stat with zeros and its size, as SHW_STORAGE_STAT_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_stat_init(stat: *mut shw_storage_stat, struct_size: u32) {
         unsafe { (table().storage_stat_init.unwrap_unchecked())(stat, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills an entry with zeros and its size, as SHW_STORAGE_ENTRY_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_entry_init(entry: *mut shw_storage_entry, struct_size: u32) {
         unsafe { (table().storage_entry_init.unwrap_unchecked())(entry, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_vtable_init(vtable: *mut shw_storage_vtable, struct_size: u32) {
         unsafe { (table().storage_vtable_init.unwrap_unchecked())(vtable, struct_size) }
     }
 
-    /// See the C header.
+    /// Makes a storage of the files below a directory, which need not exist yet. Keys never leave it.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_create_posix(
@@ -1995,14 +2479,14 @@ mod dispatch {
         unsafe { (table().storage_create_posix.unwrap_unchecked())(root, out, err) }
     }
 
-    /// See the C header.
+    /// Makes an empty storage in memory.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_create_memory(out: *mut *mut shw_storage, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().storage_create_memory.unwrap_unchecked())(out, err) }
     }
 
-    /// See the C header.
+    /// Makes a storage of a host's table, which is copied. On success the storage owns `vtable->user` and calls the table's release once.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_create(
@@ -2013,21 +2497,21 @@ mod dispatch {
         unsafe { (table().storage_create.unwrap_unchecked())(vtable, out, err) }
     }
 
-    /// See the C header.
+    /// Name of the storage, such as "posix". Borrowed until it is released.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_name(storage: *const shw_storage, size: *mut u64) -> *const c_char {
         unsafe { (table().storage_name.unwrap_unchecked())(storage, size) }
     }
 
-    /// See the C header.
+    /// Capabilities of the storage.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_capabilities(storage: *const shw_storage) -> u64 {
         unsafe { (table().storage_capabilities.unwrap_unchecked())(storage) }
     }
 
-    /// See the C header.
+    /// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_put(
@@ -2054,7 +2538,7 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Reads exactly `size` bytes at `offset`; OUT_OF_RANGE when the object ends before.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_read(
@@ -2069,7 +2553,7 @@ mod dispatch {
         unsafe { (table().storage_read.unwrap_unchecked())(storage, key, key_size, offset, data, size, err) }
     }
 
-    /// See the C header.
+    /// Writes size, time and version of an object; `out->struct_size` must be set.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_stat_key(
@@ -2082,7 +2566,7 @@ mod dispatch {
         unsafe { (table().storage_stat_key.unwrap_unchecked())(storage, key, key_size, out, err) }
     }
 
-    /// See the C header.
+    /// Lists the keys that begin with a prefix, ascending, one per part of `out`.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_list(
@@ -2095,7 +2579,7 @@ mod dispatch {
         unsafe { (table().storage_list.unwrap_unchecked())(storage, prefix, prefix_size, out, err) }
     }
 
-    /// See the C header.
+    /// Removes an object; a missing key is OK.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_remove(
@@ -2107,35 +2591,35 @@ mod dispatch {
         unsafe { (table().storage_remove.unwrap_unchecked())(storage, key, key_size, err) }
     }
 
-    /// See the C header.
+    /// Releases the storage; checkpoints and jobs that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_release(storage: *mut shw_storage) {
         unsafe { (table().storage_release.unwrap_unchecked())(storage) }
     }
 
-    /// See the C header.
+    /// Fills a call with zeros and its size, as SHW_COLLECTIVE_CALL_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_call_init(call: *mut shw_collective_call, struct_size: u32) {
         unsafe { (table().collective_call_init.unwrap_unchecked())(call, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills a table with zeros, its size and the interface version. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_vtable_init(vtable: *mut shw_collective_vtable, struct_size: u32) {
         unsafe { (table().collective_vtable_init.unwrap_unchecked())(vtable, struct_size) }
     }
 
-    /// See the C header.
+    /// Makes the collective of a single rank.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_create_single(out: *mut *mut shw_collective, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().collective_create_single.unwrap_unchecked())(out, err) }
     }
 
-    /// See the C header.
+    /// Makes `size` ranks in this process, each to be used by a thread of its own.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_group_create(
@@ -2146,7 +2630,7 @@ mod dispatch {
         unsafe { (table().collective_group_create.unwrap_unchecked())(size, out, err) }
     }
 
-    /// See the C header.
+    /// Gives the collective of one rank of the group; each rank can be taken once. A rank whose collective is released while others wait makes them return ABORTED naming it.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_group_member(
@@ -2158,14 +2642,14 @@ mod dispatch {
         unsafe { (table().collective_group_member.unwrap_unchecked())(group, rank, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the group; its members live on. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_group_release(group: *mut shw_collective_group) {
         unsafe { (table().collective_group_release.unwrap_unchecked())(group) }
     }
 
-    /// See the C header.
+    /// Makes a collective of a host's table, which is copied. On success the collective owns `vtable->user` and calls the table's release once.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_create(
@@ -2176,28 +2660,28 @@ mod dispatch {
         unsafe { (table().collective_create.unwrap_unchecked())(vtable, out, err) }
     }
 
-    /// See the C header.
+    /// Rank of this end, from 0.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_rank(collective: *const shw_collective) -> i32 {
         unsafe { (table().collective_rank.unwrap_unchecked())(collective) }
     }
 
-    /// See the C header.
+    /// Number of ranks; 0 for NULL.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_size(collective: *const shw_collective) -> i32 {
         unsafe { (table().collective_size.unwrap_unchecked())(collective) }
     }
 
-    /// See the C header.
+    /// Name of the transport, such as "threads". Borrowed until the collective is released.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_name(collective: *const shw_collective, size: *mut u64) -> *const c_char {
         unsafe { (table().collective_name.unwrap_unchecked())(collective, size) }
     }
 
-    /// See the C header.
+    /// Waits until all ranks are here. `call` NULL = all zero, here and below.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_barrier(
@@ -2208,7 +2692,7 @@ mod dispatch {
         unsafe { (table().collective_barrier.unwrap_unchecked())(collective, call, err) }
     }
 
-    /// See the C header.
+    /// Sends the root's bytes to all ranks; `size` is equal on all.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_broadcast(
@@ -2222,7 +2706,7 @@ mod dispatch {
         unsafe { (table().collective_broadcast.unwrap_unchecked())(collective, call, data, size, root, err) }
     }
 
-    /// See the C header.
+    /// Gathers `size` bytes of each rank in rank order into `gathered` (size x ranks bytes).
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_all_gather(
@@ -2236,7 +2720,7 @@ mod dispatch {
         unsafe { (table().collective_all_gather.unwrap_unchecked())(collective, call, data, size, gathered, err) }
     }
 
-    /// See the C header.
+    /// Gathers sizes[rank] bytes of each rank back to back; `sizes` has one value per rank.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_all_gather_v(
@@ -2253,7 +2737,7 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_all_reduce_i64(
@@ -2269,7 +2753,7 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Wakes all ranks that wait in this collective; they return `code` with the message.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_abort(
@@ -2282,410 +2766,114 @@ mod dispatch {
         unsafe { (table().collective_abort.unwrap_unchecked())(collective, code, message, message_size, err) }
     }
 
-    /// See the C header.
+    /// Releases the collective; jobs that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_release(collective: *mut shw_collective) {
         unsafe { (table().collective_release.unwrap_unchecked())(collective) }
     }
 
-    /// See the C header.
+    /// Fills an allocator with zeros and its size, as SHW_ALLOCATOR_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_report_summary_init(summary: *mut shw_report_summary, struct_size: u32) {
-        unsafe { (table().report_summary_init.unwrap_unchecked())(summary, struct_size) }
+    pub unsafe fn shw_allocator_init(allocator: *mut shw_allocator, struct_size: u32) {
+        unsafe { (table().allocator_init.unwrap_unchecked())(allocator, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills options with zeros and their size, as SHW_CONTEXT_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_report_json(report: *const shw_report, size: *mut u64) -> *const c_char {
-        unsafe { (table().report_json.unwrap_unchecked())(report, size) }
+    pub unsafe fn shw_context_options_init(options: *mut shw_context_options, struct_size: u32) {
+        unsafe { (table().context_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
-    /// See the C header.
+    /// Makes a context and starts its threads. SHW_PLUGIN_PATH and SHW_LOG (a level name; raises or lowers `log_level`) of the environment are read here only, and never in set-uid processes.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_report_summarize(
-        report: *const shw_report,
-        out: *mut shw_report_summary,
+    pub unsafe fn shw_context_create(
+        options: *const shw_context_options,
+        out: *mut *mut shw_context,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().report_summarize.unwrap_unchecked())(report, out, err) }
+        unsafe { (table().context_create.unwrap_unchecked())(options, out, err) }
     }
 
-    /// See the C header.
+    /// Waits for the jobs of the context; cancels what is left when half of `timeout_ns` passed and waits for the rest of it. Afterwards the context takes no new jobs. PENDING when jobs are still running.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_report_name_count(report: *const shw_report, list: i32) -> u64 {
-        unsafe { (table().report_name_count.unwrap_unchecked())(report, list) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().report_name.unwrap_unchecked())(report, list, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_report_release(report: *mut shw_report) {
-        unsafe { (table().report_release.unwrap_unchecked())(report) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_progress_init(progress: *mut shw_progress, struct_size: u32) {
-        unsafe { (table().progress_init.unwrap_unchecked())(progress, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_wait(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
-        unsafe { (table().job_wait.unwrap_unchecked())(job, timeout_ns, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_wait_staged(job: *mut shw_job, timeout_ns: i64, err: *mut *mut shw_error) -> shw_status {
-        unsafe { (table().job_wait_staged.unwrap_unchecked())(job, timeout_ns, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_poll(job: *const shw_job) -> i32 {
-        unsafe { (table().job_poll.unwrap_unchecked())(job) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_progress(
-        job: *const shw_job,
-        out: *mut shw_progress,
+    pub unsafe fn shw_context_shutdown(
+        context: *mut shw_context,
+        timeout_ns: i64,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().job_progress.unwrap_unchecked())(job, out, err) }
+        unsafe { (table().context_shutdown.unwrap_unchecked())(context, timeout_ns, err) }
     }
 
-    /// See the C header.
+    /// Loads a plugin: a file when `path` has a "/", else the name of one that is looked for in the directories of the options, of SHW_PLUGIN_PATH, and beside this library, as NAME.shw-plugin.json, then as libshardwright_NAME.so. Loading one twice does nothing.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_job_cancel(job: *mut shw_job) {
-        unsafe { (table().job_cancel.unwrap_unchecked())(job) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_error(job: *const shw_job) -> *const shw_error {
-        unsafe { (table().job_error.unwrap_unchecked())(job) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_job_report(
-        job: *const shw_job,
-        out: *mut *mut shw_report,
+    pub unsafe fn shw_context_load_plugin(
+        context: *mut shw_context,
+        path: *const c_char,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().job_report.unwrap_unchecked())(job, out, err) }
+        unsafe { (table().context_load_plugin.unwrap_unchecked())(context, path, err) }
     }
 
-    /// See the C header.
+    /// Lists plugins, loaded or described by a manifest in the search path, as JSON text.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_job_release(job: *mut shw_job) {
-        unsafe { (table().job_release.unwrap_unchecked())(job) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_item_init(item: *mut shw_plan_item, struct_size: u32) {
-        unsafe { (table().plan_item_init.unwrap_unchecked())(item, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_validate(data: *const c_void, size: u64, err: *mut *mut shw_error) -> shw_status {
-        unsafe { (table().plan_validate.unwrap_unchecked())(data, size, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_findings(
-        data: *const c_void,
-        size: u64,
+    pub unsafe fn shw_context_plugins(
+        context: *mut shw_context,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().plan_findings.unwrap_unchecked())(data, size, out, err) }
+        unsafe { (table().context_plugins.unwrap_unchecked())(context, out, err) }
     }
 
-    /// See the C header.
+    /// Makes a storage of a loaded plugin; `config` is text that the plugin understands.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_plan_create(
-        data: *const c_void,
-        size: u64,
-        out: *mut *mut shw_plan,
+    pub unsafe fn shw_context_open_storage(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_storage,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().plan_create.unwrap_unchecked())(data, size, out, err) }
+        unsafe { (table().context_open_storage.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
     }
 
-    /// See the C header.
+    /// Makes a collective of a loaded plugin; `config` is text that the plugin understands.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_plan_kind(plan: *const shw_plan) -> i32 {
-        unsafe { (table().plan_kind.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_rank(plan: *const shw_plan) -> i32 {
-        unsafe { (table().plan_rank.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_data(plan: *const shw_plan) -> *const c_void {
-        unsafe { (table().plan_data.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_size(plan: *const shw_plan) -> u64 {
-        unsafe { (table().plan_size.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_item_count(plan: *const shw_plan) -> u64 {
-        unsafe { (table().plan_item_count.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_item_at(
-        plan: *const shw_plan,
-        index: u64,
-        out: *mut shw_plan_item,
+    pub unsafe fn shw_context_open_collective(
+        context: *mut shw_context,
+        plugin: *const c_char,
+        config: *const c_char,
+        config_size: u64,
+        out: *mut *mut shw_collective,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().plan_item_at.unwrap_unchecked())(plan, index, out, err) }
+        unsafe { (table().context_open_collective.unwrap_unchecked())(context, plugin, config, config_size, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the context; jobs and checkpoints that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_plan_json(
-        plan: *const shw_plan,
-        item_limit: u64,
-        out: *mut *mut shw_buffer,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().plan_json.unwrap_unchecked())(plan, item_limit, out, err) }
+    pub unsafe fn shw_context_release(context: *mut shw_context) {
+        unsafe { (table().context_release.unwrap_unchecked())(context) }
     }
 
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_release(plan: *mut shw_plan) {
-        unsafe { (table().plan_release.unwrap_unchecked())(plan) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_tensor_batch_init(batch: *mut shw_tensor_batch, struct_size: u32) {
-        unsafe { (table().tensor_batch_init.unwrap_unchecked())(batch, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_object_batch_init(batch: *mut shw_object_batch, struct_size: u32) {
-        unsafe { (table().object_batch_init.unwrap_unchecked())(batch, struct_size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status {
-        unsafe { (table().state_create.unwrap_unchecked())(out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_add_tensors(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_add_tensors.unwrap_unchecked())(state, batch, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_add_dlpack(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        managed: *const *mut DLManagedTensorVersioned,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_add_dlpack.unwrap_unchecked())(state, batch, managed, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_add_dlpack_legacy(
-        state: *mut shw_state,
-        batch: *const shw_tensor_batch,
-        managed: *const *mut DLManagedTensor,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_add_dlpack_legacy.unwrap_unchecked())(state, batch, managed, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_add_objects(
-        state: *mut shw_state,
-        batch: *const shw_object_batch,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_add_objects.unwrap_unchecked())(state, batch, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_tensor_count(state: *const shw_state) -> u64 {
-        unsafe { (table().state_tensor_count.unwrap_unchecked())(state) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_object_count(state: *const shw_state) -> u64 {
-        unsafe { (table().state_object_count.unwrap_unchecked())(state) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_tensor_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().state_tensor_name.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_tensor_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().state_tensor_path.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_tensor(
-        state: *const shw_state,
-        index: u64,
-        out: *mut shw_tensor,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_tensor.unwrap_unchecked())(state, index, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_object_name(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().state_object_name.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_object_path(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().state_object_path.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_object_content_type(state: *const shw_state, index: u64, size: *mut u64) -> *const c_char {
-        unsafe { (table().state_object_content_type.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_object_data(state: *const shw_state, index: u64, size: *mut u64) -> *const c_void {
-        unsafe { (table().state_object_data.unwrap_unchecked())(state, index, size) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_find_tensor(
-        state: *const shw_state,
-        name: *const c_char,
-        name_size: u64,
-        out: *mut u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_find_tensor.unwrap_unchecked())(state, name, name_size, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_find_object(
-        state: *const shw_state,
-        name: *const c_char,
-        name_size: u64,
-        out: *mut u64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().state_find_object.unwrap_unchecked())(state, name, name_size, out, err) }
-    }
-
-    /// See the C header.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_state_release(state: *mut shw_state) {
-        unsafe { (table().state_release.unwrap_unchecked())(state) }
-    }
-
-    /// See the C header.
+    /// Fills options with zeros and their size, as SHW_SAVE_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_options_init(options: *mut shw_save_options, struct_size: u32) {
         unsafe { (table().save_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
-    /// See the C header.
+    /// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save(
@@ -2701,7 +2889,7 @@ mod dispatch {
         unsafe { (table().save.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
-    /// See the C header.
+    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_async(
@@ -2717,7 +2905,7 @@ mod dispatch {
         unsafe { (table().save_async.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
-    /// See the C header.
+    /// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_planner_create(
@@ -2732,7 +2920,7 @@ mod dispatch {
         unsafe { (table().save_planner_create.unwrap_unchecked())(context, state, rank, world_size, options, out, err) }
     }
 
-    /// See the C header.
+    /// Describes this rank's state: a plan buffer for the rank that calls global_plan.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_planner_local_plan(
@@ -2743,7 +2931,7 @@ mod dispatch {
         unsafe { (table().save_planner_local_plan.unwrap_unchecked())(planner, out, err) }
     }
 
-    /// See the C header.
+    /// On the rank that will commit: checks the target, draws the generation and merges the local plans of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has one part per rank: what that rank gives to finish.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_planner_global_plan(
@@ -2770,7 +2958,7 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Takes this rank's part of the global plan and checks that it fits the state.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_planner_finish(
@@ -2783,7 +2971,7 @@ mod dispatch {
         unsafe { (table().save_planner_finish.unwrap_unchecked())(planner, plan, plan_size, out, err) }
     }
 
-    /// See the C header.
+    /// Writes this rank's file. `out` is the result buffer for the rank that commits. When writing fails the error is returned and nothing of this rank is left behind.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_execute(
@@ -2797,7 +2985,7 @@ mod dispatch {
         unsafe { (table().save_execute.unwrap_unchecked())(planner, plan, storage, path, out, err) }
     }
 
-    /// See the C header.
+    /// On the rank that made the global plan: checks the results of all ranks (a blob cut by world_size + 1 offsets, rank order; an empty part = that rank failed) and commits at the path of the global plan, or removes what was written.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_commit(
@@ -2811,21 +2999,21 @@ mod dispatch {
         unsafe { (table().save_commit.unwrap_unchecked())(planner, results, result_offsets, result_count, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the planner. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_planner_release(planner: *mut shw_save_planner) {
         unsafe { (table().save_planner_release.unwrap_unchecked())(planner) }
     }
 
-    /// See the C header.
+    /// Fills options with zeros and their size, as SHW_CHECKPOINT_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_options_init(options: *mut shw_checkpoint_options, struct_size: u32) {
         unsafe { (table().checkpoint_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
-    /// See the C header.
+    /// Opens a checkpoint and recognises its format. `storage` NULL = `path` is a path of the file system; else it is a key prefix inside the storage. `path` is not kept.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_open(
@@ -2839,42 +3027,42 @@ mod dispatch {
         unsafe { (table().checkpoint_open.unwrap_unchecked())(context, storage, path, options, out, err) }
     }
 
-    /// See the C header.
+    /// Name of the format, such as "native".
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_format(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char {
         unsafe { (table().checkpoint_format.unwrap_unchecked())(checkpoint, size) }
     }
 
-    /// See the C header.
+    /// Generation that is read; "" when the format has none.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_generation(checkpoint: *const shw_checkpoint, size: *mut u64) -> *const c_char {
         unsafe { (table().checkpoint_generation.unwrap_unchecked())(checkpoint, size) }
     }
 
-    /// See the C header.
+    /// Number of ranks that saved it.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_world_size(checkpoint: *const shw_checkpoint) -> i32 {
         unsafe { (table().checkpoint_world_size.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Time of the save in nanoseconds since 1970 UTC; 0 when unknown.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_created_ns(checkpoint: *const shw_checkpoint) -> i64 {
         unsafe { (table().checkpoint_created_ns.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Number of metadata pairs; they are ordered by key.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_metadata_count(checkpoint: *const shw_checkpoint) -> u64 {
         unsafe { (table().checkpoint_metadata_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Key of a metadata pair.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_metadata_key(
@@ -2885,7 +3073,7 @@ mod dispatch {
         unsafe { (table().checkpoint_metadata_key.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Value of a metadata pair.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_metadata_value(
@@ -2896,7 +3084,7 @@ mod dispatch {
         unsafe { (table().checkpoint_metadata_value.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// The checkpoint as JSON text with "schema": 1: format, generation, counts, metadata, files, tensors, objects.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_info(
@@ -2907,7 +3095,7 @@ mod dispatch {
         unsafe { (table().checkpoint_info.unwrap_unchecked())(checkpoint, out, err) }
     }
 
-    /// See the C header.
+    /// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_verify(
@@ -2919,7 +3107,7 @@ mod dispatch {
         unsafe { (table().checkpoint_verify.unwrap_unchecked())(checkpoint, flags, out, err) }
     }
 
-    /// See the C header.
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_gc(
@@ -2934,7 +3122,7 @@ mod dispatch {
         unsafe { (table().checkpoint_gc.unwrap_unchecked())(context, storage, path, grace_ns, flags, out, err) }
     }
 
-    /// See the C header.
+    /// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_list_steps(
@@ -2947,42 +3135,42 @@ mod dispatch {
         unsafe { (table().checkpoint_list_steps.unwrap_unchecked())(context, storage, path, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the checkpoint. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_release(checkpoint: *mut shw_checkpoint) {
         unsafe { (table().checkpoint_release.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Fills a struct with zeros and its size, as SHW_TENSOR_INFO_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_tensor_info_init(info: *mut shw_tensor_info, struct_size: u32) {
         unsafe { (table().tensor_info_init.unwrap_unchecked())(info, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills a struct with zeros and its size, as SHW_CHUNK_INFO_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_chunk_info_init(info: *mut shw_chunk_info, struct_size: u32) {
         unsafe { (table().chunk_info_init.unwrap_unchecked())(info, struct_size) }
     }
 
-    /// See the C header.
+    /// Fills a batch with zeros and its size, as SHW_BOX_BATCH_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_box_batch_init(batch: *mut shw_box_batch, struct_size: u32) {
         unsafe { (table().box_batch_init.unwrap_unchecked())(batch, struct_size) }
     }
 
-    /// See the C header.
+    /// Number of tensors.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_count(checkpoint: *const shw_checkpoint) -> u64 {
         unsafe { (table().checkpoint_tensor_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Name of a tensor.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_name(
@@ -2993,7 +3181,7 @@ mod dispatch {
         unsafe { (table().checkpoint_tensor_name.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Nested path of a tensor; "" when it is flat.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_path(
@@ -3004,14 +3192,14 @@ mod dispatch {
         unsafe { (table().checkpoint_tensor_path.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Extents of a tensor, as many as its info says; NULL when there is no such tensor.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_shape(checkpoint: *const shw_checkpoint, index: u64) -> *const i64 {
         unsafe { (table().checkpoint_tensor_shape.unwrap_unchecked())(checkpoint, index) }
     }
 
-    /// See the C header.
+    /// Describes `count` tensors from number `first` on; each `struct_size` must be set and equal.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_infos(
@@ -3024,7 +3212,7 @@ mod dispatch {
         unsafe { (table().checkpoint_tensor_infos.unwrap_unchecked())(checkpoint, first, count, infos, err) }
     }
 
-    /// See the C header.
+    /// Gives the names of all tensors, one per part.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_names(
@@ -3035,7 +3223,7 @@ mod dispatch {
         unsafe { (table().checkpoint_tensor_names.unwrap_unchecked())(checkpoint, out, err) }
     }
 
-    /// See the C header.
+    /// Finds a tensor by name; `out` receives its number. Of rank-local tensors that of `rank` is taken. NOT_FOUND carries the three nearest names.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_find_tensor(
@@ -3049,14 +3237,14 @@ mod dispatch {
         unsafe { (table().checkpoint_find_tensor.unwrap_unchecked())(checkpoint, name, name_size, rank, out, err) }
     }
 
-    /// See the C header.
+    /// Number of chunks of all tensors.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_chunk_count(checkpoint: *const shw_checkpoint) -> u64 {
         unsafe { (table().checkpoint_chunk_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_chunk_infos(
@@ -3069,7 +3257,7 @@ mod dispatch {
         unsafe { (table().checkpoint_chunk_infos.unwrap_unchecked())(checkpoint, first, count, infos, err) }
     }
 
-    /// See the C header.
+    /// Writes the box of a chunk: as many offsets as its tensor has dimensions, then the sizes. `size` receives the number of values; BUFFER_TOO_SMALL when it is above `capacity`.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_chunk_box(
@@ -3083,14 +3271,14 @@ mod dispatch {
         unsafe { (table().checkpoint_chunk_box.unwrap_unchecked())(checkpoint, index, r#box, capacity, size, err) }
     }
 
-    /// See the C header.
+    /// Number of byte objects.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_count(checkpoint: *const shw_checkpoint) -> u64 {
         unsafe { (table().checkpoint_object_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Name of an object.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_name(
@@ -3101,7 +3289,7 @@ mod dispatch {
         unsafe { (table().checkpoint_object_name.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Nested path of an object; "" when it is flat.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_path(
@@ -3112,7 +3300,7 @@ mod dispatch {
         unsafe { (table().checkpoint_object_path.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Content type of an object, such as "application/json".
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_content_type(
@@ -3123,21 +3311,21 @@ mod dispatch {
         unsafe { (table().checkpoint_object_content_type.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Number of bytes of an object.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_size(checkpoint: *const shw_checkpoint, index: u64) -> u64 {
         unsafe { (table().checkpoint_object_size.unwrap_unchecked())(checkpoint, index) }
     }
 
-    /// See the C header.
+    /// Owner of a rank-local object, else -1.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_rank(checkpoint: *const shw_checkpoint, index: u64) -> i32 {
         unsafe { (table().checkpoint_object_rank.unwrap_unchecked())(checkpoint, index) }
     }
 
-    /// See the C header.
+    /// Gives the names of all objects, one per part.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_names(
@@ -3148,7 +3336,7 @@ mod dispatch {
         unsafe { (table().checkpoint_object_names.unwrap_unchecked())(checkpoint, out, err) }
     }
 
-    /// See the C header.
+    /// Finds an object by name; as shw_checkpoint_find_tensor.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_find_object(
@@ -3162,7 +3350,7 @@ mod dispatch {
         unsafe { (table().checkpoint_find_object.unwrap_unchecked())(checkpoint, name, name_size, rank, out, err) }
     }
 
-    /// See the C header.
+    /// Reads `count` objects (NULL `indices` = 0, 1, ...), one per part of `out`.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_read_objects(
@@ -3175,14 +3363,14 @@ mod dispatch {
         unsafe { (table().checkpoint_read_objects.unwrap_unchecked())(checkpoint, indices, count, out, err) }
     }
 
-    /// See the C header.
+    /// Number of data files.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_file_count(checkpoint: *const shw_checkpoint) -> u64 {
         unsafe { (table().checkpoint_file_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// See the C header.
+    /// Key of a data file, relative to the checkpoint.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_file_name(
@@ -3193,14 +3381,14 @@ mod dispatch {
         unsafe { (table().checkpoint_file_name.unwrap_unchecked())(checkpoint, index, size) }
     }
 
-    /// See the C header.
+    /// Number of bytes of a data file.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_file_size(checkpoint: *const shw_checkpoint, index: u64) -> u64 {
         unsafe { (table().checkpoint_file_size.unwrap_unchecked())(checkpoint, index) }
     }
 
-    /// See the C header.
+    /// Reads boxes of tensors into memory of the caller. On failure the targets may hold part of the bytes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_read_boxes(
@@ -3212,7 +3400,7 @@ mod dispatch {
         unsafe { (table().checkpoint_read_boxes.unwrap_unchecked())(checkpoint, batch, out, err) }
     }
 
-    /// See the C header.
+    /// Reads one box (both NULL = the whole tensor) into a new tensor; `ndim` is that of the tensor.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_read_tensor(
@@ -3237,7 +3425,7 @@ mod dispatch {
         }
     }
 
-    /// See the C header.
+    /// Computes the digests of `count` tensors (NULL `indices` = 0, 1, ...): one part of `out` per tensor, lower-case hexadecimal text that does not depend on layout and format.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_digests(
@@ -3251,14 +3439,14 @@ mod dispatch {
         unsafe { (table().checkpoint_digests.unwrap_unchecked())(checkpoint, indices, count, algorithm, out, err) }
     }
 
-    /// See the C header.
+    /// Fills options with zeros and their size, as SHW_LOAD_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_options_init(options: *mut shw_load_options, struct_size: u32) {
         unsafe { (table().load_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
-    /// See the C header.
+    /// Opens the checkpoint at `path` and fills the state of every rank from it. All ranks return the same status. When it fails after reading began, tensors may hold part of the bytes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load(
@@ -3274,7 +3462,7 @@ mod dispatch {
         unsafe { (table().load.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
-    /// See the C header.
+    /// Starts the load as a job. State, tensor memory and collective belong to the job until it is terminal.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_async(
@@ -3290,7 +3478,7 @@ mod dispatch {
         unsafe { (table().load_async.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
-    /// See the C header.
+    /// Makes the planner of rank `rank` (which selects rank-local entries); it keeps checkpoint and state alive.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_planner_create(
@@ -3304,7 +3492,7 @@ mod dispatch {
         unsafe { (table().load_planner_create.unwrap_unchecked())(checkpoint, state, rank, options, out, err) }
     }
 
-    /// See the C header.
+    /// Matches what the state wants with what is stored.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_planner_local_plan(
@@ -3315,7 +3503,7 @@ mod dispatch {
         unsafe { (table().load_planner_local_plan.unwrap_unchecked())(planner, out, err) }
     }
 
-    /// See the C header.
+    /// Reads what the plan says into the state. A plan of another state or checkpoint is FAILED_PRECONDITION.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_execute(
@@ -3327,14 +3515,14 @@ mod dispatch {
         unsafe { (table().load_execute.unwrap_unchecked())(planner, plan, out, err) }
     }
 
-    /// See the C header.
+    /// Releases the planner. NULL is allowed.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_load_planner_release(planner: *mut shw_load_planner) {
         unsafe { (table().load_planner_release.unwrap_unchecked())(planner) }
     }
 
-    /// See the C header.
+    /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32) {

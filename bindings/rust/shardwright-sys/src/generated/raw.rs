@@ -6,6 +6,7 @@ use crate::error::RawError;
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 
+/// Makes a buffer of one part by copying `size` bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn buffer_create(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
@@ -16,6 +17,7 @@ pub unsafe fn buffer_create(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a buffer by copying a blob that `offsets` (part_count + 1 ascending values, the first 0) cuts into parts.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn buffer_create_parts(
@@ -30,6 +32,7 @@ pub unsafe fn buffer_create_parts(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Checks a descriptor: size, flags, dtype, device, shape, strides, extents, addresses.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn tensor_check(tensor: *const shw_tensor) -> Result<(), RawError> {
@@ -39,6 +42,7 @@ pub unsafe fn tensor_check(tensor: *const shw_tensor) -> Result<(), RawError> {
     Ok(())
 }
 
+/// Describes a versioned DLPack tensor; nothing is consumed, `out` borrows from `managed`.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn tensor_from_dlpack(managed: *const DLManagedTensorVersioned) -> Result<shw_tensor, RawError> {
@@ -49,6 +53,7 @@ pub unsafe fn tensor_from_dlpack(managed: *const DLManagedTensorVersioned) -> Re
     Ok(unsafe { out.assume_init() })
 }
 
+/// Describes a legacy DLPack tensor; nothing is consumed, `out` borrows from `managed`.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn tensor_from_dlpack_legacy(managed: *const DLManagedTensor) -> Result<shw_tensor, RawError> {
@@ -59,6 +64,7 @@ pub unsafe fn tensor_from_dlpack_legacy(managed: *const DLManagedTensor) -> Resu
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds the dtype of a name; `out` receives code + 256 * bits.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn dtype_parse(name: *const c_char) -> Result<u32, RawError> {
@@ -69,6 +75,7 @@ pub unsafe fn dtype_parse(name: *const c_char) -> Result<u32, RawError> {
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn owned_tensor_create(
@@ -85,6 +92,7 @@ pub unsafe fn owned_tensor_create(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Describes the tensor; `out` borrows data and shape until the tensor is released.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn owned_tensor_describe(tensor: *const shw_owned_tensor) -> Result<shw_tensor, RawError> {
@@ -95,6 +103,7 @@ pub unsafe fn owned_tensor_describe(tensor: *const shw_owned_tensor) -> Result<s
     Ok(unsafe { out.assume_init() })
 }
 
+/// Exports the tensor as versioned DLPack; it keeps the bytes alive until its deleter is called, which may happen on any thread and after the release of this handle.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn owned_tensor_dlpack(tensor: *const shw_owned_tensor) -> Result<*mut DLManagedTensorVersioned, RawError> {
@@ -105,6 +114,7 @@ pub unsafe fn owned_tensor_dlpack(tensor: *const shw_owned_tensor) -> Result<*mu
     Ok(unsafe { out.assume_init() })
 }
 
+/// Exports the tensor as legacy DLPack, otherwise as shw_owned_tensor_dlpack.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn owned_tensor_dlpack_legacy(tensor: *const shw_owned_tensor) -> Result<*mut DLManagedTensor, RawError> {
@@ -115,90 +125,7 @@ pub unsafe fn owned_tensor_dlpack_legacy(tensor: *const shw_owned_tensor) -> Res
     Ok(unsafe { out.assume_init() })
 }
 
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_create(options: *const shw_context_options) -> Result<*mut shw_context, RawError> {
-    let mut out = MaybeUninit::<*mut shw_context>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_context_create(options, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_shutdown(context: *mut shw_context, timeout_ns: i64) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_context_shutdown(context, timeout_ns, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_load_plugin(context: *mut shw_context, path: *const c_char) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_context_load_plugin(context, path, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_plugins(context: *mut shw_context) -> Result<*mut shw_buffer, RawError> {
-    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_context_plugins(context, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_open_storage(
-    context: *mut shw_context,
-    plugin: *const c_char,
-    config: &[u8],
-) -> Result<*mut shw_storage, RawError> {
-    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_context_open_storage(
-            context,
-            plugin,
-            config.as_ptr().cast(),
-            config.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn context_open_collective(
-    context: *mut shw_context,
-    plugin: *const c_char,
-    config: &[u8],
-) -> Result<*mut shw_collective, RawError> {
-    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_context_open_collective(
-            context,
-            plugin,
-            config.as_ptr().cast(),
-            config.len() as u64,
-            out.as_mut_ptr(),
-            &mut err,
-        )
-    };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
+/// Makes a layout; everything in `spec` is copied.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn layout_create(spec: *const shw_layout_spec) -> Result<*mut shw_layout, RawError> {
@@ -209,6 +136,7 @@ pub unsafe fn layout_create(spec: *const shw_layout_spec) -> Result<*mut shw_lay
     Ok(unsafe { out.assume_init() })
 }
 
+/// Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn layout_box_count(
@@ -224,6 +152,7 @@ pub unsafe fn layout_box_count(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn layout_boxes(
@@ -241,6 +170,210 @@ pub unsafe fn layout_boxes(
     Ok(())
 }
 
+/// Makes an empty state.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_create() -> Result<*mut shw_state, RawError> {
+    let mut out = MaybeUninit::<*mut shw_state>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_create(out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Adds all tensors of the batch or none. ALREADY_EXISTS names both paths of a doubled name.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_tensors(state: *mut shw_state, batch: *const shw_tensor_batch) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_tensors(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_dlpack(
+    state: *mut shw_state,
+    batch: *const shw_tensor_batch,
+    managed: *const *mut DLManagedTensorVersioned,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_dlpack(state, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// As shw_state_add_dlpack with legacy DLPack tensors.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_dlpack_legacy(
+    state: *mut shw_state,
+    batch: *const shw_tensor_batch,
+    managed: *const *mut DLManagedTensor,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_dlpack_legacy(state, batch, managed, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Adds all objects of the batch or none. A load stores the bytes that it found in the entry.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_objects(state: *mut shw_state, batch: *const shw_object_batch) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_add_objects(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Describes the local memory of a tensor; `out` borrows until the state changes or is released.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_tensor(state: *const shw_state, index: u64) -> Result<shw_tensor, RawError> {
+    let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_state_tensor(state, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Finds a tensor by name; `out` receives its number.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_find_tensor(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_find_tensor(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Finds an object by name; `out` receives its number.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_find_object(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
+    let mut out = MaybeUninit::<u64>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_find_object(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Checks a plan buffer of any kind in all respects; the first finding is the error.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_validate(data: &[u8]) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_validate(data.as_ptr().cast(), data.len() as u64, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Lists all findings about a plan buffer, one sentence per part of `out`; no part = valid.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_findings(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_findings(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a plan from bytes that another rank or run has made; they are checked and copied.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_create(data: &[u8]) -> Result<*mut shw_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Writes item `index`; `out->struct_size` must be set.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_item_at(plan: *const shw_plan, index: u64) -> Result<shw_plan_item, RawError> {
+    let mut out = MaybeUninit::<shw_plan_item>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_item_at(plan, index, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The plan as JSON text with "schema": 1, with at most `item_limit` items of each list.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_json(plan: *const shw_plan, item_limit: u64) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_json(plan, item_limit, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Writes the figures of the report; `out->struct_size` must be set.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn report_summarize(report: *const shw_report) -> Result<shw_report_summary, RawError> {
+    let mut out = MaybeUninit::<shw_report_summary>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_report_summarize(report, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Waits until the job is terminal and returns its status, or PENDING (`err` untouched) when `timeout_ns` passed: 0 = do not wait, negative = no limit. A failure gives a copy of the error.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_wait(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_wait(job, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Waits until the job no longer reads the tensors of the host: OK when it is staged, succeeded or was a load that ended; else PENDING or the failure. Time-outs as in shw_job_wait.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_wait_staged(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_wait_staged(job, timeout_ns, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Writes how far the job is; `out->struct_size` must be set.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_progress(job: *const shw_job) -> Result<shw_progress, RawError> {
+    let mut out = MaybeUninit::<shw_progress>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_progress(job, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Report of a job that succeeded; FAILED_PRECONDITION before that.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_report(job, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Makes a storage of the files below a directory, which need not exist yet. Keys never leave it.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_create_posix(root: *const c_char) -> Result<*mut shw_storage, RawError> {
@@ -251,6 +384,7 @@ pub unsafe fn storage_create_posix(root: *const c_char) -> Result<*mut shw_stora
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes an empty storage in memory.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_create_memory() -> Result<*mut shw_storage, RawError> {
@@ -261,6 +395,7 @@ pub unsafe fn storage_create_memory() -> Result<*mut shw_storage, RawError> {
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a storage of a host's table, which is copied. On success the storage owns `vtable->user` and calls the table's release once.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_create(vtable: *const shw_storage_vtable) -> Result<*mut shw_storage, RawError> {
@@ -271,6 +406,7 @@ pub unsafe fn storage_create(vtable: *const shw_storage_vtable) -> Result<*mut s
     Ok(unsafe { out.assume_init() })
 }
 
+/// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_put(
@@ -297,6 +433,7 @@ pub unsafe fn storage_put(
     Ok(())
 }
 
+/// Reads exactly `size` bytes at `offset`; OUT_OF_RANGE when the object ends before.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_read(
@@ -313,6 +450,7 @@ pub unsafe fn storage_read(
     Ok(())
 }
 
+/// Writes size, time and version of an object; `out->struct_size` must be set.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<shw_storage_stat, RawError> {
@@ -325,6 +463,7 @@ pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
+/// Lists the keys that begin with a prefix, ascending, one per part of `out`.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_list(storage: *mut shw_storage, prefix: &[u8]) -> Result<*mut shw_buffer, RawError> {
@@ -337,6 +476,7 @@ pub unsafe fn storage_list(storage: *mut shw_storage, prefix: &[u8]) -> Result<*
     Ok(unsafe { out.assume_init() })
 }
 
+/// Removes an object; a missing key is OK.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_remove(storage: *mut shw_storage, key: &[u8]) -> Result<(), RawError> {
@@ -346,6 +486,7 @@ pub unsafe fn storage_remove(storage: *mut shw_storage, key: &[u8]) -> Result<()
     Ok(())
 }
 
+/// Makes the collective of a single rank.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_create_single() -> Result<*mut shw_collective, RawError> {
@@ -356,6 +497,7 @@ pub unsafe fn collective_create_single() -> Result<*mut shw_collective, RawError
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes `size` ranks in this process, each to be used by a thread of its own.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_group_create(size: i32) -> Result<*mut shw_collective_group, RawError> {
@@ -366,6 +508,7 @@ pub unsafe fn collective_group_create(size: i32) -> Result<*mut shw_collective_g
     Ok(unsafe { out.assume_init() })
 }
 
+/// Gives the collective of one rank of the group; each rank can be taken once. A rank whose collective is released while others wait makes them return ABORTED naming it.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_group_member(
@@ -379,6 +522,7 @@ pub unsafe fn collective_group_member(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a collective of a host's table, which is copied. On success the collective owns `vtable->user` and calls the table's release once.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_create(vtable: *const shw_collective_vtable) -> Result<*mut shw_collective, RawError> {
@@ -389,6 +533,7 @@ pub unsafe fn collective_create(vtable: *const shw_collective_vtable) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
+/// Waits until all ranks are here. `call` NULL = all zero, here and below.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_barrier(
@@ -401,6 +546,7 @@ pub unsafe fn collective_barrier(
     Ok(())
 }
 
+/// Sends the root's bytes to all ranks; `size` is equal on all.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_broadcast(
@@ -416,6 +562,7 @@ pub unsafe fn collective_broadcast(
     Ok(())
 }
 
+/// Gathers `size` bytes of each rank in rank order into `gathered` (size x ranks bytes).
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_all_gather(
@@ -432,6 +579,7 @@ pub unsafe fn collective_all_gather(
     Ok(())
 }
 
+/// Gathers sizes[rank] bytes of each rank back to back; `sizes` has one value per rank.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_all_gather_v(
@@ -457,6 +605,7 @@ pub unsafe fn collective_all_gather_v(
     Ok(())
 }
 
+/// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_all_reduce_i64(
@@ -472,6 +621,7 @@ pub unsafe fn collective_all_reduce_i64(
     Ok(())
 }
 
+/// Wakes all ranks that wait in this collective; they return `code` with the message.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_abort(
@@ -486,191 +636,97 @@ pub unsafe fn collective_abort(
     Ok(())
 }
 
+/// Makes a context and starts its threads. SHW_PLUGIN_PATH and SHW_LOG (a level name; raises or lowers `log_level`) of the environment are read here only, and never in set-uid processes.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn report_summarize(report: *const shw_report) -> Result<shw_report_summary, RawError> {
-    let mut out = MaybeUninit::<shw_report_summary>::zeroed();
+pub unsafe fn context_create(options: *const shw_context_options) -> Result<*mut shw_context, RawError> {
+    let mut out = MaybeUninit::<*mut shw_context>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_report_summarize(report, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_context_create(options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
+/// Waits for the jobs of the context; cancels what is left when half of `timeout_ns` passed and waits for the rest of it. Afterwards the context takes no new jobs. PENDING when jobs are still running.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn job_wait(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+pub unsafe fn context_shutdown(context: *mut shw_context, timeout_ns: i64) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_job_wait(job, timeout_ns, &mut err) };
+    let status = unsafe { ffi::shw_context_shutdown(context, timeout_ns, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
 
+/// Loads a plugin: a file when `path` has a "/", else the name of one that is looked for in the directories of the options, of SHW_PLUGIN_PATH, and beside this library, as NAME.shw-plugin.json, then as libshardwright_NAME.so. Loading one twice does nothing.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn job_wait_staged(job: *mut shw_job, timeout_ns: i64) -> Result<(), RawError> {
+pub unsafe fn context_load_plugin(context: *mut shw_context, path: *const c_char) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_job_wait_staged(job, timeout_ns, &mut err) };
+    let status = unsafe { ffi::shw_context_load_plugin(context, path, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }
 
+/// Lists plugins, loaded or described by a manifest in the search path, as JSON text.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn job_progress(job: *const shw_job) -> Result<shw_progress, RawError> {
-    let mut out = MaybeUninit::<shw_progress>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_job_progress(job, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawError> {
-    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_job_report(job, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn plan_validate(data: &[u8]) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_plan_validate(data.as_ptr().cast(), data.len() as u64, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn plan_findings(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn context_plugins(context: *mut shw_context) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_plan_findings(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_context_plugins(context, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a storage of a loaded plugin; `config` is text that the plugin understands.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn plan_create(data: &[u8]) -> Result<*mut shw_plan, RawError> {
-    let mut out = MaybeUninit::<*mut shw_plan>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_plan_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn plan_item_at(plan: *const shw_plan, index: u64) -> Result<shw_plan_item, RawError> {
-    let mut out = MaybeUninit::<shw_plan_item>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_plan_item_at(plan, index, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn plan_json(plan: *const shw_plan, item_limit: u64) -> Result<*mut shw_buffer, RawError> {
-    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_plan_json(plan, item_limit, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_create() -> Result<*mut shw_state, RawError> {
-    let mut out = MaybeUninit::<*mut shw_state>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_create(out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_add_tensors(state: *mut shw_state, batch: *const shw_tensor_batch) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_add_tensors(state, batch, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_add_dlpack(
-    state: *mut shw_state,
-    batch: *const shw_tensor_batch,
-    managed: *const *mut DLManagedTensorVersioned,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_add_dlpack(state, batch, managed, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_add_dlpack_legacy(
-    state: *mut shw_state,
-    batch: *const shw_tensor_batch,
-    managed: *const *mut DLManagedTensor,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_add_dlpack_legacy(state, batch, managed, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_add_objects(state: *mut shw_state, batch: *const shw_object_batch) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_add_objects(state, batch, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_tensor(state: *const shw_state, index: u64) -> Result<shw_tensor, RawError> {
-    let mut out = MaybeUninit::<shw_tensor>::zeroed();
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_state_tensor(state, index, out.as_mut_ptr(), &mut err) };
-    RawError::check(status, err)?;
-    Ok(unsafe { out.assume_init() })
-}
-
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn state_find_tensor(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
-    let mut out = MaybeUninit::<u64>::zeroed();
+pub unsafe fn context_open_storage(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_storage, RawError> {
+    let mut out = MaybeUninit::<*mut shw_storage>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_state_find_tensor(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
+        ffi::shw_context_open_storage(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a collective of a loaded plugin; `config` is text that the plugin understands.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn state_find_object(state: *const shw_state, name: &[u8]) -> Result<u64, RawError> {
-    let mut out = MaybeUninit::<u64>::zeroed();
+pub unsafe fn context_open_collective(
+    context: *mut shw_context,
+    plugin: *const c_char,
+    config: &[u8],
+) -> Result<*mut shw_collective, RawError> {
+    let mut out = MaybeUninit::<*mut shw_collective>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_state_find_object(state, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
+        ffi::shw_context_open_collective(
+            context,
+            plugin,
+            config.as_ptr().cast(),
+            config.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
+/// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save(
@@ -689,6 +745,7 @@ pub unsafe fn save(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_async(
@@ -707,6 +764,7 @@ pub unsafe fn save_async(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_planner_create(
@@ -724,6 +782,7 @@ pub unsafe fn save_planner_create(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Describes this rank's state: a plan buffer for the rank that calls global_plan.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_planner_local_plan(planner: *mut shw_save_planner) -> Result<*mut shw_buffer, RawError> {
@@ -734,6 +793,7 @@ pub unsafe fn save_planner_local_plan(planner: *mut shw_save_planner) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
+/// On the rank that will commit: checks the target, draws the generation and merges the local plans of all ranks (a blob cut by world_size + 1 offsets, rank order). `out` has one part per rank: what that rank gives to finish.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_planner_global_plan(
@@ -762,6 +822,7 @@ pub unsafe fn save_planner_global_plan(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Takes this rank's part of the global plan and checks that it fits the state.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_planner_finish(planner: *mut shw_save_planner, plan: &[u8]) -> Result<*mut shw_plan, RawError> {
@@ -774,6 +835,7 @@ pub unsafe fn save_planner_finish(planner: *mut shw_save_planner, plan: &[u8]) -
     Ok(unsafe { out.assume_init() })
 }
 
+/// Writes this rank's file. `out` is the result buffer for the rank that commits. When writing fails the error is returned and nothing of this rank is left behind.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_execute(
@@ -789,6 +851,7 @@ pub unsafe fn save_execute(
     Ok(unsafe { out.assume_init() })
 }
 
+/// On the rank that made the global plan: checks the results of all ranks (a blob cut by world_size + 1 offsets, rank order; an empty part = that rank failed) and commits at the path of the global plan, or removes what was written.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_commit(
@@ -805,6 +868,7 @@ pub unsafe fn save_commit(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Opens a checkpoint and recognises its format. `storage` NULL = `path` is a path of the file system; else it is a key prefix inside the storage. `path` is not kept.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_open(
@@ -820,6 +884,7 @@ pub unsafe fn checkpoint_open(
     Ok(unsafe { out.assume_init() })
 }
 
+/// The checkpoint as JSON text with "schema": 1: format, generation, counts, metadata, files, tensors, objects.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_info(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
@@ -830,6 +895,7 @@ pub unsafe fn checkpoint_info(checkpoint: *const shw_checkpoint) -> Result<*mut 
     Ok(unsafe { out.assume_init() })
 }
 
+/// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_verify(checkpoint: *const shw_checkpoint, flags: u64) -> Result<*mut shw_report, RawError> {
@@ -840,6 +906,7 @@ pub unsafe fn checkpoint_verify(checkpoint: *const shw_checkpoint, flags: u64) -
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_gc(
@@ -856,6 +923,7 @@ pub unsafe fn checkpoint_gc(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Lists the checkpoints step-NNNNNNNN below a run directory and names the newest whole one, as JSON text with "schema": 1.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_list_steps(
@@ -870,6 +938,7 @@ pub unsafe fn checkpoint_list_steps(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Describes `count` tensors from number `first` on; each `struct_size` must be set and equal.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_tensor_infos(
@@ -884,6 +953,7 @@ pub unsafe fn checkpoint_tensor_infos(
     Ok(())
 }
 
+/// Gives the names of all tensors, one per part.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_tensor_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
@@ -894,6 +964,7 @@ pub unsafe fn checkpoint_tensor_names(checkpoint: *const shw_checkpoint) -> Resu
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds a tensor by name; `out` receives its number. Of rank-local tensors that of `rank` is taken. NOT_FOUND carries the three nearest names.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_find_tensor(
@@ -917,6 +988,7 @@ pub unsafe fn checkpoint_find_tensor(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_chunk_infos(
@@ -931,6 +1003,7 @@ pub unsafe fn checkpoint_chunk_infos(
     Ok(())
 }
 
+/// Writes the box of a chunk: as many offsets as its tensor has dimensions, then the sizes. `size` receives the number of values; BUFFER_TOO_SMALL when it is above `capacity`.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_chunk_box(
@@ -946,6 +1019,7 @@ pub unsafe fn checkpoint_chunk_box(
     Ok(())
 }
 
+/// Gives the names of all objects, one per part.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_object_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
@@ -956,6 +1030,7 @@ pub unsafe fn checkpoint_object_names(checkpoint: *const shw_checkpoint) -> Resu
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds an object by name; as shw_checkpoint_find_tensor.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_find_object(
@@ -979,6 +1054,7 @@ pub unsafe fn checkpoint_find_object(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Reads `count` objects (NULL `indices` = 0, 1, ...), one per part of `out`.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_read_objects(
@@ -993,6 +1069,7 @@ pub unsafe fn checkpoint_read_objects(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Reads boxes of tensors into memory of the caller. On failure the targets may hold part of the bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_read_boxes(
@@ -1006,6 +1083,7 @@ pub unsafe fn checkpoint_read_boxes(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Reads one box (both NULL = the whole tensor) into a new tensor; `ndim` is that of the tensor.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_read_tensor(
@@ -1024,6 +1102,7 @@ pub unsafe fn checkpoint_read_tensor(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Computes the digests of `count` tensors (NULL `indices` = 0, 1, ...): one part of `out` per tensor, lower-case hexadecimal text that does not depend on layout and format.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_digests(
@@ -1040,6 +1119,7 @@ pub unsafe fn checkpoint_digests(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Opens the checkpoint at `path` and fills the state of every rank from it. All ranks return the same status. When it fails after reading began, tensors may hold part of the bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn load(
@@ -1058,6 +1138,7 @@ pub unsafe fn load(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Starts the load as a job. State, tensor memory and collective belong to the job until it is terminal.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn load_async(
@@ -1076,6 +1157,7 @@ pub unsafe fn load_async(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes the planner of rank `rank` (which selects rank-local entries); it keeps checkpoint and state alive.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn load_planner_create(
@@ -1091,6 +1173,7 @@ pub unsafe fn load_planner_create(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Matches what the state wants with what is stored.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn load_planner_local_plan(planner: *mut shw_load_planner) -> Result<*mut shw_plan, RawError> {
@@ -1101,6 +1184,7 @@ pub unsafe fn load_planner_local_plan(planner: *mut shw_load_planner) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
+/// Reads what the plan says into the state. A plan of another state or checkpoint is FAILED_PRECONDITION.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn load_execute(planner: *mut shw_load_planner, plan: *const shw_plan) -> Result<*mut shw_report, RawError> {
