@@ -111,6 +111,7 @@ class ReadCall {
     const format::FileInfo& file = opened_.files()[task.file];
     SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
     Status status = read_and_hand_on(task, file);
+    if (status.code() == StatusCode::kNotFound) status = opened_.explain_missing(task.file);
     if (!status.ok() && sink_->survives_failures())
       status = block_by_block(task, std::move(status));
     handles_[task.handle].task_done();
@@ -175,10 +176,7 @@ class ReadCall {
   // A task that could not be read as a whole: each block by itself, so that damage is named block
   // by block.
   Status block_by_block(const ReadTask& task, Status whole) {
-    if (whole.code() == StatusCode::kCancelled || whole.code() == StatusCode::kDeadlineExceeded ||
-        whole.code() == StatusCode::kResourceExhausted) {
-      return whole;
-    }
+    if (whole.code() != StatusCode::kDataLoss) return whole;
     if (task.last - task.first == 1) return sink_->failed(needs_[task.first], std::move(whole));
     for (size_t i = task.first; i < task.last; ++i) {
       const BlockNeed& need = needs_[i];

@@ -115,9 +115,7 @@ Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads,
   FragmentRequest request;
   request.fragments = &fragments;
   request.verify = verify;
-  Result<ReadOutcome> outcome = read_fragments(reader_, *opened_, request, call);
-  if (!outcome.ok()) return explain_read_failure(location_, *opened_, outcome.status());
-  return outcome;
+  return read_fragments(reader_, *opened_, request, call);
 }
 
 Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
@@ -132,45 +130,17 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
   FragmentRequest request;
   request.objects = {&target, 1};
   request.verify = verify;
-  const Result<ReadOutcome> outcome = read_fragments(reader_, *opened_, request, CallContext());
-  if (!outcome.ok()) return explain_read_failure(location_, *opened_, outcome.status());
-  return bytes;
+  SHW_RETURN_IF_ERROR(read_fragments(reader_, *opened_, request, CallContext()).status());
 }
 
 Result<Report> CheckpointReader::verify(bool deep, const CallContext& call) const {
-  Result<Report> report = verify_checkpoint(reader_, *opened_, deep, call);
-  if (!report.ok()) return explain_read_failure(location_, *opened_, report.status());
-  if (!report->damage.empty()) {
-    // Files that vanish under a verification are no damage when a newer checkpoint took their
-    // place.
-    Status first =
-        explain_read_failure(location_, *opened_, data_loss(report->damage.front().message));
-    if (first.code() == StatusCode::kAborted) return first;
-  }
-  report->path = location_.prefix;
+  SHW_ASSIGN_OR_RETURN(Report report, verify_checkpoint(reader_, *opened_, deep, call));
+  report.path = location_.prefix;
   return report;
 }
 
 std::string CheckpointReader::info_json(bool with_entries) const {
   return checkpoint_info_json(*opened_, with_entries);
-}
-
-Status explain_read_failure(const format::Location& location,
-                            const format::OpenedCheckpoint& opened, Status status) {
-  if (status.code() != StatusCode::kNotFound && status.code() != StatusCode::kDataLoss)
-    return status;
-  const Result<std::shared_ptr<const format::OpenedCheckpoint>> now =
-      format::open_checkpoint(location);
-  const bool gone = !now.ok() && now.status().code() == StatusCode::kNotFound;
-  if (gone || (now.ok() && (*now)->generation() != opened.generation())) {
-    return aborted(fmt::format(
-                       "the checkpoint of generation {} was replaced while reading; open it again",
-                       opened.generation()))
-        .with_detail("generation", opened.generation());
-  }
-  if (status.code() == StatusCode::kDataLoss) return status;
-  return data_loss(fmt::format("a file of the checkpoint is missing: {}", status.message()))
-      .with_detail("file", status.detail("file"));
 }
 
 DamageReport damage_of(const Status& status) {

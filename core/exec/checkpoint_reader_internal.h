@@ -43,12 +43,6 @@ class CheckpointReader final : public Checkpoint {
   const BlockReader reader_;
 };
 
-// What a failed read means: a file that is gone because a newer checkpoint replaced this one is
-// ABORTED "replaced while reading"; a file that is gone otherwise is DATA_LOSS. Other failures stay
-// as they are.
-Status explain_read_failure(const format::Location& location,
-                            const format::OpenedCheckpoint& opened, Status status);
-
 // Damage as the report lists it: what the details of a failure say.
 DamageReport damage_of(const Status& status);
 

@@ -126,7 +126,6 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   report.path = location.prefix;
   const int64_t begin = runtime.clock().monotonic_ns();
   const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
-  SHW_RETURN_IF_ERROR(native::read_current(location).status());
   PathLock lock{nullptr, true, ""};
   if (options.apply) {
     SHW_ASSIGN_OR_RETURN(lock, lock_path(location));
@@ -135,6 +134,10 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> generations,
                        native::list_generations(location));
   SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, native::read_current(location));
+  if (current.damaged) return data_loss("the manifest was damaged while gc looked at it");
+  if (!current.exists && generations.empty()) {
+    return not_found(fmt::format("there is no checkpoint at '{}'", escape_text(location.prefix)));
+  }
   report.generation = current.generation;
   for (const native::GenerationInfo& info : generations) {
     if (!lock.free || is_named(current, info.generation)) continue;

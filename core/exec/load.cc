@@ -184,17 +184,13 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
   request.objects = objects.targets;
   request.verify = options.verify;
   const internal::BlockReader reader(runtime, checkpoint.location(), checkpoint.opened());
-  const Result<ReadOutcome> outcome =
-      internal::read_fragments(reader, checkpoint.opened(), request, limited);
-  if (!outcome.ok()) {
-    return internal::explain_read_failure(checkpoint.location(), checkpoint.opened(),
-                                          outcome.status());
-  }
+  SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
+                       internal::read_fragments(reader, checkpoint.opened(), request, limited));
   for (const internal::ObjectTarget& target : objects.targets)
     report.bytes_state += target.memory.size();
   objects.store(stored, plan, &state);
-  report.bytes_read = outcome->bytes_read;
-  report.bytes_over_read = outcome->bytes_over_read;
+  report.bytes_read = outcome.bytes_read;
+  report.bytes_over_read = outcome.bytes_over_read;
   report.memory_budget = runtime.staging().budget_bytes();
   report.staging_peak_bytes = runtime.staging().peak_bytes();
   report.elapsed_ns = clock_of(call).monotonic_ns() - begin;

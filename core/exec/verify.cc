@@ -65,8 +65,7 @@ class VerifySink final : public BlockSink {
   bool survives_failures() const override { return true; }
 
   Status failed(const BlockNeed& need, Status status) override {
-    if (status.code() != StatusCode::kDataLoss && status.code() != StatusCode::kNotFound)
-      return status;
+    if (status.code() != StatusCode::kDataLoss) return status;
     DamageReport found = damage_of(status);
     if (found.file.empty()) found.file = opened_.files()[need.file].key;
     if (found.length == 0) {
@@ -97,8 +96,7 @@ Status check_files(const format::OpenedCheckpoint& opened, const CallContext& ca
     Status status = opened.prepare_file(file);
     (*sound)[file] = status.ok();
     if (status.ok()) continue;
-    if (status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted)
-      return status;
+    if (status.code() != StatusCode::kDataLoss) return status;
     DamageReport found = damage_of(status);
     if (found.file.empty()) found.file = opened.files()[file].key;
     damage->add(std::move(found));
