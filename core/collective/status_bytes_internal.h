@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Status as bytes that travel between ranks: code, retryability, the messages from the outermost
+// to the first cause, and the details. Little endian. What comes from a peer is bounded and
+// checked. Pure functions, any thread.
+//
+//   u32 code, u8 retryable, u32 message count, messages; u32 detail count, {key, value} pairs;
+//   a text is u32 size and its bytes
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace shardwright::collective::internal {
+
+inline constexpr size_t kMaxStatusBytes = size_t{64} * 1024;
+inline constexpr size_t kMaxStatusMessages = 16;
+inline constexpr size_t kMaxStatusDetails = 64;
+
+// At most kMaxStatusBytes: longer texts and lists are cut. A success gives no bytes.
+std::vector<std::byte> encode_status(const Status& status);
+// INTERNAL for bytes that no rank of this version writes.
+Status decode_status(std::span<const std::byte> bytes);
+
+}  // namespace shardwright::collective::internal

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks as threads of one process. An operation is one round: each rank lays down what it calls and
+// where its memory is, then waits; the last one to come moves all bytes while the others stand
+// still, and everybody leaves with the same status. A rank that gives up (time-out, abort, a member
+// that was destroyed) ends the group for good first, so that nobody writes into memory that its
+// owner no longer watches. Members are used by one thread each; abort is thread-safe.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/collective/collective.h"
+#include "core/concurrency/cancellation.h"
+#include "core/concurrency/mutex.h"
+
+namespace shardwright::collective {
+namespace {
+
+enum class Kind { kBarrier, kBroadcast, kAllGather, kAllGatherV, kAllReduce };
+
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::kBarrier:
+      return "barrier";
+    case Kind::kBroadcast:
+      return "broadcast";
+    case Kind::kAllGather:
+      return "all_gather";
+    case Kind::kAllGatherV:
+      return "all_gather_v";
+    case Kind::kAllReduce:
+      return "all_reduce";
+  }
+  return "unknown";
+}
+
+// What one rank lays down for a round; the memory is its caller's and stays until it leaves.
+struct Slot {
+  Kind kind = Kind::kBarrier;
+  Call call;
+  std::span<const std::byte> in;
+  std::span<std::byte> out;
+  std::span<const uint64_t> sizes;
+  std::span<int64_t> values;
+  ReduceOperation operation = ReduceOperation::kSum;
+  int32_t root = 0;
+};
+
+Slot make_slot(Kind kind, const Call& call) {
+  Slot slot;
+  slot.kind = kind;
+  slot.call = call;
+  return slot;
+}
+
+// Text of what must be equal on all ranks.
+std::string signature(const Slot& slot) {
+  std::string text = fmt::format("{} number {} tag {:#x}", kind_name(slot.kind), slot.call.sequence,
+                                 slot.call.tag);
+  switch (slot.kind) {
+    case Kind::kBarrier:
+      break;
+    case Kind::kBroadcast:
+      text += fmt::format(" of {} bytes from rank {}", slot.out.size(), slot.root);
+      break;
+    case Kind::kAllGather:
+      text += fmt::format(" of {} bytes", slot.in.size());
+      break;
+    case Kind::kAllGatherV:
+      text += fmt::format(" of {} bytes in all", slot.out.size());
+      break;
+    case Kind::kAllReduce:
+      text +=
+          fmt::format(" {} of {} values", static_cast<int32_t>(slot.operation), slot.values.size());
+      break;
+  }
+  return text;
+}
+
+bool is_same_operation(const Slot& a, const Slot& b) {
+  return a.kind == b.kind && a.call.sequence == b.call.sequence && a.call.tag == b.call.tag &&
+         a.root == b.root && a.operation == b.operation && a.values.size() == b.values.size() &&
+         a.out.size() == b.out.size() && std::ranges::equal(a.sizes, b.sizes);
+}
+
+Status bad_argument(size_t rank, std::string text) {
+  return invalid_argument(fmt::format("rank {}: {}", rank, text))
+      .with_detail("rank", fmt::to_string(rank));
+}
+
+// Sizes of this rank's buffers against what it says itself.
+Status check_slot(const Slot& slot, size_t rank, size_t world) {
+  if (slot.kind == Kind::kBroadcast && (slot.root < 0 || std::cmp_greater_equal(slot.root, world)))
+    return bad_argument(rank, fmt::format("broadcast from rank {} of {}", slot.root, world));
+  if (slot.kind == Kind::kAllGather && slot.out.size() != slot.in.size() * world) {
+    return bad_argument(rank, fmt::format("all_gather of {} bytes from {} ranks into {} bytes",
+                                          slot.in.size(), world, slot.out.size()));
+  }
+  if (slot.kind != Kind::kAllGatherV) return {};
+  if (slot.sizes.size() != world) {
+    return bad_argument(
+        rank, fmt::format("all_gather_v with {} sizes for {} ranks", slot.sizes.size(), world));
+  }
+  uint64_t total = 0;
+  for (const uint64_t size : slot.sizes) {
+    if (!checked_add(total, size, &total)) return bad_argument(rank, "all_gather_v is too large");
+  }
+  if (total == slot.out.size() && slot.sizes[rank] == slot.in.size()) return {};
+  return bad_argument(rank,
+                      fmt::format("all_gather_v gives {} bytes where {} were told, {} into {}",
+                                  slot.in.size(), slot.sizes[rank], total, slot.out.size()));
+}
+
+class Group {
+ public:
+  explicit Group(int32_t world_size)
+      : slots_(static_cast<size_t>(world_size)), gone_(static_cast<size_t>(world_size), false) {}
+
+  Status take_part(size_t rank, const Slot& slot) SHW_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    const uint64_t round = round_;
+    slots_[rank] = slot;
+    ++arrived_;
+    fail_if_somebody_is_gone();
+    if (failure_.ok() && arrived_ == slots_.size()) {
+      finish_round();
+      return outcome_;
+    }
+    wait_for_round(round, slot.call.timeout_ns);
+    const Status result = round_ != round ? outcome_ : failure_;
+    return result;
+  }
+
+  void abort(const Status& cause) SHW_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    fail(cause.ok() ? aborted("the collective was aborted") : cause);
+  }
+
+  void leave(size_t rank) SHW_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    gone_[rank] = true;
+    if (arrived_ > 0) fail_if_somebody_is_gone();
+  }
+
+ private:
+  void fail(Status cause) SHW_REQUIRES(mutex_) {
+    if (failure_.ok()) failure_ = std::move(cause);
+    changed_.notify_all();
+  }
+
+  void fail_if_somebody_is_gone() SHW_REQUIRES(mutex_) {
+    const auto found = std::find(gone_.begin(), gone_.end(), true);
+    if (found == gone_.end()) return;
+    const auto rank = found - gone_.begin();
+    fail(aborted(fmt::format("rank {} has left the collective while others wait for it", rank))
+             .with_detail("rank", fmt::to_string(rank)));
+  }
+
+  // Returns when the round is over or the group has failed.
+  void wait_for_round(uint64_t round, int64_t timeout_ns) SHW_REQUIRES(mutex_) {
+    const int64_t begin = real_clock().monotonic_ns();
+    while (round_ == round && failure_.ok()) {
+      if (timeout_ns < 0) {
+        changed_.wait(mutex_);
+        continue;
+      }
+      const int64_t left = timeout_ns - (real_clock().monotonic_ns() - begin);
+      if (left <= 0) {
+        fail(silent_ranks(timeout_ns));
+      } else {
+        changed_.wait_for(mutex_, left);
+      }
+    }
+  }
+
+  Status silent_ranks(int64_t timeout_ns) SHW_REQUIRES(mutex_) {
+    std::string ranks;
+    std::string lowest;
+    for (size_t rank = 0; rank < slots_.size(); ++rank) {
+      if (slots_[rank].has_value()) continue;
+      if (lowest.empty()) lowest = fmt::to_string(rank);
+      ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+    }
+    return deadline_exceeded(
+               fmt::format("rank {} did not take part within {} ms", ranks, timeout_ns / 1'000'000))
+        .with_detail("rank", lowest);
+  }
+
+  void finish_round() SHW_REQUIRES(mutex_) {
+    outcome_ = check_round();
+    if (outcome_.ok()) outcome_ = move_bytes();
+    for (std::optional<Slot>& slot : slots_) slot.reset();
+    arrived_ = 0;
+    ++round_;
+    changed_.notify_all();
+  }
+
+  // Bad arguments fail the round; ranks out of step fail the group, since nothing after it is
+  // sound.
+  Status check_round() SHW_REQUIRES(mutex_) {
+    for (size_t rank = 0; rank < slots_.size(); ++rank)
+      SHW_RETURN_IF_ERROR(check_slot(*slots_[rank], rank, slots_.size()));
+    for (size_t rank = 1; rank < slots_.size(); ++rank) {
+      if (is_same_operation(*slots_[0], *slots_[rank])) continue;
+      fail(aborted(fmt::format("ranks are out of step: rank 0 calls {}, rank {} calls {}",
+                               signature(*slots_[0]), rank, signature(*slots_[rank])))
+               .with_detail("rank", fmt::to_string(rank))
+               .with_detail("expected", signature(*slots_[0]))
+               .with_detail("found", signature(*slots_[rank]))
+               .with_detail("sequence", fmt::to_string(slots_[rank]->call.sequence))
+               .with_detail("tag", fmt::to_string(slots_[rank]->call.tag)));
+      return failure_;
+    }
+    return {};
+  }
+
+  Status move_bytes() SHW_REQUIRES(mutex_) {
+    const Slot& first = *slots_[0];
+    if (first.kind == Kind::kBroadcast) {
+      const std::span<const std::byte> from = slots_[static_cast<size_t>(first.root)]->out;
+      for (const std::optional<Slot>& to : slots_) {
+        if (to->out.data() != from.data()) std::ranges::copy(from, to->out.begin());
+      }
+    }
+    if (first.kind == Kind::kAllGather || first.kind == Kind::kAllGatherV) {
+      for (const std::optional<Slot>& to : slots_) {
+        auto at = to->out.begin();
+        for (const std::optional<Slot>& from : slots_) at = std::ranges::copy(from->in, at).out;
+      }
+    }
+    return first.kind == Kind::kAllReduce ? reduce() : Status();
+  }
+
+  Status reduce() SHW_REQUIRES(mutex_) {
+    std::vector<int64_t> total(slots_[0]->values.begin(), slots_[0]->values.end());
+    for (size_t rank = 1; rank < slots_.size(); ++rank) {
+      for (size_t i = 0; i < total.size(); ++i) {
+        const int64_t value = slots_[rank]->values[i];
+        if (slots_[0]->operation == ReduceOperation::kMin) {
+          total[i] = std::min(total[i], value);
+        } else if (slots_[0]->operation == ReduceOperation::kMax) {
+          total[i] = std::max(total[i], value);
+        } else if (!checked_add(total[i], value, &total[i])) {
+          return out_of_range(fmt::format("the sum of value {} over {} ranks does not fit 64 bits",
+                                          i, slots_.size()));
+        }
+      }
+    }
+    for (const std::optional<Slot>& slot : slots_) std::ranges::copy(total, slot->values.begin());
+    return {};
+  }
+
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<std::optional<Slot>> slots_ SHW_GUARDED_BY(mutex_);
+  std::vector<bool> gone_ SHW_GUARDED_BY(mutex_);
+  size_t arrived_ SHW_GUARDED_BY(mutex_) = 0;
+  uint64_t round_ SHW_GUARDED_BY(mutex_) = 0;
+  Status outcome_ SHW_GUARDED_BY(mutex_);  // of the last finished round
+  Status failure_ SHW_GUARDED_BY(mutex_);  // the group has ended
+};
+
+class ThreadCollective final : public Collective {
+ public:
+  ThreadCollective(std::shared_ptr<Group> group, int32_t rank, int32_t size)
+      : group_(std::move(group)), rank_(rank), size_(size) {}
+  ~ThreadCollective() override { group_->leave(static_cast<size_t>(rank_)); }
+
+  int32_t rank() const override { return rank_; }
+  int32_t size() const override { return size_; }
+  std::string_view name() const override { return "threads"; }
+
+  Status barrier(const Call& call) override { return take_part(make_slot(Kind::kBarrier, call)); }
+  Status broadcast(const Call& call, std::span<std::byte> data, int32_t root) override {
+    Slot slot = make_slot(Kind::kBroadcast, call);
+    slot.out = data;
+    slot.root = root;
+    return take_part(slot);
+  }
+  Status all_gather(const Call& call, std::span<const std::byte> in,
+                    std::span<std::byte> out) override {
+    Slot slot = make_slot(Kind::kAllGather, call);
+    slot.in = in;
+    slot.out = out;
+    return take_part(slot);
+  }
+  Status all_gather_v(const Call& call, std::span<const std::byte> in, std::span<std::byte> out,
+                      std::span<const uint64_t> sizes) override {
+    Slot slot = make_slot(Kind::kAllGatherV, call);
+    slot.in = in;
+    slot.out = out;
+    slot.sizes = sizes;
+    return take_part(slot);
+  }
+  Status all_reduce_i64(const Call& call, std::span<int64_t> values,
+                        ReduceOperation operation) override {
+    Slot slot = make_slot(Kind::kAllReduce, call);
+    slot.values = values;
+    slot.operation = operation;
+    return take_part(slot);
+  }
+  void abort(const Status& cause) override { group_->abort(cause); }
+
+ private:
+  Status take_part(const Slot& slot) { return group_->take_part(static_cast<size_t>(rank_), slot); }
+
+  std::shared_ptr<Group> group_;  // co-owned by all members
+  int32_t rank_;
+  int32_t size_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Collective>> make_thread_collectives(int32_t world_size) {
+  std::vector<std::unique_ptr<Collective>> members;
+  const auto group = std::make_shared<Group>(world_size);
+  for (int32_t rank = 0; rank < world_size; ++rank)
+    members.push_back(std::make_unique<ThreadCollective>(group, rank, world_size));
+  return members;
+}
+
+}  // namespace shardwright::collective
