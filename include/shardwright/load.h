@@ -37,8 +37,8 @@ enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`. `verify`, `cast`, `format` and `preset` take SHW_VERIFY_, SHW_CAST_,
- * SHW_FORMAT_ and SHW_PRESET_ values. `deadline_ns` is a span, -1 = no limit. `threads` 0 = all of
- * the context.
+ * SHW_FORMAT_ and SHW_PRESET_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
+ * `memory_budget` 0 = those of the context.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
   uint32_t struct_size;

@@ -39,7 +39,7 @@ typedef shw_status(SHW_CALLBACK* shw_error_create_fn)(shw_status code, const cha
  * Since: 0.1 unstable */
 typedef void(SHW_CALLBACK* shw_error_release_fn)(shw_error* error);
 
-/* Writes a line to the logs of all contexts that loaded the plugin.
+/* Writes a line to the logs of all contexts of the process.
  * Threads: any, callback-safe
  * Blocks: no
  * Owns: -

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the table does not have is either done without (prefixes: keys are enough), answered from
+// what this side knows (size of an object being written) or UNIMPLEMENTED, which callers treat as
+// skipped.
+#include "capi/adapters/storage_adapter.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/error.h"
+#include "capi/boundary/process_state.h"
+#include "capi/boundary/struct_reader.h"
+#include "core/base/text.h"
+
+namespace shardwright::capi {
+namespace {
+
+using storage::CommitCondition;
+using storage::ListEntry;
+using storage::ObjectStat;
+using storage::OpenMode;
+using storage::OpenOptions;
+using storage::Storage;
+using storage::StorageObject;
+
+// The table and what it hangs on; co-owned by the storage and its open objects.
+struct HostTable {
+  shw_storage_vtable table{};
+  std::string name;
+  std::shared_ptr<void> owner;  // the plugin that the functions lie in
+  ~HostTable() {
+    if (table.release == nullptr) return;
+    const CallbackScope scope;
+    table.release(table.user);
+  }
+};
+using Host = std::shared_ptr<HostTable>;
+
+// "write_at of 'key' in storage 'name'".
+std::string doing(const HostTable& host, const char* slot, std::string_view key) {
+  return fmt::format("{} of '{}' in storage '{}'", slot, escape_text(key), host.name);
+}
+
+// Calls a slot with an error pointer and turns its answer into a Status.
+template <typename Call>
+Status call_host(const HostTable& host, const char* slot, std::string_view key, Call&& call) {
+  shw_error* error = nullptr;
+  shw_status code = SHW_OK;
+  {
+    const CallbackScope scope;
+    code = call(&error);
+  }
+  if (code == SHW_OK && error == nullptr) return {};
+  return status_from_host(code, error, doing(host, slot, key).c_str());
+}
+
+ObjectStat object_stat(const shw_storage_stat& stat) {
+  return {stat.size, stat.modified_ns, stat.version};
+}
+
+Result<ObjectStat> stat_key(const HostTable& host, std::string_view key) {
+  shw_storage_stat stat = SHW_STORAGE_STAT_INIT;
+  SHW_RETURN_IF_ERROR(call_host(host, "stat", key, [&](shw_error** error) {
+    return host.table.stat(host.table.user, key.data(), key.size(), &stat, error);
+  }));
+  return object_stat(stat);
+}
+
+class HostObject : public StorageObject {
+ public:
+  HostObject(Host host, std::string key, OpenMode mode, void* object)
+      : host_(std::move(host)), key_(std::move(key)), mode_(mode), object_(object) {}
+  ~HostObject() override { close_once(); }
+
+  Status read_at(uint64_t offset, std::span<std::byte> data) override {
+    uint64_t done = 0;
+    const Status status = call("read_at", [&](shw_error** error) {
+      return host_->table.read_at(host_->table.user, object_, offset, data.data(), data.size(),
+                                  &done, error);
+    });
+    if (status.ok() || status.code() != StatusCode::kOutOfRange) return status;
+    return Status(status)
+        .with_detail("offset", std::to_string(offset))
+        .with_detail("length", std::to_string(data.size()))
+        .with_detail("found", std::to_string(done));
+  }
+
+  Status write_at(uint64_t offset, std::span<const std::byte> data) override {
+    SHW_RETURN_IF_ERROR(call("write_at", [&](shw_error** error) {
+      return host_->table.write_at(host_->table.user, object_, offset, data.data(), data.size(),
+                                   error);
+    }));
+    const uint64_t end = offset + data.size();
+    uint64_t seen = written_.load();
+    while (seen < end && !written_.compare_exchange_weak(seen, end)) {
+    }
+    return {};
+  }
+
+  Status truncate(uint64_t size_bytes) override {
+    if (size_bytes == written_.load()) return {};
+    return unimplemented(
+        fmt::format("{} has {} bytes and cannot be cut to {}: the table has no slot "
+                    "for that",
+                    doing(*host_, "truncate", key_), written_.load(), size_bytes));
+  }
+
+  Status sync() override {
+    return call("sync", [&](shw_error** error) {
+      return host_->table.sync(host_->table.user, object_, error);
+    });
+  }
+
+  Status commit(CommitCondition condition, uint64_t expected_version) override {
+    return call("commit", [&](shw_error** error) {
+      return host_->table.commit(host_->table.user, object_, static_cast<int32_t>(condition),
+                                 expected_version, error);
+    });
+  }
+
+  void abort() override {
+    if (object_ == nullptr) return;
+    const CallbackScope scope;
+    host_->table.abort(host_->table.user, object_);
+  }
+
+  Status close() override {
+    close_once();
+    return {};
+  }
+
+  Result<ObjectStat> stat() override {
+    if (mode_ == OpenMode::kRead) return stat_key(*host_, key_);
+    return ObjectStat{written_.load(), 0, 0};
+  }
+
+ private:
+  template <typename Call>
+  Status call(const char* slot, Call&& body) {
+    if (object_ == nullptr) {
+      return failed_precondition(
+          fmt::format("{}: the object is closed", doing(*host_, slot, key_)));
+    }
+    return call_host(*host_, slot, key_, body);
+  }
+
+  void close_once() {
+    if (object_ == nullptr) return;
+    const CallbackScope scope;
+    host_->table.close(host_->table.user, std::exchange(object_, nullptr));
+  }
+
+  Host host_;
+  std::string key_;
+  OpenMode mode_;
+  void* object_;
+  std::atomic<uint64_t> written_{0};
+};
+
+// What the sink of one listing needs.
+struct Walk {
+  const std::function<Status(const ListEntry&)>* sink;
+  Status failure;
+};
+
+shw_status take_entry(void* erased, const shw_storage_entry* given) {
+  auto* walk = static_cast<Walk*>(erased);
+  try {
+    shw_storage_entry entry;
+    walk->failure = read_struct(given, "entry", &entry);
+    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
+    const ListEntry listed{std::string(entry.key, entry.key_size),
+                           {entry.size, entry.modified_ns, entry.version}};
+    walk->failure = (*walk->sink)(listed);
+  } catch (const std::bad_alloc&) {
+    return SHW_RESOURCE_EXHAUSTED;
+  } catch (...) {
+    return SHW_INTERNAL;
+  }
+  return static_cast<shw_status>(walk->failure.code());
+}
+
+class HostStorage : public Storage {
+ public:
+  explicit HostStorage(Host host) : host_(std::move(host)) {}
+
+  std::string_view name() const override { return host_->name; }
+  uint64_t capabilities() const override { return host_->table.capabilities; }
+  uint64_t alignment() const override {
+    return host_->table.alignment == 0 ? 1 : host_->table.alignment;
+  }
+
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                              const OpenOptions& options) override {
+    SHW_RETURN_IF_ERROR(storage::check_key(key));
+    void* object = nullptr;
+    std::string kept(key);
+    SHW_RETURN_IF_ERROR(call_host(*host_, "open", key, [&](shw_error** error) {
+      return host_->table.open(host_->table.user, kept.data(), kept.size(),
+                               static_cast<int32_t>(options.mode), &object, error);
+    }));
+    if (object == nullptr) {
+      return internal_error(
+          fmt::format("{} succeeded without an object", doing(*host_, "open", key)));
+    }
+    return std::unique_ptr<StorageObject>(
+        std::make_unique<HostObject>(host_, std::move(kept), options.mode, object));
+  }
+
+  Result<ObjectStat> stat(std::string_view key) override { return stat_key(*host_, key); }
+
+  Status list(std::string_view prefix,
+              const std::function<Status(const ListEntry&)>& sink) override {
+    Walk walk{&sink, {}};
+    const Status status = call_host(*host_, "list", prefix, [&](shw_error** error) {
+      return host_->table.list(host_->table.user, prefix.data(), prefix.size(), &take_entry, &walk,
+                               error);
+    });
+    return walk.failure.ok() ? status : walk.failure;
+  }
+
+  Status remove(std::string_view key) override {
+    return call_host(*host_, "remove", key, [&](shw_error** error) {
+      return host_->table.remove(host_->table.user, key.data(), key.size(), error);
+    });
+  }
+
+  Result<uint64_t> free_space(std::string_view key) override {
+    if (host_->table.space == nullptr) return not_offered("space", key);
+    uint64_t free_bytes = 0;
+    SHW_RETURN_IF_ERROR(call_host(*host_, "space", key, [&](shw_error** error) {
+      return host_->table.space(host_->table.user, key.data(), key.size(), &free_bytes, error);
+    }));
+    return free_bytes;
+  }
+
+  Status create_prefix(std::string_view prefix) override {
+    bool found = false;
+    const Status status = list(fmt::format("{}/", prefix), [&found](const ListEntry&) {
+      found = true;
+      return cancelled("the first entry is enough");
+    });
+    if (found) {
+      return already_exists(fmt::format("{}: it holds objects", doing(*host_, "prefix", prefix)));
+    }
+    return status;
+  }
+
+  Status sync_prefix(std::string_view, bool* supported) override {
+    *supported = true;  // sync and commit make names durable themselves
+    return {};
+  }
+
+  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+    if (host_->table.lock == nullptr) return not_offered("lock", key);
+    void* lock = nullptr;
+    shw_error* error = nullptr;
+    shw_status code = SHW_OK;
+    {
+      const CallbackScope scope;
+      code = host_->table.lock(host_->table.user, key.data(), key.size(), 0, &lock, &error);
+    }
+    if (code == SHW_PENDING) return std::shared_ptr<void>();
+    if (code != SHW_OK) return status_from_host(code, error, doing(*host_, "lock", key).c_str());
+    return std::shared_ptr<void>(lock, [host = host_](void* held) {
+      const CallbackScope scope;
+      host->table.unlock(host->table.user, held);
+    });
+  }
+
+ private:
+  Status not_offered(const char* slot, std::string_view key) const {
+    return unimplemented(fmt::format("{}: the table has no such slot", doing(*host_, slot, key)));
+  }
+
+  Host host_;
+};
+
+}  // namespace
+
+Status check_storage_slots(const shw_storage_vtable& vtable) {
+  const auto need = [](auto slot, const char* name) -> Status {
+    if (slot != nullptr) return {};
+    return bad_argument("vtable", fmt::format("required slot '{}' is NULL", name))
+        .with_detail("field", name);
+  };
+  SHW_RETURN_IF_ERROR(need(vtable.name, "name"));
+  SHW_RETURN_IF_ERROR(need(vtable.open, "open"));
+  SHW_RETURN_IF_ERROR(need(vtable.close, "close"));
+  SHW_RETURN_IF_ERROR(need(vtable.stat, "stat"));
+  SHW_RETURN_IF_ERROR(need(vtable.list, "list"));
+  SHW_RETURN_IF_ERROR(need(vtable.read_at, "read_at"));
+  SHW_RETURN_IF_ERROR(need(vtable.write_at, "write_at"));
+  SHW_RETURN_IF_ERROR(need(vtable.sync, "sync"));
+  SHW_RETURN_IF_ERROR(need(vtable.commit, "commit"));
+  SHW_RETURN_IF_ERROR(need(vtable.abort, "abort"));
+  SHW_RETURN_IF_ERROR(need(vtable.remove, "remove"));
+  if ((vtable.lock == nullptr) != (vtable.unlock == nullptr)) {
+    return bad_argument("vtable", "slots 'lock' and 'unlock' come together or not at all");
+  }
+  if ((vtable.alignment & (vtable.alignment - 1)) != 0) {
+    return bad_argument("vtable", fmt::format("alignment {} is no power of two", vtable.alignment));
+  }
+  if (vtable.abi_major != SHW_ABI_MAJOR) {
+    return unimplemented(
+        fmt::format("storage '{}' was built for interface version {}.{}, this "
+                    "library has {}.{}",
+                    vtable.name, vtable.abi_major, vtable.abi_minor, SHW_ABI_MAJOR, SHW_ABI_MINOR));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<storage::Storage>> make_host_storage(const shw_storage_vtable& vtable,
+                                                            std::shared_ptr<void> owner) {
+  auto host = std::make_shared<HostTable>();
+  host->name = vtable.name;
+  host->owner = std::move(owner);
+  auto storage = std::make_shared<HostStorage>(host);
+  host->table = vtable;  // last: from here on release is ours
+  return std::shared_ptr<storage::Storage>(std::move(storage));
+}
+
+}  // namespace shardwright::capi

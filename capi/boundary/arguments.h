@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks that every function makes of its arguments, and the conversions of the flat shapes of the
+// C surface: bytes, texts, lists of texts. All failures name the parameter. Pure, any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace shardwright::capi {
+
+Status null_argument(const char* parameter);
+Status bad_argument(const char* parameter, std::string message);
+
+// INVALID_ARGUMENT when the pointer is NULL.
+Status need_pointer(const void* pointer, const char* parameter);
+
+// Bytes (data, size): NULL only with size 0, at most INT64_MAX.
+Result<std::span<const std::byte>> bytes_argument(const void* data, uint64_t size,
+                                                  const char* parameter);
+Result<std::string_view> text_argument(const char* data, uint64_t size, const char* parameter);
+// A list of `count` values; NULL only when count is 0.
+template <typename T>
+Result<std::span<const T>> list_argument(const T* items, uint64_t count, const char* parameter) {
+  if (items == nullptr && count != 0) return null_argument(parameter);
+  if (count > INT64_MAX / sizeof(T)) return bad_argument(parameter, "the list is too long");
+  return std::span<const T>(items, items == nullptr ? 0 : count);
+}
+// NUL-terminated text that is not empty.
+Result<std::string> path_argument(const char* path, const char* parameter);
+
+// Blob cut by count + 1 ascending offsets, the first 0. The views borrow from the blob.
+class TextList {
+ public:
+  static Result<TextList> create(const void* blob, const uint64_t* offsets, uint64_t count,
+                                 const char* parameter);
+  // A list that has "" everywhere.
+  static TextList absent() { return {}; }
+  std::string_view at(uint64_t index) const {
+    if (offsets_ == nullptr) return {};
+    return {blob_ + offsets_[index], offsets_[index + 1] - offsets_[index]};
+  }
+
+ private:
+  const char* blob_ = nullptr;
+  const uint64_t* offsets_ = nullptr;
+};
+
+// Value of an option that is one of 0 to last; INVALID_ARGUMENT naming it otherwise.
+Status option_in_range(int32_t value, int32_t last, const char* option);
+
+}  // namespace shardwright::capi

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One non-template function holds all handlers, so that a hundred exported functions share them.
+#include "capi/boundary/guard.h"
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/error.h"
+#include "capi/boundary/error_factory.h"
+#include "capi/boundary/process_state.h"
+
+namespace shardwright::capi {
+namespace {
+
+#ifdef SHW_FAULT_INJECTION
+thread_local int injected = 0;
+#endif
+
+Status run_body(ErasedBody call, void* body, shw_status* answer) {
+#ifdef SHW_FAULT_INJECTION
+  const int kind = injected;
+  injected = 0;
+  if (kind == 1) throw std::runtime_error("injected");
+  if (kind == 2) throw std::bad_alloc();
+  if (kind == 3) throw 3;
+#endif
+  if (in_forked_child()) {
+    return failed_precondition(
+        "the library cannot be used in a forked child: start the process with spawn or forkserver, "
+        "or use the library in the child only");
+  }
+  if (in_callback()) {
+    return failed_precondition(
+        "a callback may call callback-safe functions only, and this function is not one of them");
+  }
+  return call(body, answer);
+}
+
+shw_status fail(shw_error** err, const Status& status) noexcept {
+  if (err != nullptr) *err = error_from_status(status);
+  return static_cast<shw_status>(status.code());
+}
+
+shw_status fail_without_memory(shw_error** err) noexcept {
+  try {
+    return fail(err, resource_exhausted("memory", "out of memory"));
+  } catch (...) {
+    if (err != nullptr) *err = out_of_memory_error();
+    return SHW_RESOURCE_EXHAUSTED;
+  }
+}
+
+shw_status fail_with_exception(shw_error** err, const char* what) noexcept {
+  try {
+    return fail(err, internal_error(fmt::format("exception inside the library: {}", what)));
+  } catch (...) {
+    if (err != nullptr) *err = out_of_memory_error();
+    return SHW_INTERNAL;
+  }
+}
+
+}  // namespace
+
+shw_status run_guarded(shw_error** err, ErasedBody call, void* body) noexcept {
+  if (err != nullptr && *err != nullptr) return SHW_INVALID_ARGUMENT;
+  try {
+    shw_status answer = SHW_OK;
+    const Status status = run_body(call, body, &answer);
+    return status.ok() ? answer : fail(err, status);
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory(err);
+  } catch (const std::exception& exception) {
+    return fail_with_exception(err, exception.what());
+  } catch (...) {
+    return fail_with_exception(err, "unknown exception");
+  }
+}
+
+#ifdef SHW_FAULT_INJECTION
+void inject_exception(int kind) noexcept {
+  injected = kind;
+}
+#endif
+
+}  // namespace shardwright::capi

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each handle of the C surface holds, and the definitions of the incomplete C types. Core
+// objects are shared, so that a child keeps its parents alive whatever the order of releases.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capi/boundary/handle.h"
+#include "capi/context/context.h"
+#include "core/collective/collective.h"
+#include "core/exec/checkpoint.h"
+#include "core/exec/job.h"
+#include "core/exec/report.h"
+#include "core/exec/save.h"
+#include "core/layout/layout.h"
+#include "core/plan/wire/wire.h"
+#include "core/state/state.h"
+#include "core/storage/storage.h"
+#include "core/tensor/tensor_view.h"
+#include "shardwright/shardwright.h"
+
+namespace shardwright::capi {
+
+// Bytes cut into parts, aligned and followed by a NUL.
+struct BufferImpl {
+  static constexpr uint64_t kMagic = 0x7368772d62756666;
+  static constexpr const char* kNoun = "buffer";
+  struct Free {
+    void operator()(std::byte* bytes) const;
+  };
+  std::unique_ptr<std::byte[], Free> data;
+  std::vector<uint64_t> offsets;  // part_count + 1
+};
+
+struct ReportImpl {
+  static constexpr uint64_t kMagic = 0x7368772d72657074;
+  static constexpr const char* kNoun = "report";
+  exec::Report report;
+  std::string json;
+  std::vector<std::string> lists[6];  // by SHW_REPORT_ number
+};
+
+struct OwnedTensorImpl {
+  static constexpr uint64_t kMagic = 0x7368772d74656e73;
+  static constexpr const char* kNoun = "tensor";
+  OwnedTensorImpl() = default;
+  ~OwnedTensorImpl();
+  OwnedTensorImpl(const OwnedTensorImpl&) = delete;
+  OwnedTensorImpl& operator=(const OwnedTensorImpl&) = delete;
+  TensorView view;         // row-major
+  Dims strides;            // explicit, for consumers that want them
+  uint64_t byte_size = 0;  // of the elements
+  uint64_t allocated_bytes = 0;
+};
+
+struct LayoutImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6c61796f;
+  static constexpr const char* kNoun = "layout";
+  std::shared_ptr<const Layout> layout;
+};
+
+struct StateImpl {
+  static constexpr uint64_t kMagic = 0x7368772d73746174;
+  static constexpr const char* kNoun = "state";
+  std::shared_ptr<State> state = std::make_shared<State>();
+};
+
+struct PlanImpl {
+  static constexpr uint64_t kMagic = 0x7368772d706c616e;
+  static constexpr const char* kNoun = "plan";
+  plan::Bytes bytes;
+  plan::PlanKind kind = plan::PlanKind::kLocalSave;
+  int32_t rank = 0;
+  std::vector<shw_plan_item> items;
+};
+
+struct StorageImpl {
+  static constexpr uint64_t kMagic = 0x7368772d73746f72;
+  static constexpr const char* kNoun = "storage";
+  std::shared_ptr<storage::Storage> storage;
+  std::string name;
+};
+
+struct CollectiveImpl {
+  static constexpr uint64_t kMagic = 0x7368772d636f6c6c;
+  static constexpr const char* kNoun = "collective";
+  std::shared_ptr<collective::Collective> collective;
+  std::string name;
+};
+
+struct CollectiveGroupImpl {
+  static constexpr uint64_t kMagic = 0x7368772d67727570;
+  static constexpr const char* kNoun = "collective group";
+  std::mutex mutex;
+  std::vector<std::unique_ptr<collective::Collective>> members;  // null once taken
+};
+
+struct JobImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6a6f6273;
+  static constexpr const char* kNoun = "job";
+  JobImpl() = default;
+  ~JobImpl();
+  JobImpl(const JobImpl&) = delete;
+  JobImpl& operator=(const JobImpl&) = delete;
+  std::shared_ptr<Context> context;  // declared first: the job goes before it
+  std::shared_ptr<exec::Job> job;
+  mutable std::mutex mutex;
+  mutable shw_error* error = nullptr;  // made when it is asked for
+};
+
+// NUL-terminated copies of the texts of a catalog, by text id.
+class TerminatedTexts {
+ public:
+  TerminatedTexts() = default;
+  explicit TerminatedTexts(const plan::TextColumn& texts);
+  std::string_view at(plan::TextId id) const;  // data() is NUL-terminated
+
+ private:
+  std::vector<char> blob_;
+  std::vector<uint64_t> begins_;
+};
+
+struct CheckpointImpl {
+  static constexpr uint64_t kMagic = 0x7368772d63686b70;
+  static constexpr const char* kNoun = "checkpoint";
+  CallRuntime runtime;  // declared first: the checkpoint goes before it
+  std::shared_ptr<const exec::Checkpoint> checkpoint;
+  exec::VerifyRule verify = exec::VerifyRule::kOnRead;
+  int64_t deadline_ns = 0;
+  TerminatedTexts texts;
+  std::string format;
+  std::string generation;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
+struct SavePlannerImpl {
+  static constexpr uint64_t kMagic = 0x7368772d73617665;
+  static constexpr const char* kNoun = "save planner";
+  CallRuntime runtime;
+  std::unique_ptr<exec::SavePlanner> planner;
+  int32_t world_size = 1;
+  int64_t deadline_ns = 0;
+  format::Location target;  // of the global plan; no storage before it
+  plan::Bytes finished;     // this rank's plan
+};
+
+struct LoadPlannerImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6c6f6164;
+  static constexpr const char* kNoun = "load planner";
+  CallRuntime runtime;
+  std::shared_ptr<CheckpointImpl> checkpoint;
+  std::shared_ptr<State> state;
+  exec::LoadOptions options;
+  int32_t rank = 0;
+};
+
+}  // namespace shardwright::capi
+
+struct shw_buffer : shardwright::capi::Handle<shardwright::capi::BufferImpl> {};
+struct shw_report : shardwright::capi::Handle<shardwright::capi::ReportImpl> {};
+struct shw_owned_tensor : shardwright::capi::Handle<shardwright::capi::OwnedTensorImpl> {};
+struct shw_layout : shardwright::capi::Handle<shardwright::capi::LayoutImpl> {};
+struct shw_state : shardwright::capi::Handle<shardwright::capi::StateImpl> {};
+struct shw_plan : shardwright::capi::Handle<shardwright::capi::PlanImpl> {};
+struct shw_storage : shardwright::capi::Handle<shardwright::capi::StorageImpl> {};
+struct shw_collective : shardwright::capi::Handle<shardwright::capi::CollectiveImpl> {};
+struct shw_collective_group : shardwright::capi::Handle<shardwright::capi::CollectiveGroupImpl> {};
+struct shw_context : shardwright::capi::Handle<shardwright::capi::Context> {};
+struct shw_job : shardwright::capi::Handle<shardwright::capi::JobImpl> {};
+struct shw_checkpoint : shardwright::capi::Handle<shardwright::capi::CheckpointImpl> {};
+struct shw_save_planner : shardwright::capi::Handle<shardwright::capi::SavePlannerImpl> {};
+struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlannerImpl> {};
+
+namespace shardwright::capi {
+
+// Buffers out of the library's own results.
+Result<shw_buffer*> buffer_of(std::span<const std::byte> bytes);
+Result<shw_buffer*> buffer_of(std::string_view text);
+Result<shw_buffer*> buffer_of_parts(std::span<const std::string_view> parts);
+
+shw_report* report_of(exec::Report report);
+
+// Text of the shape (pointer, *size): NUL-terminated view.
+const char* text_out(std::string_view terminated, uint64_t* size) noexcept;
+
+}  // namespace shardwright::capi

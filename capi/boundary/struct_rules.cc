@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table behind struct_rules.h. A struct that grows keeps its oldest size and adds its new field
+// here only when that field is reserved.
+#include "capi/boundary/struct_rules.h"
+
+#include <cstring>
+
+#include "capi/boundary/struct_reader.h"
+
+namespace shardwright::capi {
+namespace {
+
+template <typename T>
+constexpr StructRules plain_rules(const char* name, uint32_t oldest, uint32_t flags = 0) {
+  static_assert(sizeof(T) % 8 == 0 && alignof(T) == 8);
+  return {name, static_cast<uint32_t>(sizeof(T)), oldest, flags, {}};
+}
+
+template <typename T>
+constexpr StructRules rules_with(const char* name, uint32_t oldest,
+                                 std::span<const ReservedField> reserved, uint32_t flags = 0) {
+  StructRules rules = plain_rules<T>(name, oldest, flags);
+  rules.reserved = reserved;
+  return rules;
+}
+
+}  // namespace
+
+#define SHW_RESERVED(type, field)              \
+  ReservedField {                              \
+    offsetof(type, field), sizeof(type::field) \
+  }
+
+void init_struct(void* target, uint32_t struct_size) noexcept {
+  if (target == nullptr || struct_size < sizeof(uint32_t) || struct_size > kLargestStruct) return;
+  std::memset(target, 0, struct_size);
+  std::memcpy(target, &struct_size, sizeof(struct_size));
+}
+
+template <>
+const StructRules& rules_of<shw_log_record>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_log_record, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_log_record>("shw_log_record", SHW_LOG_RECORD_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_report_summary>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_report_summary, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_report_summary>("shw_report_summary", SHW_REPORT_SUMMARY_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_tensor>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_tensor, reserved0),
+                                                SHW_RESERVED(shw_tensor, reserved1)};
+  static constexpr StructRules kRules =
+      rules_with<shw_tensor>("shw_tensor", SHW_TENSOR_SIZE_V1, kReserved,
+                             SHW_TENSOR_READ_ONLY | SHW_TENSOR_PINNED | SHW_TENSOR_SUBBYTE_PADDED);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_layout_spec>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_layout_spec, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_layout_spec>("shw_layout_spec", SHW_LAYOUT_SPEC_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_tensor_batch>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_tensor_batch, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_tensor_batch>("shw_tensor_batch", SHW_TENSOR_BATCH_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_object_batch>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_object_batch>("shw_object_batch", SHW_OBJECT_BATCH_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_plan_item>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_plan_item>("shw_plan_item", SHW_PLAN_ITEM_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_progress>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_progress, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_progress>("shw_progress", SHW_PROGRESS_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_storage_stat>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_storage_stat>("shw_storage_stat", SHW_STORAGE_STAT_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_storage_entry>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_storage_entry>("shw_storage_entry", SHW_STORAGE_ENTRY_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_storage_vtable>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_storage_vtable, reserved1),
+                                                SHW_RESERVED(shw_storage_vtable, reserved2)};
+  static constexpr StructRules kRules =
+      rules_with<shw_storage_vtable>("shw_storage_vtable", SHW_STORAGE_VTABLE_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_collective_call>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_collective_call, reserved0),
+                                                SHW_RESERVED(shw_collective_call, group)};
+  static constexpr StructRules kRules = rules_with<shw_collective_call>(
+      "shw_collective_call", SHW_COLLECTIVE_CALL_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_collective_vtable>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_collective_vtable, reserved1),
+                                                SHW_RESERVED(shw_collective_vtable, reserved2),
+                                                SHW_RESERVED(shw_collective_vtable, reserved3),
+                                                SHW_RESERVED(shw_collective_vtable, reserved4),
+                                                SHW_RESERVED(shw_collective_vtable, reserved5),
+                                                SHW_RESERVED(shw_collective_vtable, reserved6),
+                                                SHW_RESERVED(shw_collective_vtable, reserved7)};
+  static constexpr StructRules kRules = rules_with<shw_collective_vtable>(
+      "shw_collective_vtable", SHW_COLLECTIVE_VTABLE_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_allocator>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_allocator>("shw_allocator", SHW_ALLOCATOR_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_context_options>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_context_options>("shw_context_options", SHW_CONTEXT_OPTIONS_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_save_options>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_save_options>("shw_save_options", SHW_SAVE_OPTIONS_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_load_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_load_options, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_load_options>("shw_load_options", SHW_LOAD_OPTIONS_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_checkpoint_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_checkpoint_options, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_checkpoint_options>(
+      "shw_checkpoint_options", SHW_CHECKPOINT_OPTIONS_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_tensor_info>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_tensor_info>("shw_tensor_info", SHW_TENSOR_INFO_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_chunk_info>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_chunk_info, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_chunk_info>("shw_chunk_info", SHW_CHUNK_INFO_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_box_batch>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_box_batch>("shw_box_batch", SHW_BOX_BATCH_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_plugin>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_plugin, reserved0),
+                                                SHW_RESERVED(shw_plugin, reserved1)};
+  static constexpr StructRules kRules =
+      rules_with<shw_plugin>("shw_plugin", SHW_PLUGIN_SIZE_V1, kReserved);
+  return kRules;
+}
+
+#undef SHW_RESERVED
+
+}  // namespace shardwright::capi

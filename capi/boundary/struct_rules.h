@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the struct reader must know about each public struct: our size, the oldest published size,
+// the flags that exist, and which fields are reserved. Constants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "shardwright/shardwright.h"
+
+namespace shardwright::capi {
+
+struct ReservedField {
+  uint32_t offset = 0;
+  uint32_t size = 0;
+};
+
+struct StructRules {
+  const char* name = "";
+  uint32_t size = 0;
+  uint32_t oldest_size = 0;
+  uint32_t known_flags = 0;
+  std::span<const ReservedField> reserved;
+};
+
+template <typename T>
+const StructRules& rules_of();
+
+// Fills `target` (of the caller's size, unless that is no size at all) as the X_INIT macro does.
+void init_struct(void* target, uint32_t struct_size) noexcept;
+
+template <>
+const StructRules& rules_of<shw_log_record>();
+template <>
+const StructRules& rules_of<shw_report_summary>();
+template <>
+const StructRules& rules_of<shw_tensor>();
+template <>
+const StructRules& rules_of<shw_layout_spec>();
+template <>
+const StructRules& rules_of<shw_tensor_batch>();
+template <>
+const StructRules& rules_of<shw_object_batch>();
+template <>
+const StructRules& rules_of<shw_plan_item>();
+template <>
+const StructRules& rules_of<shw_progress>();
+template <>
+const StructRules& rules_of<shw_storage_stat>();
+template <>
+const StructRules& rules_of<shw_storage_entry>();
+template <>
+const StructRules& rules_of<shw_storage_vtable>();
+template <>
+const StructRules& rules_of<shw_collective_call>();
+template <>
+const StructRules& rules_of<shw_collective_vtable>();
+template <>
+const StructRules& rules_of<shw_allocator>();
+template <>
+const StructRules& rules_of<shw_context_options>();
+template <>
+const StructRules& rules_of<shw_save_options>();
+template <>
+const StructRules& rules_of<shw_load_options>();
+template <>
+const StructRules& rules_of<shw_checkpoint_options>();
+template <>
+const StructRules& rules_of<shw_tensor_info>();
+template <>
+const StructRules& rules_of<shw_chunk_info>();
+template <>
+const StructRules& rules_of<shw_box_batch>();
+template <>
+const StructRules& rules_of<shw_plugin>();
+
+}  // namespace shardwright::capi

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rules about shapes and strides live in core/tensor; here is what only the C struct has.
+#include "capi/boundary/tensor_argument.h"
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+
+namespace shardwright::capi {
+namespace {
+
+bool is_known_device(int32_t device) {
+  return (device >= SHW_DEVICE_CPU && device <= SHW_DEVICE_OPENCL) ||
+         (device >= SHW_DEVICE_VULKAN && device <= SHW_DEVICE_TRAINIUM);
+}
+
+Status check_descriptor(const shw_tensor& tensor) {
+  if ((tensor.flags & SHW_TENSOR_SUBBYTE_PADDED) != 0) {
+    return unimplemented(
+        "sub-byte elements that take a whole byte each are not supported: pack them");
+  }
+  if (!is_known_device(tensor.device_type)) {
+    return unimplemented(fmt::format("device type {} is unknown", tensor.device_type));
+  }
+  if (tensor.ndim < 0 || tensor.ndim > kMaxTensorRank) {
+    return invalid_argument(
+        fmt::format("ndim is {}, expected 0 to {}", tensor.ndim, kMaxTensorRank));
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) {
+    return invalid_argument(fmt::format("shape is NULL, but ndim is {}", tensor.ndim));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TensorView> view_of_tensor(const shw_tensor& given) {
+  shw_tensor tensor = given;
+  if (tensor.device_type == 0) tensor.device_type = SHW_DEVICE_CPU;
+  if (tensor.dtype_lanes == 0) tensor.dtype_lanes = 1;
+  SHW_RETURN_IF_ERROR(check_descriptor(tensor));
+  TensorViewArguments arguments;
+  SHW_ASSIGN_OR_RETURN(arguments.dtype,
+                       dtype_from_dlpack(tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes));
+  const auto rank = static_cast<size_t>(tensor.ndim);
+  arguments.data = tensor.data;
+  arguments.byte_offset = tensor.byte_offset;
+  arguments.byte_size = tensor.byte_size;
+  if (rank != 0) arguments.shape = {tensor.shape, rank};
+  if (rank != 0 && tensor.strides != nullptr) arguments.strides = {tensor.strides, rank};
+  arguments.device_type = tensor.device_type;
+  arguments.device_id = tensor.device_id;
+  arguments.read_only = (tensor.flags & SHW_TENSOR_READ_ONLY) != 0;
+  arguments.stream = tensor.stream;
+  return make_tensor_view(arguments);
+}
+
+Result<TensorView> host_view_of_tensor(const shw_tensor& tensor) {
+  SHW_ASSIGN_OR_RETURN(TensorView view, view_of_tensor(tensor));
+  if (!device_is_host_accessible(view.device_type)) {
+    return unimplemented(
+               fmt::format("the tensor lies on device type {}, which only a device plugin "
+                           "can reach and none is loaded: copy it to host memory",
+                           view.device_type))
+        .with_detail("plugin", "device");
+  }
+  return view;
+}
+
+shw_tensor tensor_of_view(const TensorView& view) {
+  shw_tensor tensor = SHW_TENSOR_INIT;
+  const DLPackType type = dtype_to_dlpack(view.dtype);
+  tensor.flags = view.read_only ? SHW_TENSOR_READ_ONLY : 0;
+  tensor.data = view.data;
+  tensor.device_type = view.device_type;
+  tensor.device_id = view.device_id;
+  tensor.dtype_code = type.code;
+  tensor.dtype_bits = type.bits;
+  tensor.dtype_lanes = 1;
+  tensor.ndim = static_cast<int32_t>(view.shape.size());
+  tensor.shape = view.shape.data();
+  tensor.strides = view.strides.empty() ? nullptr : view.strides.data();
+  tensor.stream = view.stream;
+  return tensor;
+}
+
+}  // namespace shardwright::capi

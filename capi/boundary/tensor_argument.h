@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shw_tensor to TensorView and back. Checks what the C surface promises to check: flags, dtype,
+// device, rank, extents, strides, addresses. Pure, any thread.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/tensor/tensor_view.h"
+#include "shardwright/tensor.h"
+
+namespace shardwright::capi {
+
+// `tensor` has our size (it went through the struct reader). All devices that DLPack knows pass.
+Result<TensorView> view_of_tensor(const shw_tensor& tensor);
+// Additionally UNIMPLEMENTED when the host cannot touch the memory.
+Result<TensorView> host_view_of_tensor(const shw_tensor& tensor);
+
+// Borrows shape and strides from the view.
+shw_tensor tensor_of_view(const TensorView& view);
+
+}  // namespace shardwright::capi

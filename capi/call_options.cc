@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of option values are equal on both sides; what has to be checked here is their range.
+#include "capi/call_options.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "core/base/text.h"
+#include "core/concurrency/cancellation.h"
+
+namespace shardwright::capi {
+namespace {
+
+Result<std::string> format_text(int32_t format) {
+  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_TORCH_DCP, "format"));
+  return std::string(format == SHW_FORMAT_TORCH_DCP ? "torch_dcp" : "native");
+}
+
+Status read_kinds(const shw_save_options& options, plan::SaveRules* rules) {
+  SHW_ASSIGN_OR_RETURN(const auto globs, TextList::create(options.kind_globs, options.kind_offsets,
+                                                          options.kind_count, "kind_globs"));
+  SHW_ASSIGN_OR_RETURN(const auto kinds,
+                       list_argument(options.kind_values, options.kind_count, "kind_values"));
+  for (uint64_t i = 0; i < options.kind_count; ++i) {
+    SHW_RETURN_IF_ERROR(option_in_range(kinds[i], SHW_KIND_RANK_LOCAL, "kind_values"));
+    rules->kinds.push_back({std::string(globs.at(i)), static_cast<EntryKind>(kinds[i])});
+  }
+  return {};
+}
+
+Status read_metadata(const shw_save_options& options, exec::SaveOptions* to) {
+  if (options.metadata_count > INT64_MAX / 2) return bad_argument("metadata", "too many pairs");
+  SHW_ASSIGN_OR_RETURN(const auto texts,
+                       TextList::create(options.metadata, options.metadata_offsets,
+                                        2 * options.metadata_count, "metadata"));
+  for (uint64_t i = 0; i < options.metadata_count; ++i) {
+    const std::string_view key = texts.at(2 * i);
+    const std::string_view value = texts.at(2 * i + 1);
+    if (!is_valid_utf8(key) || !is_valid_utf8(value)) {
+      return bad_argument("metadata", fmt::format("the pair '{}' is no UTF-8", escape_text(key)));
+    }
+    if (!to->metadata.emplace(key, value).second) {
+      return already_exists(fmt::format("metadata has the key '{}' twice", escape_text(key)))
+          .with_detail("parameter", "metadata");
+    }
+  }
+  return {};
+}
+
+Status read_strict(const shw_load_options& options, plan::LoadRules* rules) {
+  SHW_ASSIGN_OR_RETURN(const auto globs,
+                       TextList::create(options.strict_globs, options.strict_offsets,
+                                        options.strict_count, "strict_globs"));
+  if (options.strict_count > INT64_MAX / 64) return bad_argument("strict_rules", "too many");
+  SHW_ASSIGN_OR_RETURN(const auto values, list_argument(options.strict_rules,
+                                                        3 * options.strict_count, "strict_rules"));
+  for (uint64_t i = 0; i < options.strict_count; ++i) {
+    const int32_t* rule = &values[3 * i];
+    SHW_RETURN_IF_ERROR(option_in_range(rule[0], SHW_MISSING_REPORT, "strict_rules"));
+    SHW_RETURN_IF_ERROR(option_in_range(rule[1], SHW_UNEXPECTED_ERROR, "strict_rules"));
+    SHW_RETURN_IF_ERROR(option_in_range(rule[2], SHW_CAST_ALLOW, "strict_rules"));
+    rules->strict.push_back({std::string(globs.at(i)), static_cast<plan::MissingRule>(rule[0]),
+                             static_cast<plan::UnexpectedRule>(rule[1]),
+                             static_cast<plan::CastRule>(rule[2])});
+  }
+  return {};
+}
+
+Status check_save_ranges(const shw_save_options& options) {
+  SHW_RETURN_IF_ERROR(option_in_range(options.overwrite, SHW_OVERWRITE_REFUSE, "overwrite"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.durability, SHW_DURABILITY_NONE, "durability"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.digests, SHW_DIGESTS_OFF, "digests"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.owner, SHW_OWNER_LOWEST_RANK, "owner"));
+  SHW_RETURN_IF_ERROR(
+      option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
+  if (options.keep_generations > 1000000) {
+    return bad_argument("keep_generations",
+                        fmt::format("{} is too many", options.keep_generations));
+  }
+  if ((options.file_mode & ~07777U) != 0) {
+    return bad_argument("file_mode", fmt::format("{} is no file mode", options.file_mode));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
+  SHW_RETURN_IF_ERROR(check_save_ranges(options));
+  exec::SaveOptions made;
+  made.overwrite = static_cast<exec::Overwrite>(options.overwrite);
+  made.durability = static_cast<exec::Durability>(options.durability);
+  made.digests = options.digests == SHW_DIGESTS_ON;
+  made.rules.owner = static_cast<plan::OwnerRule>(options.owner);
+  made.rules.verify_replicas = static_cast<plan::VerifyReplicas>(options.verify_replicas);
+  made.rules.preset = static_cast<plan::Preset>(options.preset);
+  made.deadline_ns = options.deadline_ns;
+  if (options.keep_generations != 0) {
+    made.keep_generations = static_cast<int32_t>(options.keep_generations);
+  }
+  made.file_mode = options.file_mode;
+  if (options.trace_path != nullptr) made.trace_path = options.trace_path;
+  SHW_ASSIGN_OR_RETURN(made.format, format_text(options.format));
+  SHW_RETURN_IF_ERROR(read_kinds(options, &made.rules));
+  SHW_RETURN_IF_ERROR(read_metadata(options, &made));
+  SHW_RETURN_IF_ERROR(exec::check_options(made));
+  return made;
+}
+
+Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
+  SHW_RETURN_IF_ERROR(option_in_range(options.missing, SHW_MISSING_REPORT, "missing"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.unexpected, SHW_UNEXPECTED_ERROR, "unexpected"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.cast, SHW_CAST_ALLOW, "cast"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_TORCH_DCP, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
+  exec::LoadOptions made;
+  made.rules.missing = static_cast<plan::MissingRule>(options.missing);
+  made.rules.unexpected = static_cast<plan::UnexpectedRule>(options.unexpected);
+  made.rules.cast = static_cast<plan::CastRule>(options.cast);
+  made.rules.preset = static_cast<plan::Preset>(options.preset);
+  made.verify = static_cast<exec::VerifyRule>(options.verify);
+  made.deadline_ns = options.deadline_ns;
+  if (options.trace_path != nullptr) made.trace_path = options.trace_path;
+  SHW_RETURN_IF_ERROR(read_strict(options, &made.rules));
+  SHW_RETURN_IF_ERROR(exec::check_options(made));
+  return made;
+}
+
+Status check_format(int32_t wanted, std::string_view found) {
+  if (wanted == SHW_FORMAT_AUTO) return {};
+  SHW_ASSIGN_OR_RETURN(const std::string text, format_text(wanted));
+  if (text == found) return {};
+  return bad_argument("format",
+                      fmt::format("'{}' was asked for, the checkpoint is '{}'", text, found))
+      .with_detail("expected", text)
+      .with_detail("found", found);
+}
+
+Status known_flags(uint64_t flags, uint64_t known) {
+  if ((flags & ~known) == 0) return {};
+  return unimplemented(fmt::format("unknown flags {}, known are {}", flags & ~known, known))
+      .with_detail("parameter", "flags")
+      .with_detail("flags", std::to_string(flags & ~known));
+}
+
+exec::CallContext call_context(int64_t deadline_ns) {
+  exec::CallContext call;
+  if (deadline_ns > 0) {
+    const int64_t now = real_clock().monotonic_ns();
+    call.control.deadline_ns = deadline_ns > INT64_MAX - now ? INT64_MAX : now + deadline_ns;
+  }
+  return call;
+}
+
+}  // namespace shardwright::capi

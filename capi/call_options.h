@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of save and load calls: the C structs as options of the core. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/exec/options.h"
+#include "core/exec/save.h"
+#include "shardwright/load.h"
+#include "shardwright/save.h"
+
+namespace shardwright::capi {
+
+// The structs have our size (they went through the struct reader). Failures name the option.
+Result<exec::SaveOptions> read_save_options(const shw_save_options& options);
+Result<exec::LoadOptions> read_load_options(const shw_load_options& options);
+
+// INVALID_ARGUMENT when a format was asked for and another one is there.
+Status check_format(int32_t wanted, std::string_view found);
+// UNIMPLEMENTED for flags outside `known`.
+Status known_flags(uint64_t flags, uint64_t known);
+
+// Control of a call that has this span: 0 or negative = no limit.
+exec::CallContext call_context(int64_t deadline_ns);
+
+}  // namespace shardwright::capi

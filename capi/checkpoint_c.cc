@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// checkpoint.h: checkpoints as a whole.
+#include "shardwright/checkpoint.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/location.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/call_options.h"
+#include "core/base/json_writer.h"
+#include "core/exec/housekeeping.h"
+
+namespace shardwright::capi {
+namespace {
+
+Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
+                                             const format::Location& location,
+                                             const shw_checkpoint_options& options) {
+  SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_TORCH_DCP, "format"));
+  auto impl = std::make_shared<CheckpointImpl>();
+  SHW_ASSIGN_OR_RETURN(impl->runtime.own,
+                       context->call_runtime(options.threads, options.memory_budget));
+  impl->runtime.context = std::move(context);
+  impl->verify = static_cast<exec::VerifyRule>(options.verify);
+  impl->deadline_ns = options.deadline_ns;
+  SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location));
+  const format::OpenedCheckpoint& opened = impl->checkpoint->opened();
+  impl->format = opened.format_name();
+  impl->generation = opened.generation();
+  impl->metadata.assign(opened.metadata().begin(), opened.metadata().end());
+  impl->texts = TerminatedTexts(opened.catalog().texts);
+  SHW_RETURN_IF_ERROR(check_format(options.format, impl->format));
+  return impl;
+}
+
+Status damage_status(const exec::DamageReport& damage, size_t count) {
+  Status status = data_loss(
+      count == 1 ? damage.message : fmt::format("{} (and {} more)", damage.message, count - 1));
+  const auto add = [&status](const char* key, const std::string& value) {
+    if (!value.empty()) status = std::move(status).with_detail(key, value);
+  };
+  add("tensor", damage.tensor);
+  add("box", damage.box);
+  add("file", damage.file);
+  if (!damage.file.empty()) {
+    add("offset", std::to_string(damage.offset));
+    add("length", std::to_string(damage.length));
+  }
+  return status;
+}
+
+std::string run_json(const exec::RunInfo& run) {
+  JsonWriter json;
+  json.begin_object().key("schema").number(1).key("steps").begin_array();
+  for (const exec::StepInfo& step : run.steps) {
+    json.begin_object().key("name").text(step.name).key("step").number(step.step);
+    json.key("state").text(step.state).key("message").text(step.message).end_object();
+  }
+  json.end_array().key("newest_whole").text(run.newest_whole).end_object();
+  return json.take();
+}
+
+const std::pair<std::string, std::string>* metadata_at(const shw_checkpoint* checkpoint,
+                                                       uint64_t index) {
+  const auto* impl = peek(checkpoint);
+  if (impl == nullptr || index >= impl->metadata.size()) return nullptr;
+  return &impl->metadata[index];
+}
+
+}  // namespace
+
+TerminatedTexts::TerminatedTexts(const plan::TextColumn& texts) {
+  blob_.reserve(texts.blob().size() + texts.size());
+  begins_.reserve(texts.size() + 1);
+  for (plan::TextId id = 0; id < texts.size(); ++id) {
+    const std::string_view text = texts.at(id);
+    begins_.push_back(blob_.size());
+    blob_.insert(blob_.end(), text.begin(), text.end());
+    blob_.push_back('\0');
+  }
+  begins_.push_back(blob_.size());
+}
+
+std::string_view TerminatedTexts::at(plan::TextId id) const {
+  return {blob_.data() + begins_[id], begins_[id + 1] - begins_[id] - 1};
+}
+
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace exec = shardwright::exec;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_checkpoint_options_init(shw_checkpoint_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+shw_status shw_checkpoint_open(shw_context* context, shw_storage* storage, const char* path,
+                               const shw_checkpoint_options* options, shw_checkpoint** out,
+                               shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(auto shared, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    shw_checkpoint_options copy;
+    SHW_RETURN_IF_ERROR(capi::read_options(options, "options", &copy));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    SHW_ASSIGN_OR_RETURN(auto impl, capi::open(std::move(shared), location, copy));
+    *out = capi::make_handle<shw_checkpoint>(std::move(impl));
+    return {};
+  });
+}
+
+const char* shw_checkpoint_format(const shw_checkpoint* checkpoint, uint64_t* size) noexcept {
+  const auto* impl = capi::peek(checkpoint);
+  return capi::text_out(impl == nullptr ? "" : std::string_view(impl->format), size);
+}
+
+const char* shw_checkpoint_generation(const shw_checkpoint* checkpoint, uint64_t* size) noexcept {
+  const auto* impl = capi::peek(checkpoint);
+  return capi::text_out(impl == nullptr ? "" : std::string_view(impl->generation), size);
+}
+
+int32_t shw_checkpoint_world_size(const shw_checkpoint* checkpoint) noexcept {
+  const auto* impl = capi::peek(checkpoint);
+  return impl == nullptr ? 0 : impl->checkpoint->opened().world_size();
+}
+
+int64_t shw_checkpoint_created_ns(const shw_checkpoint* checkpoint) noexcept {
+  const auto* impl = capi::peek(checkpoint);
+  return impl == nullptr ? 0 : impl->checkpoint->opened().created_unix_ns();
+}
+
+uint64_t shw_checkpoint_metadata_count(const shw_checkpoint* checkpoint) noexcept {
+  const auto* impl = capi::peek(checkpoint);
+  return impl == nullptr ? 0 : impl->metadata.size();
+}
+
+const char* shw_checkpoint_metadata_key(const shw_checkpoint* checkpoint, uint64_t index,
+                                        uint64_t* size) noexcept {
+  const auto* pair = capi::metadata_at(checkpoint, index);
+  return capi::text_out(pair == nullptr ? "" : std::string_view(pair->first), size);
+}
+
+const char* shw_checkpoint_metadata_value(const shw_checkpoint* checkpoint, uint64_t index,
+                                          uint64_t* size) noexcept {
+  const auto* pair = capi::metadata_at(checkpoint, index);
+  return capi::text_out(pair == nullptr ? "" : std::string_view(pair->second), size);
+}
+
+shw_status shw_checkpoint_info(const shw_checkpoint* checkpoint, shw_buffer** out,
+                               shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    const std::string text = impl->checkpoint->info_json(/*with_entries=*/true);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(text)));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_verify(const shw_checkpoint* checkpoint, uint64_t flags, shw_report** out,
+                                 shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::known_flags(flags, SHW_VERIFY_DEEP | SHW_VERIFY_LIST));
+    const bool deep = (flags & SHW_VERIFY_DEEP) != 0;
+    SHW_ASSIGN_OR_RETURN(auto report,
+                         impl->checkpoint->verify(deep, capi::call_context(impl->deadline_ns)));
+    if (!report.damage.empty() && (flags & SHW_VERIFY_LIST) == 0) {
+      return capi::damage_status(report.damage.front(), report.damage.size());
+    }
+    *out = capi::report_of(std::move(report));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_gc(shw_context* context, shw_storage* storage, const char* path,
+                             int64_t grace_ns, uint64_t flags, shw_report** out,
+                             shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto shared, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::known_flags(flags, SHW_GC_APPLY));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    exec::GcOptions options;
+    options.apply = (flags & SHW_GC_APPLY) != 0;
+    options.grace_ns = grace_ns;
+    SHW_ASSIGN_OR_RETURN(auto report, exec::collect_garbage(shared->runtime(), location, options));
+    *out = capi::report_of(std::move(report));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_list_steps(shw_context* context, shw_storage* storage, const char* path,
+                                     shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto shared, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    SHW_ASSIGN_OR_RETURN(const auto run, exec::list_run(shared->runtime(), location));
+    const std::string text = capi::run_json(run);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(text)));
+    return {};
+  });
+}
+
+void shw_checkpoint_release(shw_checkpoint* checkpoint) noexcept {
+  capi::release_handle(checkpoint);
+}
+
+}  // extern "C"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An export is one object that begins with the DLPack struct and ends with the reference.
+#include "capi/dlpack/dlpack_export.h"
+
+#include <utility>
+
+namespace shardwright::capi {
+namespace {
+
+constexpr DLPackVersion kVersion = {1, 1};
+
+template <typename T>
+struct Export {
+  T managed{};
+  std::shared_ptr<OwnedTensorImpl> tensor;
+};
+
+void describe(const OwnedTensorImpl& tensor, DLTensor* to) {
+  const DLPackType type = dtype_to_dlpack(tensor.view.dtype);
+  to->data = tensor.view.data;
+  to->device = {SHW_DEVICE_CPU, 0};
+  to->ndim = static_cast<int32_t>(tensor.view.shape.size());
+  to->dtype = {type.code, type.bits, 1};
+  // The protocol has no const; consumers do not write through these.
+  to->shape = const_cast<int64_t*>(tensor.view.shape.data());
+  to->strides = const_cast<int64_t*>(tensor.strides.data());
+  to->byte_offset = 0;
+}
+
+template <typename T>
+T* make_export(std::shared_ptr<OwnedTensorImpl> tensor) {
+  auto made = std::make_unique<Export<T>>();
+  describe(*tensor, &made->managed.dl_tensor);
+  made->tensor = std::move(tensor);
+  made->managed.manager_ctx = made.get();
+  made->managed.deleter = [](T* self) { delete static_cast<Export<T>*>(self->manager_ctx); };
+  return &made.release()->managed;
+}
+
+}  // namespace
+
+DLManagedTensorVersioned* export_dlpack(std::shared_ptr<OwnedTensorImpl> tensor) {
+  auto* managed = make_export<DLManagedTensorVersioned>(std::move(tensor));
+  managed->version = kVersion;
+  return managed;
+}
+
+DLManagedTensor* export_dlpack_legacy(std::shared_ptr<OwnedTensorImpl> tensor) {
+  return make_export<DLManagedTensor>(std::move(tensor));
+}
+
+}  // namespace shardwright::capi

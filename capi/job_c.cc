@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// job.h: jobs of the context's queue. The error object of a failed job is made when it is asked
+// for.
+#include "shardwright/job.h"
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/error.h"
+#include "capi/boundary/error_factory.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/job_handle.h"
+
+namespace shardwright::capi {
+namespace {
+
+using exec::JobState;
+
+bool is_terminal(JobState state) {
+  return state >= JobState::kSucceeded;
+}
+
+const char* stage_name(int32_t stage) {
+  switch (static_cast<exec::Stage>(stage)) {
+    case exec::Stage::kQueued:
+      return "queue";
+    case exec::Stage::kPlanning:
+      return "plan";
+    case exec::Stage::kStaging:
+      return "stage";
+    case exec::Stage::kWriting:
+      return "write";
+    case exec::Stage::kCommitting:
+      return "commit";
+    case exec::Stage::kReading:
+      return "read";
+    case exec::Stage::kDone:
+      return "done";
+  }
+  return "";
+}
+
+shw_progress progress_of(const exec::Job& job) {
+  const exec::ProgressSnapshot snapshot = job.progress();
+  shw_progress made = SHW_PROGRESS_INIT;
+  made.state = static_cast<int32_t>(job.state());
+  made.stage = stage_name(snapshot.stage);
+  made.bytes_done = snapshot.bytes_done;
+  made.bytes_total = snapshot.bytes_total;
+  made.items_done = snapshot.items_done;
+  made.items_total = snapshot.items_total;
+  made.elapsed_ns = snapshot.elapsed_ns;
+  return made;
+}
+
+}  // namespace
+
+JobImpl::~JobImpl() {
+  free_error(error);
+}
+
+Result<shw_job*> submit_job(std::shared_ptr<Context> context, exec::JobQueue::Work work,
+                            std::shared_ptr<void> keepalive) {
+  auto impl = std::make_shared<JobImpl>();
+  auto handle = std::make_unique<shw_job>();
+  impl->job = context->jobs().submit(std::move(work), std::move(keepalive));
+  if (impl->job == nullptr) {
+    return failed_precondition("the context was shut down and takes no more jobs");
+  }
+  impl->context = std::move(context);
+  handle->impl = std::move(impl);
+  return handle.release();
+}
+
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace exec = shardwright::exec;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_progress_init(shw_progress* progress, uint32_t struct_size) noexcept {
+  capi::init_struct(progress, struct_size);
+}
+
+shw_status shw_job_wait(shw_job* job, int64_t timeout_ns, shw_error** err) noexcept {
+  return capi::guarded_answer(err, [&](shw_status* answer) -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
+    if (!impl->job->wait(timeout_ns)) {
+      *answer = SHW_PENDING;
+      return {};
+    }
+    return impl->job->status();
+  });
+}
+
+shw_status shw_job_wait_staged(shw_job* job, int64_t timeout_ns, shw_error** err) noexcept {
+  return capi::guarded_answer(err, [&](shw_status* answer) -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
+    if (!impl->job->wait_staged(timeout_ns)) {
+      *answer = SHW_PENDING;
+      return {};
+    }
+    return capi::is_terminal(impl->job->state()) ? impl->job->status() : Status();
+  });
+}
+
+int32_t shw_job_poll(const shw_job* job) noexcept {
+  const auto* impl = capi::peek(job);
+  return impl == nullptr ? 0 : static_cast<int32_t>(impl->job->state());
+}
+
+shw_status shw_job_progress(const shw_job* job, shw_progress* out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
+    SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
+    capi::write_out(capi::progress_of(*impl->job), out);
+    return {};
+  });
+}
+
+void shw_job_cancel(shw_job* job) noexcept {
+  const auto* impl = capi::peek(job);
+  if (impl != nullptr) impl->job->cancel();
+}
+
+const shw_error* shw_job_error(const shw_job* job) noexcept {
+  const auto* impl = capi::peek(job);
+  if (impl == nullptr || !capi::is_terminal(impl->job->state())) return nullptr;
+  const std::lock_guard<std::mutex> lock(impl->mutex);
+  if (impl->error == nullptr) {
+    const Status status = impl->job->status();
+    if (!status.ok()) impl->error = capi::error_from_status(status);
+  }
+  return impl->error;
+}
+
+shw_status shw_job_report(const shw_job* job, shw_report** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    const auto report = impl->job->report();
+    if (report == nullptr) {
+      return shardwright::failed_precondition("the job has no report: it did not succeed (yet)");
+    }
+    *out = capi::report_of(*report);
+    return {};
+  });
+}
+
+void shw_job_release(shw_job* job) noexcept {
+  capi::release_handle(job);
+  if (!capi::in_forked_child()) capi::sweep_contexts();
+}
+
+}  // extern "C"

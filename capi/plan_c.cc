@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan.h: plan buffers, checked by the core's doors before anything is read from them.
+#include "shardwright/plan.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/plan_handle.h"
+
+namespace shardwright::capi {
+namespace {
+
+shw_plan_item item_of(const plan::WriteItem& item) {
+  shw_plan_item made = SHW_PLAN_ITEM_INIT;
+  const bool object = item.piece == plan::kObjectPiece;
+  made.flags = object ? SHW_PLAN_ITEM_OBJECT : 0;
+  made.entry = item.entry;
+  made.piece = object ? 0 : item.piece;
+  made.position = item.position;
+  made.byte_size = item.size_bytes;
+  return made;
+}
+
+Status read_write_list(PlanImpl* impl) {
+  SHW_ASSIGN_OR_RETURN(const plan::WriteList list, plan::decode_write_list(impl->bytes));
+  impl->rank = list.rank;
+  for (const plan::WriteItem& item : list.items) impl->items.push_back(item_of(item));
+  return {};
+}
+
+Status read_load(PlanImpl* impl) {
+  SHW_ASSIGN_OR_RETURN(const plan::LoadPlan load, plan::decode_load(impl->bytes));
+  impl->rank = load.rank;
+  for (const plan::ReadItem& read : load.reads) {
+    shw_plan_item item = SHW_PLAN_ITEM_INIT;
+    item.entry = read.entry;
+    item.piece = read.piece;
+    item.chunk = read.chunk;
+    impl->items.push_back(item);
+  }
+  for (const plan::ObjectRead& read : load.objects) {
+    shw_plan_item item = SHW_PLAN_ITEM_INIT;
+    item.flags = SHW_PLAN_ITEM_OBJECT;
+    item.entry = read.entry;
+    item.chunk = read.object;
+    impl->items.push_back(item);
+  }
+  return {};
+}
+
+// Goes through the decoder of the plan's kind.
+Status read_plan(PlanImpl* impl) {
+  switch (impl->kind) {
+    case plan::PlanKind::kWriteList:
+      return read_write_list(impl);
+    case plan::PlanKind::kLoad:
+      return read_load(impl);
+    case plan::PlanKind::kLocalSave: {
+      SHW_ASSIGN_OR_RETURN(const auto local, plan::decode_local_save(impl->bytes));
+      impl->rank = local.rank;
+      return {};
+    }
+    case plan::PlanKind::kWriteResult: {
+      SHW_ASSIGN_OR_RETURN(const auto result, plan::decode_write_result(impl->bytes));
+      impl->rank = result.rank;
+      return {};
+    }
+    case plan::PlanKind::kMergedSave:
+      return check_findings(impl->bytes);
+  }
+  return unimplemented(fmt::format("plan kind {} is unknown", static_cast<int32_t>(impl->kind)));
+}
+
+}  // namespace
+
+Status check_findings(std::span<const std::byte> bytes) {
+  const std::vector<std::string> findings = plan::validate_plan(bytes);
+  if (findings.empty()) return {};
+  return data_loss(fmt::format("plan buffer: {}", findings.front()));
+}
+
+Result<shw_plan*> plan_of(plan::Bytes bytes) {
+  auto impl = std::make_shared<PlanImpl>();
+  impl->bytes = std::move(bytes);
+  SHW_ASSIGN_OR_RETURN(impl->kind, plan::plan_kind(impl->bytes));
+  SHW_RETURN_IF_ERROR(read_plan(impl.get()));
+  return make_handle<shw_plan>(std::move(impl));
+}
+
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace plan = shardwright::plan;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_plan_item_init(shw_plan_item* item, uint32_t struct_size) noexcept {
+  capi::init_struct(item, struct_size);
+}
+
+shw_status shw_plan_validate(const void* data, uint64_t size, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(data, "data"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    SHW_ASSIGN_OR_RETURN(shw_plan * made, capi::plan_of({bytes.begin(), bytes.end()}));
+    capi::release_handle(made);
+    return capi::check_findings(bytes);
+  });
+}
+
+shw_status shw_plan_findings(const void* data, uint64_t size, shw_buffer** out,
+                             shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(data, "data"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    const auto findings = plan::validate_plan(bytes);
+    const std::vector<std::string_view> parts(findings.begin(), findings.end());
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(parts));
+    return {};
+  });
+}
+
+shw_status shw_plan_create(const void* data, uint64_t size, shw_plan** out,
+                           shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(data, "data"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::plan_of({bytes.begin(), bytes.end()}));
+    return {};
+  });
+}
+
+int32_t shw_plan_kind(const shw_plan* plan) noexcept {
+  const auto* impl = capi::peek(plan);
+  return impl == nullptr ? 0 : static_cast<int32_t>(impl->kind);
+}
+
+int32_t shw_plan_rank(const shw_plan* plan) noexcept {
+  const auto* impl = capi::peek(plan);
+  return impl == nullptr ? 0 : impl->rank;
+}
+
+const void* shw_plan_data(const shw_plan* plan) noexcept {
+  const auto* impl = capi::peek(plan);
+  return impl == nullptr ? nullptr : impl->bytes.data();
+}
+
+uint64_t shw_plan_size(const shw_plan* plan) noexcept {
+  const auto* impl = capi::peek(plan);
+  return impl == nullptr ? 0 : impl->bytes.size();
+}
+
+uint64_t shw_plan_item_count(const shw_plan* plan) noexcept {
+  const auto* impl = capi::peek(plan);
+  return impl == nullptr ? 0 : impl->items.size();
+}
+
+shw_status shw_plan_item_at(const shw_plan* plan, uint64_t index, shw_plan_item* out,
+                            shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
+    if (index >= impl->items.size()) {
+      return shardwright::out_of_range(
+          fmt::format("the plan has {} items, there is no number {}", impl->items.size(), index));
+    }
+    capi::write_out(impl->items[index], out);
+    return {};
+  });
+}
+
+shw_status shw_plan_json(const shw_plan* plan, uint64_t item_limit, shw_buffer** out,
+                         shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto text, shardwright::plan::plan_json(impl->bytes, item_limit));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(text)));
+    return {};
+  });
+}
+
+void shw_plan_release(shw_plan* plan) noexcept {
+  capi::release_handle(plan);
+}
+
+}  // extern "C"

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading one file: dlopen, entry point, check of everything the plugin offers. A file that fails
+// any check is refused as a whole. The process-wide list is keyed by the resolved path.
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "capi/adapters/collective_adapter.h"
+#include "capi/adapters/storage_adapter.h"
+#include "capi/boundary/error.h"
+#include "capi/boundary/process_state.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/context/log_bridge.h"
+#include "capi/plugins/plugin_registry.h"
+
+namespace shardwright::capi {
+
+const shw_api& function_table() noexcept;
+
+namespace {
+
+constinit std::mutex process_mutex;
+constinit std::map<std::string, std::weak_ptr<LoadedPlugin>>* process_plugins = nullptr;
+
+void* host_allocate(void*, uint64_t size, uint64_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
+  return ::operator new(size, std::align_val_t{alignment}, std::nothrow);
+}
+
+void host_release(void*, void* pointer, uint64_t, uint64_t alignment) {
+  ::operator delete(pointer, std::align_val_t{alignment});
+}
+
+void host_log(int32_t level, const char* component, const char* message, uint64_t message_size) {
+  if (level < SHW_LOG_TRACE || level > SHW_LOG_ERROR || message == nullptr) return;
+  log_to_all(static_cast<LogLevel>(level), component == nullptr ? "" : component,
+             {message, message_size});
+}
+
+const shw_host_api& host_table() {
+  static const shw_host_api kHost = {
+      sizeof(shw_host_api), 0,         SHW_ABI_MAJOR,  SHW_ABI_MINOR, &shw_error_create,
+      &shw_error_release,   &host_log, &host_allocate, &host_release, nullptr,
+      &function_table()};
+  return kHost;
+}
+
+Status check_storage_part(const shw_plugin& plugin, shw_storage_vtable* copy) {
+  if (plugin.storage == nullptr) return {};
+  SHW_RETURN_IF_ERROR(read_struct(plugin.storage, "storage", copy));
+  SHW_RETURN_IF_ERROR(check_storage_slots(*copy));
+  if (plugin.storage_open != nullptr) return {};
+  return invalid_argument("slot 'storage_open' is NULL").with_detail("field", "storage_open");
+}
+
+Status check_collective_part(const shw_plugin& plugin, shw_collective_vtable* copy) {
+  if (plugin.collective == nullptr) return {};
+  SHW_RETURN_IF_ERROR(read_struct(plugin.collective, "collective", copy));
+  SHW_RETURN_IF_ERROR(check_collective_slots(*copy));
+  if (plugin.collective_open != nullptr) return {};
+  return invalid_argument("slot 'collective_open' is NULL").with_detail("field", "collective_open");
+}
+
+Status check_plugin(const shw_plugin& filled, LoadedPlugin* loaded) {
+  shw_plugin plugin;
+  SHW_RETURN_IF_ERROR(read_struct(&filled, "plugin", &plugin));
+  if (plugin.abi_major != SHW_ABI_MAJOR) {
+    return unimplemented(
+        fmt::format("it was built for interface version {}.{}, this library has "
+                    "{}.{}",
+                    plugin.abi_major, plugin.abi_minor, SHW_ABI_MAJOR, SHW_ABI_MINOR));
+  }
+  if (plugin.name == nullptr || plugin.version == nullptr) {
+    return invalid_argument("it gives no name or no version");
+  }
+  SHW_RETURN_IF_ERROR(check_storage_part(plugin, &loaded->storage));
+  SHW_RETURN_IF_ERROR(check_collective_part(plugin, &loaded->collective));
+  loaded->plugin = plugin;
+  return {};
+}
+
+Result<std::shared_ptr<LoadedPlugin>> open_file(const std::string& file) {
+  // Never closed: tables of the plugin may be in use anywhere.
+  void* library = dlopen(file.c_str(), RTLD_LOCAL | RTLD_NOW);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    return invalid_argument(
+        fmt::format("it cannot be loaded: {}", reason == nullptr ? "" : reason));
+  }
+  void* entry = dlsym(library, SHW_PLUGIN_ENTRY);
+  if (entry == nullptr) {
+    return invalid_argument(fmt::format("it exports no function {}", SHW_PLUGIN_ENTRY));
+  }
+  auto loaded = std::make_shared<LoadedPlugin>();
+  loaded->file = file;
+  shw_plugin filled = SHW_PLUGIN_INIT;
+  shw_error* error = nullptr;
+  shw_status code = SHW_OK;
+  {
+    const CallbackScope scope;
+    code = reinterpret_cast<shw_plugin_entry_fn>(entry)(&host_table(), &filled, &error);
+  }
+  if (code != SHW_OK || error != nullptr) return status_from_host(code, error, SHW_PLUGIN_ENTRY);
+  SHW_RETURN_IF_ERROR(check_plugin(filled, loaded.get()));
+  return loaded;
+}
+
+}  // namespace
+
+LoadedPlugin::~LoadedPlugin() {
+  if (plugin.release == nullptr) return;
+  const CallbackScope scope;
+  plugin.release(plugin.user);
+}
+
+Result<std::shared_ptr<LoadedPlugin>> load_plugin_file(const std::string& file) {
+  std::error_code failure;
+  const std::string resolved = std::filesystem::canonical(file, failure).string();
+  if (failure) {
+    return not_found(fmt::format("plugin '{}': {}", file, failure.message()))
+        .with_detail("plugin", file);
+  }
+  const std::lock_guard<std::mutex> lock(process_mutex);
+  if (process_plugins == nullptr) {
+    process_plugins = new std::map<std::string, std::weak_ptr<LoadedPlugin>>();
+  }
+  auto& slot = (*process_plugins)[resolved];
+  if (auto known = slot.lock()) return known;
+  auto loaded = open_file(resolved);
+  if (!loaded.ok()) {
+    return loaded.status()
+        .annotated(fmt::format("load plugin '{}'", resolved))
+        .with_detail("plugin", resolved);
+  }
+  slot = *loaded;
+  return loaded;
+}
+
+Result<PluginManifest> read_plugin_manifest(const std::string& path) {
+  constexpr uint64_t kLargest = 64 * 1024;
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(kLargest, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  const auto parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto bad = [&path](const char* what) {
+    return invalid_argument(fmt::format("plugin manifest '{}': {}", path, what))
+        .with_detail("file", path);
+  };
+  if (!parsed.is_object()) return bad("it is no JSON object");
+  const auto text_field = [&parsed](const char* key) -> std::string {
+    const auto found = parsed.find(key);
+    return found != parsed.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  PluginManifest manifest;
+  manifest.name = text_field("name");
+  const std::string file = text_field("file");
+  if (manifest.name.empty() || file.empty()) return bad("it needs the texts 'name' and 'file'");
+  if (file.find("..") != std::string::npos) return bad("'file' must not leave its directory");
+  manifest.file = (std::filesystem::path(path).parent_path() / file).string();
+  if (const auto major = parsed.find("abi_major");
+      major != parsed.end() && major->is_number_unsigned()) {
+    manifest.abi_major = major->get<uint32_t>();
+  }
+  if (const auto list = parsed.find("capabilities"); list != parsed.end() && list->is_array()) {
+    for (const auto& each : *list) {
+      if (each.is_string()) manifest.capabilities.push_back(each.get<std::string>());
+    }
+  }
+  return manifest;
+}
+
+}  // namespace shardwright::capi

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// save.h: one call, job and planner over the save pipeline of the core.
+#include "shardwright/save.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/collective_argument.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/location.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/call_options.h"
+#include "capi/job_handle.h"
+#include "capi/plan_handle.h"
+#include "core/base/limits.h"
+
+namespace shardwright::capi {
+namespace {
+
+// Everything that a save call was given, converted.
+struct SaveCall {
+  CallRuntime runtime;
+  std::shared_ptr<const State> state;
+  format::Location location;
+  std::shared_ptr<collective::Collective> collective;
+  exec::SaveOptions options;
+  uint64_t staging_limit = 0;  // jobs: bytes that may be copied before writing; 0 = no limit
+};
+
+struct SaveArguments {
+  shw_context* context;
+  const shw_state* state;
+  shw_storage* storage;
+  const char* path;
+  shw_collective* collective;
+  const shw_save_options* options;
+};
+
+Result<SaveCall> read_call(const SaveArguments& given, bool asynchronous) {
+  SaveCall call;
+  SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
+  SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
+  call.state = state->state;
+  shw_save_options options;
+  SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
+  SHW_ASSIGN_OR_RETURN(call.options, read_save_options(options));
+  SHW_ASSIGN_OR_RETURN(call.location, read_location(given.storage, given.path, "path"));
+  SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
+  // The memory of a job holds the staged state; blocks in flight come on top, from the context.
+  call.staging_limit = options.memory_budget;
+  SHW_ASSIGN_OR_RETURN(call.runtime.own,
+                       call.runtime.context->call_runtime(
+                           options.threads, asynchronous ? 0 : options.memory_budget));
+  return call;
+}
+
+uint64_t state_bytes(const State& state) {
+  uint64_t total = 0;
+  for (const TensorEntry& entry : state.tensors()) {
+    const auto bytes = dtype_packed_bytes(entry.local.dtype, entry.local.element_count());
+    if (bytes.ok()) total += *bytes;
+  }
+  return total;
+}
+
+// Copies the state when it fits the limit, so that the host may go on; else saves from the host's
+// memory and is staged when the pipeline has read it.
+Result<exec::Report> run_job(exec::Runtime& runtime, const SaveCall& call,
+                             const exec::CallContext& context) {
+  const bool fits = call.staging_limit == 0 || state_bytes(*call.state) <= call.staging_limit;
+  if (!fits) {
+    return exec::save(runtime, call.state, call.location, *call.collective, call.options, context);
+  }
+  auto staged = exec::stage_state(runtime, *call.state, context);
+  if (!staged.ok()) {
+    call.collective->abort(staged.status());
+    return staged.status();
+  }
+  if (context.on_staged) context.on_staged();
+  exec::CallContext rest = context;
+  rest.on_staged = nullptr;
+  return exec::save(runtime, *staged, call.location, *call.collective, call.options, rest);
+}
+
+Result<std::vector<plan::Bytes>> read_parts(const void* data, const uint64_t* offsets,
+                                            uint64_t count, const char* parameter) {
+  SHW_RETURN_IF_ERROR(need_pointer(offsets, parameter));
+  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(data, offsets, count, parameter));
+  std::vector<plan::Bytes> parts(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto bytes = std::as_bytes(std::span(list.at(i).data(), list.at(i).size()));
+    parts[i].assign(bytes.begin(), bytes.end());
+  }
+  return parts;
+}
+
+Status check_part_count(const SavePlannerImpl& planner, uint64_t count, const char* parameter) {
+  if (count == static_cast<uint64_t>(planner.world_size)) return {};
+  return bad_argument(parameter, fmt::format("{} parts for {} ranks", count, planner.world_size));
+}
+
+Result<shw_buffer*> parts_buffer(const std::vector<plan::Bytes>& list) {
+  std::vector<std::string_view> parts;
+  parts.reserve(list.size());
+  for (const plan::Bytes& bytes : list) {
+    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return buffer_of_parts(parts);
+}
+
+// A rank that failed sends no result; its place is taken by a result that says so.
+Status fill_missing_results(std::vector<plan::Bytes>* results) {
+  for (size_t rank = 0; rank < results->size(); ++rank) {
+    if (!(*results)[rank].empty()) continue;
+    plan::WriteResult failed;
+    failed.rank = static_cast<int32_t>(rank);
+    failed.status = aborted(fmt::format("rank {} gave no result, so its write failed", rank))
+                        .with_detail("rank", std::to_string(rank));
+    SHW_ASSIGN_OR_RETURN((*results)[rank], plan::encode(failed));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<SavePlannerImpl>> make_planner(const SaveArguments& given,
+                                                      plan::RankPosition position) {
+  auto impl = std::make_shared<SavePlannerImpl>();
+  SHW_ASSIGN_OR_RETURN(impl->runtime.context, need(given.context, "context"));
+  SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
+  if (position.world_size < 1 || position.world_size > kMaxWorldSize || position.rank < 0 ||
+      position.rank >= position.world_size) {
+    return bad_argument("rank", fmt::format("rank {} of {} ranks does not exist", position.rank,
+                                            position.world_size));
+  }
+  shw_save_options options;
+  SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
+  SHW_ASSIGN_OR_RETURN(auto core_options, read_save_options(options));
+  SHW_ASSIGN_OR_RETURN(impl->runtime.own,
+                       impl->runtime.context->call_runtime(options.threads, options.memory_budget));
+  impl->world_size = position.world_size;
+  impl->deadline_ns = options.deadline_ns;
+  SHW_ASSIGN_OR_RETURN(impl->planner, exec::SavePlanner::create(impl->runtime.get(), state->state,
+                                                                std::move(core_options), position));
+  return impl;
+}
+
+}  // namespace
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace exec = shardwright::exec;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_save_options_init(shw_save_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* storage,
+                    const char* path, shw_collective* collective, const shw_save_options* options,
+                    shw_report** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto call,
+                         capi::read_call({context, state, storage, path, collective, options},
+                                         /*asynchronous=*/false));
+    SHW_ASSIGN_OR_RETURN(auto report,
+                         exec::save(call.runtime.get(), call.state, call.location, *call.collective,
+                                    call.options, capi::call_context(call.options.deadline_ns)));
+    *out = capi::report_of(std::move(report));
+    return {};
+  });
+}
+
+shw_status shw_save_async(shw_context* context, const shw_state* state, shw_storage* storage,
+                          const char* path, shw_collective* collective,
+                          const shw_save_options* options, shw_job** out,
+                          shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(auto call,
+                         capi::read_call({context, state, storage, path, collective, options},
+                                         /*asynchronous=*/true));
+    auto shared = call.runtime.context;
+    exec::Runtime* runtime = &call.runtime.get();
+    call.runtime.context = nullptr;  // the queue runs the job, so the context outlives it
+    auto kept = std::make_shared<capi::SaveCall>(std::move(call));
+    exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
+      return capi::run_job(*runtime, *given, control);
+    };
+    SHW_ASSIGN_OR_RETURN(*out,
+                         capi::submit_job(std::move(shared), std::move(work), std::move(kept)));
+    return {};
+  });
+}
+
+shw_status shw_save_planner_create(shw_context* context, const shw_state* state, int32_t rank,
+                                   int32_t world_size, const shw_save_options* options,
+                                   shw_save_planner** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(auto impl,
+                         capi::make_planner({context, state, nullptr, nullptr, nullptr, options},
+                                            {rank, world_size}));
+    *out = capi::make_handle<shw_save_planner>(std::move(impl));
+    return {};
+  });
+}
+
+shw_status shw_save_planner_local_plan(shw_save_planner* planner, shw_buffer** out,
+                                       shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes,
+                         impl->planner->local_plan(capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(bytes)));
+    return {};
+  });
+}
+
+shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* storage,
+                                        const char* path, const void* plans,
+                                        const uint64_t* plan_offsets, uint64_t plan_count,
+                                        shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::check_part_count(*impl, plan_count, "plans"));
+    SHW_ASSIGN_OR_RETURN(const auto locals,
+                         capi::read_parts(plans, plan_offsets, plan_count, "plans"));
+    SHW_ASSIGN_OR_RETURN(auto target, capi::read_location(storage, path, "path"));
+    SHW_ASSIGN_OR_RETURN(
+        const auto lists,
+        impl->planner->global_plan(locals, target, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::parts_buffer(lists));
+    impl->target = std::move(target);
+    return {};
+  });
+}
+
+shw_status shw_save_planner_finish(shw_save_planner* planner, const void* plan, uint64_t plan_size,
+                                   shw_plan** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plan, "plan"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(plan, plan_size, "plan"));
+    shardwright::plan::Bytes kept(bytes.begin(), bytes.end());
+    SHW_ASSIGN_OR_RETURN(shw_plan * made, capi::plan_of(kept));
+    const Status status = impl->planner->finish(bytes);
+    if (!status.ok()) {
+      capi::release_handle(made);
+      return status;
+    }
+    impl->finished = std::move(kept);
+    *out = made;
+    return {};
+  });
+}
+
+shw_status shw_save_execute(shw_save_planner* planner, const shw_plan* plan, shw_storage* storage,
+                            const char* path, shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
+    SHW_ASSIGN_OR_RETURN(const auto given, capi::need(plan, "plan"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    if (impl->finished.empty() || given->bytes != impl->finished) {
+      return shardwright::failed_precondition(
+          "the plan is not the one that this planner has finished");
+    }
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    SHW_ASSIGN_OR_RETURN(const auto result,
+                         impl->planner->execute(location, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(result)));
+    return {};
+  });
+}
+
+shw_status shw_save_commit(shw_save_planner* planner, const void* results,
+                           const uint64_t* result_offsets, uint64_t result_count, shw_report** out,
+                           shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::check_part_count(*impl, result_count, "results"));
+    if (impl->target.storage == nullptr) {
+      return shardwright::failed_precondition(
+          "commit comes after global_plan, on the same planner");
+    }
+    SHW_ASSIGN_OR_RETURN(auto parts,
+                         capi::read_parts(results, result_offsets, result_count, "results"));
+    SHW_RETURN_IF_ERROR(capi::fill_missing_results(&parts));
+    SHW_ASSIGN_OR_RETURN(auto report, impl->planner->commit(parts, impl->target,
+                                                            capi::call_context(impl->deadline_ns)));
+    *out = capi::report_of(std::move(report));
+    return {};
+  });
+}
+
+void shw_save_planner_release(shw_save_planner* planner) noexcept {
+  capi::release_handle(planner);
+}
+
+}  // extern "C"

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place of capi/ that loops over entries: it turns columns into entries and leaves every
+// question of meaning (names, covers, paths) to State.
+#include "capi/state_batch.h"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/boundary/tensor_argument.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+
+namespace shardwright::capi {
+namespace {
+
+Result<EntryKind> read_kind(const int32_t* kinds, uint64_t index) {
+  if (kinds == nullptr) return EntryKind::kAuto;
+  SHW_RETURN_IF_ERROR(option_in_range(kinds[index], SHW_KIND_RANK_LOCAL, "kinds"));
+  return static_cast<EntryKind>(kinds[index]);
+}
+
+Result<TextList> optional_texts(const char* blob, const uint64_t* offsets, uint64_t count,
+                                const char* parameter) {
+  if (offsets != nullptr) return TextList::create(blob, offsets, count, parameter);
+  if (blob != nullptr) return bad_argument(parameter, "the texts have no offsets");
+  return TextList::absent();
+}
+
+// Walks a tensor batch once, entry by entry.
+class TensorBatchReader {
+ public:
+  explicit TensorBatchReader(const shw_tensor_batch& batch) : batch_(batch) {}
+
+  Status open() {
+    SHW_ASSIGN_OR_RETURN(
+        names_, TextList::create(batch_.names, batch_.name_offsets, batch_.count, "names"));
+    SHW_ASSIGN_OR_RETURN(paths_,
+                         optional_texts(batch_.paths, batch_.path_offsets, batch_.count, "paths"));
+    if (batch_.global_shapes != nullptr && batch_.global_shape_offsets == nullptr) {
+      return bad_argument("global_shapes", "the shapes have no offsets");
+    }
+    const bool boxes = batch_.box_ranges != nullptr;
+    const bool layouts = batch_.layouts != nullptr;
+    if (boxes && layouts) return bad_argument("layouts", "give boxes or layouts, not both");
+    if ((boxes || layouts) && batch_.global_shape_offsets == nullptr) {
+      return null_argument("global_shape_offsets");
+    }
+    if (layouts && batch_.layout_count == 0) return bad_argument("layout_count", "it is 0");
+    if (boxes && batch_.count != 0 && batch_.box_ranges[0] != 0) {
+      return bad_argument("box_ranges", "the first value is not 0");
+    }
+    return batch_.count == 0 ? Status() : check_struct_array();
+  }
+
+  Result<TensorEntry> next(uint64_t index) {
+    TensorEntry entry;
+    entry.name = names_.at(index);
+    entry.path = paths_.at(index);
+    SHW_ASSIGN_OR_RETURN(entry.kind, read_kind(batch_.kinds, index));
+    shw_tensor tensor;
+    SHW_RETURN_IF_ERROR(read_element(batch_.tensors, index, "tensors", &tensor));
+    SHW_ASSIGN_OR_RETURN(entry.local, host_view_of_tensor(tensor));
+    SHW_RETURN_IF_ERROR(read_global_shape(index, &entry));
+    SHW_RETURN_IF_ERROR(read_pieces(index, &entry));
+    return entry;
+  }
+
+ private:
+  Status check_struct_array() const {
+    return check_struct_size(batch_.tensors->struct_size, rules_of<shw_tensor>(), "tensors");
+  }
+
+  Status read_global_shape(uint64_t index, TensorEntry* entry) const {
+    if (batch_.global_shape_offsets == nullptr) {
+      entry->global_shape = entry->local.shape;
+      return {};
+    }
+    const uint64_t begin = batch_.global_shape_offsets[index];
+    const uint64_t end = batch_.global_shape_offsets[index + 1];
+    if (end < begin || end - begin > static_cast<uint64_t>(kMaxTensorRank)) {
+      return bad_argument("global_shape_offsets",
+                          fmt::format("from {} to {} is no shape of 0 to {} dimensions", begin, end,
+                                      kMaxTensorRank));
+    }
+    if (end != begin && batch_.global_shapes == nullptr) return null_argument("global_shapes");
+    if (end != begin) entry->global_shape = Dims({batch_.global_shapes + begin, end - begin});
+    return {};
+  }
+
+  Status read_pieces(uint64_t index, TensorEntry* entry) {
+    if (batch_.box_ranges != nullptr) return read_boxes(index, entry);
+    if (batch_.layouts != nullptr) return read_layout(index, entry);
+    entry->pieces.push_back({whole_box(entry->global_shape), 0});
+    return {};
+  }
+
+  Status read_boxes(uint64_t index, TensorEntry* entry) {
+    const uint64_t begin = batch_.box_ranges[index];
+    const uint64_t end = batch_.box_ranges[index + 1];
+    const size_t rank = entry->global_shape.size();
+    if (end < begin || (end != begin && rank != 0 && end - begin > INT64_MAX / 8 / rank)) {
+      return bad_argument("box_ranges", fmt::format("{} to {} is no range", begin, end));
+    }
+    for (uint64_t box = begin; box < end; ++box) {
+      Piece piece;
+      if (rank != 0) {
+        SHW_RETURN_IF_ERROR(need_pointer(batch_.box_offsets, "box_offsets"));
+        SHW_RETURN_IF_ERROR(need_pointer(batch_.box_sizes, "box_sizes"));
+        piece.box.offsets = Dims({batch_.box_offsets + box_value_, rank});
+        piece.box.sizes = Dims({batch_.box_sizes + box_value_, rank});
+      }
+      box_value_ += rank;
+      if (batch_.local_offsets != nullptr) {
+        piece.local_offset_elements = batch_.local_offsets[box];
+      }
+      entry->pieces.push_back(std::move(piece));
+    }
+    return {};
+  }
+
+  Status read_layout(uint64_t index, TensorEntry* entry) const {
+    const uint64_t number = batch_.layout_indices == nullptr ? 1 : batch_.layout_indices[index];
+    if (number == 0) {
+      entry->pieces.push_back({whole_box(entry->global_shape), 0});
+      return {};
+    }
+    if (number > batch_.layout_count) {
+      return bad_argument("layout_indices", fmt::format("there is no layout {}, only {}", number,
+                                                        batch_.layout_count));
+    }
+    SHW_ASSIGN_OR_RETURN(const auto layout, need(batch_.layouts[number - 1], "layouts"));
+    SHW_ASSIGN_OR_RETURN(entry->pieces, layout->layout->pieces(entry->global_shape, batch_.rank));
+    if (entry->kind == EntryKind::kAuto) entry->kind = EntryKind::kSharded;
+    return {};
+  }
+
+  const shw_tensor_batch& batch_;
+  TextList names_;
+  TextList paths_;
+  uint64_t box_value_ = 0;  // where the next box begins in box_offsets and box_sizes
+};
+
+Status at_entry(const Status& status, const char* list, uint64_t index, std::string_view name) {
+  return Status(status)
+      .annotated(fmt::format("{}[{}] '{}'", list, index, escape_text(name)))
+      .with_detail("tensor", name);
+}
+
+}  // namespace
+
+Result<std::vector<TensorEntry>> read_tensor_batch(const shw_tensor_batch& batch) {
+  TensorBatchReader reader(batch);
+  SHW_RETURN_IF_ERROR(reader.open());
+  std::vector<TensorEntry> entries;
+  entries.reserve(batch.count);
+  for (uint64_t i = 0; i < batch.count; ++i) {
+    auto entry = reader.next(i);
+    if (!entry.ok()) {
+      const std::string_view name(batch.names + batch.name_offsets[i],
+                                  batch.name_offsets[i + 1] - batch.name_offsets[i]);
+      return at_entry(entry.status(), "tensors", i, name);
+    }
+    entries.push_back(std::move(*entry));
+  }
+  return entries;
+}
+
+Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch) {
+  SHW_ASSIGN_OR_RETURN(const auto names,
+                       TextList::create(batch.names, batch.name_offsets, batch.count, "names"));
+  SHW_ASSIGN_OR_RETURN(const auto data,
+                       TextList::create(batch.data, batch.data_offsets, batch.count, "data"));
+  SHW_ASSIGN_OR_RETURN(const auto types,
+                       optional_texts(batch.content_types, batch.content_type_offsets, batch.count,
+                                      "content_types"));
+  SHW_ASSIGN_OR_RETURN(const auto paths,
+                       optional_texts(batch.paths, batch.path_offsets, batch.count, "paths"));
+  std::vector<ObjectEntry> entries;
+  entries.reserve(batch.count);
+  for (uint64_t i = 0; i < batch.count; ++i) {
+    ObjectEntry entry;
+    entry.name = names.at(i);
+    entry.path = paths.at(i);
+    auto kind = read_kind(batch.kinds, i);
+    if (!kind.ok()) return at_entry(kind.status(), "objects", i, entry.name);
+    entry.kind = *kind;
+    entry.content_type = types.at(i).empty() ? "application/octet-stream" : types.at(i);
+    const auto bytes = std::as_bytes(std::span(data.at(i).data(), data.at(i).size()));
+    entry.bytes.assign(bytes.begin(), bytes.end());
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace shardwright::capi

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// state.h: states and their getters. Reading batches is in state_batch.cc.
+#include "capi/state_batch.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/boundary/tensor_argument.h"
+#include "capi/dlpack/dlpack_import.h"
+#include "core/base/text.h"
+
+namespace shardwright::capi {
+namespace {
+
+// Adds DLPack tensors of either kind; they are ours only when all were added.
+template <typename T>
+Status add_dlpack(shw_state* state, const shw_tensor_batch* given, T* const* managed) {
+  SHW_ASSIGN_OR_RETURN(const auto impl, need(state, "state"));
+  shw_tensor_batch batch;
+  SHW_RETURN_IF_ERROR(read_struct(given, "batch", &batch));
+  SHW_ASSIGN_OR_RETURN(const auto list, list_argument(managed, batch.count, "managed"));
+  if (batch.tensors != nullptr) {
+    return bad_argument("batch", "tensors must be NULL when DLPack tensors are given");
+  }
+  std::vector<shw_tensor> described(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto tensor = describe_dlpack(list[i]);
+    if (!tensor.ok()) return tensor.status().annotated(fmt::format("managed[{}]", i));
+    described[i] = *tensor;
+  }
+  batch.tensors = described.data();
+  SHW_ASSIGN_OR_RETURN(auto entries, read_tensor_batch(batch));
+  auto owner = std::make_shared<DLPackOwner<T>>(std::vector<T*>(list.begin(), list.end()));
+  impl->state->add_keepalive(owner);
+  SHW_RETURN_IF_ERROR(impl->state->add_tensors(std::move(entries)));
+  owner->arm();
+  return {};
+}
+
+template <typename Entry>
+const Entry* entry_at(const std::vector<Entry>& entries, uint64_t index) {
+  return index < entries.size() ? &entries[index] : nullptr;
+}
+const TensorEntry* tensor_at(const shw_state* state, uint64_t index) {
+  const auto* impl = peek(state);
+  return impl == nullptr ? nullptr : entry_at(impl->state->tensors(), index);
+}
+const ObjectEntry* object_at(const shw_state* state, uint64_t index) {
+  const auto* impl = peek(state);
+  return impl == nullptr ? nullptr : entry_at(impl->state->objects(), index);
+}
+
+Status name_not_found(std::string_view name, const char* noun,
+                      const std::vector<std::string_view>& names) {
+  const auto nearest = nearest_names(name, names, 3);
+  return not_found(fmt::format("the state has no {} '{}'; nearest: {}", noun, escape_text(name),
+                               fmt::join(nearest, ", ")))
+      .with_detail("tensor", name);
+}
+
+template <typename Entry>
+std::vector<std::string_view> names_of(const std::vector<Entry>& entries) {
+  std::vector<std::string_view> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_tensor_batch_init(shw_tensor_batch* batch, uint32_t struct_size) noexcept {
+  capi::init_struct(batch, struct_size);
+}
+
+void shw_object_batch_init(shw_object_batch* batch, uint32_t struct_size) noexcept {
+  capi::init_struct(batch, struct_size);
+}
+
+shw_status shw_state_create(shw_state** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    *out = capi::make_handle<shw_state>(std::make_shared<capi::StateImpl>());
+    return {};
+  });
+}
+
+shw_status shw_state_add_tensors(shw_state* state, const shw_tensor_batch* batch,
+                                 shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    shw_tensor_batch copy;
+    SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
+    if (copy.count != 0) SHW_RETURN_IF_ERROR(capi::need_pointer(copy.tensors, "tensors"));
+    SHW_ASSIGN_OR_RETURN(auto entries, capi::read_tensor_batch(copy));
+    return impl->state->add_tensors(std::move(entries));
+  });
+}
+
+shw_status shw_state_add_dlpack(shw_state* state, const shw_tensor_batch* batch,
+                                struct DLManagedTensorVersioned* const* managed,
+                                shw_error** err) noexcept {
+  return capi::guarded(err, [&] { return capi::add_dlpack(state, batch, managed); });
+}
+
+shw_status shw_state_add_dlpack_legacy(shw_state* state, const shw_tensor_batch* batch,
+                                       struct DLManagedTensor* const* managed,
+                                       shw_error** err) noexcept {
+  return capi::guarded(err, [&] { return capi::add_dlpack(state, batch, managed); });
+}
+
+shw_status shw_state_add_objects(shw_state* state, const shw_object_batch* batch,
+                                 shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    shw_object_batch copy;
+    SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
+    SHW_ASSIGN_OR_RETURN(auto entries, capi::read_object_batch(copy));
+    return impl->state->add_objects(std::move(entries));
+  });
+}
+
+uint64_t shw_state_tensor_count(const shw_state* state) noexcept {
+  const auto* impl = capi::peek(state);
+  return impl == nullptr ? 0 : impl->state->tensors().size();
+}
+
+uint64_t shw_state_object_count(const shw_state* state) noexcept {
+  const auto* impl = capi::peek(state);
+  return impl == nullptr ? 0 : impl->state->objects().size();
+}
+
+const char* shw_state_tensor_name(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
+  const auto* entry = capi::tensor_at(state, index);
+  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->name), size);
+}
+
+const char* shw_state_tensor_path(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
+  const auto* entry = capi::tensor_at(state, index);
+  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->path), size);
+}
+
+shw_status shw_state_tensor(const shw_state* state, uint64_t index, shw_tensor* out,
+                            shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
+    const auto* entry = capi::entry_at(impl->state->tensors(), index);
+    if (entry == nullptr) {
+      return shardwright::out_of_range(fmt::format(
+          "the state has {} tensors, there is no number {}", impl->state->tensors().size(), index));
+    }
+    shw_tensor described = capi::tensor_of_view(entry->local);
+    described.name_index = index;
+    capi::write_out(described, out);
+    return {};
+  });
+}
+
+const char* shw_state_object_name(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
+  const auto* entry = capi::object_at(state, index);
+  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->name), size);
+}
+
+const char* shw_state_object_path(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
+  const auto* entry = capi::object_at(state, index);
+  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->path), size);
+}
+
+const char* shw_state_object_content_type(const shw_state* state, uint64_t index,
+                                          uint64_t* size) noexcept {
+  const auto* entry = capi::object_at(state, index);
+  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->content_type), size);
+}
+
+const void* shw_state_object_data(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
+  const auto* entry = capi::object_at(state, index);
+  if (size != nullptr) *size = entry == nullptr ? 0 : entry->bytes.size();
+  if (entry == nullptr) return nullptr;
+  return entry->bytes.empty() ? static_cast<const void*>("") : entry->bytes.data();
+}
+
+shw_status shw_state_find_tensor(const shw_state* state, const char* name, uint64_t name_size,
+                                 uint64_t* out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    const auto found = impl->state->find_tensor(text);
+    if (!found) {
+      return capi::name_not_found(text, "tensor", capi::names_of(impl->state->tensors()));
+    }
+    *out = *found;
+    return {};
+  });
+}
+
+shw_status shw_state_find_object(const shw_state* state, const char* name, uint64_t name_size,
+                                 uint64_t* out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    const auto found = impl->state->find_object(text);
+    if (!found) {
+      return capi::name_not_found(text, "object", capi::names_of(impl->state->objects()));
+    }
+    *out = *found;
+    return {};
+  });
+}
+
+void shw_state_release(shw_state* state) noexcept {
+  capi::release_handle(state);
+}
+
+}  // extern "C"
