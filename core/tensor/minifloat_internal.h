@@ -64,10 +64,12 @@ constexpr uint32_t minifloat_nan(uint32_t sign) {
   return sign | Codes::kInfinity | (1U << (F.mantissa_bits - 1));
 }
 
+// What infinity and everything that rounds beyond the largest finite value become (torch 2.15).
 template <MinifloatFormat F>
 constexpr uint32_t minifloat_overflow(uint32_t sign) {
-  return F.special == SpecialValues::kIeee ? sign | MinifloatCodes<F>::kInfinity
-                                           : minifloat_nan<F>(sign);
+  if (F.special == SpecialValues::kIeee) return sign | MinifloatCodes<F>::kInfinity;
+  if (F.special == SpecialValues::kFinite) return sign | MinifloatCodes<F>::kLargest;
+  return minifloat_nan<F>(sign);
 }
 
 template <MinifloatFormat F>
@@ -135,10 +137,9 @@ constexpr uint32_t encode_e8m0(double value) {
   if (value <= power_of_two(-kE8m0Bias)) return 0;
   const auto bits = std::bit_cast<uint64_t>(value);
   const auto exponent = static_cast<int32_t>(bits >> kDoubleMantissaBits) - kDoubleBias;
-  const uint64_t rest = bits & ((uint64_t{1} << kDoubleMantissaBits) - 1);
-  const uint64_t half = uint64_t{1} << (kDoubleMantissaBits - 1);
-  const int32_t code = exponent + kE8m0Bias;
-  const int32_t rounded = code + (rest > half || (rest == half && (code & 1) != 0) ? 1 : 0);
+  // The highest mantissa bit says whether value is at least 1.5 times the power of two: ties go up.
+  const auto up = static_cast<int32_t>((bits >> (kDoubleMantissaBits - 1)) & 1);
+  const int32_t rounded = exponent + kE8m0Bias + up;
   return rounded >= static_cast<int32_t>(kE8m0Nan) ? kE8m0Nan : static_cast<uint32_t>(rounded);
 }
 

@@ -21,12 +21,12 @@ bool device_is_known(int32_t device_type) {
 }
 
 bool is_row_major(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
     if (shape[i] == 1) continue;
     if (strides[i] != expected) return false;
-    expected *= shape[i];  // a divisor of the checked element count, or we return before it matters
+    expected *= shape[i];  // a factor of the element count, which fits
   }
   return true;
 }
