@@ -162,7 +162,9 @@ def build(preset: str, *targets: str) -> None:
         ["tools/build.sh", preset, *targets], cwd=ROOT, env=environment(), text=True, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
-        say("\n".join(done.stdout.splitlines()[-4 * OUTPUT_LINES_MAX:]))
+        lines = done.stdout.splitlines()
+        first = next((index for index, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))), 0)
+        say("\n".join(lines[first:][:4 * OUTPUT_LINES_MAX] if first else lines[-4 * OUTPUT_LINES_MAX:]))
         raise BuildFailed(f"preset {preset} does not build")
 
 
