@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of options, and the text that ranks compare. Pure functions.
+#include "core/exec/options.h"
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/plan/save/save_plan.h"
+
+namespace shardwright::exec {
+namespace {
+
+constexpr int32_t kMaxKeepGenerations = 1000;
+constexpr uint32_t kModeMask = 07777;
+constexpr size_t kShownTextBytes = 256;  // of one metadata text in a line that ranks compare
+
+template <typename Enum>
+Status check_word(Enum value, Enum last, std::string_view option) {
+  const auto number = static_cast<int32_t>(value);
+  if (number >= 0 && number <= static_cast<int32_t>(last)) return {};
+  return invalid_argument(fmt::format("option '{}' has no value {}", option, number))
+      .with_detail("parameter", option);
+}
+
+Status bad_value(std::string_view option, std::string text) {
+  return invalid_argument(std::move(text)).with_detail("parameter", option);
+}
+
+Status check_preset(plan::Preset preset) {
+  SHW_RETURN_IF_ERROR(check_word(preset, plan::Preset::kMegatron, "preset"));
+  if (preset == plan::Preset::kStandard) return {};
+  return unimplemented(fmt::format("option 'preset': '{}' is not offered yet; use 'standard'",
+                                   preset == plan::Preset::kDefault ? "default" : "megatron"))
+      .with_detail("parameter", "preset");
+}
+
+Status check_metadata(const std::map<std::string, std::string>& metadata) {
+  uint64_t bytes = 0;
+  for (const auto& [key, value] : metadata) {
+    if (!is_valid_utf8(key) || !is_valid_utf8(value)) {
+      return bad_value("metadata", fmt::format("metadata '{}' is not valid UTF-8",
+                                               escape_text(key, kShownTextBytes)));
+    }
+    bytes += key.size() + value.size();
+  }
+  if (bytes <= kMaxMetadataBytes) return {};
+  return bad_value("metadata", fmt::format("metadata of {} bytes is above the limit of {}", bytes,
+                                           kMaxMetadataBytes))
+      .with_detail("limit", fmt::to_string(kMaxMetadataBytes));
+}
+
+// One line however long or odd the text is: what is not shown is in the digest.
+std::string comparable(const std::string& text) {
+  if (text.size() <= kShownTextBytes) return escape_text(text, 4 * kShownTextBytes);
+  return fmt::format("{} ({} bytes, digest {})", escape_text(text, kShownTextBytes), text.size(),
+                     to_hex(plan::options_text_digest(text)));
+}
+
+}  // namespace
+
+std::string shared_options_text(const SaveOptions& options) {
+  std::string text = plan::save_rules_text(options.rules);
+  text += fmt::format("overwrite={}\n",
+                      options.overwrite == Overwrite::kReplace ? "replace" : "refuse");
+  text += fmt::format("durability={}\n", options.durability == Durability::kFull ? "full" : "none");
+  text += fmt::format("digests={}\n", options.digests ? "on" : "off");
+  text += fmt::format("keep_generations={}\n", options.keep_generations);
+  text += fmt::format("file_mode={:o}\n", options.file_mode);
+  text += fmt::format("format={}\n", escape_text(options.format));
+  for (const auto& [key, value] : options.metadata)
+    text += fmt::format("metadata[{}]={}\n", comparable(key), comparable(value));
+  return text;
+}
+
+Status check_options(const SaveOptions& options) {
+  SHW_RETURN_IF_ERROR(check_word(options.overwrite, Overwrite::kRefuse, "overwrite"));
+  SHW_RETURN_IF_ERROR(check_word(options.durability, Durability::kNone, "durability"));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.owner, plan::OwnerRule::kLowestRank, "owner"));
+  SHW_RETURN_IF_ERROR(
+      check_word(options.rules.verify_replicas, plan::VerifyReplicas::kOff, "verify_replicas"));
+  SHW_RETURN_IF_ERROR(check_preset(options.rules.preset));
+  for (const plan::KindPattern& pattern : options.rules.kinds)
+    SHW_RETURN_IF_ERROR(check_word(pattern.kind, EntryKind::kRankLocal, "kind"));
+  if (options.keep_generations < 1 || options.keep_generations > kMaxKeepGenerations) {
+    return bad_value("keep_generations",
+                     fmt::format("keep_generations is {}; it must be between 1 and {}",
+                                 options.keep_generations, kMaxKeepGenerations));
+  }
+  if ((options.file_mode & ~kModeMask) != 0) {
+    return bad_value(
+        "file_mode",
+        fmt::format("file_mode is {:o}; only permission bits are allowed (at most {:o})",
+                    options.file_mode, kModeMask));
+  }
+  if (options.format != "native") {
+    return unimplemented(fmt::format("saving in format '{}' is not offered; use 'native'",
+                                     escape_text(options.format)))
+        .with_detail("parameter", "format");
+  }
+  return check_metadata(options.metadata);
+}
+
+Status check_options(const LoadOptions& options) {
+  SHW_RETURN_IF_ERROR(check_word(options.verify, VerifyRule::kOff, "verify"));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.missing, plan::MissingRule::kReport, "missing"));
+  SHW_RETURN_IF_ERROR(
+      check_word(options.rules.unexpected, plan::UnexpectedRule::kError, "unexpected"));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.cast, plan::CastRule::kAllow, "cast"));
+  for (const plan::StrictPattern& pattern : options.rules.strict) {
+    SHW_RETURN_IF_ERROR(check_word(pattern.missing, plan::MissingRule::kReport, "strict"));
+    SHW_RETURN_IF_ERROR(check_word(pattern.unexpected, plan::UnexpectedRule::kError, "strict"));
+    SHW_RETURN_IF_ERROR(check_word(pattern.cast, plan::CastRule::kAllow, "strict"));
+  }
+  return check_preset(options.rules.preset);
+}
+
+}  // namespace shardwright::exec
