@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // JsonWriter: writes compact JSON text in one pass, for reports, plans and info. Commas and escapes
-// are its business; nesting is the caller's (debug builds check it). Text that is not UTF-8 has its
-// bad bytes replaced by U+FFFD; control characters are escaped. Thread-compatible.
+// are its business; nesting is the caller's. Text that is not UTF-8 has its bad bytes replaced by
+// U+FFFD; control characters are escaped. Thread-compatible.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace shardwright {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The sink that wants nothing.
 #include "core/base/log.h"
 
 #include <gtest/gtest.h>
