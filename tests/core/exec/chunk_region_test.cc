@@ -64,7 +64,8 @@ struct Scene {
 StridedWindow packed_window(std::vector<int32_t>* memory, const Box& box) {
   StridedWindow window{reinterpret_cast<std::byte*>(memory->data()), sizeof(int32_t), box.sizes,
                        Dims(box.sizes.size(), 1)};
-  for (size_t d = box.sizes.size(); d-- > 1;) window.strides[d - 1] = window.strides[d] * box.sizes[d];
+  for (size_t d = box.sizes.size(); d-- > 1;)
+    window.strides[d - 1] = window.strides[d] * box.sizes[d];
   return window;
 }
 
@@ -116,9 +117,10 @@ TEST(ChunkRegion, CastsWhileItCopies) {
       window.strides[d - 1] = window.strides[d] * window.shape[d];
     }
     const size_t half = scene.values.size() / 2;
-    ASSERT_TRUE(cast_region(region, scene.bytes(0, half), DType::kInt32, window, DType::kFloat64).ok());
-    ASSERT_TRUE(cast_region(region, scene.bytes(half, scene.values.size() - half), DType::kInt32, window,
-                            DType::kFloat64)
+    ASSERT_TRUE(
+        cast_region(region, scene.bytes(0, half), DType::kInt32, window, DType::kFloat64).ok());
+    ASSERT_TRUE(cast_region(region, scene.bytes(half, scene.values.size() - half), DType::kInt32,
+                            window, DType::kFloat64)
                     .ok());
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(target[i], expected[i]);
   }
@@ -136,8 +138,10 @@ TEST(ChunkRegion, CountsSubByteElementsInBytes) {
 
 TEST(ChunkRegion, RefusesASubByteBoxThatSplitsAByte) {
   const Box chunk{{0, 0}, {4, 16}};
-  EXPECT_EQ(chunk_region(DType::kInt4, chunk, {{1, 3}, {2, 8}}).status().code(), StatusCode::kUnimplemented);
-  EXPECT_EQ(chunk_region(DType::kInt4, chunk, {{1, 4}, {2, 7}}).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(chunk_region(DType::kInt4, chunk, {{1, 3}, {2, 8}}).status().code(),
+            StatusCode::kUnimplemented);
+  EXPECT_EQ(chunk_region(DType::kInt4, chunk, {{1, 4}, {2, 7}}).status().code(),
+            StatusCode::kUnimplemented);
 }
 
 TEST(ChunkRegion, SeesWholeRowsAndSingleElementsAsOneRun) {

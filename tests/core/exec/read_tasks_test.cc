@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joining of needs to reads: nothing is lost, nothing is longer than allowed, gaps are read over only when cheap.
+// Joining of needs to reads: nothing is lost, nothing is longer than allowed, gaps are read over
+// only when cheap.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,8 +22,8 @@ BlockNeed need(uint32_t file, uint64_t offset, uint64_t length) {
   return result;
 }
 
-std::vector<ReadTask> tasks_of(std::vector<BlockNeed>* needs, const std::vector<format::FileInfo>& files,
-                               bool direct = false) {
+std::vector<ReadTask> tasks_of(std::vector<BlockNeed>* needs,
+                               const std::vector<format::FileInfo>& files, bool direct = false) {
   TaskRules rules;
   rules.files = files;
   rules.direct_offered = direct;
@@ -43,10 +44,11 @@ TEST(ReadTasks, JoinsNeighboursUpToTheTaskLimit) {
 
 TEST(ReadTasks, ReadsOverSmallGapsAndLeavesLargeOnes) {
   const std::vector<format::FileInfo> files{{"a", 64 * kMiB, 0}};
-  std::vector<BlockNeed> needs{need(0, 0, 100), need(0, 128, 100), need(0, 8192, 100), need(0, 2 * kMiB, 100)};
+  std::vector<BlockNeed> needs{need(0, 0, 100), need(0, 128, 100), need(0, 8192, 100),
+                               need(0, 2 * kMiB, 100)};
   const std::vector<ReadTask> tasks = tasks_of(&needs, files);
   ASSERT_EQ(tasks.size(), 3U);
-  EXPECT_EQ(tasks[0].length, 228U);  // 28 bytes are read over
+  EXPECT_EQ(tasks[0].length, 228U);   // 28 bytes are read over
   EXPECT_EQ(tasks[1].offset, 8192U);  // 7 KiB would be more than a third of what is wanted
   EXPECT_EQ(tasks[2].offset, 2 * kMiB);
 }

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading into states: rules for what is missing, unexpected or of another dtype; plans that do not
+// fit; ranks that fail.
+#include "core/exec/load.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/core/exec/checkpoint_fixture.h"
+
+namespace shardwright::exec::test {
+namespace {
+
+using shardwright::test::RandomSource;
+
+struct LoadTest : testing::Test {
+  RandomSource random;
+  CheckpointFixture fixture;
+  Dense weight = random_dense(random, "weight", DType::kFloat32, {64, 32});
+  Dense bias = random_dense(random, "bias", DType::kFloat32, {64});
+
+  void SetUp() override {
+    Holding holding;
+    add_whole(&holding, weight, true);
+    add_whole(&holding, bias, true);
+    add_object(&holding, "config", "hello");
+    fixture.save_one(holding);
+  }
+};
+
+TEST_F(LoadTest, FillsTensorsAndObjectsAndReportsThem) {
+  Holding target;
+  add_whole(&target, weight, false);
+  add_whole(&target, bias, false);
+  add_object(&target, "config", "");
+  const Result<Report> report = fixture.load_one(target);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(holds(target, 0, weight));
+  EXPECT_TRUE(holds(target, 1, bias));
+  const ObjectEntry& config = target.state->objects()[0];
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(config.bytes.data()), config.bytes.size()),
+            "hello");
+  EXPECT_EQ(report->operation, "load");
+  EXPECT_EQ(report->verify, "on_read");
+  EXPECT_EQ(report->tensors, 2U);
+  EXPECT_EQ(report->objects, 1U);
+  EXPECT_EQ(report->bytes_state, weight.bytes.size() + bias.bytes.size() + 5);
+  EXPECT_EQ(report->loaded.size(), 3U);
+  EXPECT_TRUE(report->missing.empty());
+  EXPECT_TRUE(report->unexpected.empty());
+}
+
+TEST_F(LoadTest, SaysThatDigestsWereNotChecked) {
+  Holding target;
+  add_whole(&target, bias, false);
+  LoadOptions options;
+  options.verify = VerifyRule::kOff;
+  const Result<Report> report = fixture.load_one(target, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->verify, "off");
+  EXPECT_TRUE(holds(target, 0, bias));
+}
+
+TEST_F(LoadTest, ReportsWhatIsStoredAndNotWanted) {
+  Holding target;
+  add_whole(&target, weight, false);
+  Result<Report> report = fixture.load_one(target);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->unexpected.size(), 2U);
+  LoadOptions options;
+  options.rules.unexpected = plan::UnexpectedRule::kError;
+  EXPECT_EQ(fixture.load_one(target, options).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(LoadTest, LeavesMissingEntriesUntouchedWhenAskedTo) {
+  const Dense absent = random_dense(random, "absent", DType::kFloat32, {8});
+  Holding target;
+  add_whole(&target, absent, false);
+  add_whole(&target, bias, false);
+  const std::vector<std::byte> before = *target.memory[0];
+  EXPECT_EQ(fixture.load_one(target).status().code(), StatusCode::kNotFound);
+  LoadOptions options;
+  options.rules.missing = plan::MissingRule::kReport;
+  const Result<Report> report = fixture.load_one(target, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(*target.memory[0], before);
+  EXPECT_EQ(report->missing, std::vector<std::string>{"absent"});
+  EXPECT_TRUE(holds(target, 1, bias));
+}
+
+TEST_F(LoadTest, CastsOnlyWhenAllowedAndSaysSo) {
+  Dense wide = bias;
+  wide.dtype = DType::kFloat64;
+  wide.bytes.assign(64 * 8, std::byte{0});
+  Dense stored = bias;
+  for (size_t i = 0; i < 64; ++i) {
+    const float value = static_cast<float>(i) + 0.5F;
+    std::memcpy(stored.bytes.data() + i * 4, &value, 4);
+  }
+  Holding holding;
+  add_whole(&holding, stored, true);
+  fixture.save_one(holding);
+  Holding target;
+  add_whole(&target, wide, false);
+  const Status refused = fixture.load_one(target).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.to_string();
+  LoadOptions options;
+  options.rules.cast = plan::CastRule::kAllow;
+  const Result<Report> report = fixture.load_one(target, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_EQ(report->casts.size(), 1U);
+  EXPECT_EQ(report->casts[0].stored, "float32");
+  EXPECT_EQ(report->casts[0].wanted, "float64");
+  for (size_t i = 0; i < 64; ++i) {
+    double value = 0;
+    std::memcpy(&value, target.memory[0]->data() + i * 8, 8);
+    ASSERT_EQ(value, static_cast<double>(i) + 0.5);
+  }
+}
+
+TEST_F(LoadTest, RefusesAPlanOfAnotherGenerationOrState) {
+  Holding target;
+  add_whole(&target, bias, false);
+  const auto checkpoint = fixture.open();
+  plan::LoadPlan plan = *plan_load(*checkpoint, *target.state, {}, 0);
+  const auto run = [&](const plan::LoadPlan& tried, State& state) {
+    return execute_load(fixture.runtime(), *checkpoint, tried, state, {}, CallContext())
+        .status()
+        .code();
+  };
+  EXPECT_EQ(run(plan, *target.state), StatusCode::kOk);
+  plan::LoadPlan stale = plan;
+  stale.generation = std::string(32, '0');
+  EXPECT_EQ(run(stale, *target.state), StatusCode::kFailedPrecondition);
+  Holding other;
+  add_whole(&other, weight, false);
+  EXPECT_EQ(run(plan, *other.state), StatusCode::kFailedPrecondition);
+  Holding more;
+  add_whole(&more, bias, false);
+  add_whole(&more, weight, false);
+  EXPECT_EQ(run(plan, *more.state), StatusCode::kFailedPrecondition)
+      << "an entry would stay unfilled in silence";
+}
+
+TEST_F(LoadTest, RefusesAPlanThatLeavesItsBoxes) {
+  Holding target;
+  add_whole(&target, bias, false);
+  const auto checkpoint = fixture.open();
+  const plan::LoadPlan plan = *plan_load(*checkpoint, *target.state, {}, 0);
+  const auto code_of = [&](const std::function<void(plan::LoadPlan&)>& change) {
+    plan::LoadPlan changed = plan;
+    change(changed);
+    return execute_load(fixture.runtime(), *checkpoint, changed, *target.state, {}, CallContext())
+        .status()
+        .code();
+  };
+  using P = plan::LoadPlan;
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.sizes[0] = 63; }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.sizes[0] = 65; }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.offsets[0] = INT64_MIN; }),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].chunk = 1000; }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].entry = 7; }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads[0].piece = 7; }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads.push_back(p.reads[0]); }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of([](P& p) { p.reads.clear(); }), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(LoadTest, RefusesReadOnlyMemory) {
+  std::vector<std::byte> memory(bias.bytes.size());
+  TensorView view;
+  view.data = memory.data();
+  view.dtype = DType::kFloat32;
+  view.shape = {64};
+  view.read_only = true;
+  Holding target;
+  ASSERT_TRUE(target.state->add_tensors({plain_tensor_entry("bias", view)}).ok());
+  EXPECT_EQ(fixture.load_one(target).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(LoadTest, SaysAbortedWhenTheCheckpointWasReplacedWhileReading) {
+  const auto checkpoint = fixture.open();
+  Holding second;
+  add_whole(&second, weight, true);
+  add_whole(&second, bias, true);
+  fixture.save_one(second);
+  Holding target;
+  add_whole(&target, bias, false);
+  auto single = collective::make_single_collective();
+  const Status status =
+      load(fixture.runtime(), *checkpoint, *target.state, *single, {}, CallContext()).status();
+  EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+}
+
+TEST_F(LoadTest, SaysDataLossWhenAFileIsGone) {
+  const auto checkpoint = fixture.open();
+  for (const std::string& key : fixture.keys("ckpt/")) {
+    if (!key.ends_with("rank-00000.shw")) continue;
+    ASSERT_TRUE(fixture.store()->remove(key).ok());
+  }
+  Holding target;
+  add_whole(&target, bias, false);
+  const Status status = fixture.load_one(target).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.to_string();
+  EXPECT_NE(status.detail("file"), "");
+}
+
+TEST_F(LoadTest, FailsOnAllRanksWithTheCauseOfTheOneThatFailed) {
+  const Dense absent = random_dense(random, "absent", DType::kFloat32, {8});
+  std::vector<Holding> targets(3);
+  std::vector<std::shared_ptr<State>> states;
+  for (size_t rank = 0; rank < 3; ++rank) {
+    add_whole(&targets[rank], rank == 1 ? absent : bias, false);
+    states.push_back(targets[rank].state);
+  }
+  for (const Result<Report>& report : fixture.load(states)) {
+    EXPECT_EQ(report.status().code(), StatusCode::kNotFound) << report.status().to_string();
+    EXPECT_EQ(report.status().detail("rank"), "1") << report.status().to_string();
+  }
+}
+
+TEST_F(LoadTest, AbortsWhenRanksOpenedDifferentGenerations) {
+  const auto earlier = fixture.open();
+  Holding second;
+  add_whole(&second, bias, true);
+  SaveOptions keep;
+  keep.keep_generations = 2;
+  fixture.save_one(second, keep);
+  const auto later = fixture.open();
+  std::vector<Holding> targets(2);
+  for (Holding& target : targets) add_whole(&target, bias, false);
+  on_ranks(2, [&](int32_t rank, collective::Collective& collective) {
+    const Status status =
+        load(fixture.runtime(), rank == 0 ? *earlier : *later,
+             *targets[static_cast<size_t>(rank)].state, collective, {}, CallContext())
+            .status();
+    EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+  });
+}
+
+TEST_F(LoadTest, ReportsProgress) {
+  Holding target;
+  add_whole(&target, weight, false);
+  Progress progress;
+  CallContext call;
+  call.progress = &progress;
+  auto single = collective::make_single_collective();
+  ASSERT_TRUE(load(fixture.runtime(), fixture.location(), *target.state, *single, {}, call).ok());
+  EXPECT_EQ(progress.stage.load(), static_cast<int32_t>(Stage::kDone));
+  EXPECT_EQ(progress.items_done.load(), progress.items_total.load());
+  EXPECT_GE(progress.bytes_done.load(), weight.bytes.size());
+}
+
+TEST(Load, KeepsWithinTheStagingBudget) {
+  RandomSource random;
+  CheckpointFixture fixture;
+  const Dense truth = random_dense(random, "w", DType::kUint8, {24 << 20});
+  Holding holding;
+  add_whole(&holding, truth, true);
+  fixture.save_one(holding);
+  RuntimeOptions options;
+  options.threads = 4;
+  options.memory_budget = 8 << 20;
+  const auto runtime = std::move(*Runtime::create(options));
+  // Columns, so that nothing can be read in place.
+  Holding target;
+  Dense shaped = truth;
+  add_boxes(&target, shaped, {{{1}, {(24 << 20) - 1}}, {{0}, {1}}}, false);
+  auto single = collective::make_single_collective();
+  const Result<Report> report =
+      load(*runtime, fixture.location(), *target.state, *single, {}, CallContext());
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_LE(report->staging_peak_bytes, uint64_t{8} << 20);
+  EXPECT_TRUE(holds(target, 0, truth));
+}
+
+}  // namespace
+}  // namespace shardwright::exec::test
