@@ -144,6 +144,7 @@ Result<Descriptor> Root::open_root(Missing missing) const {
 }
 
 Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) const {
+  if (key.size() >= PATH_MAX) return failure(-ENAMETOOLONG, "open directory", key);  // walking would not notice
   SHW_ASSIGN_OR_RETURN(Descriptor root, open_root(missing));
   if (key.empty()) return root;
   const std::string path(key);
