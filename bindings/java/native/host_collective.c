@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collective table over a Java HostCollectiveBridge: byte ranges go as direct buffers that are valid for the call.
+ * An exception becomes HOST_EXCEPTION and is put aside. */
+#include <stdlib.h>
+
+#include "bindings/java/native/native.h"
+
+static struct {
+  jmethodID barrier, broadcast, all_gather, all_gather_v, all_reduce, abort;
+} methods;
+
+typedef struct Host {
+  jobject bridge; /* global reference */
+  int32_t size;
+} Host;
+
+int shw_java_bind_collective(JNIEnv* env) {
+  jclass type = (*env)->FindClass(env, "io/shardwright/HostCollectiveBridge");
+  if (type == NULL) return -1;
+  methods.barrier = (*env)->GetMethodID(env, type, "barrier", "()V");
+  methods.broadcast = (*env)->GetMethodID(env, type, "broadcast", "(Ljava/nio/ByteBuffer;I)V");
+  methods.all_gather = (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)V");
+  methods.all_gather_v = (*env)->GetMethodID(env, type, "allGatherV", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[J)V");
+  methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JI)[J");
+  methods.abort = (*env)->GetMethodID(env, type, "abort", "([B)V");
+  return (*env)->ExceptionCheck(env) ? -1 : 0;
+}
+
+static jobject buffer_of(JNIEnv* env, const void* data, uint64_t size) {
+  static char empty; /* a direct buffer needs an address */
+  return (*env)->NewDirectByteBuffer(env, size > 0 ? (void*)(intptr_t)data : &empty, (jlong)size);
+}
+
+static shw_status host_barrier(void* user, const shw_collective_call* call, shw_error** err) {
+  (void)call;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.barrier);
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_broadcast(void* user, const shw_collective_call* call, void* data, uint64_t size, int32_t root,
+                                 shw_error** err) {
+  (void)call;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jobject buffer = buffer_of(env, data, size);
+  if (buffer != NULL) (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root);
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_all_gather(void* user, const shw_collective_call* call, const void* in, uint64_t size, void* out,
+                                  shw_error** err) {
+  (void)call;
+  const Host* host = user;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jobject from = buffer_of(env, in, size);
+  jobject to = from != NULL ? buffer_of(env, out, size * (uint64_t)host->size) : NULL;
+  if (to != NULL) (*env)->CallVoidMethod(env, host->bridge, methods.all_gather, from, to);
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_all_gather_v(void* user, const shw_collective_call* call, const void* in, uint64_t size,
+                                    void* out, const uint64_t* sizes, shw_error** err) {
+  (void)call;
+  const Host* host = user;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  uint64_t total = 0;
+  for (int32_t r = 0; r < host->size; ++r) total += sizes[r];
+  jlongArray counts = (*env)->NewLongArray(env, host->size);
+  jobject from = counts != NULL ? buffer_of(env, in, size) : NULL;
+  jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
+  if (to != NULL) {
+    (*env)->SetLongArrayRegion(env, counts, 0, host->size, (const jlong*)sizes);
+    (*env)->CallVoidMethod(env, host->bridge, methods.all_gather_v, from, to, counts);
+  }
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_all_reduce(void* user, const shw_collective_call* call, int64_t* values, uint64_t count,
+                                  int32_t operation, shw_error** err) {
+  (void)call;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jlongArray in = (*env)->NewLongArray(env, (jsize)count);
+  if (in != NULL) {
+    (*env)->SetLongArrayRegion(env, in, 0, (jsize)count, (const jlong*)values);
+    jlongArray out = (*env)->CallObjectMethod(env, ((Host*)user)->bridge, methods.all_reduce, in, (jint)operation);
+    if (!(*env)->ExceptionCheck(env) && out != NULL)
+      (*env)->GetLongArrayRegion(env, out, 0, (jsize)count, (jlong*)values);
+  }
+  return shw_java_leave(env, err);
+}
+
+static void host_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
+  (void)code;
+  JNIEnv* env = shw_java_enter(NULL);
+  if (env == NULL) return;
+  jbyteArray text = shw_java_bytes(env, message, message_size);
+  if (text != NULL) (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.abort, text);
+  shw_java_leave(env, NULL); /* abort has no way to fail */
+}
+
+static void host_release(void* user) {
+  Host* host = user;
+  JNIEnv* env = shw_java_environment();
+  if (env != NULL) (*env)->DeleteGlobalRef(env, host->bridge);
+  free(host);
+}
+
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err) {
+  Host* host = malloc(sizeof(*host));
+  if (host == NULL) return SHW_RESOURCE_EXHAUSTED;
+  host->bridge = bridge;
+  host->size = size;
+  shw_collective_vtable table = SHW_COLLECTIVE_VTABLE_INIT;
+  table.rank = rank;
+  table.size = size;
+  table.name = "java";
+  table.user = host;
+  table.barrier = host_barrier;
+  table.broadcast = host_broadcast;
+  table.all_gather = host_all_gather;
+  table.all_gather_v = host_all_gather_v;
+  table.all_reduce_i64 = host_all_reduce;
+  table.abort = host_abort;
+  table.release = host_release;
+  const shw_status status = shw_collective_create(&table, out, err);
+  if (status != SHW_OK) host_release(host);
+  return status;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Byte arrays and native memory of Java, and the JNI functions that SWIG only declares. */
+#include <stdlib.h>
+
+#include "bindings/java/native/native.h"
+
+static JavaVM* machine;
+
+void* shw_java_pin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes) {
+  bytes->data = NULL;
+  bytes->size = 0;
+  if (array == NULL) return NULL;
+  bytes->data = (*env)->GetByteArrayElements(env, array, NULL);
+  if (bytes->data != NULL) bytes->size = (uint64_t)(*env)->GetArrayLength(env, array);
+  return bytes->data;
+}
+
+void shw_java_unpin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes) {
+  if (bytes->data != NULL) (*env)->ReleaseByteArrayElements(env, array, bytes->data, JNI_ABORT);
+}
+
+jbyteArray shw_java_bytes(JNIEnv* env, const void* data, uint64_t size) {
+  if (size > INT32_MAX) {
+    jclass type = (*env)->FindClass(env, "java/lang/OutOfMemoryError");
+    if (type != NULL) (*env)->ThrowNew(env, type, "more than 2 GiB do not fit one byte array");
+    return NULL;
+  }
+  const jsize length = data != NULL ? (jsize)size : 0;
+  jbyteArray array = (*env)->NewByteArray(env, length);
+  if (array != NULL && length > 0) (*env)->SetByteArrayRegion(env, array, 0, length, data);
+  return array;
+}
+
+JNIEnv* shw_java_environment(void) {
+  JNIEnv* env = NULL;
+  if (machine == NULL) return NULL;
+  if ((*machine)->GetEnv(machine, (void**)&env, JNI_VERSION_1_8) == JNI_OK) return env;
+  return (*machine)->AttachCurrentThreadAsDaemon(machine, (void**)&env, NULL) == JNI_OK ? env : NULL;
+}
+
+JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
+  (void)reserved;
+  machine = vm;
+  JNIEnv* env = NULL;
+  if ((*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  const int bound = shw_java_bind_errors(env) == 0 && shw_java_bind_log(env) == 0 && shw_java_bind_storage(env) == 0 &&
+                    shw_java_bind_collective(env) == 0;
+  return bound ? JNI_VERSION_1_8 : JNI_ERR;
+}
+
+/* A new long array of these numbers; NULL with an exception pending when memory is out. */
+static jlongArray longs(JNIEnv* env, const jlong* values, uint64_t count) {
+  jlongArray array = (*env)->NewLongArray(env, (jsize)count);
+  if (array != NULL && count > 0) (*env)->SetLongArrayRegion(env, array, 0, (jsize)count, values);
+  return array;
+}
+
+#define NATIVE(result, name) JNIEXPORT result JNICALL Java_io_shardwright_shw_1nativeJNI_##name
+
+/* Address of a direct buffer; 0 for any other. */
+NATIVE(jlong, addressOf)(JNIEnv* env, jclass type, jobject buffer) {
+  (void)type;
+  return (jlong)(intptr_t)(*env)->GetDirectBufferAddress(env, buffer);
+}
+
+NATIVE(jobject, view)(JNIEnv* env, jclass type, jlong address, jlong size) {
+  (void)type;
+  return (*env)->NewDirectByteBuffer(env, (void*)(intptr_t)address, size);
+}
+
+NATIVE(jbyteArray, copy)(JNIEnv* env, jclass type, jlong address, jlong size) {
+  (void)type;
+  return shw_java_bytes(env, (const void*)(intptr_t)address, (uint64_t)size);
+}
+
+NATIVE(jlong, reference)(JNIEnv* env, jclass type, jobject object) {
+  (void)type;
+  return (jlong)(intptr_t)(*env)->NewGlobalRef(env, object);
+}
+
+NATIVE(void, releaseReference)(JNIEnv* env, jclass type, jlong reference) {
+  (void)type;
+  (*env)->DeleteGlobalRef(env, (jobject)(intptr_t)reference);
+}
+
+/* bytes done, bytes total, items done, items total, elapsed ns */
+NATIVE(jlongArray, jobProgress)(JNIEnv* env, jclass type, jlong job) {
+  (void)type;
+  shw_progress p = SHW_PROGRESS_INIT;
+  shw_error* err = NULL;
+  const shw_status status = shw_job_progress((const shw_job*)(intptr_t)job, &p, &err);
+  if (status != SHW_OK) {
+    shw_java_throw(env, status, err);
+    return NULL;
+  }
+  const jlong values[] = {(jlong)p.bytes_done, (jlong)p.bytes_total, (jlong)p.items_done, (jlong)p.items_total,
+                          p.elapsed_ns};
+  return longs(env, values, 5);
+}
+
+NATIVE(jbyteArray, jobStage)(JNIEnv* env, jclass type, jlong job) {
+  (void)type;
+  shw_progress p = SHW_PROGRESS_INIT;
+  shw_error* err = NULL;
+  const shw_status status = shw_job_progress((const shw_job*)(intptr_t)job, &p, &err);
+  if (status != SHW_OK) {
+    shw_java_throw(env, status, err);
+    return NULL;
+  }
+  return shw_java_bytes(env, p.stage, p.stage != NULL ? strlen(p.stage) : 0);
+}
+
+/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns */
+NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
+  (void)type;
+  shw_report_summary s = SHW_REPORT_SUMMARY_INIT;
+  shw_error* err = NULL;
+  const shw_status status = shw_report_summarize((const shw_report*)(intptr_t)report, &s, &err);
+  if (status != SHW_OK) {
+    shw_java_throw(env, status, err);
+    return NULL;
+  }
+  const jlong values[] = {s.flags,      (jlong)s.tensor_count, (jlong)s.object_count,   (jlong)s.chunk_count,
+                          (jlong)s.file_count, (jlong)s.bytes, (jlong)s.bytes_total,    (jlong)s.bytes_over_read,
+                          (jlong)s.bytes_staged_peak, s.elapsed_ns};
+  return longs(env, values, 10);
+}
+
+/* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first chunk, chunks. */
+NATIVE(jlongArray, tensorFacts)(JNIEnv* env, jclass type, jlong handle) {
+  (void)type;
+  const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;
+  const uint64_t count = shw_checkpoint_tensor_count(checkpoint);
+  jlongArray array = (*env)->NewLongArray(env, (jsize)(count * 8));
+  for (uint64_t i = 0; array != NULL && i < count; ++i) {
+    shw_tensor_info info = SHW_TENSOR_INFO_INIT;
+    shw_error* err = NULL;
+    const shw_status status = shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, &err);
+    if (status != SHW_OK) {
+      shw_java_throw(env, status, err);
+      return NULL;
+    }
+    const jlong facts[] = {info.dtype_code + 256 * info.dtype_bits, info.ndim, info.kind, info.rank,
+                           (jlong)info.element_count, (jlong)info.byte_size, (jlong)info.first_chunk,
+                           (jlong)info.chunk_count};
+    (*env)->SetLongArrayRegion(env, array, (jsize)(i * 8), 8, facts);
+  }
+  return array;
+}
+
+/* Extents of all tensors back to back. */
+NATIVE(jlongArray, tensorShapes)(JNIEnv* env, jclass type, jlong handle) {
+  (void)type;
+  const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;
+  const uint64_t count = shw_checkpoint_tensor_count(checkpoint);
+  uint64_t total = 0;
+  for (int fill = 0; fill < 2; ++fill) {
+    jlong* values = fill ? malloc((total + 1) * sizeof(jlong)) : NULL;
+    if (fill && values == NULL) return NULL;
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      shw_tensor_info info = SHW_TENSOR_INFO_INIT;
+      if (shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, NULL) != SHW_OK) continue;
+      if (fill && info.ndim > 0)
+        memcpy(values + at, shw_checkpoint_tensor_shape(checkpoint, i), (size_t)info.ndim * sizeof(jlong));
+      at += (uint64_t)info.ndim;
+    }
+    total = at;
+    if (fill) {
+      jlongArray array = longs(env, values, total);
+      free(values);
+      return array;
+    }
+  }
+  return NULL;
+}
+
+/* Four numbers per chunk: tensor, file, offset, bytes. */
+NATIVE(jlongArray, chunkFacts)(JNIEnv* env, jclass type, jlong handle) {
+  (void)type;
+  const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;
+  const uint64_t count = shw_checkpoint_chunk_count(checkpoint);
+  jlongArray array = (*env)->NewLongArray(env, (jsize)(count * 4));
+  for (uint64_t i = 0; array != NULL && i < count; ++i) {
+    shw_chunk_info info = SHW_CHUNK_INFO_INIT;
+    shw_error* err = NULL;
+    const shw_status status = shw_checkpoint_chunk_infos(checkpoint, i, 1, &info, &err);
+    if (status != SHW_OK) {
+      shw_java_throw(env, status, err);
+      return NULL;
+    }
+    const jlong facts[] = {(jlong)info.tensor, (jlong)info.file, (jlong)info.offset, (jlong)info.byte_size};
+    (*env)->SetLongArrayRegion(env, array, (jsize)(i * 4), 4, facts);
+  }
+  return array;
+}
+
+/* For each box ndim offsets, then ndim sizes. */
+NATIVE(jlongArray, layoutBoxes)(JNIEnv* env, jclass type, jlong layout, jlongArray shape, jint rank) {
+  (void)type;
+  const jsize ndim = (*env)->GetArrayLength(env, shape);
+  jlong* extents = (*env)->GetLongArrayElements(env, shape, NULL);
+  if (extents == NULL) return NULL;
+  const shw_layout* of = (const shw_layout*)(intptr_t)layout;
+  shw_error* err = NULL;
+  uint64_t count = 0, size = 0;
+  jlongArray array = NULL;
+  jlong* boxes = NULL;
+  shw_status status = shw_layout_box_count(of, (const int64_t*)extents, ndim, rank, &count, &err);
+  const uint64_t capacity = count * (uint64_t)ndim * 2;
+  if (status == SHW_OK && (boxes = malloc((capacity + 1) * sizeof(jlong))) != NULL)
+    status = shw_layout_boxes(of, (const int64_t*)extents, ndim, rank, (int64_t*)boxes, capacity, &size, &err);
+  if (status != SHW_OK) shw_java_throw(env, status, err);
+  else if (boxes != NULL) array = longs(env, boxes, size);
+  free(boxes);
+  (*env)->ReleaseLongArrayElements(env, shape, extents, JNI_ABORT);
+  return array;
+}
+
+/* address, bytes, dtype code + 256 * bits, then the extents */
+NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
+  (void)type;
+  shw_tensor view = SHW_TENSOR_INIT;
+  shw_error* err = NULL;
+  const shw_status status = shw_owned_tensor_describe((const shw_owned_tensor*)(intptr_t)tensor, &view, &err);
+  if (status != SHW_OK) {
+    shw_java_throw(env, status, err);
+    return NULL;
+  }
+  jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size, view.dtype_code + 256 * view.dtype_bits};
+  for (int32_t d = 0; d < view.ndim; ++d) values[3 + d] = view.shape[d];
+  return longs(env, values, 3 + (uint64_t)view.ndim);
+}
+
+/* Copy of the bytes of an object of a state. */
+NATIVE(jbyteArray, stateObject)(JNIEnv* env, jclass type, jlong state, jlong index) {
+  (void)type;
+  uint64_t size = 0;
+  const void* data = shw_state_object_data((const shw_state*)(intptr_t)state, (uint64_t)index, &size);
+  return shw_java_bytes(env, data, size);
+}
+
+/* major * 2^32 + minor */
+NATIVE(jlong, abiVersion)(JNIEnv* env, jclass type) {
+  (void)env;
+  (void)type;
+  uint32_t major = 0, minor = 0;
+  shw_abi_version(&major, &minor);
+  return ((jlong)major << 32) + minor;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hand-written native part of the Java binding: byte arrays, exceptions, structs filled from flat arrays, and callbacks
+ * into Java. Functions named shw_java_* with C types are wrapped by SWIG (natives.i); those that need the JNI
+ * environment take it first. Any thread. */
+#ifndef SHARDWRIGHT_JAVA_NATIVE_H
+#define SHARDWRIGHT_JAVA_NATIVE_H
+
+#include <jni.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shardwright/shardwright.h"
+
+/* A byte array held for one call. */
+typedef struct ShwJavaBytes {
+  jbyte* data;
+  uint64_t size;
+} ShwJavaBytes;
+
+/* Elements of array (NULL: NULL, size 0), to be given back by shw_java_unpin. An empty array gives a non-NULL pointer. */
+void* shw_java_pin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes);
+void shw_java_unpin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes);
+/* New byte array with a copy; NULL text gives an empty array. */
+jbyteArray shw_java_bytes(JNIEnv* env, const void* data, uint64_t size);
+
+/* Throws the exception of a failed call and releases the error. Nothing happens when an exception is pending. */
+void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error);
+
+/* Environment of this thread; attaches threads of the library as daemons. NULL when the virtual machine is gone. */
+JNIEnv* shw_java_environment(void);
+/* Turns a pending exception of a callback into an error: the exception is put aside under a key. OK when none is. */
+shw_status shw_java_take_exception(JNIEnv* env, shw_error** err);
+
+/* Around each callback: environment with room for local references (NULL with an error when the machine is gone), and the
+ * status that a pending exception gives. */
+JNIEnv* shw_java_enter(shw_error** err);
+shw_status shw_java_leave(JNIEnv* env, shw_error** err);
+
+/* Options with copied texts; NULL pointers in ints or longs are not allowed. Release with the function below. */
+shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
+                                        const char* kind_globs, const uint64_t* kind_offsets, const int32_t* kind_values,
+                                        uint64_t kind_count, const char* metadata, const uint64_t* metadata_offsets,
+                                        uint64_t metadata_count, shw_save_options** out, shw_error** err);
+void shw_java_save_options_release(shw_save_options* options);
+shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
+                                        const char* strict_globs, const uint64_t* strict_offsets,
+                                        const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
+                                        shw_error** err);
+void shw_java_load_options_release(shw_load_options* options);
+
+/* Context with a Java log callback (io.shardwright.LogBridge), NULL = off. */
+shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
+                                   shw_context** out, shw_error** err);
+
+/* Tensors in bulk. facts: six numbers per tensor: address, bytes, dtype code + 256 * bits, ndim, flags, kind. shapes and
+ * strides back to back (strides NULL = row-major all). The other arrays are those of shw_tensor_batch. */
+shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+                                      const int64_t* facts, const int64_t* shapes, const int64_t* strides,
+                                      const int64_t* global_shapes, const uint64_t* global_shape_offsets,
+                                      const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
+                                      const int64_t* local_offsets, const char* paths, const uint64_t* path_offsets,
+                                      shw_error** err);
+shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+                                      const char* contents, const uint64_t* content_offsets, const char* content_types,
+                                      const uint64_t* content_type_offsets, const char* paths,
+                                      const uint64_t* path_offsets, const int32_t* kinds, shw_error** err);
+
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
+                                  const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err);
+/* Reads one box of a tensor into memory of the host. */
+shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
+                             const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
+                             shw_error** err);
+shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
+                                 shw_error** err);
+
+/* Storages and collectives of the host; bridge is the global reference that shw_java_reference gave. */
+shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err);
+/* Method tables that the host's objects are called through; cached at load. */
+int shw_java_bind_storage(JNIEnv* env);
+int shw_java_bind_collective(JNIEnv* env);
+int shw_java_bind_log(JNIEnv* env);
+int shw_java_bind_errors(JNIEnv* env);
+void shw_java_log(void* user, int32_t level, const shw_log_record* record);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What SWIG wraps of bindings/java/native: functions with flat arrays. `%native` functions take Java objects and are
+ * written as JNI functions in memory.c. */
+shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
+                                        const char* kind_globs, const uint64_t* kind_offsets, const int32_t* kind_values,
+                                        uint64_t kind_count, const char* metadata, const uint64_t* metadata_offsets,
+                                        uint64_t metadata_count, shw_save_options** out, shw_error** err);
+void shw_java_save_options_release(shw_save_options* options);
+shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
+                                        const char* strict_globs, const uint64_t* strict_offsets,
+                                        const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
+                                        shw_error** err);
+void shw_java_load_options_release(shw_load_options* options);
+shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
+                                   shw_context** out, shw_error** err);
+shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+                                      const int64_t* facts, const int64_t* shapes, const int64_t* strides,
+                                      const int64_t* global_shapes, const uint64_t* global_shape_offsets,
+                                      const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
+                                      const int64_t* local_offsets, const char* paths, const uint64_t* path_offsets,
+                                      shw_error** err);
+shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+                                      const char* contents, const uint64_t* content_offsets, const char* content_types,
+                                      const uint64_t* content_type_offsets, const char* paths,
+                                      const uint64_t* path_offsets, const int32_t* kinds, shw_error** err);
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
+                                  const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err);
+shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
+                             const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
+                             shw_error** err);
+shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
+                                 shw_error** err);
+shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err);
+
+%native(addressOf) jlong addressOf(jobject buffer);
+%native(view) jobject view(jlong address, jlong size);
+%native(copy) jbyteArray copy(jlong address, jlong size);
+%native(reference) jlong reference(jobject object);
+%native(releaseReference) void releaseReference(jlong reference);
+%native(jobProgress) jlongArray jobProgress(jlong job);
+%native(jobStage) jbyteArray jobStage(jlong job);
+%native(summary) jlongArray summary(jlong report);
+%native(tensorFacts) jlongArray tensorFacts(jlong checkpoint);
+%native(tensorShapes) jlongArray tensorShapes(jlong checkpoint);
+%native(chunkFacts) jlongArray chunkFacts(jlong checkpoint);
+%native(layoutBoxes) jlongArray layoutBoxes(jlong layout, jlongArray shape, jint rank);
+%native(ownedTensor) jlongArray ownedTensor(jlong tensor);
+%native(stateObject) jbyteArray stateObject(jlong state, jlong index);
+%native(abiVersion) jlong abiVersion();

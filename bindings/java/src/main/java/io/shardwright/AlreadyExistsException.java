@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** The target exists, or a name is doubled. */
+public final class AlreadyExistsException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    AlreadyExistsException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** Torn, damaged or unreadable bytes. */
+public final class DataLossException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    DataLossException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** A limit given by the host passed. */
+public final class DeadlineExceededException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    DeadlineExceededException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

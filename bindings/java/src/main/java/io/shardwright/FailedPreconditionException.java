@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** The right call in the wrong state. */
+public final class FailedPreconditionException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    FailedPreconditionException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** A broken invariant of the library. */
+public final class InternalException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    InternalException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** A short read, or a box outside a tensor. */
+public final class OutOfRangeException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    OutOfRangeException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

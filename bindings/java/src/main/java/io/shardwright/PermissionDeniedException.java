@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** Refused by the system, or unsafe content. */
+public final class PermissionDeniedException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    PermissionDeniedException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

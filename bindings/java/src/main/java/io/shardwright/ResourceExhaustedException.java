@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** Memory, disk, descriptors or a configured limit. */
+public final class ResourceExhaustedException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    ResourceExhaustedException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** Credentials are missing or expired. */
+public final class UnauthenticatedException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    UnauthenticatedException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** An optional part is missing, or a newer caller. */
+public final class UnimplementedException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    UnimplementedException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.shardwright;
+
+import java.util.Map;
+
+/** A code that this version does not know. */
+public final class UnknownException extends ShardwrightException {
+    private static final long serialVersionUID = 1L;
+
+    UnknownException(int status, String message, Map<String, String> details, boolean retryable) {
+        super(status, message, details, retryable);
+    }
+}
