@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole save planning against a dense oracle: one owner mark per element.
+#include <algorithm>
+#include <set>
+
+#include "tests/core/plan/random_world.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+// Calls visit(flat index) for every element of the box in a tensor of this shape.
+template <typename Visit>
+void for_each_element(const Dims& shape, const Box& from, const Visit& visit) {
+  if (box_is_empty(from)) return;
+  Dims at = from.offsets;
+  while (true) {
+    int64_t index = 0;
+    for (size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + at[d];
+    visit(static_cast<size_t>(index));
+    size_t d = shape.size();
+    while (d > 0 && ++at[d - 1] == from.offsets[d - 1] + from.sizes[d - 1]) {
+      at[d - 1] = from.offsets[d - 1];
+      --d;
+    }
+    if (d == 0) return;
+  }
+}
+
+size_t element_count(const Dims& shape) {
+  return static_cast<size_t>(box_element_count(whole_box(shape)));
+}
+
+// Each element of each tensor (of each rank for rank_local ones) lies in exactly one stored chunk.
+void expect_covered(const GlobalSavePlan& plan, const std::vector<WorldTensor>& tensors,
+                    int32_t ranks) {
+  for (const WorldTensor& tensor : tensors) {
+    for (int32_t owner = 0; owner < ranks; ++owner) {
+      const int32_t key = tensor.kind == EntryKind::kRankLocal ? owner : -1;
+      const int64_t found = CatalogIndex(plan.catalog).find_tensor(tensor.name, key);
+      ASSERT_GE(found, 0) << tensor.name;
+      const TensorRecord& record = plan.catalog.tensors[static_cast<size_t>(found)];
+      EXPECT_EQ(record.rank, key);
+      std::vector<int> marks(element_count(tensor.shape), 0);
+      for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
+        for_each_element(tensor.shape, plan.catalog.chunk_box(c), [&](size_t i) { ++marks[i]; });
+      }
+      EXPECT_TRUE(std::all_of(marks.begin(), marks.end(), [](int mark) { return mark == 1; }))
+          << tensor.name;
+      if (key < 0) break;
+    }
+  }
+}
+
+// The write lists say the same as the catalog: each chunk is written once, by a rank that holds its
+// box, at its place.
+void expect_lists_agree(const GlobalSavePlan& plan, const std::vector<State>& states) {
+  std::set<std::pair<uint32_t, uint64_t>> written;  // file, position
+  ASSERT_EQ(plan.lists.size(), states.size());
+  for (size_t r = 0; r < states.size(); ++r) {
+    const WriteList& list = plan.lists[r];
+    const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
+    EXPECT_TRUE(check_write_list(list, states[r], position).ok());
+    const auto file =
+        std::find(plan.file_ranks.begin(), plan.file_ranks.end(), static_cast<int32_t>(r));
+    EXPECT_EQ(file == plan.file_ranks.end(), list.items.empty());
+    for (const WriteItem& item : list.items) {
+      const auto number = static_cast<uint32_t>(file - plan.file_ranks.begin());
+      EXPECT_TRUE(written.emplace(number, item.position).second);
+    }
+  }
+  EXPECT_EQ(written.size(), plan.catalog.chunks.size() + plan.catalog.objects.size());
+  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
+    const ChunkRecord& chunk = plan.catalog.chunks[c];
+    ASSERT_LT(chunk.place, plan.file_ranks.size());
+    const auto rank = static_cast<size_t>(plan.file_ranks[chunk.place]);
+    const std::vector<WriteItem>& items = plan.lists[rank].items;
+    const auto item = std::find_if(items.begin(), items.end(), [&](const WriteItem& each) {
+      return each.position == chunk.position;
+    });
+    ASSERT_NE(item, items.end());
+    const TensorEntry& entry = states[rank].tensors()[item->entry];
+    EXPECT_EQ(entry.name, plan.catalog.tensor_name(chunk.tensor));
+    EXPECT_EQ(entry.pieces[item->piece].box, plan.catalog.chunk_box(c));
+    EXPECT_EQ(item->size_bytes, plan.catalog.chunk_bytes(c));
+  }
+}
+
+// Every wanted element is read from exactly one place: the chunk that stores it.
+void expect_filled(const LoadPlan& plan, const State& state, const Catalog& stored) {
+  EXPECT_TRUE(check_load_plan(plan, state, stored).ok())
+      << check_load_plan(plan, state, stored).to_string();
+  for (uint32_t t = 0; t < state.tensors().size(); ++t) {
+    const TensorEntry& entry = state.tensors()[t];
+    for (uint32_t p = 0; p < entry.pieces.size(); ++p) {
+      std::vector<int> wanted(element_count(entry.global_shape), 0);
+      for_each_element(entry.global_shape, entry.pieces[p].box, [&](size_t i) { wanted[i] = 1; });
+      for (const ReadItem& read : plan.reads) {
+        if (read.entry != t || read.piece != p) continue;
+        const Box stored_box = stored.chunk_box(read.chunk);
+        EXPECT_EQ(intersect(stored_box, read.box), read.box);
+        EXPECT_EQ(stored.tensor_name(stored.chunks[read.chunk].tensor), entry.name);
+        for_each_element(entry.global_shape, read.box, [&](size_t i) { --wanted[i]; });
+      }
+      EXPECT_TRUE(std::all_of(wanted.begin(), wanted.end(), [](int each) { return each == 0; }))
+          << entry.name;
+    }
+  }
+}
+
+void save_and_load_one_world(shardwright::test::RandomSource& random) {
+  const std::vector<WorldTensor> tensors = random_tensors(random);
+  const auto ranks = static_cast<int32_t>(random.between(1, 6));
+  const std::vector<State> states = random_states(random, tensors, ranks);
+  SaveRules rules;
+  rules.owner = random.chance(50) ? OwnerRule::kBalanced : OwnerRule::kLowestRank;
+  const GlobalSavePlan plan = planned(states, rules);
+  ASSERT_TRUE(check_catalog(plan.catalog).ok()) << check_catalog(plan.catalog).to_string();
+  ASSERT_TRUE(prove_all_covers(plan.catalog).ok());
+  expect_covered(plan, tensors, ranks);
+  expect_lists_agree(plan, states);
+  // rank_local entries exist for the ranks that saved; all others load on any number of ranks.
+  std::vector<WorldTensor> shared;
+  for (const WorldTensor& tensor : tensors) {
+    if (tensor.kind != EntryKind::kRankLocal) shared.push_back(tensor);
+  }
+  const auto readers = static_cast<int32_t>(random.between(1, 6));
+  const std::vector<State> wanted = random_states(random, shared, readers);
+  const CatalogIndex index(plan.catalog);
+  for (int32_t r = 0; r < readers; ++r) {
+    const State& state = wanted[static_cast<size_t>(r)];
+    const Result<LoadPlan> load = make_load_plan(state, index, {}, r);
+    ASSERT_TRUE(load.ok()) << load.status().to_string();
+    expect_filled(*load, state, plan.catalog);
+  }
+  for (int32_t r = 0; r < ranks; ++r) {
+    const Result<LoadPlan> load = make_load_plan(states[static_cast<size_t>(r)], index, {}, r);
+    ASSERT_TRUE(load.ok()) << load.status().to_string();
+    expect_filled(*load, states[static_cast<size_t>(r)], plan.catalog);
+  }
+}
+
+TEST(GlobalPlan, CoversRandomWorldsAndFillsThemInAnotherLayout) {
+  shardwright::test::RandomSource random;
+  for (int i = 0; i < 3000 && !testing::Test::HasFailure(); ++i) save_and_load_one_world(random);
+}
+
+TEST(GlobalPlan, IsAPureFunctionOfItsInputs) {
+  shardwright::test::RandomSource random;
+  const std::vector<WorldTensor> tensors = random_tensors(random);
+  const std::vector<State> states = random_states(random, tensors, 4);
+  const GlobalSavePlan first = planned(states);
+  const GlobalSavePlan second = planned(states);
+  EXPECT_EQ(first.plan_digest, second.plan_digest);
+  EXPECT_NE(first.plan_digest, Digest128{});
+  for (size_t r = 0; r < states.size(); ++r) {
+    EXPECT_EQ(first.lists[r].plan_digest, first.plan_digest);
+    EXPECT_EQ(first.lists[r].items.size(), second.lists[r].items.size());
+  }
+}
+
+TEST(GlobalPlan, MergesBoxesThatAreSplitInDifferentDimensions) {
+  // Rank 0 cuts columns, rank 1 cuts rows, rank 2 holds a corner: their split masks differ.
+  const Dims shape{4, 6, 5};
+  const std::vector<State> states = [&] {
+    std::vector<State> all;
+    all.push_back(state_of({{"w", DType::kFloat32, shape, {box({0, 0, 0}, {4, 3, 5})}}}));
+    all.push_back(state_of({{"w", DType::kFloat32, shape, {box({0, 3, 0}, {2, 3, 5})}}}));
+    all.push_back(state_of(
+        {{"w", DType::kFloat32, shape, {box({2, 3, 0}, {2, 3, 1}), box({2, 3, 1}, {2, 3, 4})}}}));
+    return all;
+  }();
+  const GlobalSavePlan plan = planned(states);
+  ASSERT_EQ(plan.catalog.chunks.size(), 4U);
+  EXPECT_EQ(plan.catalog.tensors[0].split_mask, 0b111U);
+  EXPECT_EQ(plan.catalog.chunk_box(0), box({0, 0, 0}, {4, 3, 5}));
+  EXPECT_EQ(plan.catalog.chunk_box(3), box({2, 3, 1}, {2, 3, 4}));
+}
+
+TEST(GlobalPlan, NamesTheRanksOfAnOverlap) {
+  std::vector<State> states;
+  states.push_back(state_of({{"w", DType::kFloat32, {8}, {box({0}, {5})}}}));
+  states.push_back(state_of({{"w", DType::kFloat32, {8}, {box({4}, {4})}}}));
+  EXPECT_FAILURE(plan_save(states).status(), StatusCode::kInvalidArgument, "'w'", "[0:5] of rank 0",
+                 "[4:8] of rank 1");
+}
+
+TEST(GlobalPlan, NamesTheBoxOfAHole) {
+  std::vector<State> states;
+  states.push_back(state_of({{"w", DType::kFloat32, {8, 2}, {box({0, 0}, {3, 2})}}}));
+  states.push_back(state_of({{"w", DType::kFloat32, {8, 2}, {box({4, 0}, {4, 2})}}}));
+  const Status status = plan_save(states).status();
+  EXPECT_FAILURE(status, StatusCode::kInvalidArgument, "no rank holds box [3:4, 0:2]");
+  EXPECT_EQ(status.detail("tensor"), "w");
+  EXPECT_EQ(status.detail("box"), "[3:4, 0:2]");
+}
+
+TEST(GlobalPlan, RefusesABoxThatARankListsTwice) {
+  std::vector<State> states;
+  states.push_back(
+      state_of({{"w", DType::kFloat32, {4}, {box({0}, {2}), box({0}, {2}), box({2}, {2})}}}));
+  EXPECT_FAILURE(plan_save(states).status(), StatusCode::kInvalidArgument, "rank 0", "[0:2] twice",
+                 "overlaps");
+}
+
+TEST(GlobalPlan, NamesTheRankOfASelfOverlap) {
+  std::vector<State> states;
+  states.push_back(state_of({{"w", DType::kFloat32, {4}, {box({0}, {3}), box({2}, {2})}}}));
+  EXPECT_FAILURE(plan_save(states).status(), StatusCode::kInvalidArgument, "[0:3] of rank 0",
+                 "[2:4] of rank 0");
+}
+
+TEST(GlobalPlan, RefusesAGenerationThatIsNone) {
+  const std::vector<LocalSavePlan> locals;
+  for (const char* generation :
+       {"", "0123", "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdeg"}) {
+    EXPECT_FAILURE(make_global_plan(locals, {}, generation).status(), StatusCode::kInvalidArgument,
+                   "generation");
+  }
+  EXPECT_FAILURE(make_global_plan(locals, {}, kGeneration).status(), StatusCode::kInvalidArgument,
+                 "no local plan");
+}
+
+TEST(GlobalPlan, RefusesPresetsThatItDoesNotHave) {
+  std::vector<State> states;
+  states.push_back(state_of({whole("w", {2})}));
+  SaveRules rules;
+  rules.preset = Preset::kMegatron;
+  EXPECT_FAILURE(make_global_plan(local_plans(states), rules, kGeneration).status(),
+                 StatusCode::kUnimplemented, "preset");
+}
+
+TEST(GlobalPlan, PlansAnEmptyState) {
+  std::vector<State> states;
+  states.push_back(state_of({}));
+  states.push_back(state_of({}));
+  const GlobalSavePlan plan = planned(states);
+  EXPECT_TRUE(plan.file_ranks.empty());
+  EXPECT_EQ(plan.lists.size(), 2U);
+  EXPECT_EQ(plan.lists[0].data_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace shardwright::plan::test

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vocabulary of the planner's tests: states of several ranks described by boxes, without element
+// values (planning never looks at them), and plans made from them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/plan/load/load_plan.h"
+#include "core/plan/save/save_plan.h"
+#include "core/state/state.h"
+
+namespace shardwright::plan::test {
+
+inline constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
+
+inline Box box(Dims offsets, Dims sizes) {
+  return {std::move(offsets), std::move(sizes)};
+}
+
+// What a rank holds of one tensor.
+struct Holding {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Dims shape;
+  std::vector<Box> boxes;
+  EntryKind kind = EntryKind::kSharded;
+};
+
+// Memory that stands for every tensor; it is never read or written.
+inline std::byte* no_memory() {
+  static std::array<std::byte, 64> bytes;
+  return bytes.data();
+}
+
+inline TensorEntry entry_of(const Holding& holding) {
+  TensorEntry entry;
+  entry.name = holding.name;
+  entry.kind = holding.kind;
+  entry.global_shape = holding.shape;
+  entry.local.data = no_memory();
+  entry.local.dtype = holding.dtype;
+  int64_t elements = 0;
+  for (const Box& each : holding.boxes) {
+    entry.pieces.push_back({each, elements});
+    elements += box_element_count(each);
+  }
+  entry.local.shape = holding.boxes.size() == 1 ? holding.boxes[0].sizes : Dims{elements};
+  return entry;
+}
+
+inline Holding whole(std::string name, Dims shape, EntryKind kind = EntryKind::kAuto) {
+  Holding holding{std::move(name), DType::kFloat32, shape, {whole_box(shape)}, kind};
+  return holding;
+}
+
+struct Bytes {
+  std::string name;
+  std::string text;
+  EntryKind kind = EntryKind::kAuto;
+};
+
+inline ObjectEntry entry_of(const Bytes& object) {
+  ObjectEntry entry;
+  entry.name = object.name;
+  entry.kind = object.kind;
+  entry.content_type = "application/octet-stream";
+  for (const char c : object.text) entry.bytes.push_back(static_cast<std::byte>(c));
+  return entry;
+}
+
+inline State state_of(const std::vector<Holding>& holdings,
+                      const std::vector<Bytes>& objects = {}) {
+  State state;
+  std::vector<TensorEntry> tensors;
+  for (const Holding& each : holdings) tensors.push_back(entry_of(each));
+  Status status = state.add_tensors(std::move(tensors));
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  std::vector<ObjectEntry> entries;
+  for (const Bytes& each : objects) entries.push_back(entry_of(each));
+  status = state.add_objects(std::move(entries));
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  return state;
+}
+
+// Local plans of all ranks; fails the test when one is refused.
+inline std::vector<LocalSavePlan> local_plans(const std::vector<State>& states,
+                                              const SaveRules& rules = {}) {
+  std::vector<LocalSavePlan> plans;
+  for (size_t r = 0; r < states.size(); ++r) {
+    const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
+    Result<LocalSavePlan> plan = make_local_plan(states[r], rules, position, {});
+    EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+    plans.push_back(plan.ok() ? *std::move(plan) : LocalSavePlan());
+  }
+  return plans;
+}
+
+inline Result<GlobalSavePlan> plan_save(const std::vector<State>& states,
+                                        const SaveRules& rules = {}) {
+  return make_global_plan(local_plans(states, rules), rules, kGeneration);
+}
+
+inline GlobalSavePlan planned(const std::vector<State>& states, const SaveRules& rules = {}) {
+  Result<GlobalSavePlan> plan = plan_save(states, rules);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return plan.ok() ? *std::move(plan) : GlobalSavePlan();
+}
+
+inline bool mentions(const Status& status, std::string_view text) {
+  return status.to_string().find(text) != std::string::npos;
+}
+
+}  // namespace shardwright::plan::test
+
+// Fails unless the status has this code and its text holds every following text.
+#define EXPECT_FAILURE(status_expression, expected_code, ...)                                   \
+  do {                                                                                          \
+    const ::shardwright::Status failure_ = (status_expression);                                 \
+    EXPECT_EQ(failure_.code(), expected_code) << failure_.to_string();                          \
+    for (const std::string_view text_ : std::initializer_list<std::string_view>{__VA_ARGS__}) { \
+      EXPECT_TRUE(::shardwright::plan::test::mentions(failure_, text_))                         \
+          << "no '" << text_ << "' in: " << failure_.to_string();                               \
+    }                                                                                           \
+  } while (false)
