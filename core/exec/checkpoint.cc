@@ -131,6 +131,7 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
   request.objects = {&target, 1};
   request.verify = verify;
   SHW_RETURN_IF_ERROR(read_fragments(reader_, *opened_, request, CallContext()).status());
+  return bytes;
 }
 
 Result<Report> CheckpointReader::verify(bool deep, const CallContext& call) const {

@@ -97,7 +97,8 @@ TEST_F(VerifyTest, FindsPaddingThatIsNotZero) {
   const auto checkpoint = fixture.open();
   uint64_t checked = 0;
   for (uint32_t file = 0; file < checkpoint->opened().files().size(); ++file) {
-    for (const format::Extent& gap : *checkpoint->opened().padding(file)) {
+    const std::vector<format::Extent> gaps = *checkpoint->opened().padding(file);
+    for (const format::Extent& gap : gaps) {
       const std::string key = "ckpt/" + checkpoint->opened().files()[file].key;
       flip(key, gap.offset + gap.size_bytes / 2);
       const Report report = verify(true);
