@@ -15,6 +15,7 @@ option(SHW_WITH_IO_URING "Compile the io_uring storage path (needs liburing; pro
 
 option(SHW_TESTS_CORE "Test group: unit, conformance and property tests of core/." ON)
 option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)
+option(SHW_TESTS_CLI "Test group: command line." ON)
 option(SHW_TESTS_CRASH "Test group: programs that kill, tear and starve a save." ON)
 option(SHW_TESTS_FUZZ "Test group: fuzz targets; libFuzzer programs under clang, else a replay of the corpus." ON)
 option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)

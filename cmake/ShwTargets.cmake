@@ -12,9 +12,11 @@
 #   shw_fuzz_target(name SOURCES.. DEPENDS.. CORPUS dir)
 #   shw_pytest(name PATHS.. LABELS..)               pytest files registered with CTest
 #   shw_command_test(name COMMAND.. LABELS..)       any other command (cargo test, mvn test, a script)
-# Labels choose the stage of tools/run_tests.py: core, capi, fuzz, crash, bindings, install, docs, torch; `tsan` adds a
-# test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the sanitizer builds.
+# A label chooses the stage of tools/run_tests.py: core, capi, abi, cli, fuzz, crash, bindings, install, docs, torch.
+# `tsan` adds a test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the
+# sanitizer builds.
 include_guard(GLOBAL)
+set(SHW_STAGE_PATTERN "(^|;)(core|capi|abi|cli|fuzz|crash|bindings|install|docs|torch)(;|$)")
 
 # What a stage builds: all programs whose tests carry its label.
 foreach(stage IN ITEMS core capi fuzz crash tsan)
@@ -116,7 +118,7 @@ endfunction()
 function(shw_register_test name target)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "TIMEOUT" "LABELS;ARGUMENTS;ENVIRONMENT")
   # A compiled test that names no stage belongs to the first one.
-  if(NOT ARG_LABELS MATCHES "(^|;)(core|capi|fuzz|crash|bindings|install|docs|torch)(;|$)")
+  if(NOT ARG_LABELS MATCHES "${SHW_STAGE_PATTERN}")
     list(APPEND ARG_LABELS core)
   endif()
   add_test(NAME ${name} COMMAND ${target} ${ARG_ARGUMENTS} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
@@ -130,6 +132,9 @@ endfunction()
 
 # What every test gets: labels, a time limit in seconds (120; four times that under a sanitizer) and its environment.
 function(shw_test_properties name timeout labels environment)
+  if(NOT labels MATCHES "${SHW_STAGE_PATTERN}")
+    message(FATAL_ERROR "Test ${name} has no label of a stage, so nothing would run it.")
+  endif()
   if(NOT timeout)
     set(timeout 120)
   endif()

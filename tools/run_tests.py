@@ -29,9 +29,6 @@ BUILD = ROOT / "build"
 OUTPUT_LINES_MAX = 60
 FUZZ_SECONDS = 60
 
-# Labels of ctest that have a stage of their own.
-OWN_STAGE = "capi|fuzz|crash|bindings|install|docs|torch"
-
 
 class BuildFailed(Exception):
     """A configure or compile step failed; its output is already on the terminal."""
@@ -239,13 +236,7 @@ def stage_lint(soak: bool) -> Counts:
 def stage_core(soak: bool) -> Counts:
     del soak
     build("dev", "shw_core_programs")
-    return ctest(BUILD, "-LE", OWN_STAGE)
-
-
-def stage_capi(soak: bool) -> Counts:
-    del soak
-    build("dev", "all")
-    return ctest(BUILD, "-L", "^capi$", "-LE", "torch|bindings|crash")
+    return ctest(BUILD, "-L", "^core$")
 
 
 def labelled(label: str, parallel: int | None = None) -> Callable[[bool], Counts]:
@@ -262,7 +253,7 @@ def labelled(label: str, parallel: int | None = None) -> Callable[[bool], Counts
 def stage_asan(soak: bool) -> Counts:
     build("asan", "all")
     tree = BUILD / "asan"
-    counts = ctest(tree, "-LE", "no_asan|bindings|install|docs|torch")
+    counts = ctest(tree, "-LE", "no_asan|bindings|install|docs|torch|cli")
     if soak:
         for program in sorted((tree / "fuzz").glob("fuzz_*")):
             counts.add(fuzz(program))
@@ -316,7 +307,8 @@ class Stage:
 STAGES = [
     Stage("lint", stage_lint),
     Stage("core", stage_core),
-    Stage("capi", stage_capi),
+    Stage("capi", labelled("(capi|abi)")),
+    Stage("cli", labelled("cli")),
     Stage("fuzz", labelled("fuzz")),
     Stage("crash", labelled("crash")),
     Stage("bindings", labelled("bindings")),
