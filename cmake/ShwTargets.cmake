@@ -196,7 +196,7 @@ function(shw_fuzz_target name)
     # -runs=0 executes every file of the corpus once and adds nothing to it.
     set(arguments -runs=0 "${corpus}")
   else()
-    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc")
+    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests/support/fuzz_replay_main.cc")
     set(arguments "${corpus}")
   endif()
   shw_register_test(${target} ${target} LABELS fuzz ARGUMENTS ${arguments})
