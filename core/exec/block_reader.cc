@@ -79,7 +79,8 @@ class ReadCall {
            const format::OpenedCheckpoint& opened)
       : runtime_(runtime), location_(location), opened_(opened) {}
 
-  void set(VerifyRule verify, const CallContext& call, BlockSink& sink) {
+  void set(VerifyRule verify, const CallContext& call, BlockSink& sink, Trace* trace) {
+    trace_ = trace;
     check_digests_ = verify == VerifyRule::kOnRead && opened_.digest_block_bytes() > 0;
     call_ = &call;
     sink_ = &sink;
@@ -109,7 +110,10 @@ class ReadCall {
   Status run_task(const ReadTask& task) {
     SHW_RETURN_IF_ERROR(call_->control.check("read"));
     const format::FileInfo& file = opened_.files()[task.file];
-    SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
+    {
+      const Trace::Span span(trace_, "check index");
+      SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
+    }
     Status status = read_and_hand_on(task, file);
     if (status.code() == StatusCode::kNotFound) status = opened_.explain_missing(task.file);
     if (!status.ok() && sink_->survives_failures())
@@ -144,12 +148,8 @@ class ReadCall {
       SHW_ASSIGN_OR_RETURN(staging, runtime_.staging().acquire(size, call_->control));
       memory = staging.bytes().first(task.length);
     }
-    FileHandles& handles = handles_[task.handle];
-    SHW_ASSIGN_OR_RETURN(storage::StorageObject* const object,
-                         handles.get(location_, file.key, task.direct));
-    SHW_RETURN_IF_ERROR(
-        as_damage(handles.read(*object, positional_, task.offset, memory), file, task));
-    bytes_read_ += task.length;
+    SHW_RETURN_IF_ERROR(read_bytes(task, file, memory));
+    const Trace::Span span(trace_, "check and copy");
     const std::span<const BlockNeed> needs = needs_of(task);
     for (size_t first = 0; first < needs.size();) {
       size_t last = first + 1;
@@ -158,6 +158,18 @@ class ReadCall {
       SHW_RETURN_IF_ERROR(hand_on(needs.subspan(first, last - first), bytes, landed));
       first = last;
     }
+    return {};
+  }
+
+  Status read_bytes(const ReadTask& task, const format::FileInfo& file,
+                    std::span<std::byte> memory) {
+    const Trace::Span span(trace_, "read");
+    FileHandles& handles = handles_[task.handle];
+    SHW_ASSIGN_OR_RETURN(storage::StorageObject* const object,
+                         handles.get(location_, file.key, task.direct));
+    SHW_RETURN_IF_ERROR(
+        as_damage(handles.read(*object, positional_, task.offset, memory), file, task));
+    bytes_read_ += task.length;
     return {};
   }
 
@@ -198,6 +210,7 @@ class ReadCall {
   const format::OpenedCheckpoint& opened_;
   const CallContext* call_ = nullptr;
   BlockSink* sink_ = nullptr;
+  Trace* trace_ = nullptr;
   bool check_digests_ = true;
   bool positional_ = false;
   uint64_t alignment_ = 1;
@@ -220,7 +233,7 @@ Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, VerifyRul
                                          const CallContext& call, BlockSink& sink) const {
   if (needs.empty()) return BlockReadTotals{};
   ReadCall read(runtime_, location_, opened_);
-  read.set(verify, call, sink);
+  read.set(verify, call, sink, trace_);
   return read.run(std::move(needs));
 }
 

@@ -19,6 +19,7 @@
 #include "core/exec/options.h"
 #include "core/exec/runtime.h"
 #include "core/exec/save.h"
+#include "core/exec/trace.h"
 #include "core/format/format.h"
 
 namespace shardwright::exec::internal {
@@ -90,9 +91,10 @@ struct BlockReadTotals {
 // consumed.
 class BlockReader {
  public:
+  // Everything outlives the reader; trace may be null.
   BlockReader(Runtime& runtime, const format::Location& location,
-              const format::OpenedCheckpoint& opened)
-      : runtime_(runtime), location_(location), opened_(opened) {}
+              const format::OpenedCheckpoint& opened, Trace* trace = nullptr)
+      : runtime_(runtime), location_(location), opened_(opened), trace_(trace) {}
 
   Result<BlockReadTotals> run(std::vector<BlockNeed> needs, VerifyRule verify,
                               const CallContext& call, BlockSink& sink) const;
@@ -101,6 +103,7 @@ class BlockReader {
   Runtime& runtime_;
   const format::Location& location_;
   const format::OpenedCheckpoint& opened_;
+  Trace* trace_;
 };
 
 // Extent of what a need reads from.

@@ -16,6 +16,7 @@
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/plan_proof_internal.h"
+#include "core/exec/trace.h"
 
 namespace shardwright::exec {
 namespace {
@@ -129,24 +130,93 @@ Status agree_on_generation(collective::Exchange& exchange, const Status& mine,
   return {};
 }
 
-// Steps 2 to 5. checkpoint is null when opening failed on this rank.
-Result<Report> load_together(Runtime& runtime, const Checkpoint* checkpoint, const Status& opened,
-                             State& state, collective::Collective& collective,
-                             const LoadOptions& options, const CallContext& call) {
-  collective::Exchange exchange(collective, collective_timeout(options));
-  const int32_t rank = collective.rank();
-  SHW_RETURN_IF_ERROR(agree_on_generation(
-      exchange, opened,
-      checkpoint == nullptr ? std::string_view() : checkpoint->opened().generation()));
+// What a load reads from and how; everything outlives the call.
+struct LoadInput {
+  Runtime& runtime;
+  const Checkpoint& checkpoint;
+  const LoadOptions& options;
+  Trace* trace;
+};
+
+// Steps 3 (proof) and 4.
+Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State& state,
+                       const CallContext& call) {
+  SHW_RETURN_IF_ERROR(check_options(input.options));
+  const CallContext limited = with_deadline(call, input.options);
+  const format::OpenedCheckpoint& opened = input.checkpoint.opened();
+  if (plan.generation != opened.generation()) {
+    return failed_precondition(
+               fmt::format("the load plan is of generation {}, the checkpoint of {}",
+                           escape_text(plan.generation), opened.generation()))
+        .with_detail("generation", plan.generation);
+  }
+  const plan::Catalog& stored = opened.catalog();
+  SHW_RETURN_IF_ERROR(internal::prove_load_plan(stored, plan, state));
   const int64_t begin = clock_of(call).monotonic_ns();
-  Result<plan::LoadPlan> plan = plan_load(*checkpoint, state, options, rank);
+  if (call.progress != nullptr) call.progress->enter(Stage::kReading);
+  Report report = describe(input.checkpoint, plan, state, input.options);
+  ObjectBytes objects(stored, plan);
+  const internal::PlanFragments fragments(plan, state);
+  internal::FragmentRequest request;
+  request.fragments = &fragments;
+  request.objects = objects.targets;
+  request.verify = input.options.verify;
+  const internal::BlockReader reader(input.runtime, input.checkpoint.location(), opened,
+                                     input.trace);
+  SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
+                       internal::read_fragments(reader, opened, request, limited));
+  for (const internal::ObjectTarget& target : objects.targets)
+    report.bytes_state += target.memory.size();
+  objects.store(stored, plan, &state);
+  report.bytes_read = outcome.bytes_read;
+  report.bytes_over_read = outcome.bytes_over_read;
+  report.memory_budget = input.runtime.staging().budget_bytes();
+  report.staging_peak_bytes = input.runtime.staging().peak_bytes();
+  report.elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  report.times.push_back({"read", report.elapsed_ns});
+  return report;
+}
+
+// The load stands whether or not its trace can be written.
+void write_trace(Runtime& runtime, const Trace& trace) {
+  const Status written = trace.write();
+  if (written.ok() || runtime.log().level() > LogLevel::kWarning) return;
+  runtime.log().write(LogLevel::kWarning, "exec", written.to_string());
+}
+
+// What opening gave on this rank: a checkpoint, or why there is none.
+struct Opening {
+  const Checkpoint* checkpoint = nullptr;
+  Status status;
+};
+
+// Steps 2 to 5.
+Result<Report> load_together(Runtime& runtime, const Opening& opening, State& state,
+                             collective::Collective& collective, const LoadOptions& options,
+                             const CallContext& call) {
+  collective::Exchange exchange(collective, collective_timeout(options));
+  const Checkpoint* const checkpoint = opening.checkpoint;
+  Trace trace(options.trace_path, collective.rank(), clock_of(call));
+  if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
+  const std::string_view generation =
+      checkpoint == nullptr ? std::string_view() : checkpoint->opened().generation();
+  SHW_RETURN_IF_ERROR(agree_on_generation(exchange, opening.status, generation));
+  const int64_t begin = clock_of(call).monotonic_ns();
+  Result<plan::LoadPlan> plan = internal_error("no plan");
+  {
+    const Trace::Span span(&trace, "plan");
+    plan = plan_load(*checkpoint, state, options, collective.rank());
+  }
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
-  Result<Report> report = execute_load(runtime, *checkpoint, *plan, state, options, call);
-  SHW_RETURN_IF_ERROR(exchange.agree(kTagLoaded, report.status()));
+  Result<Report> report = execute({runtime, *checkpoint, options, &trace}, *plan, state, call);
+  const Status agreed = exchange.agree(kTagLoaded, report.status());
+  write_trace(runtime, trace);
+  SHW_RETURN_IF_ERROR(agreed);
   report->world_size = collective.size();
   report->times.insert(report->times.begin(), {"plan", plan_ns});
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  if (call.progress != nullptr) call.progress->enter(Stage::kDone);
   return report;
 }
 
@@ -164,45 +234,17 @@ Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& stat
 Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
                             const plan::LoadPlan& plan, State& state, const LoadOptions& options,
                             const CallContext& call) {
-  SHW_RETURN_IF_ERROR(check_options(options));
-  const CallContext limited = with_deadline(call, options);
-  if (plan.generation != checkpoint.opened().generation()) {
-    return failed_precondition(
-               fmt::format("the load plan is of generation {}, the checkpoint of {}",
-                           escape_text(plan.generation), checkpoint.opened().generation()))
-        .with_detail("generation", plan.generation);
-  }
-  const plan::Catalog& stored = checkpoint.catalog();
-  SHW_RETURN_IF_ERROR(internal::prove_load_plan(stored, plan, state));
-  const int64_t begin = clock_of(call).monotonic_ns();
-  if (call.progress != nullptr) call.progress->enter(Stage::kReading);
-  Report report = describe(checkpoint, plan, state, options);
-  ObjectBytes objects(stored, plan);
-  const internal::PlanFragments fragments(plan, state);
-  internal::FragmentRequest request;
-  request.fragments = &fragments;
-  request.objects = objects.targets;
-  request.verify = options.verify;
-  const internal::BlockReader reader(runtime, checkpoint.location(), checkpoint.opened());
-  SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
-                       internal::read_fragments(reader, checkpoint.opened(), request, limited));
-  for (const internal::ObjectTarget& target : objects.targets)
-    report.bytes_state += target.memory.size();
-  objects.store(stored, plan, &state);
-  report.bytes_read = outcome.bytes_read;
-  report.bytes_over_read = outcome.bytes_over_read;
-  report.memory_budget = runtime.staging().budget_bytes();
-  report.staging_peak_bytes = runtime.staging().peak_bytes();
-  report.elapsed_ns = clock_of(call).monotonic_ns() - begin;
-  report.times.push_back({"read", report.elapsed_ns});
-  if (call.progress != nullptr) call.progress->enter(Stage::kDone);
+  Trace trace(options.trace_path, plan.rank, clock_of(call));
+  Result<Report> report = execute({runtime, checkpoint, options, &trace}, plan, state, call);
+  write_trace(runtime, trace);
+  if (report.ok() && call.progress != nullptr) call.progress->enter(Stage::kDone);
   return report;
 }
 
 Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
                     collective::Collective& collective, const LoadOptions& options,
                     const CallContext& call) {
-  return load_together(runtime, &checkpoint, Status(), state, collective, options,
+  return load_together(runtime, {&checkpoint, Status()}, state, collective, options,
                        with_deadline(call, options));
 }
 
@@ -217,7 +259,7 @@ Result<Report> load(Runtime& runtime, const format::Location& location, State& s
     ready = opened.status();
     if (opened.ok()) checkpoint = *opened;
   }
-  return load_together(runtime, checkpoint.get(), ready, state, collective, options,
+  return load_together(runtime, {checkpoint.get(), ready}, state, collective, options,
                        with_deadline(call, options));
 }
 
