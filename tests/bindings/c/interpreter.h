@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interpreter of the contract over the C interface. A step either succeeds, fails with a status of the library (Failed),
+// or gives a result that is wrong (std::runtime_error). One thread, ranks aside.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shardwright/shardwright.h"
+#include "tests/bindings/c/values.h"
+
+namespace contract {
+
+// A call of the library failed.
+struct Failed {
+  shw_status status;
+  std::string message;
+  std::map<std::string, std::string> details;
+};
+// Throws Failed for anything but OK and releases the error.
+void check(shw_status status, shw_error* error);
+
+// Owned handle of the C interface.
+template <typename T, void (*Release)(T*)>
+struct Releaser {
+  void operator()(T* handle) const { Release(handle); }
+};
+template <typename T, void (*Release)(T*)>
+using Owned = std::unique_ptr<T, Releaser<T, Release>>;
+using State = Owned<shw_state, shw_state_release>;
+using Storage = Owned<shw_storage, shw_storage_release>;
+using Collective = Owned<shw_collective, shw_collective_release>;
+using Checkpoint = Owned<shw_checkpoint, shw_checkpoint_release>;
+using Buffer = Owned<shw_buffer, shw_buffer_release>;
+using Report = Owned<shw_report, shw_report_release>;
+using Job = Owned<shw_job, shw_job_release>;
+using Plan = Owned<shw_plan, shw_plan_release>;
+using SavePlanner = Owned<shw_save_planner, shw_save_planner_release>;
+using LoadPlanner = Owned<shw_load_planner, shw_load_planner_release>;
+
+// Memory of one tensor step.
+struct HostTensor {
+  Bytes bytes;
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // empty = row-major
+  bool read_only = false;
+};
+
+// Options of a step as a C struct; the texts live as long as this.
+struct SaveOptions {
+  explicit SaveOptions(const Json& words);
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  std::string metadata;
+  std::vector<uint64_t> offsets;
+};
+shw_load_options load_options(const Json& words);
+
+class Interpreter {
+ public:
+  Interpreter(shw_context* context, std::filesystem::path root);
+  void run(const Json& step);
+  // Compares the digests of a scenario with the checkpoint of the last save.
+  void check_digests(const Json& wanted);
+
+ private:
+  void make_tensor(const Json& step);
+  void make_state(const Json& step);
+  void make_storage(const Json& step);
+  void add_tensor(shw_state* state, const Json& entry);
+  void add_object(shw_state* state, const Json& entry);
+  void save_or_load(const Json& step);
+  void run_ranks(const Json& step);
+  void start_job(const Json& step);
+  void look(const Json& step);
+  void expect_tensor(const Json& step);
+  bool run_planner(const Json& step);
+  bool run_save_planner(const Json& step);
+  bool run_load_planner(const Json& step);
+  Bytes join(const Json& ids, std::vector<uint64_t>* offsets);
+  std::string path_of(const Json& step) const;
+  shw_storage* storage_of(const Json& step) const;
+  std::string digest(shw_checkpoint* checkpoint, const std::string& name, const std::string& algorithm);
+
+  shw_context* context_;
+  std::filesystem::path root_;
+  // Replaced tensors stay alive: earlier states point to them.
+  std::vector<std::unique_ptr<HostTensor>> memory_;
+  std::map<std::string, HostTensor*> tensors_;
+  std::map<std::string, State> states_;
+  std::map<std::string, Storage> storages_;
+  std::map<std::string, Checkpoint> checkpoints_;
+  std::map<std::string, Bytes> plans_;
+  std::map<std::string, SavePlanner> save_planners_;
+  std::map<std::string, LoadPlanner> load_planners_;
+  std::map<std::string, Job> jobs_;
+  Json last_save_;
+};
+
+}  // namespace contract

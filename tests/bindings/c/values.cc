@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See values.h.
+#include "tests/bindings/c/values.h"
+
+#include <cstring>
+
+#include "shardwright/shardwright.h"
+
+namespace contract {
+namespace {
+
+template <typename T>
+void append(Bytes* out, T value) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+  out->insert(out->end(), bytes, bytes + sizeof(value));
+}
+
+Bytes index_bytes(const std::string& dtype, int64_t count) {
+  Bytes out;
+  for (int64_t i = 0; i < count; ++i) {
+    if (dtype == "float32") append(&out, static_cast<float>(i));
+    if (dtype == "float64") append(&out, static_cast<double>(i));
+    if (dtype == "int32") append(&out, static_cast<int32_t>(i));
+    if (dtype == "int64") append(&out, i);
+  }
+  return out;
+}
+
+}  // namespace
+
+const Json& member(const Json& object, const char* key) {
+  static const Json kNull;
+  const auto found = object.find(key);
+  return object.is_object() && found != object.end() ? *found : kNull;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string out;
+  if (!value.is_object()) return out;
+  const auto count = member(value, "count").get<size_t>();
+  for (size_t i = 0; i < count; ++i) out += member(value, "repeat").get<std::string>();
+  return out;
+}
+
+std::string text_of(const Json& object, const char* key) { return text_of(member(object, key)); }
+
+std::vector<int64_t> numbers_of(const Json& value) {
+  return value.is_array() ? value.get<std::vector<int64_t>>() : std::vector<int64_t>();
+}
+
+Bytes bytes_of_hex(const std::string& hex) {
+  Bytes out;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    out.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  }
+  return out;
+}
+
+std::string hex_of(const void* data, uint64_t size) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  std::string out;
+  for (uint64_t i = 0; i < size; ++i) {
+    out += kDigits[bytes[i] >> 4];
+    out += kDigits[bytes[i] & 15];
+  }
+  return out;
+}
+
+Bytes pattern_bytes(const Json& step, DType dtype, const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  const uint64_t size = shw_dtype_byte_size(dtype.code, dtype.bits, static_cast<uint64_t>(count));
+  const std::string name = shw_dtype_name(dtype.code, dtype.bits);
+  const std::string pattern = text_of(step, "pattern");
+  if (pattern == "index") return index_bytes(name, count);
+  Bytes out(size, 0);
+  if (pattern == "zeros") return out;
+  const uint64_t seed = member(step, "seed").is_null() ? 0 : member(step, "seed").get<uint64_t>();
+  for (uint64_t k = 0; k < size; ++k) {
+    out[k] = static_cast<uint8_t>(name == "bool" ? (seed + k) % 2 : (seed + 31 * k) % 251);
+  }
+  return out;
+}
+
+Bytes reorder(const Bytes& bytes, const std::vector<int64_t>& shape, bool to_columns) {
+  const auto rows = static_cast<size_t>(shape[0]);
+  const auto columns = static_cast<size_t>(shape[1]);
+  Bytes out(bytes.size());
+  if (rows * columns == 0) return out;
+  const size_t width = bytes.size() / (rows * columns);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      const size_t row_major = (r * columns + c) * width;
+      const size_t column_major = (c * rows + r) * width;
+      std::memcpy(&out[to_columns ? column_major : row_major], &bytes[to_columns ? row_major : column_major], width);
+    }
+  }
+  return out;
+}
+
+}  // namespace contract

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values of the contract: texts, numbers and the bytes of tensors by pattern. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace contract {
+
+using Json = nlohmann::json;
+using Bytes = std::vector<uint8_t>;
+
+// A member, or null when there is none.
+const Json& member(const Json& object, const char* key);
+// A JSON string, or {"repeat": text, "count": n}; "" for anything else.
+std::string text_of(const Json& value);
+std::string text_of(const Json& object, const char* key);
+std::vector<int64_t> numbers_of(const Json& value);
+Bytes bytes_of_hex(const std::string& hex);
+std::string hex_of(const void* data, uint64_t size);
+
+struct DType {
+  uint8_t code = 0;
+  uint8_t bits = 0;
+};
+// Row-major bytes of a tensor step's pattern.
+Bytes pattern_bytes(const Json& step, DType dtype, const std::vector<int64_t>& shape);
+// Moves elements between row-major and column order (2-d).
+Bytes reorder(const Bytes& bytes, const std::vector<int64_t>& shape, bool to_columns);
+
+}  // namespace contract
