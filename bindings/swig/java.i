@@ -12,6 +12,7 @@
 
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="final class"
+%pragma(java) constantsmodifiers="interface"
 %javaconst(1);
 
 /* Errors are read by native/errors.c; structs and vtables are filled by hand-written C. */
@@ -19,11 +20,11 @@
 %rename("$ignore", regextarget=1, fullname=1, %$isclass) ".*";
 %rename("$ignore", regextarget=1) "^shw_error_";
 %ignore shw_get_api;
+%ignore SHW_PLUGIN_ENTRY;
 %ignore shw_abi_version;
 %ignore shw_tensor_check;
 %ignore shw_tensor_from_dlpack;
 %ignore shw_tensor_from_dlpack_legacy;
-%ignore shw_owned_tensor_create;
 %ignore shw_owned_tensor_describe;
 %ignore shw_owned_tensor_dlpack;
 %ignore shw_owned_tensor_dlpack_legacy;

@@ -95,6 +95,22 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
 
 void shw_java_load_options_release(shw_load_options* options) { free(options); }
 
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
+                                              shw_error** err) {
+  shw_checkpoint_options* o = calloc(1, sizeof(*o));
+  if (o == NULL) return out_of_memory(err);
+  shw_checkpoint_options_init(o, sizeof(*o));
+  o->verify = ints[0];
+  o->format = ints[1];
+  o->threads = (uint32_t)ints[2];
+  o->memory_budget = (uint64_t)longs[0];
+  o->deadline_ns = longs[1];
+  *out = o;
+  return SHW_OK;
+}
+
+void shw_java_checkpoint_options_release(shw_checkpoint_options* options) { free(options); }
+
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
                                    shw_context** out, shw_error** err) {
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
@@ -223,4 +239,9 @@ shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t
   const shw_status status = shw_storage_stat_key(storage, key, key_size, &stat, err);
   if (status == SHW_OK) *out = stat.size;
   return status;
+}
+
+void shw_java_job_wait(shw_job* job, int64_t timeout_ns) {
+  const shw_status status = shw_job_wait(job, timeout_ns, NULL);
+  (void)status;
 }

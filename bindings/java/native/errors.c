@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Exceptions of Java from error objects, and error objects from exceptions of callbacks. */
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "bindings/java/native/native.h"
 
 static jclass exception_class;
-static jmethodID create_method;  /* static Throwable create(int, byte[], byte[][], boolean, byte[][]) */
-static jmethodID put_aside_method; /* static byte[] putAside(Throwable) */
+static jmethodID create_method;   /* static Throwable create(int, byte[], byte[][], boolean, byte[][]) */
+static jmethodID describe_method; /* static byte[][] describe(Throwable) */
 static jclass bytes_class;
 
 int shw_java_bind_errors(JNIEnv* env) {
@@ -17,8 +17,8 @@ int shw_java_bind_errors(JNIEnv* env) {
   exception_class = (*env)->NewGlobalRef(env, local);
   bytes_class = (*env)->NewGlobalRef(env, bytes);
   create_method = (*env)->GetStaticMethodID(env, local, "create", "(I[B[[BZ[[B)Ljava/lang/Throwable;");
-  put_aside_method = (*env)->GetStaticMethodID(env, local, "putAside", "(Ljava/lang/Throwable;)[B");
-  return exception_class != NULL && create_method != NULL && put_aside_method != NULL ? 0 : -1;
+  describe_method = (*env)->GetStaticMethodID(env, local, "describe", "(Ljava/lang/Throwable;)[[B");
+  return exception_class != NULL && create_method != NULL && describe_method != NULL ? 0 : -1;
 }
 
 static jbyteArray message_of(JNIEnv* env, const shw_error* error) {
@@ -74,23 +74,45 @@ void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error) {
   shw_error_release(error);
 }
 
+/* Gives the error of a callback: a status that the host chose keeps it, anything else is HOST_EXCEPTION and can be found
+ * again under `key`. */
+static shw_status callback_error(shw_status status, const char* key, const char* message, uint64_t size,
+                                 shw_error** err) {
+  const shw_error_detail detail = {"host_exception", key, strlen(key)};
+  shw_error* unused = NULL;
+  shw_error_create(status, message, size, &detail, key[0] != '\0' ? 1 : 0, NULL, err != NULL ? err : &unused);
+  shw_error_release(unused);
+  return status;
+}
+
+/* describe(thrown) = {status as text, key, message}; NULL when the machine has no memory left for it. */
+static jobjectArray describe(JNIEnv* env, jthrowable thrown) {
+  jobjectArray parts = (*env)->CallStaticObjectMethod(env, exception_class, describe_method, thrown);
+  if (!(*env)->ExceptionCheck(env)) return parts;
+  (*env)->ExceptionClear(env);
+  return NULL;
+}
+
 shw_status shw_java_take_exception(JNIEnv* env, shw_error** err) {
   jthrowable thrown = (*env)->ExceptionOccurred(env);
   if (thrown == NULL) return SHW_OK;
   (*env)->ExceptionClear(env);
-  char key[64] = "";
-  jbyteArray text = (*env)->CallStaticObjectMethod(env, exception_class, put_aside_method, thrown);
-  if (text != NULL) {
-    const jsize size = (*env)->GetArrayLength(env, text);
-    (*env)->GetByteArrayRegion(env, text, 0, size < 63 ? size : 63, (jbyte*)key);
-    (*env)->DeleteLocalRef(env, text);
-  }
-  (*env)->ExceptionClear(env);
-  (*env)->DeleteLocalRef(env, thrown);
   static const char kMessage[] = "a callback of the host threw an exception";
-  const shw_error_detail detail = {"host_exception", key, strlen(key)};
-  shw_error* unused = NULL;
-  shw_error_create(SHW_HOST_EXCEPTION, kMessage, sizeof(kMessage) - 1, &detail, 1, NULL, err != NULL ? err : &unused);
-  shw_error_release(unused);
-  return SHW_HOST_EXCEPTION;
+  shw_status status = SHW_HOST_EXCEPTION;
+  jobjectArray parts = describe(env, thrown);
+  if (parts == NULL) return callback_error(status, "", kMessage, sizeof(kMessage) - 1, err);
+  ShwJavaBytes texts[3];
+  jbyteArray arrays[3];
+  for (jsize i = 0; i < 3; ++i) {
+    arrays[i] = (*env)->GetObjectArrayElement(env, parts, i); /* each ends with a NUL */
+    shw_java_pin(env, arrays[i], &texts[i]);
+  }
+  if (texts[0].data != NULL && texts[1].data != NULL && texts[2].data != NULL) {
+    status = (shw_status)strtol((const char*)texts[0].data, NULL, 10);
+    callback_error(status, (const char*)texts[1].data, (const char*)texts[2].data, texts[2].size - 1, err);
+  } else {
+    callback_error(status, "", kMessage, sizeof(kMessage) - 1, err);
+  }
+  for (jsize i = 0; i < 3; ++i) shw_java_unpin(env, arrays[i], &texts[i]);
+  return status;
 }

@@ -48,6 +48,9 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
                                         const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
                                         shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
+                                              shw_error** err);
+void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 
 /* Context with a Java log callback (io.shardwright.LogBridge), NULL = off. */
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
@@ -74,6 +77,9 @@ shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, c
                              shw_error** err);
 shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
                                  shw_error** err);
+
+/* Waits for the end of a job or for the time to pass; the outcome is asked for elsewhere. */
+void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 
 /* Storages and collectives of the host; bridge is the global reference that shw_java_reference gave. */
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);

@@ -12,6 +12,9 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
                                         const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
                                         shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
+                                              shw_error** err);
+void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
                                    shw_context** out, shw_error** err);
 shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
@@ -33,6 +36,7 @@ shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t
                                  shw_error** err);
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
 shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err);
+void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 
 %native(addressOf) jlong addressOf(jobject buffer);
 %native(view) jobject view(jlong address, jlong size);
