@@ -43,6 +43,14 @@ inline integrity::Digest128 decode_digest(const wire::Digest& digest) {
   return out;
 }
 
+// A record by copy: the verifier does not prove that a vector's elements are aligned.
+template <typename Wire>
+Wire record_at(const flatbuffers::Vector<const Wire*>* vector, size_t index) {
+  Wire record;
+  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
+  return record;
+}
+
 inline flatbuffers::Verifier::Options verifier_options(size_t size_bytes) {
   flatbuffers::Verifier::Options options;
   options.max_depth = 32;

@@ -117,10 +117,11 @@ Result<Manifest> decode_fields(const wire::Manifest* table) {
   }
   if (table->files() != nullptr) {
     manifest.files.reserve(table->files()->size());
-    for (const wire::ManifestFile* each : *table->files()) {
-      if (each->reserved() != 0) return data_loss("a reserved field of a file is not zero");
-      manifest.files.push_back({each->rank(), each->size_bytes(), each->index_position(), each->index_bytes(),
-                                internal::decode_digest(each->index_digest())});
+    for (size_t file = 0; file < table->files()->size(); ++file) {
+      const auto record = internal::record_at(table->files(), file);
+      if (record.reserved() != 0) return data_loss("a reserved field of a file is not zero");
+      manifest.files.push_back({record.rank(), record.size_bytes(), record.index_position(), record.index_bytes(),
+                                internal::decode_digest(record.index_digest())});
     }
   }
   if (table->catalog() == nullptr) return data_loss("the catalog is missing");

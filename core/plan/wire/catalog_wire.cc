@@ -85,6 +85,14 @@ size_t count_of(const Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+// A record by copy: the verifier does not prove that a vector's elements are aligned.
+template <typename Wire>
+Wire record_at(const Vector<const Wire*>* vector, size_t index) {
+  Wire record;
+  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
+  return record;
+}
+
 // Copies a vector of fixed-size elements into a column of equal elements.
 template <typename Element, typename T>
 std::vector<Element> copy_column(const Vector<T>* vector) {
@@ -99,7 +107,7 @@ Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRe
   uint64_t chunk_begin = 0;
   uint64_t more_begin = 0;
   for (size_t t = 0; t < tensors.size(); ++t) {
-    const wire::TensorRecord& record = *from->Get(static_cast<flatbuffers::uoffset_t>(t));
+    const wire::TensorRecord record = record_at(from, t);
     TensorRecord& tensor = tensors[t];
     tensor.name = record.name();
     tensor.path = record.path();
@@ -127,7 +135,7 @@ Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRe
 Result<std::vector<ObjectRecord>> copy_objects(const Vector<const wire::ObjectRecord*>* from) {
   std::vector<ObjectRecord> objects(count_of(from));
   for (size_t i = 0; i < objects.size(); ++i) {
-    const wire::ObjectRecord& record = *from->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const wire::ObjectRecord record = record_at(from, i);
     if (record.reserved0() != 0 || record.reserved1() != 0) {
       return data_loss(fmt::format("object {} has a reserved byte that is not zero", i));
     }

@@ -22,6 +22,14 @@ uoffset_t count_of(const Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+// A record by copy: the verifier does not prove that a vector's elements are aligned.
+template <typename Wire>
+Wire record_at(const Vector<const Wire*>* vector, uint64_t index) {
+  Wire record;
+  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
+  return record;
+}
+
 template <typename Element, typename T>
 std::vector<Element> copy_column(const Vector<T>* vector) {
   std::vector<Element> column(count_of(vector));
@@ -64,7 +72,7 @@ Status copy_reads(const wire::Load& body, LoadPlan* plan) {
   const uint64_t pairs = count_of(body.boxes());
   plan->reads.reserve(count_of(body.reads()));
   for (uoffset_t i = 0; i < count_of(body.reads()); ++i) {
-    const wire::ReadRecord& record = *body.reads()->Get(i);
+    const wire::ReadRecord record = record_at(body.reads(), i);
     if (record.reserved() != 0)
       return data_loss(fmt::format("read {} has a reserved byte that is not zero", i));
     if (record.dimension_count() > static_cast<uint32_t>(kMaxTensorRank) ||
@@ -76,7 +84,7 @@ Status copy_reads(const wire::Load& body, LoadPlan* plan) {
     read.box.offsets = Dims(record.dimension_count(), 0);
     read.box.sizes = Dims(record.dimension_count(), 0);
     for (uint32_t d = 0; d < record.dimension_count(); ++d) {
-      const wire::ExtentPair& extent = *body.boxes()->Get(static_cast<uoffset_t>(pair++));
+      const wire::ExtentPair extent = record_at(body.boxes(), pair++);
       read.box.offsets[d] = static_cast<int64_t>(extent.offset());
       read.box.sizes[d] = static_cast<int64_t>(extent.size());
     }
@@ -89,7 +97,7 @@ Status copy_reads(const wire::Load& body, LoadPlan* plan) {
 
 Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
   for (uoffset_t i = 0; i < count_of(body.objects()); ++i) {
-    const wire::ObjectReadRecord& record = *body.objects()->Get(i);
+    const wire::ObjectReadRecord record = record_at(body.objects(), i);
     if (record.reserved() != 0)
       return data_loss(fmt::format("object read {} has a reserved byte that is not zero", i));
     plan->objects.push_back({record.entry(), record.object()});
