@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BlockFiller: puts the bytes of a write task together in memory (header, packed elements of
+// tensors, objects, zeros between them) and computes the digest of every block that begins in it
+// while the bytes are hot. Tasks may be filled in any order and by several threads at once: digests
+// go to places that are fixed beforehand, so the result does not depend on who fills what.
+// Thread-compatible; fill is thread-safe for different tasks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/exec/write_tasks_internal.h"
+#include "core/integrity/digest.h"
+#include "core/plan/save/save_plan.h"
+#include "core/state/state.h"
+
+namespace shardwright::exec::internal {
+
+// All must outlive the filler. local is the local plan that the list was made from.
+struct FillSource {
+  const State& state;
+  const plan::LocalSavePlan& local;
+  const plan::WriteList& list;
+  bool digests = true;
+};
+
+class BlockFiller {
+ public:
+  explicit BlockFiller(const FillSource& source);
+
+  // Fills buffer (task.end - task.begin bytes).
+  Status fill(const WriteTask& task, std::span<std::byte> buffer);
+
+  // Digests of the blocks of an item, in order; complete when all tasks were filled.
+  std::span<const integrity::Digest128> digests(size_t item) const {
+    return std::span(digests_).subspan(digest_begins_[item],
+                                       digest_begins_[item + 1] - digest_begins_[item]);
+  }
+  size_t digest_count() const { return digests_.size(); }
+
+ private:
+  struct Bytes;  // where the packed bytes of an item come from
+  Result<Bytes> bytes_of(const plan::WriteItem& item) const;
+  integrity::Digest128 key_of(const plan::WriteItem& item) const;
+  Status fill_item(const WriteTask& task, size_t item, std::span<std::byte> buffer);
+  void fill_blocks(size_t item, const Bytes& from, uint64_t begin, std::span<std::byte> target);
+
+  FillSource source_;
+  std::vector<std::byte> header_;
+  std::vector<uint64_t> digest_begins_;  // per item, and the end
+  std::vector<integrity::Digest128> digests_;
+};
+
+}  // namespace shardwright::exec::internal

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps 4 to 8 of a save on the coordinator: look at what all ranks wrote, publish the manifest,
+// tidy up. One task object per commit; one thread.
+#pragma once
+
+#include <span>
+
+#include "core/exec/options.h"
+#include "core/exec/report.h"
+#include "core/exec/runtime.h"
+#include "core/exec/save.h"
+#include "core/exec/trace.h"
+#include "core/format/format.h"
+#include "core/format/native/native_checkpoint.h"
+#include "core/plan/wire/wire.h"
+
+namespace shardwright::exec::internal {
+
+// All must outlive the call.
+struct CommitInput {
+  Runtime& runtime;
+  const plan::GlobalSavePlan& plan;
+  const format::native::CurrentManifest& replaced;  // as step 1 found it
+  const SaveOptions& options;
+  const format::Location& location;
+  const CallContext& call;
+  Trace* trace = nullptr;  // may be null
+};
+
+// results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks, removed
+// generations, notes. On failure the generation is removed, best effort, unless the outcome is
+// unknown (UNAVAILABLE with detail commit=unknown).
+Result<Report> commit_generation(const CommitInput& input,
+                                 std::span<const plan::WriteResult> results);
+
+// Removes a generation that was never committed; nothing is removed when the current manifest names
+// it or cannot be read. Best effort.
+void discard_generation(Runtime& runtime, const format::Location& location,
+                        std::string_view generation);
+
+}  // namespace shardwright::exec::internal

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names and removal of generations.
+#include <algorithm>
+#include <vector>
+
+#include "core/base/text.h"
+#include "core/exec/generation_internal.h"
+#include "core/storage/storage.h"
+
+namespace shardwright::exec::internal {
+
+Result<std::string> draw_generation(Runtime& runtime) {
+  SHW_ASSIGN_OR_RETURN(auto bytes, runtime.random_bytes());
+  constexpr size_t kTimeBytes = 6;
+  const auto milliseconds =
+      static_cast<uint64_t>(std::max<int64_t>(runtime.clock().unix_ns(), 0) / 1'000'000);
+  for (size_t i = 0; i < kTimeBytes; ++i)
+    bytes[i] = static_cast<std::byte>(milliseconds >> (8 * (kTimeBytes - 1 - i)) & 0xFF);
+  return to_hex(bytes);
+}
+
+std::string generation_key(const format::Location& location, std::string_view generation) {
+  return storage::join_key(location.prefix, generation);
+}
+
+Result<uint64_t> remove_generation(const format::Location& location, std::string_view generation) {
+  const std::string prefix = generation_key(location, generation) + "/";
+  std::vector<storage::ListEntry> entries;
+  Status first = location.storage->list(prefix, [&entries](const storage::ListEntry& entry) {
+    entries.push_back(entry);
+    return Status();
+  });
+  uint64_t removed = 0;
+  for (const storage::ListEntry& entry : entries) {
+    Status status = location.storage->remove(entry.key);
+    if (status.ok()) {
+      removed += entry.stat.size_bytes;
+    } else if (first.ok()) {
+      first = std::move(status);
+    }
+  }
+  Status status = location.storage->remove(prefix);
+  if (first.ok()) first = std::move(status);
+  if (!first.ok()) return first;
+  return removed;
+}
+
+}  // namespace shardwright::exec::internal

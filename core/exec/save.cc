@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// save(): the steps of the planner over a collective. Ranks meet four times; whoever has failed
+// still takes part, with its failure instead of its bytes, so nobody waits in vain:
+//   1  local plans are gathered                              (failure: nothing was written yet)
+//   2  the coordinator's write lists are scattered           (failure: the coordinator tidied up)
+//   3  results are gathered when files are durable           (failure: each rank removes its own)
+//   4  the coordinator commits; the outcome is broadcast
+// After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
+// for which meeting 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
+// when it missed the outcome it reads the manifest to learn it.
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/exec/pause_points_internal.h"
+#include "core/exec/save_steps_internal.h"
+#include "core/format/native/native_checkpoint.h"
+
+namespace shardwright::exec {
+namespace {
+
+constexpr uint32_t kTagLocalPlans = 0x5301;
+constexpr uint32_t kTagWriteLists = 0x5302;
+constexpr uint32_t kTagResults = 0x5303;
+constexpr uint32_t kTagOutcome = 0x5304;
+
+// What the other ranks put into their reports about the whole checkpoint.
+struct Outcome {
+  uint64_t tensors = 0;
+  uint64_t objects = 0;
+  uint64_t chunks = 0;
+  uint64_t bytes_total = 0;
+  uint64_t directory_sync = 0;  // 0 ok, 1 unsupported, 2 skipped
+};
+constexpr std::string_view kDirectorySyncWords[] = {"ok", "unsupported", "skipped"};
+
+Bytes encode_outcome(const Report& report) {
+  Outcome outcome{report.tensors, report.objects, report.chunks, report.bytes_total, 0};
+  for (uint64_t word = 0; word < std::size(kDirectorySyncWords); ++word) {
+    if (report.dir_fsync == kDirectorySyncWords[word]) outcome.directory_sync = word;
+  }
+  Bytes bytes(sizeof(outcome));
+  std::memcpy(bytes.data(), &outcome, sizeof(outcome));
+  return bytes;
+}
+
+Result<Report> decode_outcome(const Bytes& bytes) {
+  Outcome outcome;
+  if (bytes.size() != sizeof(outcome)) {
+    return internal_error(fmt::format("the coordinator told the outcome in {} bytes, expected {}",
+                                      bytes.size(), sizeof(outcome)));
+  }
+  std::memcpy(&outcome, bytes.data(), sizeof(outcome));
+  Report report;
+  report.tensors = outcome.tensors;
+  report.objects = outcome.objects;
+  report.chunks = outcome.chunks;
+  report.bytes_total = outcome.bytes_total;
+  if (outcome.directory_sync < std::size(kDirectorySyncWords))
+    report.dir_fsync = kDirectorySyncWords[outcome.directory_sync];
+  return report;
+}
+
+int64_t collective_timeout(const SaveOptions& options) {
+  if (options.deadline_ns == 0) return kDefaultCollectiveDeadlineNs;
+  return options.deadline_ns < 0 ? -1 : options.deadline_ns;
+}
+
+class CollectiveSave {
+ public:
+  CollectiveSave(const format::Location& location, collective::Collective& collective,
+                 const SaveOptions& options, const CallContext& call)
+      : location_(location), exchange_(collective, collective_timeout(options)), call_(call) {}
+
+  // steps holds why there are none on this rank, otherwise.
+  Result<Report> run(Result<std::unique_ptr<internal::SaveSteps>> steps) {
+    const Status ready = steps.status();
+    if (steps.ok()) steps_ = std::move(*steps);
+    SHW_RETURN_IF_ERROR(plan(ready));
+    SHW_RETURN_IF_ERROR(write());
+    return commit();
+  }
+
+ private:
+  // Meetings 1 and 2. Afterwards this rank has its write list.
+  Status plan(const Status& ready) {
+    Result<Bytes> local = ready.ok() ? steps_->local_plan(call_) : Result<Bytes>(ready);
+    const Bytes mine = local.ok() ? std::move(*local) : Bytes();
+    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> locals,
+                         exchange_.gather_all(kTagLocalPlans, local.status(), mine));
+    std::vector<Bytes> lists;
+    Status planned;
+    if (exchange_.is_coordinator()) {
+      Result<std::vector<Bytes>> made = steps_->global_plan(locals, location_, call_);
+      planned = made.status();
+      if (made.ok()) lists = std::move(*made);
+    }
+    Result<Bytes> list = exchange_.scatter(kTagWriteLists, planned, lists);
+    if (!list.ok()) {
+      steps_->abandon(location_);
+      return list.status();
+    }
+    list_ = std::move(*list);
+    return {};
+  }
+
+  // Step 2 and 3 and meeting 3.
+  Status write() {
+    Status mine = steps_->finish(list_);
+    Bytes result;
+    if (mine.ok()) {
+      Result<Bytes> written = steps_->execute(location_, call_);
+      mine = written.status();
+      if (written.ok()) result = std::move(*written);
+    }
+    Result<std::vector<Bytes>> results = exchange_.gather_all(kTagResults, mine, result);
+    if (results.ok()) {
+      results_ = std::move(*results);
+      return {};
+    }
+    // An agreed failure is known to all. When the meeting broke off instead, others may believe
+    // that all went well, and only the one that commits may decide.
+    const bool agreed = !exchange_.broken();
+    if (agreed || !mine.ok() || exchange_.is_coordinator()) steps_->abandon(location_);
+    return results.status();
+  }
+
+  // Steps 4 to 8 and meeting 4.
+  Result<Report> commit() {
+    if (!exchange_.is_coordinator()) return learn_outcome();
+    Result<Report> report = steps_->commit(results_, location_, call_);
+    const Bytes told = report.ok() ? encode_outcome(*report) : Bytes();
+    Result<Bytes> shared = exchange_.broadcast(kTagOutcome, report.status(), told);
+    if (!report.ok()) return shared.ok() ? report.status() : shared.status();
+    // The checkpoint is there; that others may not have heard of it does not undo it.
+    if (!shared.ok())
+      report->notes.push_back("telling the outcome to all ranks: " + shared.status().to_string());
+    return report;
+  }
+
+  Result<Report> learn_outcome() {
+    if (call_.progress != nullptr) call_.progress->enter(Stage::kCommitting);
+    const Result<Bytes> told = exchange_.broadcast(kTagOutcome, Status(), {});
+    Result<Report> report = told.ok() ? decode_outcome(*told) : Result<Report>(told.status());
+    if (!report.ok() && exchange_.broken()) report = read_outcome(report.status());
+    if (report.ok()) steps_->complete(&*report, location_);
+    return report;
+  }
+
+  // The message did not come: the manifest says what has happened, if it can be read.
+  Result<Report> read_outcome(const Status& missed) {
+    const auto now = format::native::read_current(location_);
+    if (now.ok() && now->exists && now->generation == steps_->generation()) {
+      Report report;
+      report.notes.push_back(
+          "the outcome was read from the manifest, because its message did not "
+          "come: " +
+          missed.to_string());
+      return report;
+    }
+    return Status(missed)
+        .annotated(
+            "the coordinator's outcome did not reach this rank; it is unknown whether the "
+            "save was committed")
+        .with_detail("commit", "unknown")
+        .with_detail("generation", steps_->generation());
+  }
+
+  const format::Location& location_;
+  collective::Exchange exchange_;
+  const CallContext& call_;
+  std::unique_ptr<internal::SaveSteps> steps_;
+  Bytes list_;
+  std::vector<Bytes> results_;
+};
+
+}  // namespace
+
+Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
+                    const format::Location& location, collective::Collective& collective,
+                    const SaveOptions& options, const CallContext& call) {
+  CollectiveSave task(location, collective, options, call);
+  Result<Report> report = task.run(internal::make_save_steps(
+      runtime, std::move(state), options, {collective.rank(), collective.size()}));
+  if (report.ok() && call.progress != nullptr) call.progress->enter(Stage::kDone);
+  return report;
+}
+
+}  // namespace shardwright::exec

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The save planner: one rank's walk through the steps, with plans as buffers that somebody else
+// moves. Every rank: local_plan, finish, execute. The coordinator in addition: global_plan (steps 0
+// and 1 of commit.cc) and commit (steps 4 to 8). Each step once and in order.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/exec/commit_internal.h"
+#include "core/exec/content_digests_internal.h"
+#include "core/exec/generation_internal.h"
+#include "core/exec/pause_points_internal.h"
+#include "core/exec/rank_file_writer_internal.h"
+#include "core/exec/save_steps_internal.h"
+#include "core/format/native/native_format.h"
+#include "core/storage/storage.h"
+
+namespace shardwright::exec {
+namespace internal {
+namespace {
+
+namespace native = format::native;
+
+constexpr uint64_t kDigestBytes = 16;
+constexpr uint64_t kBytesPerRecord = 192;        // of manifest and index for one chunk, estimated
+constexpr uint64_t kFreeSpaceSlackDivisor = 50;  // 2 %
+
+Status out_of_order(std::string_view step, std::string_view needed) {
+  return failed_precondition(fmt::format("{} comes once, after {}", step, needed));
+}
+
+Status check_devices(const State& state) {
+  for (const TensorEntry& entry : state.tensors()) {
+    if (device_is_host_accessible(entry.local.device_type)) continue;
+    return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
+                                     "cannot read; copy it to host memory first",
+                                     escape_text(entry.name), entry.local.device_type))
+        .with_detail("tensor", entry.name);
+  }
+  return {};
+}
+
+uint64_t bytes_of_state(const State& state) {
+  uint64_t bytes = 0;
+  for (const TensorEntry& entry : state.tensors()) {
+    for (const Piece& piece : entry.pieces) {
+      const Result<uint64_t> size =
+          dtype_packed_bytes(entry.local.dtype, box_element_count(piece.box));
+      if (size.ok()) bytes += *size;
+    }
+  }
+  for (const ObjectEntry& entry : state.objects()) bytes += entry.bytes.size();
+  return bytes;
+}
+
+class StepwiseSave final : public SaveSteps {
+ public:
+  StepwiseSave(Runtime& runtime, std::shared_ptr<const State> state, SaveOptions options,
+               plan::RankPosition position)
+      : runtime_(runtime),
+        state_(std::move(state)),
+        options_(std::move(options)),
+        position_(position),
+        trace_(options_.trace_path, position.rank, runtime.clock()) {}
+
+  Result<Bytes> local_plan(const CallContext& call) override;
+  Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
+                                         const format::Location& location,
+                                         const CallContext& call) override;
+  Status finish(std::span<const std::byte> mine) override;
+  Result<Bytes> execute(const format::Location& location, const CallContext& call) override;
+  Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
+                        const CallContext& call) override;
+  void abandon(const format::Location& location) override;
+  std::string_view generation() const override {
+    return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
+  }
+  void complete(Report* report, const format::Location& location) override;
+
+ private:
+  CallContext limited(const CallContext& call);
+  Status check_target(const format::Location& location);
+  Status check_free_space(const format::Location& location) const;
+  Status make_generation(const format::Location& location);
+  Status start(const format::Location& location, std::span<const plan::LocalSavePlan> locals);
+  void note_time(std::string_view stage, int64_t begin_ns) {
+    times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
+  }
+
+  Runtime& runtime_;
+  const std::shared_ptr<const State> state_;  // co-owned with the host
+  const SaveOptions options_;
+  const plan::RankPosition position_;
+  Trace trace_;
+  std::optional<int64_t> begin_ns_;             // of the first step
+  std::optional<plan::LocalSavePlan> local_;    // after local_plan
+  std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan
+  native::CurrentManifest replaced_;            // coordinator: identity of step 1
+  std::shared_ptr<void> lock_;                  // coordinator: advisory lock of the path
+  std::string lock_note_;
+  std::optional<plan::WriteList> list_;      // after finish
+  std::optional<plan::WriteResult> result_;  // after execute
+  bool executed_ = false;
+  bool committed_ = false;  // commit was called, whatever came of it
+  std::vector<StageTime> times_;
+};
+
+// The caller's deadline, or the option's, counted from the first step, when that comes first.
+CallContext StepwiseSave::limited(const CallContext& call) {
+  CallContext result = call;
+  if (result.control.clock == nullptr) result.control.clock = &runtime_.clock();
+  if (!begin_ns_.has_value()) begin_ns_ = runtime_.clock().monotonic_ns();
+  if (options_.deadline_ns <= 0) return result;
+  const int64_t deadline = *begin_ns_ + options_.deadline_ns;
+  if (result.control.deadline_ns < 0 || deadline < result.control.deadline_ns)
+    result.control.deadline_ns = deadline;
+  return result;
+}
+
+Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  SHW_RETURN_IF_ERROR(context.control.check("describing the state"));
+  if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
+  const Trace::Span span(&trace_, "local plan");
+  plan::ReplicaDigests digests;
+  if (position_.world_size > 1) {
+    SHW_ASSIGN_OR_RETURN(digests,
+                         content_digests(runtime_, *state_, options_.rules, context.control));
+  }
+  SHW_ASSIGN_OR_RETURN(plan::LocalSavePlan local,
+                       plan::make_local_plan(*state_, options_.rules, position_, digests));
+  local.options_text = shared_options_text(options_);
+  local.options_digest = plan::options_text_digest(local.options_text);
+  SHW_ASSIGN_OR_RETURN(Bytes bytes, plan::encode(local));
+  local_ = std::move(local);
+  note_time("local_plan", begin);
+  return bytes;
+}
+
+// Step 0: what is at the path, and whether it may be replaced.
+Status StepwiseSave::check_target(const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(replaced_, native::read_current(location));
+  if (!replaced_.exists || options_.overwrite == Overwrite::kReplace) return {};
+  return already_exists(fmt::format("there is a checkpoint at '{}' already; save with overwrite "
+                                    "'replace' or choose another path",
+                                    escape_text(location.prefix.empty() ? "." : location.prefix)))
+      .with_detail("file", storage::join_key(location.prefix, native::kManifestName));
+}
+
+Status StepwiseSave::check_free_space(const format::Location& location) const {
+  uint64_t planned = 0;
+  for (const plan::WriteList& list : merged_->lists) {
+    const uint64_t metadata = 2 * kBytesPerRecord * list.items.size() + kWriteBlockBytes / 16 +
+                              list.data_bytes / kDigestBlockBytes * kDigestBytes;
+    if (list.items.empty()) continue;
+    if (!checked_add(planned, list.data_bytes, &planned) ||
+        !checked_add(planned, metadata, &planned)) {
+      return invalid_argument("the planned bytes of all ranks cannot be counted");
+    }
+  }
+  const Result<uint64_t> free = location.storage->free_space(location.prefix);
+  if (!free.ok() && free.status().code() == StatusCode::kUnimplemented) return {};
+  SHW_RETURN_IF_ERROR(free.status());
+  const uint64_t needed = planned + planned / kFreeSpaceSlackDivisor + kFreeSpaceReserveBytes;
+  if (*free >= needed) return {};
+  return resource_exhausted(
+             "disk", fmt::format("the save needs {} bytes and keeps {} in reserve, but only {} "
+                                 "bytes are free at '{}'; make room or save elsewhere",
+                                 planned, needed - planned, *free, escape_text(location.prefix)))
+      .with_detail("expected", fmt::to_string(needed))
+      .with_detail("found", fmt::to_string(*free));
+}
+
+// Step 1: a prefix that nobody has used before. The plan names the generation, but does not depend
+// on it.
+Status StepwiseSave::make_generation(const format::Location& location) {
+  Status status;
+  for (int32_t draw = 0; draw < kMaxGenerationDraws; ++draw) {
+    if (draw > 0) {
+      SHW_ASSIGN_OR_RETURN(merged_->generation, draw_generation(runtime_));
+      for (plan::WriteList& list : merged_->lists) list.generation = merged_->generation;
+    }
+    status = location.storage->create_prefix(generation_key(location, merged_->generation));
+    if (status.code() != StatusCode::kAlreadyExists) return status;
+  }
+  return status;
+}
+
+// Steps 0 and 1.
+Status StepwiseSave::start(const format::Location& location,
+                           std::span<const plan::LocalSavePlan> locals) {
+  pause_point("target");
+  SHW_RETURN_IF_ERROR(check_target(location));
+  SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
+  SHW_ASSIGN_OR_RETURN(merged_,
+                       plan::make_global_plan(locals, options_.rules, std::move(generation)));
+  SHW_RETURN_IF_ERROR(check_free_space(location));
+  pause_point("generation");
+  SHW_RETURN_IF_ERROR(make_generation(location));
+  // The lock keeps gc away; two savers are kept apart by the condition of step 6.
+  Result<std::shared_ptr<void>> lock =
+      location.storage->try_lock(storage::join_key(location.prefix, native::kLockName));
+  if (lock.ok()) lock_ = *lock;
+  if (lock.ok() && lock_ == nullptr)
+    lock_note_ = "another save or gc held the lock of this path while this save ran";
+  return {};
+}
+
+Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> locals,
+                                                     const format::Location& location,
+                                                     const CallContext& call) {
+  if (merged_.has_value()) return out_of_order("global_plan", "local_plan");
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  SHW_RETURN_IF_ERROR(context.control.check("planning the save of all ranks"));
+  const Trace::Span span(&trace_, "global plan");
+  std::vector<plan::LocalSavePlan> decoded;
+  decoded.reserve(locals.size());
+  for (size_t rank = 0; rank < locals.size(); ++rank) {
+    Result<plan::LocalSavePlan> local = plan::decode_local_save(locals[rank]);
+    if (!local.ok()) {
+      return local.status()
+          .annotated(fmt::format("reading the local plan of rank {}", rank))
+          .with_detail("rank", fmt::to_string(rank));
+    }
+    decoded.push_back(std::move(*local));
+  }
+  std::vector<Bytes> lists;
+  Status status = start(location, decoded);
+  for (size_t rank = 0; status.ok() && rank < merged_->lists.size(); ++rank) {
+    Result<Bytes> list = plan::encode(merged_->lists[rank]);
+    status = list.status();
+    if (list.ok()) lists.push_back(std::move(*list));
+  }
+  if (!status.ok()) {
+    if (merged_.has_value()) discard_generation(runtime_, location, merged_->generation);
+    merged_.reset();
+    lock_.reset();
+    return status;
+  }
+  note_time("global_plan", begin);
+  return lists;
+}
+
+Status StepwiseSave::finish(std::span<const std::byte> mine) {
+  if (!local_.has_value() || list_.has_value()) return out_of_order("finish", "local_plan");
+  SHW_ASSIGN_OR_RETURN(plan::WriteList list, plan::decode_write_list(mine));
+  SHW_RETURN_IF_ERROR(plan::check_write_list(list, *state_, position_));
+  if (!native::is_generation(list.generation)) {
+    return invalid_argument(fmt::format("the write list names generation '{}', which is none",
+                                        escape_text(list.generation, 64)));
+  }
+  list_ = std::move(list);
+  return {};
+}
+
+Result<Bytes> StepwiseSave::execute(const format::Location& location, const CallContext& call) {
+  if (!list_.has_value() || executed_) return out_of_order("execute", "finish");
+  executed_ = true;
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  if (Progress* progress = call.progress; progress != nullptr) {
+    progress->bytes_total = list_->data_bytes - std::min(list_->data_bytes, kExtentAlignmentBytes);
+    progress->items_total = list_->items.size();
+    progress->enter(Stage::kWriting);
+  }
+  SHW_ASSIGN_OR_RETURN(
+      plan::WriteResult result,
+      write_rank_file({runtime_, *state_, *local_, *list_, options_, location, context, &trace_}));
+  if (call.progress != nullptr) call.progress->items_done = list_->items.size();
+  if (call.on_staged) call.on_staged();
+  result_ = std::move(result);
+  note_time("write", begin);
+  return plan::encode(*result_);
+}
+
+Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
+                                    const format::Location& location, const CallContext& call) {
+  if (!merged_.has_value() || committed_) return out_of_order("commit", "global_plan");
+  committed_ = true;
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
+  std::vector<plan::WriteResult> decoded;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    Result<plan::WriteResult> result = plan::decode_write_result(results[rank]);
+    if (results[rank].empty()) {
+      result = aborted(fmt::format("rank {} failed to write", rank));
+    }
+    if (!result.ok()) {
+      discard_generation(runtime_, location, merged_->generation);
+      return result.status()
+          .annotated(fmt::format("reading the result of rank {}", rank))
+          .with_detail("rank", fmt::to_string(rank));
+    }
+    decoded.push_back(std::move(*result));
+  }
+  Result<Report> report = commit_generation(
+      {runtime_, *merged_, replaced_, options_, location, context, &trace_}, decoded);
+  lock_.reset();
+  if (!report.ok()) return report;
+  if (!lock_note_.empty()) report->notes.push_back(lock_note_);
+  note_time("commit", begin);
+  complete(&*report, location);
+  return report;
+}
+
+void StepwiseSave::complete(Report* report, const format::Location& location) {
+  report->operation = "save";
+  report->format = "native";
+  report->path = location.prefix;
+  report->generation = std::string(generation());
+  report->rank = position_.rank;
+  report->world_size = position_.world_size;
+  const bool in_memory = location.storage->name() == "memory";
+  report->durability = in_memory                                  ? "memory"
+                       : options_.durability == Durability::kFull ? "full"
+                                                                  : "none";
+  report->digests = options_.digests;
+  report->bytes_state = bytes_of_state(*state_);
+  report->bytes_written = result_.has_value() ? result_->file_bytes : 0;
+  report->memory_budget = runtime_.staging().budget_bytes();
+  report->staging_peak_bytes = runtime_.staging().peak_bytes();
+  report->times = times_;
+  if (begin_ns_.has_value()) report->elapsed_ns = runtime_.clock().monotonic_ns() - *begin_ns_;
+  Status traced = trace_.write();
+  if (!traced.ok()) report->notes.push_back("the trace was not written: " + traced.to_string());
+}
+
+// A rank that wrote and then learns that somebody failed takes its own file away; the coordinator
+// also what else there is of the prefix.
+void StepwiseSave::abandon(const format::Location& location) {
+  lock_.reset();
+  if (merged_.has_value() && !committed_) {
+    committed_ = true;
+    discard_generation(runtime_, location, merged_->generation);
+  } else if (result_.has_value() && result_->has_file && !merged_.has_value()) {
+    // Best effort: what stays is found by gc.
+    static_cast<void>(location.storage->remove(
+        rank_file_location(location, result_->generation, position_.rank)));
+  }
+  result_.reset();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
+                                                   std::shared_ptr<const State> state,
+                                                   SaveOptions options,
+                                                   plan::RankPosition position) {
+  SHW_RETURN_IF_ERROR(check_options(options));
+  if (state == nullptr) return invalid_argument("a save needs a state");
+  if (position.world_size < 1 || position.world_size > kMaxWorldSize || position.rank < 0 ||
+      position.rank >= position.world_size) {
+    return invalid_argument(fmt::format("rank {} of {} is no position among 1 to {} ranks",
+                                        position.rank, position.world_size, kMaxWorldSize))
+        .with_detail("rank", fmt::to_string(position.rank));
+  }
+  SHW_RETURN_IF_ERROR(check_devices(*state));
+  return std::unique_ptr<SaveSteps>(
+      std::make_unique<StepwiseSave>(runtime, std::move(state), std::move(options), position));
+}
+
+}  // namespace internal
+
+Result<std::unique_ptr<SavePlanner>> SavePlanner::create(Runtime& runtime,
+                                                         std::shared_ptr<const State> state,
+                                                         SaveOptions options,
+                                                         plan::RankPosition position) {
+  SHW_ASSIGN_OR_RETURN(
+      std::unique_ptr<internal::SaveSteps> steps,
+      internal::make_save_steps(runtime, std::move(state), std::move(options), position));
+  return std::unique_ptr<SavePlanner>(std::move(steps));
+}
+
+}  // namespace shardwright::exec

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Staging of an asynchronous save: every tensor is copied into one private block, packed, on all
+// workers; then the host may change its own. The copy describes the same boxes, so plans made from
+// either are equal.
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/exec/parallel_internal.h"
+#include "core/exec/save.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shardwright::exec {
+namespace {
+
+constexpr uint64_t kStagedAlignmentBytes = 64;
+constexpr uint64_t kCopyStepBytes = uint64_t{8} << 20;
+
+// Anonymous memory of one staged state.
+class StagedBlock {
+ public:
+  static Result<std::shared_ptr<StagedBlock>> create(uint64_t size_bytes) {
+    auto block = std::shared_ptr<StagedBlock>(new StagedBlock);
+    if (size_bytes == 0) return block;
+    void* memory =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      return resource_exhausted("memory", fmt::format("staging a copy of the state needs {} bytes, "
+                                                      "which the system refused",
+                                                      size_bytes))
+          .with_detail("length", fmt::to_string(size_bytes));
+    }
+    madvise(memory, size_bytes, MADV_HUGEPAGE);  // advice: the memory works without
+    block->memory_ = static_cast<std::byte*>(memory);
+    block->size_bytes_ = size_bytes;
+    return block;
+  }
+  ~StagedBlock() {
+    if (memory_ != nullptr) munmap(memory_, size_bytes_);
+  }
+  StagedBlock(const StagedBlock&) = delete;
+  StagedBlock& operator=(const StagedBlock&) = delete;
+  std::byte* data() const { return memory_; }
+
+ private:
+  StagedBlock() = default;
+  std::byte* memory_ = nullptr;
+  uint64_t size_bytes_ = 0;
+};
+
+struct Copy {
+  StridedWindow from;
+  uint64_t begin = 0;  // in the tensor's packed bytes
+  uint64_t bytes = 0;
+  uint64_t target = 0;  // in the block
+};
+
+struct Staging {
+  std::vector<TensorEntry> entries;  // data not set yet
+  std::vector<uint64_t> places;      // in the block, per entry
+  std::vector<Copy> copies;
+  uint64_t size_bytes = 0;
+};
+
+Status add_entry(const TensorEntry& entry, Staging* staging) {
+  if (!device_is_host_accessible(entry.local.device_type)) {
+    return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
+                                     "cannot read; copy it to host memory first",
+                                     escape_text(entry.name), entry.local.device_type))
+        .with_detail("tensor", entry.name);
+  }
+  SHW_ASSIGN_OR_RETURN(
+      const StridedWindow from,
+      window_of(entry.local, Dims(entry.local.shape.size(), 0), entry.local.shape));
+  const uint64_t bytes = window_bytes(from);
+  uint64_t place = 0;
+  if (!checked_round_up(staging->size_bytes, kStagedAlignmentBytes, &place) ||
+      !checked_add(place, bytes, &staging->size_bytes)) {
+    return invalid_argument("the bytes of the state cannot be counted");
+  }
+  for (uint64_t begin = 0; begin < bytes; begin += kCopyStepBytes)
+    staging->copies.push_back(
+        {from, begin, std::min(kCopyStepBytes, bytes - begin), place + begin});
+  TensorEntry copy = entry;
+  copy.local.strides = Dims();
+  copy.local.device_type = static_cast<int32_t>(DeviceType::kCpu);
+  copy.local.device_id = 0;
+  copy.local.stream = 0;
+  copy.local.read_only = true;
+  staging->entries.push_back(std::move(copy));
+  staging->places.push_back(place);
+  return {};
+}
+
+// Copies that together make about one step, so that small tensors do not cost a task each.
+std::vector<size_t> group_copies(const std::vector<Copy>& copies) {
+  std::vector<size_t> begins;
+  uint64_t bytes = kCopyStepBytes;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (bytes + copies[i].bytes > kCopyStepBytes) {
+      begins.push_back(i);
+      bytes = 0;
+    }
+    bytes += copies[i].bytes;
+  }
+  begins.push_back(copies.size());
+  return begins;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
+                                                 const CallContext& call) {
+  if (call.progress != nullptr) call.progress->enter(Stage::kStaging);
+  Staging staging;
+  staging.entries.reserve(state.tensors().size());
+  for (const TensorEntry& entry : state.tensors()) SHW_RETURN_IF_ERROR(add_entry(entry, &staging));
+  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<StagedBlock> block,
+                       StagedBlock::create(staging.size_bytes));
+  const std::vector<size_t> begins = group_copies(staging.copies);
+  SHW_RETURN_IF_ERROR(
+      internal::run_each(runtime.pool(), begins.size() - 1, call.control, [&](size_t group) {
+        for (size_t i = begins[group]; i < begins[group + 1]; ++i) {
+          const Copy& copy = staging.copies[i];
+          gather(copy.from, copy.begin,
+                 {block->data() + copy.target, static_cast<size_t>(copy.bytes)});
+        }
+        return Status();
+      }));
+  for (size_t i = 0; i < staging.entries.size(); ++i) {
+    const bool empty = staging.entries[i].local.element_count() == 0;
+    staging.entries[i].local.data = empty ? nullptr : block->data() + staging.places[i];
+  }
+  auto staged = std::make_shared<State>();
+  SHW_RETURN_IF_ERROR(staged->add_tensors(std::move(staging.entries)));
+  SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
+  staged->add_keepalive(block);
+  if (call.on_staged) call.on_staged();
+  return std::shared_ptr<const State>(std::move(staged));
+}
+
+}  // namespace shardwright::exec
