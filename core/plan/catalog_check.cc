@@ -28,7 +28,7 @@ class CatalogCheck {
     if (check_texts() && check_tensor_records()) {
       check_chunks();
       check_objects();
-      if (!full()) check_names();
+      if (names_sound_ && !full()) check_names();
     }
     return std::move(findings_);
   }
@@ -199,6 +199,7 @@ class CatalogCheck {
     }
   }
 
+  // One tensor or object per name and owner.
   void check_names() {
     const auto tensor_key = [this](size_t i) {
       return internal::EntryKey{catalog_.tensor_name(i), catalog_.tensors[i].rank};
@@ -206,18 +207,25 @@ class CatalogCheck {
     const auto object_key = [this](size_t i) {
       return internal::EntryKey{catalog_.object_name(i), catalog_.objects[i].rank};
     };
-    check_unique("tensors", catalog_.tensors.size(), tensor_key);
-    if (names_sound_) check_unique("objects", catalog_.objects.size(), object_key);
+    internal::EntryIndex tensors;
+    internal::EntryIndex objects;
+    check_unique("tensors", catalog_.tensors.size(), tensor_key, &tensors);
+    check_unique("objects", catalog_.objects.size(), object_key, &objects);
+    for (size_t i = 0; i < catalog_.objects.size() && !full(); ++i) {
+      if (tensors.find(object_key(i), tensor_key) < 0) continue;
+      add("a tensor and an object are both named '{}'", escape_text(catalog_.object_name(i)));
+    }
   }
 
   template <typename KeyAt>
-  void check_unique(std::string_view what, size_t count, const KeyAt& key_at) {
-    internal::EntryIndex index;
-    index.reset(count);
+  void check_unique(std::string_view what, size_t count, const KeyAt& key_at,
+                    internal::EntryIndex* index) {
+    index->reset(count);
     for (size_t i = 0; i < count && !full(); ++i) {
-      const size_t first = index.insert(key_at(i), i, key_at);
-      if (first != i)
+      const size_t first = index->insert(key_at(i), i, key_at);
+      if (first != i) {
         add("{} {} and {} are both named '{}'", what, first, i, escape_text(key_at(i).name));
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements narrower than a byte can be cut only where a byte ends. Pure functions.
+// Elements narrower than a byte can be cut only where a byte ends. A state refuses other pieces
+// itself; catalogs of foreign checkpoints may hold chunks that end inside a byte. Pure functions.
 #pragma once
 
 #include <cstdint>

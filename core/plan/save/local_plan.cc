@@ -10,7 +10,6 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/save/entry_kind_internal.h"
 #include "core/plan/save/save_plan.h"
-#include "core/plan/subbyte_box_internal.h"
 #include "core/plan/tensor_appender_internal.h"
 
 namespace shardwright::plan {
@@ -60,8 +59,6 @@ Status add_tensor(const TensorEntry& entry, EntryKind kind, LocalSavePlan* plan,
   for (size_t p = 0; p < entry.pieces.size(); ++p) {
     const Box& box = entry.pieces[p].box;
     if (box_is_empty(box)) continue;
-    SHW_RETURN_IF_ERROR(
-        internal::check_whole_bytes(entry.name, entry.local.dtype, entry.global_shape, box));
     boxes->push_back({&box, static_cast<uint32_t>(p), 0});
   }
   CatalogBuilder::Tensor tensor;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a load does and refuses: missing, unexpected, casts, shapes, kinds.
+#include "tests/core/plan/world.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+// Stored on two ranks: sharded "w", replicated "scale", rank_local "rng", object "step" and
+// rank_local object "loader".
+Catalog stored() {
+  std::vector<State> states;
+  for (int64_t r = 0; r < 2; ++r) {
+    states.push_back(state_of({{"model.w", DType::kFloat32, {4, 2}, {box({2 * r, 0}, {2, 2})}},
+                               whole("model.scale", {3}),
+                               whole("rng", {2}, EntryKind::kRankLocal)},
+                              {{"step", "7"}, {"loader", "x", EntryKind::kRankLocal}}));
+  }
+  return planned(states).catalog;
+}
+
+Result<LoadPlan> plan_load(const State& state, const LoadRules& rules = {}, int32_t rank = 0) {
+  return make_load_plan(state, stored(), rules, rank);
+}
+
+State everything() {
+  return state_of({whole("model.w", {4, 2}), whole("model.scale", {3}),
+                   whole("rng", {2}, EntryKind::kRankLocal)},
+                  {{"step", ""}, {"loader", ""}});
+}
+
+TEST(LoadPlan, ReadsAChunkPerOwnerInChunkOrder) {
+  const Result<LoadPlan> plan = plan_load(everything(), {}, 1);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->rank, 1);
+  EXPECT_EQ(plan->loaded,
+            (std::vector<std::string>{"model.w", "model.scale", "rng", "step", "loader"}));
+  EXPECT_TRUE(plan->missing.empty());
+  EXPECT_TRUE(plan->unexpected.empty());
+  ASSERT_EQ(plan->reads.size(), 4U);
+  EXPECT_EQ(plan->reads[0].box, box({0, 0}, {2, 2}));
+  EXPECT_EQ(plan->reads[1].box, box({2, 0}, {2, 2}));
+  for (size_t i = 1; i < plan->reads.size(); ++i)
+    EXPECT_LT(plan->reads[i - 1].chunk, plan->reads[i].chunk);
+  ASSERT_EQ(plan->objects.size(), 2U);
+  EXPECT_EQ(stored().objects[plan->objects[1].object].rank, 1);
+}
+
+TEST(LoadPlan, NamesTheNearestNamesOfAMissingTensor) {
+  const Status status = plan_load(state_of({whole("model.W", {4, 2})})).status();
+  EXPECT_FAILURE(status, StatusCode::kNotFound, "'model.W'", "'model.w'");
+  EXPECT_EQ(status.detail("tensor"), "model.W");
+  EXPECT_FAILURE(plan_load(state_of({}, {{"stop", ""}})).status(), StatusCode::kNotFound,
+                 "object 'stop'", "'step'");
+}
+
+TEST(LoadPlan, SaysWhenANameIsOfTheOtherType) {
+  EXPECT_FAILURE(plan_load(state_of({whole("step", {1})})).status(), StatusCode::kNotFound,
+                 "byte object");
+  EXPECT_FAILURE(plan_load(state_of({}, {{"model.w", ""}})).status(), StatusCode::kNotFound,
+                 "that of a tensor");
+}
+
+TEST(LoadPlan, ReportsMissingNamesWhenAskedTo) {
+  LoadRules rules;
+  rules.missing = MissingRule::kReport;
+  const Result<LoadPlan> plan = plan_load(state_of({whole("nothing", {1})}, {{"none", ""}}), rules);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->missing, (std::vector<std::string>{"nothing", "none"}));
+  EXPECT_TRUE(plan->loaded.empty());
+  EXPECT_TRUE(plan->reads.empty());
+}
+
+TEST(LoadPlan, ReportsOrRefusesUnexpectedNames) {
+  const State state = state_of({whole("model.w", {4, 2})}, {{"step", ""}});
+  LoadRules rules;
+  const Result<LoadPlan> plan = plan_load(state, rules);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->unexpected, (std::vector<std::string>{"model.scale", "rng", "loader"}));
+  rules.unexpected = UnexpectedRule::kError;
+  EXPECT_FAILURE(plan_load(state, rules).status(), StatusCode::kInvalidArgument, "3 stored names",
+                 "'model.scale'", "'rng'");
+}
+
+TEST(LoadPlan, RefusesAnotherShapeWithBothValues) {
+  const Status status = plan_load(state_of({whole("model.w", {2, 4})})).status();
+  EXPECT_FAILURE(status, StatusCode::kInvalidArgument, "[4, 2]", "[2, 4]");
+  EXPECT_EQ(status.detail("expected"), "[2, 4]");
+  EXPECT_EQ(status.detail("found"), "[4, 2]");
+}
+
+TEST(LoadPlan, CastsOnlyWhenAllowedAndSaysSo) {
+  Holding wanted = whole("model.w", {4, 2});
+  wanted.dtype = DType::kBfloat16;
+  EXPECT_FAILURE(plan_load(state_of({wanted})).status(), StatusCode::kInvalidArgument, "float32",
+                 "bfloat16", "cast");
+  LoadRules rules;
+  rules.cast = CastRule::kAllow;
+  const Result<LoadPlan> plan = plan_load(state_of({wanted}), rules);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_EQ(plan->casts.size(), 1U);
+  EXPECT_EQ(plan->casts[0].stored, DType::kFloat32);
+  EXPECT_EQ(plan->casts[0].wanted, DType::kBfloat16);
+}
+
+TEST(LoadPlan, TheFirstStrictPatternDecides) {
+  Holding wanted = whole("model.w", {4, 2});
+  wanted.dtype = DType::kFloat64;
+  LoadRules rules;
+  rules.strict = {{"extra*", MissingRule::kReport, UnexpectedRule::kReport, CastRule::kError},
+                  {"model.*", MissingRule::kError, UnexpectedRule::kError, CastRule::kAllow},
+                  {"*", MissingRule::kError, UnexpectedRule::kReport, CastRule::kError}};
+  EXPECT_FAILURE(plan_load(state_of({wanted, whole("extra.x", {1})}), rules).status(),
+                 StatusCode::kInvalidArgument, "1 stored name", "'model.scale'");
+  const Result<LoadPlan> plan =
+      plan_load(state_of({wanted, whole("extra.x", {1}), whole("model.scale", {3})}), rules);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->casts.size(), 1U);
+  EXPECT_EQ(plan->missing, (std::vector<std::string>{"extra.x"}));
+  EXPECT_FAILURE(plan_load(state_of({whole("model.x", {1})}), rules).status(),
+                 StatusCode::kNotFound, "model.x");
+}
+
+TEST(LoadPlan, RankLocalEntriesBelongToTheirRank) {
+  const State own = state_of({whole("rng", {2}, EntryKind::kRankLocal)});
+  const State plain = state_of({whole("rng", {2})});
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    for (const State* state : {&own, &plain}) {
+      const Result<LoadPlan> plan = plan_load(*state, {}, rank);
+      ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+      const Catalog catalog = stored();
+      EXPECT_EQ(catalog.tensors[catalog.chunks[plan->reads[0].chunk].tensor].rank, rank);
+    }
+  }
+  EXPECT_FAILURE(plan_load(own, {}, 2).status(), StatusCode::kNotFound, "rank 2",
+                 "rank_local of 2 ranks: 0, 1");
+  EXPECT_FAILURE(plan_load(plain, {}, 2).status(), StatusCode::kNotFound, "rank_local");
+  // A rank_local want does not take the shared entry.
+  EXPECT_FAILURE(plan_load(state_of({whole("model.scale", {3}, EntryKind::kRankLocal)})).status(),
+                 StatusCode::kNotFound, "model.scale");
+}
+
+TEST(LoadPlan, ReadsPartsAndNothingForEmptyPieces) {
+  const State state =
+      state_of({{"model.w", DType::kFloat32, {4, 2}, {box({1, 1}, {2, 1}), box({0, 0}, {0, 2})}}});
+  const Result<LoadPlan> plan = plan_load(state);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_EQ(plan->reads.size(), 2U);
+  EXPECT_EQ(plan->reads[0].box, box({1, 1}, {1, 1}));
+  EXPECT_EQ(plan->reads[1].box, box({2, 1}, {1, 1}));
+}
+
+TEST(LoadPlan, NoticesStoredChunksThatDoNotFill) {
+  Catalog catalog = stored();
+  catalog.chunks[0].size0 = 1;  // a hole that prove_all_covers would have found
+  EXPECT_FAILURE(make_load_plan(everything(), catalog, {}, 0).status(), StatusCode::kInternal,
+                 "model.w", "6 of the 8");
+}
+
+TEST(LoadPlan, RefusesSubByteReadsThatCutAByte) {
+  Catalog catalog;
+  CatalogBuilder::Tensor tensor;
+  tensor.name = "q";
+  tensor.dtype = DType::kInt4;
+  tensor.kind = EntryKind::kSharded;
+  const Dims shape{8};
+  tensor.shape = shape;
+  ASSERT_TRUE(CatalogBuilder(&catalog)
+                  .add_tensor(tensor, std::vector<CatalogBuilder::Chunk>{{box({0}, {3}), 0, 0},
+                                                                         {box({3}, {5}), 0, 64}})
+                  .ok());
+  const State all = state_of({{"q", DType::kInt4, {8}, {box({0}, {8})}}});
+  EXPECT_FAILURE(make_load_plan(all, catalog, {}, 0).status(), StatusCode::kUnimplemented, "'q'",
+                 "int4", "[0:3]");
+  const State inside = state_of({{"q", DType::kInt4, {8}, {box({4}, {2})}}});
+  EXPECT_TRUE(make_load_plan(inside, catalog, {}, 0).ok());
+}
+
+TEST(LoadPlan, RefusesRanksAndPresetsThatCannotBe) {
+  EXPECT_FAILURE(plan_load(everything(), {}, -1).status(), StatusCode::kInvalidArgument, "-1");
+  LoadRules rules;
+  rules.preset = Preset::kDefault;
+  EXPECT_FAILURE(plan_load(everything(), rules).status(), StatusCode::kUnimplemented, "preset");
+}
+
+}  // namespace
+}  // namespace shardwright::plan::test

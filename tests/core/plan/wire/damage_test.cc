@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Damaged plan buffers: every truncation, every bit, wrong frames, misaligned memory, newer
+// versions, wrong meaning.
+#include <cstring>
+#include <functional>
+
+#include "core/base/limits.h"
+#include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/plan_generated.h"
+#include "tests/core/plan/wire/plan_samples.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+
+void set_prefix(Buffer* buffer) {
+  const auto length = static_cast<uint32_t>(buffer->size() - 4);
+  std::memcpy(buffer->data(), &length, sizeof(length));
+}
+
+wire::PlanBuffer* root_of(Buffer* buffer) {
+  return flatbuffers::GetMutableSizePrefixedRoot<wire::PlanBuffer>(buffer->data());
+}
+
+// Sets a scalar field of a table whatever accessor the schema compiler gives.
+template <typename T, typename Table>
+bool set_field(Table* table, flatbuffers::voffset_t slot, T value) {
+  return const_cast<flatbuffers::Table*>(reinterpret_cast<const flatbuffers::Table*>(table))
+      ->SetField<T>(slot, value, static_cast<T>(value + 1));
+}
+
+TEST(PlanBufferDamage, TrailingBytesAndWrongPrefixesAreDataLoss) {
+  for (const Sample& sample : all_samples()) {
+    Buffer longer = sample.bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_FAILURE(decode_status(sample.kind, longer), StatusCode::kDataLoss, "length prefix");
+    Buffer prefix = sample.bytes;
+    prefix[0] ^= std::byte{1};
+    EXPECT_FAILURE(decode_status(sample.kind, prefix), StatusCode::kDataLoss, "length prefix");
+  }
+}
+
+TEST(PlanBufferDamage, OtherBytesAreNoPlan) {
+  EXPECT_FAILURE(plan_kind({}).status(), StatusCode::kInvalidArgument, "0 bytes");
+  EXPECT_FAILURE(plan_kind(Buffer(11)).status(), StatusCode::kInvalidArgument, "11 bytes");
+  EXPECT_FAILURE(plan_kind(Buffer(4096)).status(), StatusCode::kInvalidArgument, "SHWP");
+  Buffer other = all_samples()[0].bytes;
+  other[8] = std::byte{'X'};
+  EXPECT_FAILURE(plan_kind(other).status(), StatusCode::kInvalidArgument, "XHWP", "SHWP");
+}
+
+// Rejected, or a plan that encodes and decodes again.
+void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
+  const Status status = decode_status(sample.kind, changed);
+  EXPECT_EQ(status.ok(), validate_plan(changed).empty() && *plan_kind(changed) == sample.kind)
+      << status.to_string();
+  if (!status.ok()) return;
+  switch (sample.kind) {
+    case PlanKind::kLocalSave:
+      EXPECT_TRUE(decode_local_save(encoded(*decode_local_save(changed))).ok());
+      return;
+    case PlanKind::kWriteList:
+      EXPECT_TRUE(decode_write_list(encoded(*decode_write_list(changed))).ok());
+      return;
+    case PlanKind::kLoad:
+      EXPECT_TRUE(decode_load(encoded(*decode_load(changed))).ok());
+      return;
+    case PlanKind::kWriteResult:
+      EXPECT_TRUE(decode_write_result(encoded(*decode_write_result(changed))).ok());
+      return;
+    case PlanKind::kMergedSave:
+      EXPECT_TRUE(prove_all_covers(decode_merged_save(changed)->catalog).ok());
+      return;
+  }
+}
+
+TEST(PlanBufferDamage, EveryTruncationIsRejected) {
+  for (const Sample& sample : all_samples()) {
+    for (size_t length = 0; length < sample.bytes.size(); ++length) {
+      Buffer cut(sample.bytes.begin(), sample.bytes.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_FALSE(decode_status(sample.kind, cut).ok()) << sample.name << " of " << length;
+      EXPECT_FALSE(validate_plan(cut).empty());
+      if (length < 12) continue;
+      // With a matching prefix only padding at the end may be gone.
+      set_prefix(&cut);
+      EXPECT_TRUE(!decode_status(sample.kind, cut).ok() || length + 8 > sample.bytes.size())
+          << sample.name << " of " << length;
+      expect_rejected_or_valid(sample, cut);
+    }
+  }
+}
+
+TEST(PlanBufferDamage, EveryFlippedBitIsRejectedOrGivesAValidPlan) {
+  for (const Sample& sample : all_samples()) {
+    size_t rejected = 0;
+    Buffer changed = sample.bytes;
+    for (size_t bit = 0; bit < changed.size() * 8; ++bit) {
+      const auto mask = static_cast<std::byte>(1U << bit % 8);
+      changed[bit / 8] ^= mask;
+      expect_rejected_or_valid(sample, changed);
+      rejected += decode_status(sample.kind, changed).ok() ? 0 : 1;
+      changed[bit / 8] ^= mask;
+    }
+    EXPECT_GT(rejected, changed.size()) << sample.name;
+    EXPECT_EQ(changed, sample.bytes);
+  }
+}
+
+TEST(PlanBufferDamage, MisalignedBuffersAreCopied) {
+  for (const Sample& sample : all_samples()) {
+    for (size_t shift = 1; shift < 8; ++shift) {
+      Buffer room(sample.bytes.size() + 8);
+      std::memcpy(room.data() + shift, sample.bytes.data(), sample.bytes.size());
+      const std::span<const std::byte> view(room.data() + shift, sample.bytes.size());
+      EXPECT_TRUE(decode_status(sample.kind, view).ok()) << sample.name << " shifted by " << shift;
+      EXPECT_TRUE(validate_plan(view).empty());
+    }
+  }
+}
+
+TEST(PlanBufferDamage, NewerSchemasAreUnimplementedWithTheNeededVersion) {
+  for (const Sample& sample : all_samples()) {
+    Buffer major = sample.bytes;
+    ASSERT_TRUE(set_field<uint32_t>(root_of(&major), wire::PlanBuffer::VT_SCHEMA_MAJOR, 2));
+    const Status status = decode_status(sample.kind, major);
+    EXPECT_FAILURE(status, StatusCode::kUnimplemented, "2.0");
+    EXPECT_EQ(status.detail("needed_version"), "2.0");
+  }
+}
+
+// A buffer with these version fields and the given kind; body as in the write list sample.
+Buffer hand_made(uint32_t major, uint32_t minor, uint32_t minimum, int kind, bool with_body) {
+  flatbuffers::FlatBufferBuilder builder;
+  const std::string generation = kGeneration;
+  const auto text =
+      builder.CreateVector(reinterpret_cast<const uint8_t*>(generation.data()), generation.size());
+  const auto body = wire::CreateWriteList(builder, 0, 1, text);
+  wire::PlanBufferBuilder root(builder);
+  root.add_schema_major(major);
+  root.add_schema_minor(minor);
+  root.add_minimum_reader_minor(minimum);
+  root.add_kind(static_cast<wire::PlanBufferKind>(kind));
+  if (with_body) root.add_write_list(body);
+  builder.FinishSizePrefixed(root.Finish(), "SHWP");
+  const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  return Buffer(begin, begin + builder.GetSize());
+}
+
+TEST(PlanBufferDamage, VersionAndKindAreDoors) {
+  EXPECT_TRUE(decode_write_list(hand_made(1, 0, 0, 2, true)).ok());
+  EXPECT_TRUE(decode_write_list(hand_made(1, 7, 0, 2, true)).ok());
+  EXPECT_FAILURE(decode_write_list(hand_made(1, 7, 3, 2, true)).status(),
+                 StatusCode::kUnimplemented, "1.3");
+  EXPECT_FAILURE(decode_write_list(hand_made(0, 0, 0, 2, true)).status(), StatusCode::kDataLoss,
+                 "no schema version");
+  EXPECT_FAILURE(decode_write_list(hand_made(1, 0, 0, 2, false)).status(), StatusCode::kDataLoss,
+                 "lacks the body");
+  EXPECT_FAILURE(decode_write_list(hand_made(1, 0, 0, 1, true)).status(), StatusCode::kDataLoss,
+                 "kind 1");
+  EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 9, false)).status(), StatusCode::kUnimplemented,
+                 "kind 9");
+  EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 0, false)).status(), StatusCode::kUnimplemented,
+                 "kind 0");
+}
+
+template <typename Plan>
+struct MeaningCase {
+  std::string_view text;
+  std::function<void(Plan&)> change;
+};
+
+// Encodes changed plans, which the encoder does not judge, and expects the last door to name the
+// finding.
+template <typename Plan>
+void expect_findings(const Plan& good, PlanKind kind, const std::vector<MeaningCase<Plan>>& cases) {
+  for (const MeaningCase<Plan>& each : cases) {
+    Plan plan = good;
+    each.change(plan);
+    const Buffer bytes = encoded(plan);
+    EXPECT_FAILURE(decode_status(kind, bytes), StatusCode::kDataLoss, each.text);
+    const std::vector<std::string> findings = validate_plan(bytes);
+    EXPECT_FALSE(findings.empty()) << each.text;
+  }
+}
+
+TEST(PlanBufferDamage, LocalPlansMeanSomething) {
+  expect_findings<LocalSavePlan>(
+      sample_local_save(), PlanKind::kLocalSave,
+      {{"rank 2 of 2", [](LocalSavePlan& plan) { plan.rank = 2; }},
+       {"belongs to rank 1", [](LocalSavePlan& plan) { plan.rank = 0; }},
+       {"rank 1 of 0", [](LocalSavePlan& plan) { plan.world_size = 0; }},
+       {"another digest", [](LocalSavePlan& plan) { plan.options_text += "x=y\n"; }},
+       {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
+       {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
+       {"has a position", [](LocalSavePlan& plan) { plan.catalog.chunks[0].position = 64; }},
+       {"is empty", [](LocalSavePlan& plan) { plan.catalog.chunks[0].size0 = 0; }},
+       {"wrong piece",
+        [](LocalSavePlan& plan) { plan.catalog.chunks[2].place = plan.catalog.chunks[1].place; }},
+       {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.chunks[0].place = kObjectPiece; }},
+       {"has a place", [](LocalSavePlan& plan) { plan.catalog.objects[0].position = 1; }},
+       {"both named",
+        [](LocalSavePlan& plan) { plan.catalog.tensors[1].name = plan.catalog.tensors[0].name; }}});
+}
+
+TEST(PlanBufferDamage, WriteListsMeanSomething) {
+  expect_findings<WriteList>(
+      sample_global_save().lists[1], PlanKind::kWriteList,
+      {{"rank 5 of 2", [](WriteList& list) { list.rank = 5; }},
+       {"generation", [](WriteList& list) { list.generation = "x"; }},
+       {"overlaps", [](WriteList& list) { list.items[0].position = 0; }},
+       {"overlaps", [](WriteList& list) { list.items[1].position = list.items[0].position; }},
+       {"aligned to 64", [](WriteList& list) { list.items[0].position += 1; }},
+       {"aligned to 4096", [](WriteList& list) { list.items[0] = {0, 0, 4160, 65536}; }},
+       {"past 2^62", [](WriteList& list) { list.items.back().position = uint64_t{1} << 62; }},
+       {"twice",
+        [](WriteList& list) {
+          list.items[1].entry = list.items[0].entry, list.items[1].piece = list.items[0].piece;
+        }},
+       {"the list says 1", [](WriteList& list) { list.data_bytes = 1; }},
+       {"the items end at 0", [](WriteList& list) { list.items.clear(); }}});
+}
+
+TEST(PlanBufferDamage, LoadPlansMeanSomething) {
+  expect_findings<LoadPlan>(
+      sample_load(), PlanKind::kLoad,
+      {{"rank -1", [](LoadPlan& plan) { plan.rank = -1; }},
+       {"generation", [](LoadPlan& plan) { plan.generation = "x"; }},
+       {"0 elements", [](LoadPlan& plan) { plan.reads[0].box.sizes[0] = 0; }},
+       {"from -1", [](LoadPlan& plan) { plan.reads[0].box.offsets[0] = -1; }},
+       {"elements from",
+        [](LoadPlan& plan) { plan.reads[0].box.sizes[0] = std::numeric_limits<int64_t>::max(); }},
+       {"does not follow", [](LoadPlan& plan) { std::swap(plan.reads[0], plan.reads[1]); }},
+       {"out of order", [](LoadPlan& plan) { plan.objects.push_back(plan.objects[0]); }},
+       {"dtype number 0", [](LoadPlan& plan) { plan.casts[0].stored = DType::kInvalid; }},
+       {"dtype number", [](LoadPlan& plan) { plan.casts[0].wanted = plan.casts[0].stored; }},
+       {"cast 1 is out of order", [](LoadPlan& plan) { plan.casts.push_back(plan.casts[0]); }},
+       {"among those loaded", [](LoadPlan& plan) { plan.loaded[0] = "\xFF"; }},
+       {"among those missing", [](LoadPlan& plan) { plan.missing[0] = "\xFF"; }},
+       {"among those unexpected",
+        [](LoadPlan& plan) { plan.unexpected[0] = std::string(70000, 'x'); }}});
+}
+
+TEST(PlanBufferDamage, WriteResultsMeanSomething) {
+  expect_findings<WriteResult>(
+      sample_write_result(), PlanKind::kWriteResult,
+      {{"rank -1", [](WriteResult& result) { result.rank = -1; }},
+       {"generation", [](WriteResult& result) { result.generation = ""; }},
+       {"leaves a file", [](WriteResult& result) { result.index_bytes = 10000; }},
+       {"leaves a file", [](WriteResult& result) { result.index_position = ~uint64_t{0}; }},
+       {"without a file", [](WriteResult& result) { result.has_file = false; }},
+       {"bytes of data", [](WriteResult& result) { result.data_bytes = ~uint64_t{0}; }}});
+}
+
+TEST(PlanBufferDamage, MergedPlansMeanSomething) {
+  expect_findings<GlobalSavePlan>(
+      sample_global_save(), PlanKind::kMergedSave,
+      {{"generation", [](GlobalSavePlan& plan) { plan.generation[0] = 'g'; }},
+       {"file 1 has rank 1", [](GlobalSavePlan& plan) { plan.file_ranks = {9, 1}; }},
+       {"file 0 has rank -1", [](GlobalSavePlan& plan) { plan.file_ranks = {-1, 1}; }},
+       {"no file holds", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].size0 -= 1; }},
+       {"begins at", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].place = 7; }},
+       {"begins at 0", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].position = 0; }},
+       {"overlap at",
+        [](GlobalSavePlan& plan) {
+          plan.catalog.objects[0].place = 0, plan.catalog.objects[0].position = 4097;
+        }},
+       {"another digest", [](GlobalSavePlan& plan) { plan.plan_digest[0] ^= std::byte{1}; }}});
+}
+
+TEST(PlanBufferDamage, ValidateListsSeveralFindings) {
+  WriteList list = sample_global_save().lists[1];
+  list.rank = 9;
+  list.generation = "x";
+  list.data_bytes = 3;
+  EXPECT_EQ(validate_plan(encoded(list)).size(), 3U);
+}
+
+TEST(PlanBufferDamage, BuffersThatWouldOutgrowTheLimitAreRefused) {
+  EXPECT_TRUE(check_wire_size(kMaxFlatBufferBytes, "the plan").ok());
+  EXPECT_FAILURE(check_wire_size(kMaxFlatBufferBytes + 1, "the plan"),
+                 StatusCode::kResourceExhausted, "the plan", "2147483648");
+}
+
+}  // namespace
+}  // namespace shardwright::plan::test

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One small plan of each kind, with every field set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/plan/wire/wire.h"
+#include "tests/core/plan/world.h"
+
+namespace shardwright::plan::test {
+
+inline Digest128 sample_digest(int first) {
+  Digest128 digest{};
+  for (size_t i = 0; i < digest.size(); ++i)
+    digest[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  return digest;
+}
+
+inline std::vector<State> sample_states() {
+  std::vector<State> states;
+  for (int64_t r = 0; r < 2; ++r) {
+    states.push_back(state_of(
+        {{"w", DType::kBfloat16, {4, 6}, {box({2 * r, 0}, {2, 6})}},
+         {"cube",
+          DType::kInt8,
+          {2, 2, 2},
+          {box({0, 0, r}, {1, 2, 1}), box({1, 0, r}, {1, 1, 1}), box({1, 1, r}, {1, 1, 1})}},
+         whole("scale", {}),
+         whole("rng", {3}, EntryKind::kRankLocal)},
+        {{"step", "7"}, {"loader", "state", EntryKind::kRankLocal}}));
+  }
+  return states;
+}
+
+inline LocalSavePlan sample_local_save() {
+  ReplicaDigests digests;
+  digests.tensors = {Digest128{}, Digest128{}, sample_digest(1), Digest128{}};
+  digests.objects = {sample_digest(7), Digest128{}};
+  SaveRules rules;
+  rules.kinds = {{"rng*", EntryKind::kRankLocal}};
+  Result<LocalSavePlan> plan = make_local_plan(sample_states()[1], rules, {1, 2}, digests);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return *std::move(plan);
+}
+
+inline GlobalSavePlan sample_global_save() {
+  return planned(sample_states());
+}
+
+inline LoadPlan sample_load() {
+  Holding other = whole("w", {4, 6});
+  other.dtype = DType::kFloat32;
+  const State wanted = state_of(
+      {other, {"cube", DType::kInt8, {2, 2, 2}, {box({0, 0, 0}, {2, 1, 2})}}, whole("new", {1})},
+      {{"step", ""}});
+  LoadRules rules;
+  rules.cast = CastRule::kAllow;
+  rules.missing = MissingRule::kReport;
+  Result<LoadPlan> plan = make_load_plan(wanted, sample_global_save().catalog, rules, 0);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  plan->generation = kGeneration;
+  return *std::move(plan);
+}
+
+inline WriteResult sample_write_result() {
+  WriteResult result;
+  result.rank = 3;
+  result.generation = kGeneration;
+  result.plan_digest = sample_digest(2);
+  result.status = resource_exhausted("disk", "cannot write 'rank-00003.shw'")
+                      .with_detail("errno", "28")
+                      .annotated("write the slab of rank 3")
+                      .with_detail("rank", "3");
+  result.has_file = true;
+  result.file_bytes = 9000;
+  result.index_position = 8192;
+  result.index_bytes = 680;
+  result.index_digest = sample_digest(3);
+  result.data_bytes = 8000;
+  result.directory_sync_supported = false;
+  return result;
+}
+
+struct Sample {
+  std::string name;
+  PlanKind kind = PlanKind::kLocalSave;
+  std::vector<std::byte> bytes;
+};
+
+template <typename Plan>
+std::vector<std::byte> encoded(const Plan& plan) {
+  Result<std::vector<std::byte>> bytes = encode(plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+  return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
+}
+
+inline std::vector<Sample> all_samples() {
+  return {{"local_save", PlanKind::kLocalSave, encoded(sample_local_save())},
+          {"write_list", PlanKind::kWriteList, encoded(sample_global_save().lists[1])},
+          {"load", PlanKind::kLoad, encoded(sample_load())},
+          {"write_result", PlanKind::kWriteResult, encoded(sample_write_result())},
+          {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())}};
+}
+
+// Decodes with the function of that kind.
+inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
+  switch (kind) {
+    case PlanKind::kLocalSave:
+      return decode_local_save(buffer).status();
+    case PlanKind::kWriteList:
+      return decode_write_list(buffer).status();
+    case PlanKind::kLoad:
+      return decode_load(buffer).status();
+    case PlanKind::kWriteResult:
+      return decode_write_result(buffer).status();
+    case PlanKind::kMergedSave:
+      return decode_merged_save(buffer).status();
+  }
+  return internal_error("no such kind");
+}
+
+}  // namespace shardwright::plan::test
