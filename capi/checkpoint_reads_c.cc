@@ -28,8 +28,10 @@ Status check_tensor_number(const plan::Catalog& catalog, uint64_t tensor) {
                                   catalog.tensors.size(), tensor));
 }
 
-// Box with these values; both NULL = the whole tensor.
-Result<Box> read_box(std::span<const int64_t> shape, const int64_t* offsets, const int64_t* sizes) {
+// Box of a tensor with these values; both NULL = the whole tensor.
+Result<Box> read_box(const plan::Catalog& catalog, size_t tensor, const int64_t* offsets,
+                     const int64_t* sizes) {
+  const std::span<const int64_t> shape = catalog.shape(tensor);
   if (offsets == nullptr && sizes == nullptr) return whole_box(shape);
   Box box;
   if (!shape.empty()) {
@@ -38,8 +40,12 @@ Result<Box> read_box(std::span<const int64_t> shape, const int64_t* offsets, con
     box.offsets = Dims({offsets, shape.size()});
     box.sizes = Dims({sizes, shape.size()});
   }
-  SHW_RETURN_IF_ERROR(check_box(box, shape));
-  return box;
+  const std::string_view name = catalog.tensor_name(tensor);
+  Status inside = check_box(box, shape);
+  if (inside.ok()) return box;
+  return std::move(inside)
+      .with_detail("tensor", name)
+      .annotated(fmt::format("cannot read box {} of tensor '{}'", box_text(box), escape_text(name)));
 }
 
 Status check_target(const plan::Catalog& catalog, const exec::BoxRead& read) {
@@ -80,11 +86,11 @@ Result<std::vector<exec::BoxRead>> read_box_batch(const CheckpointImpl& impl,
     exec::BoxRead read;
     SHW_RETURN_IF_ERROR(check_tensor_number(catalog, tensors[i]));
     read.tensor = tensors[i];
-    const auto shape = catalog.shape(read.tensor);
     SHW_ASSIGN_OR_RETURN(
-        read.box, whole ? read_box(shape, nullptr, nullptr)
-                        : read_box(shape, batch.box_offsets + value, batch.box_sizes + value));
-    value += shape.size();
+        read.box, whole ? read_box(catalog, tensors[i], nullptr, nullptr)
+                        : read_box(catalog, tensors[i], batch.box_offsets + value,
+                                   batch.box_sizes + value));
+    value += catalog.shape(read.tensor).size();
     shw_tensor target;
     SHW_RETURN_IF_ERROR(read_element(batch.targets, i, "targets", &target));
     SHW_ASSIGN_OR_RETURN(read.target, host_view_of_tensor(target));
@@ -197,7 +203,7 @@ shw_status shw_checkpoint_read_tensor(const shw_checkpoint* checkpoint, uint64_t
     }
     exec::BoxRead read;
     read.tensor = index;
-    SHW_ASSIGN_OR_RETURN(read.box, capi::read_box(shape, box_offsets, box_sizes));
+    SHW_ASSIGN_OR_RETURN(read.box, capi::read_box(catalog, index, box_offsets, box_sizes));
     SHW_ASSIGN_OR_RETURN(auto owned,
                          capi::make_owned_tensor(catalog.tensors[index].dtype, read.box.sizes));
     read.target = owned->view;

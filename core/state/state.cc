@@ -135,7 +135,8 @@ Status check_object_bytes(const ObjectEntry& entry) {
   if (entry.bytes.size() <= kMaxObjectBytes) return {};
   return resource_exhausted("object_bytes",
                             fmt::format("an object of {} bytes is larger than the limit of {}",
-                                        entry.bytes.size(), kMaxObjectBytes));
+                                        entry.bytes.size(), kMaxObjectBytes))
+      .with_detail("limit", fmt::to_string(kMaxObjectBytes));
 }
 
 Status settle_object(ObjectEntry* entry) {
