@@ -37,7 +37,7 @@ static void print_tensors(const shw_checkpoint* checkpoint) {
     const int64_t* shape = shw_checkpoint_tensor_shape(checkpoint, i);
     for (int32_t d = 0; d < info.ndim; ++d) printf("%s%" PRId64, d > 0 ? "," : "", shape[d]);
     printf("\t");
-    print_hex(shw_buffer_part_data(digests, i), shw_buffer_part_size(digests, i));
+    printf("%.*s\n", (int)shw_buffer_part_size(digests, i), (const char*)shw_buffer_part_data(digests, i));
   }
   shw_buffer_release(digests);
 }

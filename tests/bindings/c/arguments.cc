@@ -5,14 +5,16 @@
 
 namespace contract {
 
-void check(shw_status status, shw_error* error) {
+// Takes the address: the value is written by the call that gives the status, in the same expression.
+void check(shw_status status, shw_error** error) {
   if (status == SHW_OK) return;
-  Failed failed{status, error != nullptr ? shw_error_message(error, nullptr) : "", {}};
-  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
+  Failed failed{status, *error != nullptr ? shw_error_message(*error, nullptr) : "", {}};
+  for (uint64_t i = 0; i < shw_error_detail_count(*error); ++i) {
     shw_error_detail detail{};
-    if (shw_error_detail_at(error, i, &detail) == SHW_OK) failed.details[detail.key] = detail.value;
+    if (shw_error_detail_at(*error, i, &detail) == SHW_OK) failed.details[detail.key] = detail.value;
   }
-  shw_error_release(error);
+  shw_error_release(*error);
+  *error = nullptr;
   throw failed;
 }
 

@@ -17,7 +17,7 @@ OwnedType make(Function function, Arguments... arguments) {
   typename OwnedType::pointer out = nullptr;
   shw_error* error = nullptr;
   const shw_status status = function(arguments..., &out, &error);
-  check(status, error);
+  check(status, &error);
   return OwnedType(out);
 }
 
@@ -64,7 +64,7 @@ void Interpreter::run(const Json& step) {
   if (op == "wait") {
     shw_error* error = nullptr;
     const shw_status status = shw_job_wait(jobs_.at(text_of(step, "job")).get(), -1, &error);
-    return check(status, error);
+    return check(status, &error);
   }
   if (op == "open") {
     checkpoints_[text_of(step, "id")] = make<Checkpoint>(shw_checkpoint_open, context_, storage_of(step),
@@ -89,7 +89,7 @@ void Interpreter::make_tensor(const Json& step) {
   auto tensor = std::make_unique<HostTensor>();
   uint32_t packed = 0;
   shw_error* error = nullptr;
-  check(shw_dtype_parse(text_of(step, "dtype").c_str(), &packed, &error), error);
+  check(shw_dtype_parse(text_of(step, "dtype").c_str(), &packed, &error), &error);
   tensor->dtype = {static_cast<uint8_t>(packed & 0xFF), static_cast<uint8_t>(packed >> 8)};
   tensor->shape = numbers_of(member(step, "shape"));
   tensor->bytes = pattern_bytes(step, tensor->dtype, tensor->shape);
@@ -150,7 +150,7 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
     batch.box_sizes = host.shape.data();
   }
   shw_error* error = nullptr;
-  check(shw_state_add_tensors(state, &batch, &error), error);
+  check(shw_state_add_tensors(state, &batch, &error), &error);
 }
 
 void Interpreter::add_object(shw_state* state, const Json& entry) {
@@ -177,7 +177,7 @@ void Interpreter::add_object(shw_state* state, const Json& entry) {
   batch.paths = path.data();
   batch.path_offsets = path_offsets;
   shw_error* error = nullptr;
-  check(shw_state_add_objects(state, &batch, &error), error);
+  check(shw_state_add_objects(state, &batch, &error), &error);
 }
 
 void Interpreter::make_storage(const Json& step) {

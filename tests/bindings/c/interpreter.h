@@ -22,7 +22,7 @@ struct Failed {
   std::map<std::string, std::string> details;
 };
 // Throws Failed for anything but OK and releases the error.
-void check(shw_status status, shw_error* error);
+void check(shw_status status, shw_error** error);
 
 // Owned handle of the C interface.
 template <typename T, void (*Release)(T*)>

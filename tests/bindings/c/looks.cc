@@ -36,7 +36,7 @@ void check_names(shw_checkpoint* checkpoint, const Json& step) {
 uint64_t find(shw_checkpoint* checkpoint, const std::string& name) {
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), -1, &index, &error), error);
+  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), -1, &index, &error), &error);
   return index;
 }
 
@@ -48,10 +48,10 @@ void check_read(shw_checkpoint* checkpoint, const Json& step) {
   shw_error* error = nullptr;
   check(shw_checkpoint_read_tensor(checkpoint, index, offsets.data(), sizes.data(), static_cast<int32_t>(sizes.size()),
                                    &made, &error),
-        error);
+        &error);
   const Owned<shw_owned_tensor, shw_owned_tensor_release> tensor(made);
   shw_tensor view = SHW_TENSOR_INIT;
-  check(shw_owned_tensor_describe(tensor.get(), &view, &error), error);
+  check(shw_owned_tensor_describe(tensor.get(), &view, &error), &error);
   if (step.contains("hex")) compare(text_of(step, "hex"), hex_of(view.data, view.byte_size));
 }
 
@@ -59,9 +59,9 @@ void check_object(shw_checkpoint* checkpoint, const Json& step) {
   const std::string name = text_of(step, "name");
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), -1, &index, &error), error);
+  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), -1, &index, &error), &error);
   shw_buffer* made = nullptr;
-  check(shw_checkpoint_read_objects(checkpoint, &index, 1, &made, &error), error);
+  check(shw_checkpoint_read_objects(checkpoint, &index, 1, &made, &error), &error);
   const Buffer buffer(made);
   uint64_t size = 0;
   const char* type = shw_checkpoint_object_content_type(checkpoint, index, &size);
@@ -89,9 +89,9 @@ std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& n
   shw_buffer* made = nullptr;
   shw_error* error = nullptr;
   const int32_t number = algorithm == "sha256" ? SHW_DIGEST_SHA256 : SHW_DIGEST_XXH3;
-  check(shw_checkpoint_digests(checkpoint, &index, 1, number, &made, &error), error);
+  check(shw_checkpoint_digests(checkpoint, &index, 1, number, &made, &error), &error);
   const Buffer buffer(made);
-  return hex_of(shw_buffer_data(buffer.get()), shw_buffer_size(buffer.get()));
+  return {static_cast<const char*>(shw_buffer_data(buffer.get())), shw_buffer_size(buffer.get())};
 }
 
 void Interpreter::look(const Json& step) {
@@ -109,7 +109,7 @@ void Interpreter::look(const Json& step) {
   shw_report* report = nullptr;
   shw_error* error = nullptr;
   const uint64_t flags = member(step, "deep") == true ? SHW_VERIFY_DEEP : 0;
-  check(shw_checkpoint_verify(checkpoint, flags, &report, &error), error);
+  check(shw_checkpoint_verify(checkpoint, flags, &report, &error), &error);
   shw_report_release(report);
 }
 
@@ -147,7 +147,7 @@ bool Interpreter::run_save_planner(const Json& step) {
     shw_save_planner* planner = nullptr;
     check(shw_save_planner_create(context_, states_.at(text_of(step, "state")).get(), member(step, "rank").get<int32_t>(),
                                   member(step, "world_size").get<int32_t>(), &options.options, &planner, &error),
-          error);
+          &error);
     save_planners_[id] = SavePlanner(planner);
     return true;
   }
@@ -155,7 +155,7 @@ bool Interpreter::run_save_planner(const Json& step) {
   if (found == save_planners_.end()) return false;
   shw_save_planner* planner = found->second.get();
   if (op == "local_plan") {
-    check(shw_save_planner_local_plan(planner, &made, &error), error);
+    check(shw_save_planner_local_plan(planner, &made, &error), &error);
     plans_[id] = bytes_of(Buffer(made));
   } else if (op == "global_plan") {
     std::vector<uint64_t> offsets;
@@ -163,7 +163,7 @@ bool Interpreter::run_save_planner(const Json& step) {
     last_save_ = step;
     check(shw_save_planner_global_plan(planner, storage_of(step), path.c_str(), plans.data(), offsets.data(),
                                        offsets.size() - 1, &made, &error),
-          error);
+          &error);
     const Buffer parts(made);
     for (uint64_t i = 0; i < member(step, "ids").size(); ++i) {
       const auto* data = static_cast<const uint8_t*>(shw_buffer_part_data(parts.get(), i));
@@ -172,22 +172,22 @@ bool Interpreter::run_save_planner(const Json& step) {
   } else if (op == "finish") {
     const Bytes& mine = plans_.at(text_of(step, "plan"));
     shw_plan* plan = nullptr;
-    check(shw_save_planner_finish(planner, mine.data(), mine.size(), &plan, &error), error);
+    check(shw_save_planner_finish(planner, mine.data(), mine.size(), &plan, &error), &error);
     const Plan owned(plan);
     const auto* data = static_cast<const uint8_t*>(shw_plan_data(plan));
     plans_[id] = Bytes(data, data + shw_plan_size(plan));
   } else if (op == "save_execute") {
     const Bytes& bytes = plans_.at(text_of(step, "plan"));
     shw_plan* plan = nullptr;
-    check(shw_plan_create(bytes.data(), bytes.size(), &plan, &error), error);
+    check(shw_plan_create(bytes.data(), bytes.size(), &plan, &error), &error);
     const Plan owned(plan);
-    check(shw_save_execute(planner, plan, storage_of(step), path.c_str(), &made, &error), error);
+    check(shw_save_execute(planner, plan, storage_of(step), path.c_str(), &made, &error), &error);
     plans_[id] = bytes_of(Buffer(made));
   } else {  // commit
     std::vector<uint64_t> offsets;
     const Bytes results = join(member(step, "results"), &offsets);
     shw_report* report = nullptr;
-    check(shw_save_commit(planner, results.data(), offsets.data(), offsets.size() - 1, &report, &error), error);
+    check(shw_save_commit(planner, results.data(), offsets.data(), offsets.size() - 1, &report, &error), &error);
     shw_report_release(report);
   }
   return true;
@@ -202,7 +202,7 @@ bool Interpreter::run_load_planner(const Json& step) {
     check(shw_load_planner_create(checkpoints_.at(text_of(step, "checkpoint")).get(),
                                   states_.at(text_of(step, "state")).get(), member(step, "rank").get<int32_t>(), &options,
                                   &planner, &error),
-          error);
+          &error);
     load_planners_[text_of(step, "id")] = LoadPlanner(planner);
     return true;
   }
@@ -210,17 +210,17 @@ bool Interpreter::run_load_planner(const Json& step) {
   if (found == load_planners_.end()) return false;
   shw_plan* plan = nullptr;
   if (op == "load_plan") {
-    check(shw_load_planner_local_plan(found->second.get(), &plan, &error), error);
+    check(shw_load_planner_local_plan(found->second.get(), &plan, &error), &error);
     const Plan owned(plan);
     const auto* data = static_cast<const uint8_t*>(shw_plan_data(plan));
     plans_[text_of(step, "id")] = Bytes(data, data + shw_plan_size(plan));
     return true;
   }
   const Bytes& bytes = plans_.at(text_of(step, "plan"));
-  check(shw_plan_create(bytes.data(), bytes.size(), &plan, &error), error);
+  check(shw_plan_create(bytes.data(), bytes.size(), &plan, &error), &error);
   const Plan owned(plan);
   shw_report* report = nullptr;
-  check(shw_load_execute(found->second.get(), plan, &report, &error), error);
+  check(shw_load_execute(found->second.get(), plan, &report, &error), &error);
   shw_report_release(report);
   return true;
 }

@@ -13,12 +13,12 @@ namespace {
 std::vector<Collective> collectives(int32_t size) {
   shw_collective_group* group = nullptr;
   shw_error* error = nullptr;
-  check(shw_collective_group_create(size, &group, &error), error);
+  check(shw_collective_group_create(size, &group, &error), &error);
   const Owned<shw_collective_group, shw_collective_group_release> owned(group);
   std::vector<Collective> members;
   for (int32_t rank = 0; rank < size; ++rank) {
     shw_collective* member = nullptr;
-    check(shw_collective_group_member(group, rank, &member, &error), error);
+    check(shw_collective_group_member(group, rank, &member, &error), &error);
     members.emplace_back(member);
   }
   return members;
@@ -48,10 +48,10 @@ void Interpreter::run_ranks(const Json& step) {
       try {
         if (saving) {
           const SaveOptions save(options);
-          check(shw_save(context_, state, storage, path.c_str(), collective, &save.options, &report, &error), error);
+          check(shw_save(context_, state, storage, path.c_str(), collective, &save.options, &report, &error), &error);
         } else {
           const shw_load_options load = load_options(options);
-          check(shw_load(context_, state, storage, path.c_str(), collective, &load, &report, &error), error);
+          check(shw_load(context_, state, storage, path.c_str(), collective, &load, &report, &error), &error);
         }
         shw_report_release(report);
       } catch (const Failed& failed) {

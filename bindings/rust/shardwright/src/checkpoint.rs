@@ -238,8 +238,8 @@ impl Checkpoint {
         let count = self.tensor_count() as u64;
         let parts =
             Parts::new(unsafe { raw::checkpoint_digests(self.handle, std::ptr::null(), count, algorithm.number()) }?);
-        let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect();
-        Ok(self.keys()?.into_iter().zip(parts.all().into_iter().map(hex)).collect())
+
+        Ok(self.keys()?.into_iter().zip(parts.texts()).collect())
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_checkpoint {
