@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The built-in collectives before the conformance suite.
+#include "tests/conformance/collective/collective_suite.h"
+
+namespace shardwright::collective {
+namespace {
+
+CollectiveMaker threads(int32_t world_size) {
+  return {"threads_" + std::to_string(world_size), world_size,
+          [world_size] { return make_thread_collectives(world_size); }};
+}
+
+CollectiveMaker single() {
+  return {"single", 1, [] {
+            Members members;
+            members.push_back(make_single_collective());
+            return members;
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(BuiltIn, CollectiveConformance,
+                         testing::Values(single(), threads(1), threads(2), threads(3), threads(8)),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace shardwright::collective

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "core/collective/collective.h"
+
+namespace shardwright::collective {
+namespace {
+
+constexpr uint32_t kTag = 0x17;
+constexpr int64_t kLongNs = int64_t{60} * 1'000'000'000;
+
+std::vector<std::byte> text_bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// One exchange per rank, each on its own thread.
+void on_ranks(int32_t world, const std::function<void(Exchange&)>& body) {
+  auto members = make_thread_collectives(world);
+  std::vector<std::jthread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&body, &member] {
+      Exchange exchange(*member, kLongNs);
+      body(exchange);
+    });
+  }
+}
+
+TEST(Exchange, GathersBytesOfAnySizeInRankOrder) {
+  for (const int32_t world : {1, 2, 5}) {
+    on_ranks(world, [world](Exchange& exchange) {
+      const auto rank = static_cast<size_t>(exchange.rank());
+      const auto all =
+          exchange.gather_all(kTag, Status(), text_bytes(std::string(rank * 100, 'a')));
+      ASSERT_TRUE(all.ok()) << all.status().to_string();
+      ASSERT_EQ(all->size(), static_cast<size_t>(world));
+      for (size_t from = 0; from < all->size(); ++from)
+        EXPECT_EQ((*all)[from], text_bytes(std::string(from * 100, 'a')));
+    });
+  }
+}
+
+TEST(Exchange, BroadcastsAndScattersFromTheCoordinator) {
+  for (const int32_t world : {1, 2, 5}) {
+    on_ranks(world, [world](Exchange& exchange) {
+      const auto told = exchange.broadcast(
+          kTag, Status(), exchange.is_coordinator() ? text_bytes("hello") : text_bytes("ignored"));
+      ASSERT_TRUE(told.ok()) << told.status().to_string();
+      EXPECT_EQ(*told, text_bytes("hello"));
+      std::vector<std::vector<std::byte>> parts;
+      for (int32_t rank = 0; exchange.is_coordinator() && rank < world; ++rank)
+        parts.push_back(text_bytes(std::string(static_cast<size_t>(rank), 'p')));
+      const auto mine = exchange.scatter(kTag, Status(), parts);
+      ASSERT_TRUE(mine.ok()) << mine.status().to_string();
+      EXPECT_EQ(*mine, text_bytes(std::string(static_cast<size_t>(exchange.rank()), 'p')));
+    });
+  }
+}
+
+TEST(Exchange, TheLowestFailingRanksCauseReachesAll) {
+  on_ranks(4, [](Exchange& exchange) {
+    Status mine;
+    if (exchange.rank() == 1)
+      mine = resource_exhausted("disk", "no room").with_detail("file", "rank-00001.shw");
+    if (exchange.rank() >= 2) mine = unavailable("something else");
+    const Status status = exchange.gather_all(kTag, mine, text_bytes("bytes")).status();
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(status.detail("rank"), "1");
+    EXPECT_EQ(status.detail("file"), "rank-00001.shw");
+    EXPECT_EQ(status.to_string(),
+              "RESOURCE_EXHAUSTED: rank 1 of 4 failed, 2 other ranks failed too: no room");
+    EXPECT_FALSE(exchange.broken());
+    // The failure belongs to that step only.
+    EXPECT_TRUE(exchange.agree(kTag + 1, Status()).ok());
+  });
+}
+
+TEST(Exchange, AFailureThatNamesARankKeepsIt) {
+  on_ranks(2, [](Exchange& exchange) {
+    const Status mine = exchange.is_coordinator()
+                            ? invalid_argument("ranks differ").with_detail("rank", "1")
+                            : Status();
+    const Status status = exchange.broadcast(kTag, mine, {}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.detail("rank"), "1");
+  });
+}
+
+TEST(Exchange, OneRankKeepsItsFailureAsItIs) {
+  on_ranks(1, [](Exchange& exchange) {
+    EXPECT_EQ(exchange.agree(kTag, not_found("nothing here")).to_string(),
+              "NOT_FOUND: nothing here");
+  });
+}
+
+// A transport that carries bytes and looks at nothing, so that the headers must do it.
+class BlindCollective final : public Collective {
+ public:
+  explicit BlindCollective(Collective& inner) : inner_(inner) {}
+  int32_t rank() const override { return inner_.rank(); }
+  int32_t size() const override { return inner_.size(); }
+  std::string_view name() const override { return "blind"; }
+  Status barrier(const Call&) override { return inner_.barrier(same()); }
+  Status broadcast(const Call&, std::span<std::byte> data, int32_t root) override {
+    return inner_.broadcast(same(), data, root);
+  }
+  Status all_gather(const Call&, std::span<const std::byte> in, std::span<std::byte> out) override {
+    return inner_.all_gather(same(), in, out);
+  }
+  Status all_gather_v(const Call&, std::span<const std::byte> in, std::span<std::byte> out,
+                      std::span<const uint64_t> sizes) override {
+    return inner_.all_gather_v(same(), in, out, sizes);
+  }
+  Status all_reduce_i64(const Call&, std::span<int64_t> values, ReduceOperation op) override {
+    return inner_.all_reduce_i64(same(), values, op);
+  }
+  void abort(const Status& cause) override { inner_.abort(cause); }
+
+ private:
+  static Call same() { return {0, 0, kLongNs}; }
+  Collective& inner_;
+};
+
+TEST(Exchange, RanksAtDifferentStepsAreAbortedOnAllSides) {
+  auto members = make_thread_collectives(2);
+  std::vector<std::jthread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      BlindCollective blind(*member);
+      Exchange exchange(blind, kLongNs);
+      const uint32_t tag = exchange.rank() == 0 ? kTag : kTag + 1;
+      const Status status = exchange.gather_all(tag, Status(), text_bytes("x")).status();
+      EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+      EXPECT_EQ(status.detail("expected"), "number 0 tag 0x17");
+      EXPECT_EQ(status.detail("found"), "number 0 tag 0x18");
+      EXPECT_EQ(status.detail("sequence"), "0");
+      EXPECT_EQ(status.detail("tag"), "24");
+      EXPECT_TRUE(exchange.broken());
+      EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kAborted);
+    });
+  }
+}
+
+TEST(Exchange, AFailureOfTheTransportBreaksItForGood) {
+  auto members = make_thread_collectives(2);
+  Exchange exchange(*members[0], 20 * 1'000'000);
+  EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(exchange.broken());
+  EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kDeadlineExceeded);
+  Exchange late(*members[1], kLongNs);
+  EXPECT_EQ(late.agree(kTag, Status()).code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST(Exchange, AbortReachesTheOthers) {
+  auto members = make_thread_collectives(2);
+  std::jthread other([&] {
+    Exchange exchange(*members[1], kLongNs);
+    EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kCancelled);
+  });
+  Exchange exchange(*members[0], kLongNs);
+  exchange.abort(cancelled("stop"));
+  EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace shardwright::collective
