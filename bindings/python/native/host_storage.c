@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Python object as storage: the table of functions that calls its methods (see HostStorage in storage.py), and the two
+ * storage calls whose results are structs. Callbacks come from any thread of the library. */
+#include "bindings/python/native/host.h"
+
+static PyObject *object_of(void *user) { return ((shw_py_host *)user)->object; }
+
+static shw_status on_open(void *user, const char *key, uint64_t key_size, int32_t mode, void **object,
+                          shw_error **err) {
+  static const char *const words[] = {"read", "create", "create_visible"};
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  const char *word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
+  PyObject *made = PyObject_CallMethod(object_of(user), "open", "s#s", key, (Py_ssize_t)key_size, word);
+  if (made) {
+    *object = made;
+    Py_INCREF(made);
+  }
+  return shw_py_leave(gil, made, err);
+}
+
+/* close and abort cannot fail: an exception goes to the unraisable hook. */
+static void call_quietly(void *object, const char *method, int last) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return;
+  PyObject *done = PyObject_CallMethod(object, method, NULL);
+  if (!done) PyErr_WriteUnraisable(object);
+  Py_XDECREF(done);
+  if (last) Py_DECREF((PyObject *)object);
+  PyGILState_Release(gil);
+}
+static void on_close(void *user, void *object) {
+  (void)user;
+  call_quietly(object, "close", 1);
+}
+static void on_abort(void *user, void *object) {
+  (void)user;
+  call_quietly(object, "abort", 0);
+}
+
+static int read_stat(PyObject *tuple, shw_storage_stat *out) {
+  unsigned long long size, version;
+  long long modified;
+  if (!PyArg_ParseTuple(tuple, "KLK", &size, &modified, &version)) return -1;
+  out->size = size;
+  out->modified_ns = modified;
+  out->version = version;
+  return 0;
+}
+
+static shw_status on_stat(void *user, const char *key, uint64_t key_size, shw_storage_stat *out, shw_error **err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject *found = PyObject_CallMethod(object_of(user), "stat", "s#", key, (Py_ssize_t)key_size);
+  if (found && read_stat(found, out) < 0) Py_CLEAR(found);
+  return shw_py_leave(gil, found, err);
+}
+
+/* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
+static int give_entry(PyObject *row, shw_storage_list_fn sink, void *sink_user) {
+  shw_storage_entry entry;
+  shw_storage_entry_init(&entry, sizeof entry);
+  Py_ssize_t key_size;
+  unsigned long long size, version;
+  long long modified;
+  if (!PyArg_ParseTuple(row, "s#KLK", &entry.key, &key_size, &size, &modified, &version)) return -1;
+  entry.key_size = (uint64_t)key_size;
+  entry.size = size;
+  entry.modified_ns = modified;
+  entry.version = version;
+  return sink(sink_user, &entry);
+}
+
+static shw_status on_list(void *user, const char *prefix, uint64_t prefix_size, shw_storage_list_fn sink,
+                          void *sink_user, shw_error **err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject *rows = PyObject_CallMethod(object_of(user), "list", "s#", prefix, (Py_ssize_t)prefix_size);
+  PyObject *walk = rows ? PyObject_GetIter(rows) : NULL;
+  Py_XDECREF(rows);
+  shw_status stopped = SHW_OK;
+  PyObject *row = NULL;
+  while (walk && stopped == SHW_OK && (row = PyIter_Next(walk)) != NULL) {
+    stopped = give_entry(row, sink, sink_user);
+    Py_DECREF(row);
+  }
+  if (PyErr_Occurred()) Py_CLEAR(walk);
+  const shw_status status = shw_py_leave(gil, walk, err);
+  return status == SHW_OK ? stopped : status;
+}
+
+static shw_status on_read(void *user, void *object, uint64_t offset, void *data, uint64_t size, uint64_t *done,
+                          shw_error **err) {
+  (void)user;
+  PyGILState_STATE gil;
+  *done = 0;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject *view = shw_py_lend(data, size, 1);
+  PyObject *result = view ? PyObject_CallMethod(object, "read_at", "KO", (unsigned long long)offset, view) : NULL;
+  result = shw_py_take_back(view, result);
+  const uint64_t count = result ? PyLong_AsUnsignedLongLong(result) : 0;
+  if (PyErr_Occurred()) Py_CLEAR(result);
+  if (result && count > size) {
+    PyErr_SetString(PyExc_ValueError, "read_at gave more bytes than it was asked for");
+    Py_CLEAR(result);
+  }
+  if (result) *done = count;
+  const shw_status status = shw_py_leave(gil, result, err);
+  return status == SHW_OK && count < size ? SHW_OUT_OF_RANGE : status;
+}
+
+static shw_status on_write(void *user, void *object, uint64_t offset, const void *data, uint64_t size,
+                           shw_error **err) {
+  (void)user;
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject *view = shw_py_lend(data, size, 0);
+  PyObject *result = view ? PyObject_CallMethod(object, "write_at", "KO", (unsigned long long)offset, view) : NULL;
+  return shw_py_leave(gil, shw_py_take_back(view, result), err);
+}
+
+static shw_status on_sync(void *user, void *object, shw_error **err) {
+  (void)user;
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  return shw_py_leave(gil, PyObject_CallMethod(object, "sync", NULL), err);
+}
+
+static shw_status on_commit(void *user, void *object, int32_t condition, uint64_t expected_version, shw_error **err) {
+  (void)user;
+  static const char *const words[] = {"none", "if_absent", "if_version"};
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  const char *word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
+  return shw_py_leave(
+      gil, PyObject_CallMethod(object, "commit", "sK", word, (unsigned long long)expected_version), err);
+}
+
+static shw_status on_remove(void *user, const char *key, uint64_t key_size, shw_error **err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  return shw_py_leave(gil, PyObject_CallMethod(object_of(user), "remove", "s#", key, (Py_ssize_t)key_size), err);
+}
+
+static uint64_t number_of(PyObject *object, const char *attribute) {
+  PyObject *value = PyObject_GetAttrString(object, attribute);
+  const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : 0;
+  if (PyErr_Occurred()) PyErr_Clear(); /* both attributes are optional */
+  Py_XDECREF(value);
+  return number;
+}
+
+PyObject *shw_py_storage_create(PyObject *object) {
+  shw_py_host *host = shw_py_host_create(object, "host");
+  if (!host) return NULL;
+  shw_storage_vtable table;
+  shw_storage_vtable_init(&table, sizeof table);
+  table.capabilities = number_of(object, "capabilities");
+  table.alignment = number_of(object, "alignment");
+  table.name = PyBytes_AsString(host->name);
+  table.user = host;
+  table.open = on_open;
+  table.close = on_close;
+  table.stat = on_stat;
+  table.list = on_list;
+  table.read_at = on_read;
+  table.write_at = on_write;
+  table.sync = on_sync;
+  table.commit = on_commit;
+  table.abort = on_abort;
+  table.remove = on_remove;
+  table.release = shw_py_host_release;
+  shw_storage *storage = NULL;
+  shw_error *error = NULL;
+  const shw_status status = shw_storage_create(&table, &storage, &error);
+  if (status == SHW_OK) return shw_py_own_storage(storage);
+  shw_py_host_release(host);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+PyObject *shw_py_storage_read(PyObject *capsule, PyObject *key_object, PyObject *offset_object, PyObject *size_object) {
+  void *storage = NULL;
+  const char *key = NULL;
+  uint64_t key_size = 0;
+  const unsigned long long offset = PyLong_AsUnsignedLongLong(offset_object);
+  const Py_ssize_t size = PyLong_AsSsize_t(size_object);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_storage", &storage) < 0 ||
+      shw_py_text(key_object, &key, &key_size) < 0) {
+    return NULL;
+  }
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, size);
+  char *data = bytes ? PyBytes_AsString(bytes) : NULL;
+  if (!data) return NULL;
+  shw_error *error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_storage_read(storage, key, key_size, offset, data, (uint64_t)size, &error);
+  Py_END_ALLOW_THREADS
+  if (status == SHW_OK) return bytes;
+  Py_DECREF(bytes);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+PyObject *shw_py_storage_stat(PyObject *capsule, PyObject *key_object) {
+  void *storage = NULL;
+  const char *key = NULL;
+  uint64_t key_size = 0;
+  if (shw_py_handle(capsule, "shw_storage", &storage) < 0 || shw_py_text(key_object, &key, &key_size) < 0) return NULL;
+  shw_storage_stat stat;
+  shw_storage_stat_init(&stat, sizeof stat);
+  shw_error *error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_storage_stat_key(storage, key, key_size, &stat, &error);
+  Py_END_ALLOW_THREADS
+  if (status == SHW_OK) {
+    return Py_BuildValue("(KLK)", (unsigned long long)stat.size, (long long)stat.modified_ns,
+                         (unsigned long long)stat.version);
+  }
+  shw_py_raise(status, error);
+  return NULL;
+}

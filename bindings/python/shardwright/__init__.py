@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shardwright: plans, saves, loads and reshards training checkpoints that are split over many processes.
+
+    import shardwright
+    shardwright.save({"weight": array, "step": 100}, "run/step-00000100")
+    with shardwright.open("run/step-00000100") as c:
+        rows = c["weight"][2:5, :]
+    shardwright.load("run/step-00000100", into=state)
+
+numpy is optional. torch is never imported here; its adapter is shardwright.torch.
+"""
+from ._library import __version__
+from .calls import load, load_async, open, save, save_async
+from .checkpoint import Checkpoint, Chunk, StoredTensor, gc, list_steps
+from .collective import (Collective, CustomCollective, HostCollective, PluginCollective, SingleCollective,
+                         thread_collectives)
+from .context import Context
+from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError,
+                     FailedPreconditionError, HostExceptionError, InternalError, InvalidArgumentError, NotFoundError,
+                     OutOfMemoryError, OutOfRangeError, PermissionDeniedError, ResourceExhaustedError, ShardwrightError,
+                     UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError)
+from .jobs import Job, Progress
+from .layout import Layout, Shard
+from .planner import LoadPlanner, Plan, PlanItem, SavePlanner, plan_findings, plan_info, validate_plan
+from .report import Cast, Report
+from .state import State
+from .storage import CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage, Storage
+from .tensor import Tensor, dtype_number, empty
+
+__all__ = [
+    "AbortedError", "AlreadyExistsError", "CancelledError", "Cast", "Checkpoint", "Chunk", "Collective", "Context",
+    "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "FailedPreconditionError",
+    "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
+    "Layout", "LoadPlanner", "MemoryStorage", "NotFoundError", "OutOfMemoryError", "OutOfRangeError",
+    "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
+    "Report", "ResourceExhaustedError", "SavePlanner", "Shard", "ShardwrightError", "SingleCollective", "State",
+    "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+    "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
+    "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
+]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls most programs use: save, load, save_async, load_async, open.
+
+Calls on the main thread run as a job that is waited for in slices, so that Ctrl-C ends them; on other threads, where no
+signal arrives, they run in place. Neither holds the GIL.
+"""
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from . import _log, _options, context
+from ._library import native
+from .checkpoint import Checkpoint, path_argument
+from .collective import handle_of as collective_handle
+from .collective import rank_of
+from .jobs import Job
+from .report import Report
+from .state import State
+from .storage import handle_of as storage_handle
+from .tensor import allocate
+
+_BUDGET_AT = 10  # position of memory_budget in the tuple of save options
+_UNSTAGED = 1    # a budget that no state fits into: the job saves from the caller's memory, as a waiting call does
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _state_of(state: State | Mapping[Any, Any], rank: int, objects: str) -> State:
+    return state if isinstance(state, State) else State(state, rank=rank, objects=objects)
+
+
+def _wait(job: Any) -> Report:
+    try:
+        native.shw_py_job_wait(job, -1, False)
+        return Report(native.shw_job_report(job))
+    finally:
+        _log.drain()
+
+
+def _call_context(options: Mapping[str, Any]) -> context.Context:
+    """The shared context, or one of its own where the call has a budget: jobs of a context share its staging memory."""
+    budget = options.get("memory_budget", 0)
+    return context.Context(memory_budget=budget) if budget else context.shared("calls")
+
+
+def save(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
+         objects: str = "json", **options: Any) -> Report:
+    """Saves a state and returns when the checkpoint is committed and durable.
+
+    Args:
+        state: nested mapping of tensors (numpy, torch, anything with DLPack or the buffer protocol), Shards, bytes and
+            JSON values; or a State.
+        path: directory, or with `storage` a key prefix.
+        storage: a Storage, or a Python object with the methods of HostStorage.
+        collective: this rank's end of the transport; None = one rank.
+        objects: "json" refuses other values, "pickle" stores them as pickles.
+        options: overwrite, durability, digests, owner, verify_replicas, kind, memory_budget, threads, deadline (seconds),
+            keep_generations, file_mode, metadata, trace_path, format, preset.
+    Raises a ShardwrightError; what was at the path is then still there, whole.
+    """
+    made = _state_of(state, rank_of(collective), objects)
+    given = _options.save_options(options)
+    arguments = (made._handle, storage_handle(storage), path_argument(path, storage), collective_handle(collective))
+    if not _on_main_thread():
+        try:
+            return Report(native.shw_save(context.shared("calls")._handle, *arguments, given))
+        finally:
+            _log.drain()
+    unstaged = given[:_BUDGET_AT] + (_UNSTAGED,) + given[_BUDGET_AT + 1:]
+    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, unstaged))
+
+
+def save_async(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
+               objects: str = "json", **options: Any) -> Job:
+    """Saves in the background: the state is copied first (Job.wait_staged), then written. Arguments as for save; the
+    collective must be used by nothing else until the job has ended. `memory_budget` bounds the copy: a state above it is
+    saved from the caller's memory, and staged only at the end."""
+    made = _state_of(state, rank_of(collective), objects)
+    given = _options.save_options(options)
+    handles = (storage_handle(storage), collective_handle(collective))
+    job = native.shw_save_async(context.shared("jobs")._handle, made._handle, handles[0], path_argument(path, storage),
+                                handles[1], given)
+    return Job(job, (made, storage, collective, handles), None, True)
+
+
+def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: Any = None, collective: Any = None,
+         trust_pickle: bool = False, **options: Any) -> Any:
+    """Loads a checkpoint.
+
+    Args:
+        path, storage, collective: as for save.
+        into: nested mapping (or writable State) whose tensors are filled in place and whose other values are replaced;
+            gives a Report. None gives a nested dict of Tensors and values, as it was saved.
+        trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself.
+        options: verify, missing, unexpected, cast, strict, memory_budget, threads, deadline (seconds), trace_path, format,
+            preset.
+    Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence.
+    """
+    rank = rank_of(collective)
+    given = _options.load_options(options)
+    if into is not None:
+        target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
+        target.check_objects_can_be_put()
+        report = _load_into(target, path, storage, collective, given, options)
+        target.put_objects(report.missing, trust_pickle)
+        return report
+    entries = _Entries(path, storage, rank, options)
+    report = _load_into(entries.state, path, storage, collective, given, options)
+    entries.state.put_objects(report.missing, trust_pickle)
+    return entries.tree()
+
+
+def _load_into(target: State, path: Any, storage: Any, collective: Any, given: tuple[Any, ...],
+               options: Mapping[str, Any]) -> Report:
+    arguments = (target._handle, storage_handle(storage), path_argument(path, storage), collective_handle(collective),
+                 given)
+    if not _on_main_thread():
+        try:
+            return Report(native.shw_load(context.shared("calls")._handle, *arguments))
+        finally:
+            _log.drain()
+    return _wait(native.shw_load_async(_call_context(options)._handle, *arguments))
+
+
+def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
+               trust_pickle: bool = False, **options: Any) -> Job:
+    """Loads in the background. The tensors belong to the job until it has ended; other values are replaced by
+    Job.report or Job.result. Arguments as for load."""
+    target = into if isinstance(into, State) else State(into, writable=True, rank=rank_of(collective))
+    target.check_objects_can_be_put()
+    given = _options.load_options(options)
+    handles = (storage_handle(storage), collective_handle(collective))
+    job = native.shw_load_async(context.shared("jobs")._handle, target._handle, handles[0],
+                                path_argument(path, storage), handles[1], given)
+    return Job(job, (target, storage, collective, handles),
+               lambda report: target.put_objects(report.missing, trust_pickle), False)
+
+
+def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> Checkpoint:
+    """Opens a checkpoint and recognises its format. A context manager.
+
+    Args:
+        path, storage: as for save.
+        rank: which rank-local entries names stand for; -1 = the shared one, else that of the lowest rank.
+        options: verify, format, memory_budget, threads, deadline (seconds).
+    """
+    return Checkpoint(path, storage=storage, rank=rank, **options)
+
+
+class _Entries:
+    """Targets for everything that a checkpoint holds, and the nested dict that they become."""
+
+    def __init__(self, path: Any, storage: Any, rank: int, options: Mapping[str, Any]) -> None:
+        known = {key: options[key] for key in ("verify", "format") if key in options}
+        with Checkpoint(path, storage=storage, **known) as checkpoint:
+            rows, names = checkpoint._table(), checkpoint._all_names()
+            mine = [i for i, row in enumerate(rows) if row.rank in (-1, rank)]
+            tensors = allocate([rows[i].dtype_number for i in mine], [rows[i].shape for i in mine])
+            self.tensors = {names[i]: tensor for i, tensor in zip(mine, tensors, strict=True)}
+            self.paths = {names[i]: native.shw_checkpoint_tensor_path(checkpoint._handle, i) for i in mine}
+            objects = [name.decode("utf-8") for name in native.shw_checkpoint_object_names(checkpoint._handle)]
+            own = [i for i in range(len(objects))
+                   if native.shw_checkpoint_object_rank(checkpoint._handle, i) in (-1, rank)]
+            self.paths |= {objects[i]: native.shw_checkpoint_object_path(checkpoint._handle, i) for i in own}
+        self.values: dict[str, Any] = {}
+        self.state = State.for_load(self.tensors, [objects[i] for i in own], self.values)
+
+    def tree(self) -> dict[Any, Any]:
+        """Tensors and values under their paths."""
+        root: dict[Any, Any] = {}
+        for name, value in (self.tensors | self.values).items():
+            parts = json.loads(self.paths[name]) if self.paths[name] else [name]
+            if not _put(root, parts, value):
+                root[name] = value
+        return {key: _with_lists(value) for key, value in root.items()}
+
+
+class _Node(dict[Any, Any]):
+    """A container while the tree is built; positions of lists are ("[]", position) keys."""
+
+
+def _put(root: dict[Any, Any], parts: list[Any], value: Any) -> bool:
+    """False when a value lies where a container is needed, or the other way round."""
+    keys = [("[]", part[0]) if isinstance(part, list) else part for part in parts]
+    node = root
+    for key in keys[:-1]:
+        node = node.setdefault(key, _Node())
+        if not isinstance(node, _Node):
+            return False
+    if keys[-1] in node:
+        return False
+    node[keys[-1]] = value
+    return True
+
+
+def _with_lists(value: Any) -> Any:
+    if not isinstance(value, _Node):
+        return value
+    if value and all(isinstance(key, tuple) for key in value):
+        return [_with_lists(value[key]) for key in sorted(value)]
+    return {key: _with_lists(inner) for key, inner in value.items()}

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open checkpoints: names, shapes, slices, objects, digests, verification. Nothing is read before it is asked for."""
+from __future__ import annotations
+
+import json
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from . import _options, context
+from ._library import native
+from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from .report import Report
+from .state import object_value
+from .storage import handle_of as storage_handle
+from .tensor import NUMPY_DTYPES, Tensor, allocate
+
+_DIGESTS = {"xxh3": 0, "sha256": 1}
+_DEEP, _LIST, _APPLY = 1, 2, 1
+
+
+class Chunk(NamedTuple):
+    """A box of a tensor with stored bytes, and where they lie; rank -1 = the writer is unknown."""
+
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+    file: str
+    offset: int
+    nbytes: int
+    rank: int
+
+
+class _Row(NamedTuple):
+    dtype: str
+    shape: tuple[int, ...]
+    kind: int
+    rank: int
+    nbytes: int
+    first_chunk: int
+    chunk_count: int
+    dtype_number: int
+
+
+def path_argument(path: Any, storage: Any) -> bytes:
+    """Bytes of a path (file system) or key prefix (storage)."""
+    if storage is None:
+        return os.fsencode(path)
+    if not isinstance(path, str):
+        raise InvalidArgumentError("with a storage the path is a key prefix, which is text", {"parameter": "path"})
+    return path.encode("utf-8")
+
+
+class StoredTensor:
+    """A tensor of a checkpoint. Indexing reads just what is asked for: numpy arrays where numpy is installed and has the
+    dtype, else Tensors. Immutable; valid while the checkpoint is open."""
+
+    __slots__ = ("_checkpoint", "_index", "_row", "name")
+
+    def __init__(self, checkpoint: Checkpoint, index: int, row: _Row, name: str) -> None:
+        self._checkpoint, self._index, self._row, self.name = checkpoint, index, row, name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the whole tensor."""
+        return self._row.shape
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype, such as "bfloat16"."""
+        return self._row.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._row.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._row.nbytes
+
+    @property
+    def kind(self) -> str:
+        """"replicated", "sharded" or "rank_local"."""
+        return _options.KIND_NAMES.get(self._row.kind, "auto")
+
+    @property
+    def rank(self) -> int:
+        """Owner of a rank-local tensor, else -1."""
+        return self._row.rank
+
+    @property
+    def path(self) -> list[Any]:
+        """Nested path: text and integer keys, positions in lists as one-element lists."""
+        text = native.shw_checkpoint_tensor_path(self._checkpoint._handle, self._index)
+        return list(json.loads(text)) if text else [self.name]
+
+    def chunks(self) -> list[Chunk]:
+        """Where the bytes lie."""
+        rows = native.shw_py_checkpoint_chunks(self._checkpoint._handle, self._row.first_chunk, self._row.chunk_count)
+        files = self._checkpoint.files()
+        return [Chunk(o, s, files[f] if f < len(files) else "", offset, size, rank) for o, s, f, offset, size, rank in rows]
+
+    def read(self, offsets: Sequence[int] | None = None, sizes: Sequence[int] | None = None, *,
+             out: Any = None) -> Any:
+        """Reads one box (None = all of it) into a new Tensor, or into `out`, a writable host tensor of that shape and
+        dtype. OutOfRangeError for a box that leaves the tensor."""
+        if (offsets is None) != (sizes is None):
+            raise InvalidArgumentError("offsets and sizes belong together", {"parameter": "sizes"})
+        shape = self.shape if sizes is None else tuple(int(s) for s in sizes)
+        if offsets is not None and not len(offsets) == len(shape) == self.ndim:
+            raise InvalidArgumentError(f"the box has {len(offsets)} offsets and {len(shape)} sizes, tensor {self.name!r} "
+                                       f"has {self.ndim} dimensions", {"tensor": self.name})
+        if sizes is not None:
+            self._check_box(offsets or (), shape)
+        target = allocate([self._row.dtype_number], [shape])[0] if out is None else out
+        columns = native.shw_py_columns(True)
+        if not native.shw_py_columns_add(columns, self.name.encode(), b"", target, None):
+            raise InvalidArgumentError(f"out is a {type(out).__qualname__}, which is no host tensor", {"parameter": "out"})
+        native.shw_py_checkpoint_read(self._checkpoint._handle, self._index,
+                                      None if offsets is None else tuple(offsets), shape, columns)
+        return target
+
+    def _check_box(self, offsets: Sequence[int], sizes: Sequence[int]) -> None:
+        for dim, (start, size, extent) in enumerate(zip(offsets, sizes, self.shape, strict=True)):
+            if start < 0 or size < 0 or start + size > extent:
+                raise OutOfRangeError(
+                    f"box {tuple(offsets)} + {tuple(sizes)} leaves tensor {self.name!r} of shape {self.shape} in "
+                    f"dimension {dim}", {"tensor": self.name, "box": f"{tuple(offsets)}+{tuple(sizes)}"})
+
+    def __getitem__(self, key: Any) -> Any:
+        offsets, sizes, steps, kept = _box_of(key, self.shape, self.name)
+        values = self.read(offsets, sizes)
+        array = _as_array(values)
+        if array is None:
+            if any(step != 1 for step in steps):
+                raise UnimplementedError(f"a step other than 1 needs numpy and a dtype that numpy has, not {self.dtype}")
+            return _reshaped(values, kept)
+        return array[tuple(slice(None, None, step) if kept[d] else 0 for d, step in enumerate(steps))]
+
+    def tensor(self) -> Tensor:
+        """The whole tensor."""
+        whole: Tensor = self.read()
+        return whole
+
+    def numpy(self) -> Any:
+        """The whole tensor as a numpy array."""
+        return self.tensor().numpy()
+
+    def digest(self, algorithm: str = "xxh3") -> str:
+        """Digest of the row-major bytes, whatever the layout: "xxh3" (XXH3-128) or "sha256"."""
+        number = _options.word("algorithm", algorithm, _DIGESTS)
+        return str(native.shw_checkpoint_digests(self._checkpoint._handle, [self._index], number)[0].decode())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"shardwright.StoredTensor({self.name!r}, shape={self.shape}, dtype={self.dtype})"
+
+
+def _as_array(values: Tensor) -> Any:
+    if values.dtype not in NUMPY_DTYPES:
+        return None
+    try:
+        return values.numpy()
+    except ImportError:
+        return None
+
+
+def _reshaped(values: Tensor, kept: list[bool]) -> Tensor:
+    shape = tuple(extent for extent, keep in zip(values.shape, kept, strict=True) if keep)
+    if shape == tuple(values.shape):
+        return values
+    made = allocate([native.shw_dtype_parse(values.dtype)], [shape])[0]
+    made.raw()[:] = values.raw()
+    return made
+
+
+def _box_of(key: Any, shape: tuple[int, ...], name: str) -> tuple[list[int], list[int], list[int], list[bool]]:
+    """Offsets, sizes, steps of an index expression, and which dimensions stay."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if parts.count(Ellipsis) > 1:
+        raise IndexError("an index has at most one '...'")
+    if Ellipsis in parts:
+        at = parts.index(Ellipsis)
+        parts[at:at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    if len(parts) > len(shape):
+        raise OutOfRangeError(f"{len(parts)} indices for tensor {name!r} of {len(shape)} dimensions", {"tensor": name})
+    parts += [slice(None)] * (len(shape) - len(parts))
+    offsets, sizes, steps, kept = [], [], [], []
+    for part, extent in zip(parts, shape, strict=True):
+        if isinstance(part, slice):
+            start, stop, step = part.indices(extent)
+            if step < 0:
+                raise InvalidArgumentError("a step must be positive", {"tensor": name})
+            sizes.append(max(0, stop - start))
+            kept.append(True)
+        else:
+            start, step = operator.index(part), 1
+            start += extent if start < 0 else 0
+            if not 0 <= start < extent:
+                raise OutOfRangeError(f"index {part} is outside dimension of extent {extent} of tensor {name!r}",
+                                      {"tensor": name})
+            sizes.append(1)
+            kept.append(False)
+        offsets.append(start)
+        steps.append(step)
+    return offsets, sizes, steps, kept
+
+
+class Checkpoint:
+    """An open checkpoint; made by shardwright.open. Several threads may use it at the same time."""
+
+    def __init__(self, path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> None:
+        self._path = path
+        self._rank = rank
+        self._closed = False
+        self._handle: Any = native.shw_checkpoint_open(context.shared()._handle, storage_handle(storage),
+                                                       path_argument(path, storage), _options.open_options(options))
+        self._rows: list[_Row] | None = None
+        self._names: list[str] | None = None
+
+    def _table(self) -> list[_Row]:
+        if self._rows is None:
+            self._rows = [_Row(*row) for row in native.shw_py_checkpoint_tensors(self._handle)]
+        return self._rows
+
+    def keys(self) -> list[str]:
+        """Names of the tensors. Of rank-local tensors each name occurs once."""
+        return list(dict.fromkeys(self._all_names()))
+
+    def _all_names(self) -> list[str]:
+        if self._names is None:
+            self._names = [name.decode("utf-8") for name in native.shw_checkpoint_tensor_names(self._handle)]
+        return self._names
+
+    def tensor(self, name: str, rank: int | None = None) -> StoredTensor:
+        """A tensor by name; of rank-local ones that of `rank`. NotFoundError offers the nearest names."""
+        index = int(native.shw_checkpoint_find_tensor(self._handle, name, self._rank if rank is None else rank))
+        return StoredTensor(self, index, self._table()[index], name)
+
+    def tensors(self) -> list[StoredTensor]:
+        """All tensors, those of other ranks included."""
+        return [StoredTensor(self, i, row, name)
+                for i, (row, name) in enumerate(zip(self._table(), self._all_names(), strict=True))]
+
+    def __getitem__(self, name: str) -> StoredTensor:
+        return self.tensor(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all_names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def object_names(self) -> list[str]:
+        """Names of the byte objects."""
+        return list(dict.fromkeys(name.decode("utf-8") for name in native.shw_checkpoint_object_names(self._handle)))
+
+    def object(self, name: str, *, rank: int | None = None, trust_pickle: bool = False) -> Any:
+        """Value of a byte object: JSON is decoded, everything else is bytes; a pickle is run only with trust_pickle."""
+        index = native.shw_checkpoint_find_object(self._handle, name, self._rank if rank is None else rank)
+        data = native.shw_checkpoint_read_objects(self._handle, [index])[0]
+        kind = native.shw_checkpoint_object_content_type(self._handle, index)
+        return object_value(data, kind, name, trust_pickle)
+
+    def object_content_type(self, name: str) -> str:
+        """Content type of a byte object, such as "application/json"."""
+        index = native.shw_checkpoint_find_object(self._handle, name, self._rank)
+        return str(native.shw_checkpoint_object_content_type(self._handle, index))
+
+    def objects(self, *, trust_pickle: bool = False) -> dict[str, Any]:
+        """Values of all byte objects by name."""
+        return {name: self.object(name, trust_pickle=trust_pickle) for name in self.object_names()}
+
+    def info(self) -> dict[str, Any]:
+        """Format, generation, counts, metadata, files, tensors and objects as plain values."""
+        return dict(json.loads(native.shw_checkpoint_info(self._handle)[0]))
+
+    def files(self) -> list[str]:
+        """Keys of the data files, relative to the checkpoint."""
+        count = native.shw_checkpoint_file_count(self._handle)
+        return [native.shw_checkpoint_file_name(self._handle, i) for i in range(count)]
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the saver noted: text to text."""
+        count = native.shw_checkpoint_metadata_count(self._handle)
+        return {native.shw_checkpoint_metadata_key(self._handle, i): native.shw_checkpoint_metadata_value(self._handle, i)
+                for i in range(count)}
+
+    @property
+    def format(self) -> str:
+        """Name of the format, such as "native"."""
+        return str(native.shw_checkpoint_format(self._handle))
+
+    @property
+    def generation(self) -> str:
+        """Generation that is read; "" where the format has none."""
+        return str(native.shw_checkpoint_generation(self._handle))
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks that saved it."""
+        return int(native.shw_checkpoint_world_size(self._handle))
+
+    @property
+    def created_ns(self) -> int:
+        """Time of the save in ns since 1970 UTC; 0 when unknown."""
+        return int(native.shw_checkpoint_created_ns(self._handle))
+
+    def verify(self, deep: bool = False, *, every: bool = False) -> Report:
+        """Checks structure, sizes and index digests; `deep` reads every byte.
+
+        DataLossError names the first damage; with `every` all of it is listed in the report instead."""
+        flags = (_DEEP if deep else 0) + (_LIST if every else 0)
+        return Report(native.shw_checkpoint_verify(self._handle, flags))
+
+    def digest(self, algorithm: str = "xxh3") -> dict[str, dict[str, Any]]:
+        """Digests of all tensors: {name: {"dtype", "shape", "digest"}}. They do not depend on layout and format."""
+        number = _options.word("algorithm", algorithm, _DIGESTS)
+        tensors = [self.tensor(name) for name in self.keys()]
+        texts = native.shw_checkpoint_digests(self._handle, [t._index for t in tensors], number)
+        return {t.name: {"dtype": t.dtype, "shape": list(t.shape), "digest": text.decode()}
+                for t, text in zip(tensors, texts, strict=True)}
+
+    def close(self) -> None:
+        """Releases the checkpoint. Twice is fine; a later use is FailedPreconditionError."""
+        self._closed = True
+        native.shw_py_close(self._handle)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return f"shardwright.Checkpoint({self._path!r}, closed)"
+        return f"shardwright.Checkpoint({self._path!r}, {self.format}, {native.shw_checkpoint_tensor_count(self._handle)} tensors)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an open Checkpoint is not pickled; open the path again in the other process")
+
+
+def gc(path: Any, *, storage: Any = None, apply: bool = False, grace: float | None = None) -> Report:
+    """Finds (with `apply` removes) generations at a path that no manifest names.
+
+    `grace`: seconds since their last change; None = 24 hours, negative = any age. The report's `removed` names them."""
+    limit = _options.nanoseconds("grace", grace) if grace != 0 else -1
+    return Report(native.shw_checkpoint_gc(context.shared()._handle, storage_handle(storage), path_argument(path, storage),
+                                           limit, _APPLY if apply else 0))
+
+
+def list_steps(path: Any, *, storage: Any = None) -> dict[str, Any]:
+    """Checkpoints step-NNNNNNNN below a run directory, and the newest whole one."""
+    found = native.shw_checkpoint_list_steps(context.shared()._handle, storage_handle(storage),
+                                             path_argument(path, storage))
+    return dict(json.loads(found[0]))

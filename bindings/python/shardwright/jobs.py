@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs: saves and loads in the background. A job holds the memory that it reads or fills until it needs it no more, also
+when the caller drops the job; dropping neither waits nor cancels.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import _log
+from ._library import native
+from ._options import nanoseconds
+from .context import forget, keep_until_done
+from .errors import DeadlineExceededError
+from .report import Report
+
+_STATES = ("queued", "running", "staged", "succeeded", "failed", "cancelled")
+_FIRST_TERMINAL = 3
+_STAGED = 2
+
+
+class Progress(NamedTuple):
+    """How far a job is; bytes, items and seconds never go down."""
+
+    state: str
+    stage: str
+    bytes_done: int
+    bytes_total: int
+    items_done: int
+    items_total: int
+    seconds: float
+
+
+class Job:
+    """A save or load in the background; made by save_async and load_async."""
+
+    def __init__(self, handle: Any, keep: Any, finish: Callable[[Report], None] | None, save: bool) -> None:
+        self._handle: Any = handle
+        self._keep = keep
+        self._finish = finish
+        self._save = save
+        self._report: Report | None = None
+        keep_until_done(self)
+
+    def poll(self) -> str:
+        """State: "queued", "running", "staged" (a save no longer reads the caller's tensors), "succeeded", "failed" or
+        "cancelled"; the last three are final."""
+        state = native.shw_job_poll(self._handle)
+        if state >= _FIRST_TERMINAL or (self._save and state == _STAGED):
+            self._keep = None if self._save else self._keep
+        return _STATES[state]
+
+    def ended(self) -> bool:
+        """True when the memory that the job was given is no longer used."""
+        return bool(native.shw_job_poll(self._handle) >= _FIRST_TERMINAL)
+
+    def done(self) -> bool:
+        """True when the job has ended, in whatever way. A save that succeeded is durable."""
+        return self.ended()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until the job has ended: True when it succeeded, False when `timeout` seconds (None = no limit) passed;
+        raises what the job failed with. Ctrl-C cancels the job."""
+        return self._wait(timeout, False)
+
+    def wait_staged(self, timeout: float | None = None) -> bool:
+        """Waits until a save no longer reads the caller's tensors, which may then change. Otherwise as wait."""
+        done = self._wait(timeout, True)
+        self.poll()
+        return done
+
+    def _wait(self, timeout: float | None, staged: bool) -> bool:
+        limit = -1 if timeout is None else 0 if timeout <= 0 else nanoseconds("timeout", timeout)
+        try:
+            return bool(native.shw_py_job_wait(self._handle, limit, staged))
+        finally:
+            _log.drain()
+            if self.ended():
+                forget(self)
+
+    def result(self, timeout: float | None = None) -> Report:
+        """The report, waiting for it. DeadlineExceededError (a TimeoutError) when `timeout` seconds passed."""
+        if not self.wait(timeout):
+            raise DeadlineExceededError(f"the job has not ended within {timeout} s; it is {self.poll()}")
+        return self.report()
+
+    def then(self, finish: Callable[[Report], None]) -> None:
+        """Adds a step that runs once, in the call that first gives the report."""
+        before = self._finish
+        self._finish = finish if before is None else lambda report: (before(report), finish(report), None)[-1]
+
+    def report(self) -> Report:
+        """The report of a job that succeeded; FailedPreconditionError before that. The first call after a load puts
+        values that are no tensors into the target."""
+        if self._report is None:
+            report = Report(native.shw_job_report(self._handle))
+            if self._finish is not None:
+                self._finish(report)
+            self._report, self._keep, self._finish = report, None, None
+        return self._report
+
+    def progress(self) -> Progress:
+        """A snapshot of how far the job is."""
+        state, stage, bytes_done, bytes_total, items_done, items_total, elapsed = native.shw_py_job_progress(self._handle)
+        return Progress(_STATES[state], stage, bytes_done, bytes_total, items_done, items_total, elapsed / 1e9)
+
+    def watch(self, callback: Callable[[Progress], None], interval: float = 0.1) -> Report:
+        """Waits for the job and calls `callback` with its progress, at most every 0.1 s."""
+        interval = max(interval, 0.1)
+        last = float("-inf")
+        while not self.wait(interval):
+            if time.monotonic() - last >= interval:
+                last = time.monotonic()
+                callback(self.progress())
+        callback(self.progress())
+        return self.report()
+
+    def cancel(self) -> None:
+        """Asks the job to stop and returns at once. After its commit point a save still succeeds."""
+        native.shw_job_cancel(self._handle)
+
+    def close(self) -> None:
+        """Nothing to do: a job is released when it has ended and nobody holds it. There for `with`."""
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.cancel()
+
+    def __repr__(self) -> str:
+        return f"shardwright.Job({self.poll()})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Job runs in this process and is not pickled; pickle job.report().to_dict()")

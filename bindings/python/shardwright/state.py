@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State: the entries that one rank saves or wants filled, made from a nested mapping in one bulk call.
+
+Names of nested entries are joined with "."; paths keep the type of each key. A container below which no tensor and no
+bytes are left is one JSON object; the containers above it are structure.
+"""
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _buffers, _json
+from ._library import native
+from ._options import word
+from .errors import InvalidArgumentError
+from .layout import Layout, Shard
+
+_BYTES = "application/octet-stream"
+_PICKLE = "application/python-pickle"
+_DEPTH_MAX = 200
+_OBJECTS = {"json": 0, "pickle": 1}
+Convert = Callable[[str, Any], Any]
+
+
+class _ObjectEntry:
+    """A byte object of the state, and where its value lies in the caller's containers."""
+
+    __slots__ = ("container", "key", "name", "path", "value")
+
+    def __init__(self, name: bytes, path: bytes, value: Any, container: Any, key: Any) -> None:
+        self.name, self.path, self.value, self.container, self.key = name, path, value, container, key
+
+
+class State:
+    """Entries of one rank. Tensors are borrowed: the state keeps the objects alive whose memory it points into.
+
+    Args:
+        tree: nested mapping of tensors, shards, bytes and JSON values.
+        writable: the tensors are targets of a load.
+        rank: global rank, which chooses the boxes of entries that carry a layout.
+        objects: "json", or "pickle" to store values that are no JSON as pickles.
+        convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
+            the value itself. Used by adapters.
+    Raises InvalidArgumentError naming the path, AlreadyExistsError for two entries of one name.
+    """
+
+    def __init__(self, tree: Mapping[Any, Any] | None = None, *, writable: bool = False, rank: int = 0,
+                 objects: str = "json", convert: Convert | None = None) -> None:
+        self._pickles = word("objects", objects, _OBJECTS) == 1
+        self._convert = convert
+        self._writable = writable
+        self._handle: Any = native.shw_state_create()
+        self._whole: Any = native.shw_py_columns(writable)
+        self._boxed: Any = native.shw_py_columns(writable)
+        self._laid: Any = native.shw_py_columns(writable)
+        self._layouts: dict[int, tuple[int, Layout]] = {}
+        self._objects: list[_ObjectEntry] = []
+        if tree is not None:
+            if not isinstance(tree, Mapping):
+                raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(tree).__qualname__}",
+                                           {"parameter": "state"})
+            self._walk(tree, b"", b"", True, 0)
+            self._finish(rank)
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[Any, Any]) -> State:
+        """State of a nested mapping, ready to be saved."""
+        return cls(tree)
+
+    @classmethod
+    def from_arrays(cls, names: Any, name_offsets: Any, addresses: Any, dtypes: Any, shapes: Any, shape_offsets: Any, *,
+                    owner: Any = None, writable: bool = False) -> State:
+        """State of many whole host tensors from flat arrays, at the least cost per tensor.
+
+        Args (each anything with the buffer protocol):
+            names: UTF-8 bytes of all names, cut by `name_offsets` (uint64, one more than there are tensors).
+            addresses: uint64, first byte of each tensor, row-major.
+            dtypes: uint16, code + 256 x bits as `dtype_number` gives it.
+            shapes: int64 extents of all tensors, cut by `shape_offsets` (uint64).
+            owner: kept alive with the state.
+        """
+        made = cls(writable=writable)
+        native.shw_py_columns_add_flat(made._whole, (names, name_offsets, addresses, dtypes, shapes, shape_offsets,
+                                                     owner))
+        made._finish(0)
+        return made
+
+    @classmethod
+    def for_load(cls, tensors: dict[str, Any], objects: Sequence[str], values: dict[str, Any]) -> State:
+        """Flat targets of a load: tensors by name, and objects whose values are put into `values`."""
+        made = cls(writable=True)
+        made._walk(tensors, b"", b"", True, 0)
+        made._objects = [_ObjectEntry(name.encode(), b"", b"", values, name) for name in objects]
+        made._finish(0)
+        return made
+
+    # ---- walking the tree ----
+
+    def _walk(self, container: Any, name: bytes, path: bytes, top: bool, depth: int) -> bool:
+        """Adds what lies below; False when nothing but JSON was found (the caller then makes one object of it)."""
+        if depth > _DEPTH_MAX:
+            raise InvalidArgumentError(f"{_shown(name)} is nested deeper than {_DEPTH_MAX} levels, or holds itself")
+        mapping = isinstance(container, Mapping)
+        plain = container if isinstance(container, (dict, list, tuple)) else dict(container)
+        added, rest = native.shw_py_columns_collect(self._whole, plain, name, path)
+        holds = added > 0
+        pending: list[tuple[Any, Any]] = []
+        for key, value in rest:
+            if _json.is_container(value):
+                if not self._walk_child(value, key, name, path, mapping, depth):
+                    pending.append((key, value))
+                    continue
+            elif self._is_json(value):
+                pending.append((key, value))
+                continue
+            else:
+                self._leaf(container, key, value, name, path, mapping)
+            holds = True
+        if holds or top:
+            for key, value in pending:
+                joined, text = _below(name, path, key, mapping)
+                self._objects.append(_ObjectEntry(joined, text, value, container, key))
+        return holds
+
+    def _walk_child(self, value: Any, key: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
+        try:
+            joined, text = _below(name, path, key, mapping, nested=True)
+        except InvalidArgumentError:
+            if _holds_only_json(value):
+                return False
+            raise
+        return self._walk(value, joined, text, False, depth + 1)
+
+    def _is_json(self, value: Any) -> bool:
+        return _json.is_scalar(value)
+
+    def _leaf(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool) -> None:
+        joined, text = _below(name, path, key, mapping)
+        if isinstance(value, bytes):
+            self._objects.append(_ObjectEntry(joined, text, value, container, key))
+            return
+        if self._convert is not None:
+            value = self._convert(_shown(joined), value)
+        if isinstance(value, Shard):
+            self._add_shard(joined, text, value)
+        elif not _buffers.import_leaf(self._whole, joined, text, value, None):
+            if not self._pickles:
+                raise _json.not_a_leaf(_shown(joined), value)
+            self._objects.append(_ObjectEntry(joined, text, _Pickled(value), container, key))
+
+    def _add_shard(self, name: bytes, path: bytes, shard: Shard) -> None:
+        columns, index = self._boxed, 0
+        if shard.layout is not None:
+            columns = self._laid
+            index = self._layouts.setdefault(id(shard.layout), (len(self._layouts) + 1, shard.layout))[0]
+        if not _buffers.import_leaf(columns, name, path, shard.local, shard.placement(index)):
+            raise _json.not_a_leaf(_shown(name), shard.local)
+
+    # ---- making the native state ----
+
+    def _finish(self, rank: int) -> None:
+        layouts = [layout._handle for _, layout in self._layouts.values()]
+        for columns, its_layouts in ((self._whole, []), (self._boxed, []), (self._laid, layouts)):
+            if native.shw_py_columns_count(columns):
+                native.shw_py_columns_add_to_state(columns, self._handle, its_layouts, rank)
+        if self._objects:
+            self._add_objects()
+
+    def _add_objects(self) -> None:
+        contents = [_content(entry.value, _shown(entry.name)) for entry in self._objects]
+        native.shw_py_state_add_objects(
+            self._handle, ([entry.name for entry in self._objects], [data for data, _ in contents],
+                           [kind for _, kind in contents], [entry.path for entry in self._objects], None))
+
+    # ---- reading it ----
+
+    def names(self) -> list[str]:
+        """Names of the tensors, in the order in which they were added."""
+        found: list[str] = native.shw_py_state_names(self._handle)
+        return found
+
+    def object_names(self) -> list[str]:
+        """Names of the byte objects."""
+        return [_shown(entry.name) for entry in self._objects]
+
+    @property
+    def tensor_count(self) -> int:
+        """Number of tensors."""
+        return int(native.shw_state_tensor_count(self._handle))
+
+    def put_objects(self, missing: Sequence[str], trust_pickle: bool) -> None:
+        """After a load: writes the objects that it found into the caller's containers; `missing` ones stay."""
+        absent = set(missing)
+        values = []
+        for index, entry in enumerate(self._objects):
+            if _shown(entry.name) not in absent:
+                kind, data = native.shw_py_state_object(self._handle, index)
+                values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle)))
+        for entry, value in values:
+            entry.container[entry.key] = value
+
+    def check_objects_can_be_put(self) -> None:
+        """Before a load: refuses containers that cannot take a new value."""
+        for entry in self._objects:
+            if not hasattr(entry.container, "__setitem__"):
+                raise InvalidArgumentError(
+                    f"{_shown(entry.name)} lies in a {type(entry.container).__qualname__}, which cannot be changed in "
+                    "place; use a list or a dict as target", {"tensor": _shown(entry.name)})
+
+    def __repr__(self) -> str:
+        return f"shardwright.State(tensors={self.tensor_count}, objects={len(self._objects)})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a State points into memory of this process and is not pickled; pickle what it was made from")
+
+
+class _Pickled:
+    """A value that the caller wants stored as a pickle."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _below(name: bytes, path: bytes, key: Any, mapping: bool, nested: bool = False) -> tuple[bytes, bytes]:
+    """Joined name and path text of a key. Nested: the path stays open for further parts."""
+    if type(key) is str:
+        try:
+            text = key.encode("utf-8")
+        except UnicodeEncodeError as e:
+            raise InvalidArgumentError(f"a key below {_shown(name)!r} cannot be written as UTF-8: {e}") from e
+        part = json.dumps(key, ensure_ascii=False).encode("utf-8")
+    elif type(key) is int:
+        text = str(key).encode()
+        part = text if mapping else b"[" + text + b"]"
+    else:
+        raise InvalidArgumentError(f"the mapping at {_shown(name)!r} has a key {key!r} of type "
+                                   f"{type(key).__qualname__}; keys above a tensor must be text or integers")
+    joined = name + b"." + text if path else text
+    if not path and type(key) is str and not nested:
+        return joined, b""
+    opened = path + b"," + part if path else b"[" + part
+    return joined, opened if nested else opened + b"]"
+
+
+def _holds_only_json(value: Any) -> bool:
+    if _json.is_container(value):
+        inner = value.values() if isinstance(value, Mapping) else value
+        return all(_holds_only_json(v) for v in inner)
+    return _json.is_scalar(value)
+
+
+def _content(value: Any, where: str) -> tuple[bytes, bytes]:
+    if isinstance(value, bytes):
+        return value, _BYTES.encode()
+    if isinstance(value, _Pickled):
+        try:
+            return pickle.dumps(value.value, protocol=4), _PICKLE.encode()
+        except Exception as e:
+            raise InvalidArgumentError(f"{where} cannot be pickled: {e}", {"tensor": where}) from e
+    return _json.encode(value, where), _json.CONTENT_TYPE.encode()
+
+
+def object_value(data: bytes, content_type: str, where: str, trust_pickle: bool) -> Any:
+    """Value of a stored object: JSON is decoded, a pickle is run only when it is trusted, the rest is bytes."""
+    if content_type == _json.CONTENT_TYPE:
+        return _json.decode(data, where)
+    if content_type == _PICKLE and trust_pickle:
+        return pickle.loads(data)
+    return data

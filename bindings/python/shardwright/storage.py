@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storages: where checkpoints live. A path alone means a directory; a storage and a key prefix mean anything else."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+from ._library import native
+from .context import Context, shared
+
+POSITIONAL_WRITE, ATOMIC_COMMIT, CONDITIONAL_COMMIT = 1, 2, 4
+_CONDITIONS = {"none": 0, "if_absent": 1, "if_version": 2}
+
+
+class Storage:
+    """A place where checkpoints lie; keys are text with "/" between parts. Base of the classes below."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle: Any = handle
+
+    @property
+    def name(self) -> str:
+        """Name of the kind of storage."""
+        return str(native.shw_storage_name(self._handle))
+
+    @property
+    def capabilities(self) -> int:
+        """Sum of POSITIONAL_WRITE, ATOMIC_COMMIT, CONDITIONAL_COMMIT and the like."""
+        return int(native.shw_storage_capabilities(self._handle))
+
+    def put(self, key: str, data: Any, *, condition: str = "none", expected_version: int = 0) -> None:
+        """Writes a whole object, durable. AbortedError when the condition does not hold."""
+        native.shw_storage_put(self._handle, key, data, _CONDITIONS[condition], expected_version)
+
+    def read(self, key: str, offset: int = 0, size: int | None = None) -> bytes:
+        """`size` bytes at `offset` (None = to the end). OutOfRangeError when the object ends before."""
+        if size is None:
+            size = max(0, self.stat(key)[0] - offset)
+        data: bytes = native.shw_py_storage_read(self._handle, key, offset, size)
+        return data
+
+    def stat(self, key: str) -> tuple[int, int, int]:
+        """(size, time of the last change in ns since 1970, version). NotFoundError."""
+        found: tuple[int, int, int] = native.shw_py_storage_stat(self._handle, key)
+        return found
+
+    def list(self, prefix: str = "") -> list[str]:
+        """Keys that begin with a prefix, ascending."""
+        return [key.decode("utf-8") for key in native.shw_storage_list(self._handle, prefix)]
+
+    def remove(self, key: str) -> None:
+        """Removes an object; a missing key is fine."""
+        native.shw_storage_remove(self._handle, key)
+
+    def close(self) -> None:
+        """Releases the storage; checkpoints and jobs that use it keep it alive. Twice is fine."""
+        native.shw_py_close(self._handle)
+
+    def __enter__(self) -> Storage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"shardwright.{type(self).__name__}({self.name})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a storage is not pickled; make it again in the other process")
+
+
+class PosixStorage(Storage):
+    """The files below a directory, which need not exist yet. Keys never leave it."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        super().__init__(native.shw_storage_create_posix(os.fsencode(root)))
+
+
+class MemoryStorage(Storage):
+    """Objects in memory of this process."""
+
+    def __init__(self) -> None:
+        super().__init__(native.shw_storage_create_memory())
+
+
+class PluginStorage(Storage):
+    """A storage of a plugin, made from text that the plugin understands."""
+
+    def __init__(self, plugin: str, config: str = "", *, context: Context | None = None) -> None:
+        owner = context or shared()
+        super().__init__(native.shw_context_open_storage(owner._handle, plugin, config))
+
+
+@runtime_checkable
+class HostObject(Protocol):
+    """What a host's storage gives for an open object. Views that are handed in end with the call."""
+
+    def read_at(self, offset: int, data: memoryview) -> int:
+        """Fills `data` from `offset` on; the number of bytes, less than asked only at the end of the object."""
+
+    def write_at(self, offset: int, data: memoryview) -> None:
+        """Writes all of `data`; offsets ascend without gaps unless POSITIONAL_WRITE is offered."""
+
+    def sync(self) -> None:
+        """Bytes and length are durable when it returns."""
+
+    def commit(self, condition: str, expected_version: int) -> None:
+        """Publishes the object under its key, atomically and durable; `condition` is "none", "if_absent" or
+        "if_version". Raises AbortedError when it does not hold."""
+
+    def abort(self) -> None:
+        """Leaves nothing visible."""
+
+    def close(self) -> None:
+        """Ends the use of the object; one that was not committed is aborted."""
+
+
+@runtime_checkable
+class HostStorage(Protocol):
+    """What a Python object needs to be a storage. Methods are called from threads of the library, several at a time on
+    different objects. Errors of shardwright.errors and FileNotFoundError keep their meaning; any other exception comes
+    out of the call that caused it. Optional attributes: `name`, `capabilities`, `alignment`, `close()`."""
+
+    def open(self, key: str, mode: str) -> HostObject:
+        """Opens an object: "read", "create" (invisible until commit), "create_visible" (AlreadyExistsError)."""
+
+    def stat(self, key: str) -> tuple[int, int, int]:
+        """(size, modified_ns, version or 0). NotFoundError."""
+
+    def list(self, prefix: str) -> Iterable[tuple[str, int, int, int]]:
+        """(key, size, modified_ns, version) of each object whose key begins with prefix, in ascending byte order."""
+
+    def remove(self, key: str) -> None:
+        """Removes an object; a missing key is fine."""
+
+
+class CustomStorage(Storage):
+    """A storage made of a Python object with the methods of HostStorage."""
+
+    def __init__(self, host: HostStorage) -> None:
+        super().__init__(native.shw_py_storage_create(host))
+
+
+def handle_of(storage: Any) -> Any:
+    """Native handle of a storage argument: None, a Storage, or a Python object with the methods of one."""
+    if storage is None:
+        return None
+    if isinstance(storage, Storage):
+        return storage._handle
+    return CustomStorage(storage)._handle

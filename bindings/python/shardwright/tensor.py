@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor: what a load without a target gives, and what reads give where numpy is missing or has no such dtype."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._library import native
+from .errors import InvalidArgumentError, UnimplementedError
+
+if TYPE_CHECKING:
+    import numpy
+
+# dtypes that numpy has under the same name; complex names differ from torch's by nothing but complex32.
+NUMPY_DTYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                          "float32", "float64", "complex64", "complex128"))
+
+
+def dtype_number(name: str) -> int:
+    """Code + 256 x bits of a dtype name; InvalidArgumentError for a name that is none."""
+    number: int = native.shw_dtype_parse(name)
+    return number
+
+
+class Tensor(native.TensorBase):  # type: ignore[misc]
+    """A dense row-major host tensor in memory of the library.
+
+    Offers the buffer protocol where the dtype has a format, and DLPack, so that `numpy.asarray(t)` and
+    `torch.from_dlpack(t)` share its bytes. `shape`, `dtype` (a name such as "bfloat16") and `nbytes` never change.
+    """
+
+    __slots__ = ()
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """The same bytes as a numpy array. UnimplementedError for dtypes that numpy lacks."""
+        import numpy
+        if self.dtype not in NUMPY_DTYPES:
+            raise UnimplementedError(f"numpy has no dtype {self.dtype}; use torch.from_dlpack(t), or raw() for the bytes")
+        return numpy.asarray(self)
+
+    def raw(self) -> memoryview:
+        """All bytes, packed, as a writable memoryview of uint8."""
+        return memoryview(native.shw_py_tensor_view(Tensor, self))
+
+    def tobytes(self) -> bytes:
+        """A copy of all bytes, row-major and packed."""
+        return bytes(self.raw())
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return int(self.shape[0])
+
+    def __repr__(self) -> str:
+        return f"shardwright.Tensor(shape={tuple(self.shape)}, dtype={self.dtype})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a shardwright.Tensor is not pickled; pickle t.numpy(), or save it with shardwright.save")
+
+
+def empty(dtype: str, shape: tuple[int, ...]) -> Tensor:
+    """A tensor of zeros.
+
+    Args: dtype name, shape. Raises InvalidArgumentError for an unknown dtype or a negative extent.
+    """
+    return allocate([dtype_number(dtype)], [shape])[0]
+
+
+def allocate(dtypes: list[int], shapes: list[tuple[int, ...]]) -> list[Tensor]:
+    """Many tensors of zeros by dtype number and shape; small ones share memory blocks."""
+    for shape in shapes:
+        if any(extent < 0 for extent in shape):
+            raise InvalidArgumentError(f"shape {shape} has a negative extent")
+    made: list[Tensor] = native.shw_py_tensor_allocate(Tensor, dtypes, shapes)
+    return made

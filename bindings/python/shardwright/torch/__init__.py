@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch: state dicts with plain tensors and DTensors on any mesh, over the caller's process group.
+
+    shardwright.torch.save({"model": model_state, "optimizer": optimizer_state, "step": 100}, path)
+    shardwright.torch.load(path, into=state)        # in place; any other mesh and placement
+
+Which boxes of a DTensor a rank holds follows from mesh and placements by arithmetic; no rank asks another. Tensors that
+are not DTensors count as replicas: compared, and written once. Host tensors are read and filled where they lie; those on
+a device pass through host memory.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .. import calls
+from ..collective import Collective, CustomCollective
+from ..errors import ShardwrightError
+from ..jobs import Job
+from ..report import Report
+from ..state import State
+from ..tensor import Tensor
+from ._groups import GroupTransport, background_group, transport_group
+from ._leaves import LeafConverter
+
+__all__ = ["collective", "load", "load_async", "save", "save_async"]
+
+
+def collective(process_group: dist.ProcessGroup | None = None) -> Collective | None:
+    """This rank's end of a process group (None = the default one) for calls of shardwright itself; None where
+    torch.distributed is not in use. It must be made on all ranks, once per call that uses it."""
+    return _open_collective(process_group, background=False)
+
+
+def _open_collective(process_group: dist.ProcessGroup | None, background: bool) -> Collective | None:
+    if not (dist.is_available() and dist.is_initialized()):
+        return None
+    group = process_group if process_group is not None else dist.group.WORLD
+    assert group is not None
+    inner = background_group(group) if background else transport_group(group)
+    return CustomCollective(GroupTransport(inner))
+
+
+class _Prepared:
+    """State and collective of one call. A rank whose state is wrong tells the others, so that none waits for it."""
+
+    def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
+                 objects: str) -> None:
+        self.collective = _open_collective(process_group, background)
+        self.leaves = LeafConverter(process_group, writable)
+        rank = 0 if self.collective is None else self.collective.rank
+        try:
+            self.state = tree if isinstance(tree, State) else State(
+                tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
+            if writable:
+                self.state.check_objects_can_be_put()
+        except ShardwrightError as e:
+            if self.collective is not None:
+                self.collective.abort(f"rank {rank} could not take its state: {e}", e.code)
+            raise
+
+
+def save(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,
+         storage: Any = None, objects: str = "json", **options: Any) -> Report:
+    """Saves the states of all ranks as one checkpoint; returns when it is committed. Called by every rank of the group.
+
+    Args:
+        state: nested mapping of tensors, DTensors, shards, bytes and JSON values.
+        path, storage, objects, options: as for shardwright.save.
+        process_group: transport of the call; None = the default group, or one rank without torch.distributed.
+    Raises a ShardwrightError, the same kind on all ranks; what was at the path is then still there, whole.
+    """
+    made = _Prepared(state, process_group, writable=False, background=False, objects=objects)
+    return calls.save(made.state, path, storage=storage, collective=made.collective, **options)
+
+
+def save_async(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,
+               storage: Any = None, objects: str = "json", **options: Any) -> Job:
+    """Saves in the background, over a process group of its own that the first call makes, so that training goes on with
+    its collectives. Tensors may change after Job.wait_staged. Arguments as for save."""
+    made = _Prepared(state, process_group, writable=False, background=True, objects=objects)
+    return calls.save_async(made.state, path, storage=storage, collective=made.collective, **options)
+
+
+def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_group: dist.ProcessGroup | None = None,
+         storage: Any = None, trust_pickle: bool = False, **options: Any) -> Any:
+    """Fills a state in place from a checkpoint of any mesh, or reads everything. Called by every rank of the group.
+
+    Args:
+        into: nested mapping of tensors, DTensors and values; gives a Report. None gives a nested dict of whole tensors.
+        others: as for shardwright.load.
+    """
+    if into is None:
+        found = calls.load(path, storage=storage, trust_pickle=trust_pickle, **options)
+        return _with_torch_tensors(found)
+    made = _Prepared(into, process_group, writable=True, background=False, objects="json")
+    report: Report = calls.load(path, made.state, storage=storage, collective=made.collective,
+                                trust_pickle=trust_pickle, **options)
+    made.leaves.copy_back(report.missing)
+    return report
+
+
+def load_async(path: Any, into: Mapping[Any, Any] | State, *, process_group: dist.ProcessGroup | None = None,
+               storage: Any = None, trust_pickle: bool = False, **options: Any) -> Job:
+    """Fills a state in the background, over the process group of background saves. Job.result or Job.report must be
+    called: it replaces values that are no tensors and fills tensors on devices."""
+    made = _Prepared(into, process_group, writable=True, background=True, objects="json")
+    job = calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
+                           **options)
+    job.then(lambda report: made.leaves.copy_back(report.missing))
+    return job
+
+
+def _with_torch_tensors(value: Any) -> Any:
+    """torch tensors over the same bytes; dtypes that torch lacks stay as they are."""
+    if isinstance(value, Tensor):
+        try:
+            return torch.from_dlpack(value)
+        except (BufferError, RuntimeError):
+            return value
+    if isinstance(value, dict):
+        return {key: _with_torch_tensors(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_torch_tensors(inner) for inner in value]
+    return value

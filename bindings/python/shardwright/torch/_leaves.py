@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch values as leaves of a state: DTensors become shards with a layout, tensors on a device get host memory."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ..errors import InvalidArgumentError
+from ..layout import Layout, Shard
+
+try:
+    from torch.distributed.tensor import DTensor
+except ImportError:  # torch built without distributed
+    DTensor = None  # type: ignore[assignment,misc]
+
+_CACHED_LAYOUTS_MAX = 256
+_layouts: dict[tuple[Any, ...], Layout] = {}
+
+
+def _placement_row(placement: Any) -> tuple[Any, ...]:
+    if placement.is_partial():
+        return ("partial",)
+    if placement.is_replicate():
+        return ("replicate",)
+    factor = getattr(placement, "split_factor", None)
+    if factor is not None:
+        return ("strided_shard", int(placement.dim), int(factor))
+    if placement.is_shard():
+        return ("shard", int(placement.dim))
+    raise InvalidArgumentError(f"placement {placement!r} is not known", {"parameter": "placements"})
+
+
+def layout_of(mesh: Any, placements: Sequence[Any], group: dist.ProcessGroup | None) -> Layout:
+    """The layout of a DTensor. Ranks of its mesh are global; they are counted in the group of the call."""
+    ranks = tuple(int(r) for r in mesh.mesh.flatten().tolist())
+    if group is not None and group is not dist.group.WORLD:
+        ranks = tuple(dist.get_group_rank(group, rank) for rank in ranks)
+    rows = tuple(_placement_row(p) for p in placements)
+    key = (tuple(mesh.mesh.shape), ranks, rows)
+    layout = _layouts.get(key)
+    if layout is None:
+        if len(_layouts) >= _CACHED_LAYOUTS_MAX:
+            _layouts.clear()
+        layout = _layouts[key] = Layout(key[0], rows, ranks=ranks)
+    return layout
+
+
+class LeafConverter:
+    """Converts the leaves of one call; for a load it also knows what has to be copied back to devices."""
+
+    def __init__(self, group: dist.ProcessGroup | None, writable: bool) -> None:
+        self._group = group
+        self._writable = writable
+        self._staged: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+
+    def convert(self, name: str, value: Any) -> Any:
+        """A Shard or host tensor for a torch value; other values as they are."""
+        if DTensor is not None and isinstance(value, DTensor):
+            with torch.no_grad():
+                local = value.to_local()
+            if hasattr(local, "wait"):
+                local = local.wait()
+            layout = layout_of(value.device_mesh, value.placements, self._group)
+            return Shard(self._on_host(name, local), tuple(value.shape), layout=layout)
+        if isinstance(value, torch.Tensor) and value.layout == torch.strided and value.device.type != "cpu":
+            return self._on_host(name, value)
+        return value
+
+    def _on_host(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.device.type == "cpu":
+            return tensor
+        if tensor.device.type == "meta":
+            raise InvalidArgumentError(f"{name} is on the meta device and has no memory; materialise it first",
+                                       {"tensor": name})
+        host = torch.empty(tensor.shape, dtype=tensor.dtype) if self._writable else tensor.detach().to("cpu")
+        if self._writable:
+            self._staged.append((name, host, tensor))
+        return host
+
+    def copy_back(self, missing: Sequence[str]) -> None:
+        """After a load: fills the tensors on devices, except those that were not stored."""
+        absent = set(missing)
+        with torch.no_grad():
+            for name, host, tensor in self._staged:
+                if name not in absent:
+                    tensor.copy_(host)

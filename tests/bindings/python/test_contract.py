@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bind.contract: the scenarios that all languages share."""
+import json
+from pathlib import Path
+
+import contract_steps
+import pytest
+import shardwright
+
+CONTRACT = json.loads((Path(__file__).parents[1] / "contract.json").read_text(encoding="utf-8"))
+
+
+def test_contract_has_enough_scenarios_with_names_of_their_own():
+    names = [scenario["name"] for scenario in CONTRACT["scenarios"]]
+    assert CONTRACT["schema"] == 1
+    assert len(set(names)) == len(names) >= 25
+
+
+@pytest.mark.parametrize("scenario", CONTRACT["scenarios"], ids=lambda s: s["name"])
+def test_scenario(scenario, tmp_path):
+    reason = scenario.get("skip", {}).get("python")
+    if reason:
+        pytest.skip(reason)
+    runner = contract_steps.Runner(tmp_path)
+    for step in scenario["steps"][:-1]:
+        runner.run(step)
+    last = scenario["steps"][-1]
+    if scenario["code"] == "OK":
+        runner.run(last)
+        check_digests(runner, scenario.get("digest", {}))
+    elif scenario["code"] == "HOST_EXCEPTION":
+        with pytest.raises(contract_steps.HostFailure):
+            runner.run(last)
+    else:
+        with pytest.raises(shardwright.ShardwrightError) as caught:
+            runner.run(last)
+        assert caught.value.status == scenario["code"], caught.value
+        assert set(scenario.get("details", ())) <= set(caught.value.details), (caught.value, caught.value.details)
+
+
+def check_digests(runner, expected):
+    if expected:
+        text, storage = runner.last_place
+        storage = runner.things.get(storage)
+        with shardwright.open(text if storage else runner.directory / text, storage=storage) as checkpoint:
+            found = checkpoint.digest()
+        assert {name: found[name]["digest"] for name in expected} == expected
