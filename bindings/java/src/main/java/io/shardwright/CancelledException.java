@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What callers catch for status CANCELLED.
 package io.shardwright;
 
 import java.util.Map;

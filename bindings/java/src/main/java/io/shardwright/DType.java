@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Element types.
 package io.shardwright;
 
 /** Element type by torch's name. Immutable. */
@@ -15,6 +16,14 @@ public final class DType {
     public static final DType INT64 = new DType(0, 64);
     /** Byte without sign. */
     public static final DType UINT8 = new DType(1, 8);
+    /** Byte with sign. */
+    public static final DType INT8 = new DType(0, 8);
+    /** 16-bit integer. */
+    public static final DType INT16 = new DType(0, 16);
+    /** 16-bit float. */
+    public static final DType FLOAT16 = new DType(2, 16);
+    /** One byte, 0 or 1. */
+    public static final DType BOOL = new DType(6, 8);
 
     private final int code;
     private final int bits;
@@ -40,6 +49,14 @@ public final class DType {
         return new DType((int) (number & 0xFF), (int) (number >> 8));
     }
 
+    short code() {
+        return (short) code;
+    }
+
+    short bits() {
+        return (short) bits;
+    }
+
     long packed() {
         return code + 256L * bits;
     }
@@ -61,7 +78,7 @@ public final class DType {
      * @return bytes, rounded up
      */
     public long byteSize(long count) {
-        return (count * bits + 7) / 8;
+        return count / 8 * bits + (count % 8 * bits + 7) / 8;
     }
 
     @Override

@@ -1,36 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lifetime of native objects. Thread-safe.
 package io.shardwright;
 
 import java.lang.ref.Cleaner;
-import java.util.concurrent.atomic.AtomicLong;
+import java.lang.ref.Reference;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 
 /**
  * Base of the classes that own a native object: closed once, explicitly or, as a net, by a cleaner that warns. Use after
- * close is an {@link IllegalStateException}.
+ * close is an {@link IllegalStateException}. Native calls go through {@link #with} or a {@link Uses}: both keep the Java
+ * object reachable, and the native one alive, until the call is over, even when another thread closes it meanwhile.
  */
 abstract class Handle implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
     private static final boolean TRACK = Boolean.getBoolean("shardwright.trackLeaks");
 
+    /** Whether an object that was not closed is worth a warning. */
+    enum Leak { WARN, QUIET }
+
     private final Resource resource;
     private final Cleaner.Cleanable cleanable;
 
-    Handle(long handle, LongConsumer release) {
-        resource = new Resource(getClass().getSimpleName(), handle, release, TRACK ? new Throwable("created here") : null);
+    Handle(long handle, Leak leak, LongConsumer release) {
+        boolean warn = leak == Leak.WARN || TRACK;
+        resource = new Resource(getClass().getSimpleName(), handle, release, warn);
         cleanable = CLEANER.register(this, resource);
     }
 
-    /** The native handle; the caller keeps this object reachable until its native call is over. */
-    final long handle() {
-        long handle = resource.handle.get();
-        if (handle == 0) {
-            throw new IllegalStateException(resource.name + " is closed");
+    /** Runs a native call on the handle. */
+    final <T> T with(LongFunction<T> call) {
+        long handle = enter();
+        try {
+            return call.apply(handle);
+        } finally {
+            leave();
         }
-        return handle;
     }
 
-    /** Releases the native object. May be called again. */
+    /** The handle for a call that {@link #leave} ends. */
+    final long enter() {
+        return resource.enter();
+    }
+
+    /** Ends what {@link #enter} began. */
+    final void leave() {
+        resource.leave();
+        Reference.reachabilityFence(this);
+    }
+
+    /** Keeps the native object alive, even after close, until `view` can no longer be reached. */
+    final <V> V lend(LongFunction<V> makeView) {
+        V view = makeView.apply(enter());
+        CLEANER.register(view, resource::leave);
+        Reference.reachabilityFence(this);
+        return view;
+    }
+
+    /** Releases the native object as soon as no call uses it. May be called again. */
     @Override
     public void close() {
         resource.explicit = true;
@@ -38,29 +66,46 @@ abstract class Handle implements AutoCloseable {
     }
 
     private static final class Resource implements Runnable {
+        private static final int CLOSED = Integer.MIN_VALUE;
+
         final String name;
-        final AtomicLong handle;
+        final long handle;
         final LongConsumer release;
         final Throwable created;
+        final boolean warn;
+        /** Number of uses, plus CLOSED. */
+        final AtomicInteger uses = new AtomicInteger();
         volatile boolean explicit;
 
-        Resource(String name, long handle, LongConsumer release, Throwable created) {
+        Resource(String name, long handle, LongConsumer release, boolean warn) {
             this.name = name;
-            this.handle = new AtomicLong(handle);
+            this.handle = handle;
             this.release = release;
-            this.created = created;
+            this.warn = warn;
+            this.created = TRACK ? new Throwable("created here") : null;
+        }
+
+        long enter() {
+            if (uses.getAndUpdate(n -> n < 0 ? n : n + 1) < 0) {
+                throw new IllegalStateException(name + " is closed");
+            }
+            return handle;
+        }
+
+        void leave() {
+            if (uses.decrementAndGet() == CLOSED) {
+                release.accept(handle);
+            }
         }
 
         @Override
         public void run() {
-            long value = handle.getAndSet(0);
-            if (value == 0) {
-                return;
-            }
-            if (!explicit) {
+            if (!explicit && warn) {
                 System.getLogger("io.shardwright").log(System.Logger.Level.WARNING, name + " was not closed", created);
             }
-            release.accept(value);
+            if (uses.getAndUpdate(n -> n | CLOSED) == 0) {
+                release.accept(handle);
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds and loads the two shared libraries.
 package io.shardwright;
 
 import java.io.IOException;

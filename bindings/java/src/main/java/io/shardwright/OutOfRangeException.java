@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What callers catch for status OUT_OF_RANGE.
 package io.shardwright;
 
 import java.util.Map;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Base of all exceptions of the library, and the meeting point with exceptions of callbacks.
 package io.shardwright;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A failed call: status, message, details and causes of the C library. Each status has a class of its own below. */
@@ -13,7 +13,15 @@ public class ShardwrightException extends RuntimeException {
     private static final long serialVersionUID = 1L;
     private static final String HOST_EXCEPTION_KEY = "host_exception";
     private static final int PUT_ASIDE_MAX = 64;
-    private static final Map<String, Throwable> PUT_ASIDE = new ConcurrentHashMap<>();
+    /** Exceptions of callbacks by key until their call ends; the oldest goes when nobody comes for it. */
+    private static final Map<String, Throwable> PUT_ASIDE = new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Throwable> eldest) {
+            return size() > PUT_ASIDE_MAX;
+        }
+    };
     private static final AtomicLong COUNT = new AtomicLong();
 
     /** Status number; unknown ones are kept. */
@@ -41,6 +49,20 @@ public class ShardwrightException extends RuntimeException {
      */
     public static ShardwrightException of(StatusCode code, String message) {
         return typed(code.number(), message, new LinkedHashMap<>(), false);
+    }
+
+    /** The caller's mistake in one parameter, as the library reports it. */
+    static ShardwrightException invalid(String parameter, String message) {
+        Map<String, String> details = new LinkedHashMap<>();
+        details.put("parameter", parameter);
+        return typed(StatusCode.INVALID_ARGUMENT.number(), message, details, false);
+    }
+
+    /** The caller's mistake in one entry of a state. */
+    static ShardwrightException invalidEntry(String name, String message) {
+        Map<String, String> details = new LinkedHashMap<>();
+        details.put("tensor", name);
+        return typed(StatusCode.INVALID_ARGUMENT.number(), "entry " + name + ": " + message, details, false);
     }
 
     /**
@@ -86,7 +108,7 @@ public class ShardwrightException extends RuntimeException {
             map.put(Text.of(details[i]), Text.of(details[i + 1]));
         }
         String key = map.get(HOST_EXCEPTION_KEY);
-        Throwable original = key == null ? null : PUT_ASIDE.remove(key);
+        Throwable original = key == null ? null : takeBack(key);
         if (original != null) {
             return original;
         }
@@ -104,14 +126,38 @@ public class ShardwrightException extends RuntimeException {
         return made;
     }
 
-    /** Called by the native part: keeps an exception of a callback and gives the key under which it is found again. */
-    static byte[] putAside(Throwable thrown) {
-        if (PUT_ASIDE.size() >= PUT_ASIDE_MAX) {
-            PUT_ASIDE.clear(); // nobody came for them
+    /**
+     * Called by the native part for an exception of a callback: status as text, key under which it is found again (empty
+     * when the status says it all), message; each ends with a NUL.
+     */
+    static byte[][] describe(Throwable thrown) {
+        int status = StatusCode.HOST_EXCEPTION.number();
+        if (thrown instanceof ShardwrightException) {
+            status = ((ShardwrightException) thrown).status;
         }
+        boolean own = status != StatusCode.HOST_EXCEPTION.number();
+        String message = own ? String.valueOf(thrown.getMessage()) : "a callback of the host threw " + thrown;
+        String key = own ? "" : putAside(thrown);
+        return new byte[][] {closed(Integer.toString(status)), closed(key), closed(message)};
+    }
+
+    /** UTF-8 with a NUL behind it; bad surrogates become question marks, because this is text for people. */
+    private static byte[] closed(String text) {
+        return (text.replace('\0', ' ') + "\0").getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static String putAside(Throwable thrown) {
         String key = "java-" + ProcessHandle.current().pid() + "-" + COUNT.incrementAndGet();
-        PUT_ASIDE.put(key, thrown);
-        return key.getBytes(StandardCharsets.UTF_8);
+        synchronized (PUT_ASIDE) {
+            PUT_ASIDE.put(key, thrown);
+        }
+        return key;
+    }
+
+    private static Throwable takeBack(String key) {
+        synchronized (PUT_ASIDE) {
+            return PUT_ASIDE.remove(key);
+        }
     }
 
     private static ShardwrightException typed(int status, String m, Map<String, String> d, boolean r) {
@@ -143,6 +189,5 @@ public class ShardwrightException extends RuntimeException {
         Cause(String message) {
             super(message);
         }
-
     }
 }

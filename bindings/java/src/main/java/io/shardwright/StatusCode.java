@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Status numbers of the library as an enum.
 package io.shardwright;
 
 /** Status of a call. Numbers are those of the C library; {@link ShardwrightException#status()} keeps unknown ones. */

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+// Text and blobs between Java and the native part.
 package io.shardwright;
 
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 
-/** Text and blobs as the native part wants them: UTF-8 bytes, NUL-terminated where C expects it. */
+/** UTF-8 bytes, NUL-terminated where C expects it. JNI strings are not used: they are modified UTF-8. */
 final class Text {
+    private static final char[] HEX = "0123456789abcdef".toCharArray();
+
     private Text() {}
 
     static String of(byte[] utf8) {
         return utf8 == null ? "" : new String(utf8, StandardCharsets.UTF_8);
     }
 
+    /** INVALID_ARGUMENT for half a surrogate pair, which UTF-8 cannot hold. */
     static byte[] bytes(String text) {
-        return text.getBytes(StandardCharsets.UTF_8);
+        try {
+            ByteBuffer encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
+            return Arrays.copyOf(encoded.array(), encoded.limit());
+        } catch (CharacterCodingException e) {
+            throw ShardwrightException.of(StatusCode.INVALID_ARGUMENT,
+                    "text with an unpaired surrogate cannot be written as UTF-8: " + e.getMessage());
+        }
     }
 
     /** NUL-terminated; a NUL inside is refused, because C would cut the text there. */
@@ -32,6 +47,19 @@ final class Text {
         return text == null ? null : terminated(text);
     }
 
+    /** Absolute text of a path of the default file system. */
+    static String path(Path path) {
+        return path.toAbsolutePath().toString();
+    }
+
+    static String hex(byte[] bytes) {
+        StringBuilder text = new StringBuilder(2 * bytes.length);
+        for (byte b : bytes) {
+            text.append(HEX[(b >> 4) & 15]).append(HEX[b & 15]);
+        }
+        return text.toString();
+    }
+
     /** Texts in one blob, cut by offsets. */
     static final class Blob {
         final byte[] bytes;
@@ -42,14 +70,18 @@ final class Text {
             for (int i = 0; i < parts.size(); i++) {
                 offsets[i + 1] = offsets[i] + parts.get(i).length;
             }
-            bytes = new byte[Math.toIntExact(offsets[parts.size()])];
+            if (offsets[parts.size()] > Integer.MAX_VALUE - 8) {
+                throw ShardwrightException.of(StatusCode.RESOURCE_EXHAUSTED,
+                        offsets[parts.size()] + " bytes of one call do not fit a Java array");
+            }
+            bytes = new byte[(int) offsets[parts.size()]];
             for (int i = 0; i < parts.size(); i++) {
                 System.arraycopy(parts.get(i), 0, bytes, (int) offsets[i], parts.get(i).length);
             }
         }
 
         static Blob ofTexts(List<String> texts) {
-            return new Blob(texts.stream().map(Text::bytes).collect(java.util.stream.Collectors.toList()));
+            return new Blob(texts.stream().map(Text::bytes).collect(Collectors.toList()));
         }
     }
 }

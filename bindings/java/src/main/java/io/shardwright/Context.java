@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts of calls.
+package io.shardwright;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/** Worker threads, staging memory and log of the library. Thread-safe. */
+public final class Context extends Handle {
+    private static Context shared;
+
+    private Context(long handle) {
+        super(handle, Leak.WARN, shw_nativeJNI::shw_context_release);
+    }
+
+    /**
+     * A builder with default values.
+     *
+     * @return the builder
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * The context that calls without one share; made at the first use, never closed.
+     *
+     * @return the context
+     */
+    public static synchronized Context shared() {
+        if (shared == null) {
+            shared = builder().build();
+        }
+        return shared;
+    }
+
+    /** Releases the context; jobs and checkpoints that use it keep it alive. The shared one stays open. */
+    @Override
+    public void close() {
+        synchronized (Context.class) {
+            if (this == shared) {
+                return;
+            }
+        }
+        super.close();
+    }
+
+    /**
+     * Waits for the jobs of the context, cancels what is left when half of the time passed, and takes no new ones.
+     *
+     * @param timeout limit; null or negative = none
+     * @return false when jobs are still running
+     */
+    public boolean shutdown(Duration timeout) {
+        long status = with(h -> shw_nativeJNI.shw_context_shutdown(h, OptionStruct.limit(timeout)));
+        return status != shw_nativeConstants.SHW_PENDING;
+    }
+
+    /** Builds a {@link Context}; every value left out is the default of the library. Not thread-safe. */
+    public static final class Builder {
+        private int threads;
+        private long memoryBudget;
+        private LogLevel level = LogLevel.OFF;
+        private System.Logger logger;
+
+        private Builder() {}
+
+        /**
+         * Number of worker threads.
+         *
+         * @param count threads; 0 = min(cores, 8)
+         * @return this
+         */
+        public Builder threads(int count) {
+            threads = OptionStruct.count("threads", count);
+            return this;
+        }
+
+        /**
+         * Staging memory.
+         *
+         * @param bytes the budget; 0 = 256 MiB
+         * @return this
+         */
+        public Builder memoryBudget(long bytes) {
+            memoryBudget = OptionStruct.count("memoryBudget", bytes);
+            return this;
+        }
+
+        /**
+         * Sends records of a level and above to the system logger {@code io.shardwright}.
+         *
+         * @param from lowest level
+         * @return this
+         */
+        public Builder log(LogLevel from) {
+            return log(from, System.getLogger("io.shardwright"));
+        }
+
+        /**
+         * Sends records of a level and above to a logger, on threads of the library. It must not call this library.
+         *
+         * @param from lowest level
+         * @param to the logger; it lives as long as the process
+         * @return this
+         */
+        public Builder log(LogLevel from, System.Logger to) {
+            level = Objects.requireNonNull(from, "level");
+            logger = Objects.requireNonNull(to, "logger");
+            return this;
+        }
+
+        /**
+         * Starts the threads.
+         *
+         * @return the context
+         * @throws ResourceExhaustedException when the system refuses them
+         */
+        public Context build() {
+            NativeLoader.load();
+            long bridge = logger == null ? 0 : LogBridge.reference(logger);
+            return new Context(shw_nativeJNI.shw_java_context_create(threads, memoryBudget, level.number(), bridge));
+        }
+    }
+}

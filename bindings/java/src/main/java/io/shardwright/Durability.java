@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the option durability.
+package io.shardwright;
+
+/** What a finished save survives. */
+public enum Durability {
+    /** A loss of power. */
+    FULL(shw_nativeConstants.SHW_DURABILITY_FULL),
+    /** The end of the process only; the report says so. */
+    NONE(shw_nativeConstants.SHW_DURABILITY_NONE);
+
+    private final int number;
+
+    Durability(int number) {
+        this.number = number;
+    }
+
+    int number() {
+        return number;
+    }
+
+    /**
+     * From the word that all languages use.
+     *
+     * @param word e.g. {@code full}
+     * @return the value
+     * @throws InvalidArgumentException for other words
+     */
+    public static Durability of(String word) {
+        return Words.named("durability", word, values());
+    }
+
+    /**
+     * The word that all languages use.
+     *
+     * @return the word
+     */
+    public String word() {
+        return Words.of(this);
+    }
+}

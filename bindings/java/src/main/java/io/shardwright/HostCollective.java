@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports that a host brings.
+package io.shardwright;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * A transport that a host brings: byte operations that all ranks call in the same order. Methods run on threads of the
+ * library, one at a time, apart from abort. Buffers are valid during the call only. Exceptions as in {@link HostStorage}.
+ */
+public interface HostCollective {
+    /**
+     * Rank of this end.
+     *
+     * @return from 0
+     */
+    int rank();
+
+    /**
+     * Number of ranks.
+     *
+     * @return the world size
+     */
+    int size();
+
+    /**
+     * Waits until all ranks are here.
+     *
+     * @throws IOException when it fails
+     */
+    void barrier() throws IOException;
+
+    /**
+     * Gives the root's bytes to all ranks.
+     *
+     * @param data equal size on all ranks; read at the root, written elsewhere
+     * @param root the rank that has them
+     * @throws IOException when it fails
+     */
+    void broadcast(ByteBuffer data, int root) throws IOException;
+
+    /**
+     * Gathers equal sizes in rank order.
+     *
+     * @param data bytes of this rank
+     * @param gathered bytes of all ranks
+     * @throws IOException when it fails
+     */
+    void allGather(ByteBuffer data, ByteBuffer gathered) throws IOException;
+
+    /**
+     * Gathers different sizes back to back in rank order.
+     *
+     * @param data bytes of this rank
+     * @param gathered bytes of all ranks
+     * @param sizes bytes of each rank
+     * @throws IOException when it fails
+     */
+    void allGatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes) throws IOException;
+
+    /**
+     * Reduces element by element over all ranks.
+     *
+     * @param values numbers of this rank
+     * @param operation what to do with them
+     * @return as many numbers, equal on all ranks; OUT_OF_RANGE when a sum does not fit
+     * @throws IOException when it fails
+     */
+    long[] allReduce(long[] values, Reduction operation) throws IOException;
+
+    /**
+     * Wakes all ranks that wait in this transport; they fail with the message.
+     *
+     * @param message why
+     */
+    void abort(String message);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the host behind a tensor.
+package io.shardwright;
+
+import java.lang.reflect.Array;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Bytes that native calls can reach. Direct buffers and library tensors are used as they are. Heap arrays and buffers have
+ * a direct copy: it is filled before each save and copied back after each load.
+ */
+final class HostMemory {
+    private final ByteBuffer direct;
+    private final Tensor tensor;
+    private final boolean readOnly;
+    private final Runnable fill;
+    private final Runnable giveBack;
+
+    private HostMemory(ByteBuffer direct, Tensor tensor, boolean readOnly, Runnable fill, Runnable giveBack) {
+        this.direct = direct;
+        this.tensor = tensor;
+        this.readOnly = readOnly;
+        this.fill = fill;
+        this.giveBack = giveBack;
+    }
+
+    /** The remaining bytes of a buffer, whatever its byte order. */
+    static HostMemory of(ByteBuffer buffer) {
+        if (buffer.isDirect()) {
+            return new HostMemory(buffer.slice(), null, buffer.isReadOnly(), null, null);
+        }
+        ByteBuffer heap = buffer.slice();
+        ByteBuffer copy = ByteBuffer.allocateDirect(heap.remaining());
+        Runnable fill = () -> copy.duplicate().put(heap.duplicate());
+        Runnable giveBack = () -> heap.duplicate().put(copy.duplicate());
+        return new HostMemory(copy, null, buffer.isReadOnly(), fill, giveBack);
+    }
+
+    static HostMemory of(Tensor tensor) {
+        return new HostMemory(null, tensor, false, null, null);
+    }
+
+    /** Element type of an array of byte, short, int, long, float or double; null for anything else. */
+    static DType dtypeOf(Object array) {
+        if (array instanceof float[]) {
+            return DType.FLOAT32;
+        } else if (array instanceof double[]) {
+            return DType.FLOAT64;
+        } else if (array instanceof int[]) {
+            return DType.INT32;
+        } else if (array instanceof long[]) {
+            return DType.INT64;
+        } else if (array instanceof short[]) {
+            return DType.INT16;
+        } else if (array instanceof byte[]) {
+            return DType.INT8;
+        }
+        return null;
+    }
+
+    static HostMemory ofArray(Object array) {
+        long bytes = dtypeOf(array).byteSize(Array.getLength(array));
+        if (bytes > Integer.MAX_VALUE) {
+            throw ShardwrightException.of(StatusCode.RESOURCE_EXHAUSTED,
+                    "an array of " + bytes + " bytes has no direct copy; use a library tensor (Tensor.zeros)");
+        }
+        ByteBuffer copy = ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
+        return new HostMemory(copy, null, false, () -> put(copy, array), () -> get(copy, array));
+    }
+
+    private static void put(ByteBuffer copy, Object array) {
+        if (array instanceof float[]) {
+            copy.asFloatBuffer().put((float[]) array);
+        } else if (array instanceof double[]) {
+            copy.asDoubleBuffer().put((double[]) array);
+        } else if (array instanceof int[]) {
+            copy.asIntBuffer().put((int[]) array);
+        } else if (array instanceof long[]) {
+            copy.asLongBuffer().put((long[]) array);
+        } else if (array instanceof short[]) {
+            copy.asShortBuffer().put((short[]) array);
+        } else {
+            copy.duplicate().put((byte[]) array);
+        }
+    }
+
+    private static void get(ByteBuffer copy, Object array) {
+        if (array instanceof float[]) {
+            copy.asFloatBuffer().get((float[]) array);
+        } else if (array instanceof double[]) {
+            copy.asDoubleBuffer().get((double[]) array);
+        } else if (array instanceof int[]) {
+            copy.asIntBuffer().get((int[]) array);
+        } else if (array instanceof long[]) {
+            copy.asLongBuffer().get((long[]) array);
+        } else if (array instanceof short[]) {
+            copy.asShortBuffer().get((short[]) array);
+        } else {
+            copy.duplicate().get((byte[]) array);
+        }
+    }
+
+    /** First byte. The memory stays as long as this object, and as the tensor that `uses` enters. */
+    long address(Uses uses) {
+        if (tensor == null) {
+            return shw_nativeJNI.addressOf(direct);
+        }
+        uses.of(tensor);
+        return tensor.address();
+    }
+
+    long byteSize() {
+        return tensor != null ? tensor.byteSize() : direct.capacity();
+    }
+
+    boolean isReadOnly() {
+        return readOnly;
+    }
+
+    void beforeSave() {
+        if (fill != null) {
+            fill.run();
+        }
+    }
+
+    void afterLoad() {
+        if (giveBack != null && !readOnly) {
+            giveBack.run();
+        }
+    }
+
+    /** The bytes now; only up to 2 GiB. */
+    ByteBuffer bytes() {
+        if (tensor != null) {
+            return tensor.bytes();
+        }
+        return direct.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    }
+}

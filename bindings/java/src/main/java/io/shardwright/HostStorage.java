@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storages that a host brings.
+package io.shardwright;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/**
+ * A storage that a host brings: keys are text with {@code /}. Methods run on threads of the library, several at the same
+ * time. A {@link ShardwrightException} gives the call its status (a missing key is NOT_FOUND); any other exception comes
+ * out of the call that caused it, as itself (an {@link IOException} inside an {@link java.io.UncheckedIOException}).
+ */
+public interface HostStorage {
+    /**
+     * Opens an object.
+     *
+     * @param key the key
+     * @param mode for reading or writing
+     * @return the open object
+     * @throws IOException when it fails
+     */
+    OpenObject open(String key, OpenMode mode) throws IOException;
+
+    /**
+     * Size, time and version of a key. NOT_FOUND when there is none.
+     *
+     * @param key the key
+     * @return the facts
+     * @throws IOException when it fails
+     */
+    ObjectStat stat(String key) throws IOException;
+
+    /**
+     * Keys that begin with a prefix.
+     *
+     * @param prefix the prefix
+     * @return keys, ascending by their UTF-8 bytes
+     * @throws IOException when it fails
+     */
+    List<String> list(String prefix) throws IOException;
+
+    /**
+     * Removes a key; a missing one is fine.
+     *
+     * @param key the key
+     * @throws IOException when it fails
+     */
+    void remove(String key) throws IOException;
+
+    /** An open object. Calls on one object are serial, apart from reads. Buffers are valid during the call only. */
+    interface OpenObject {
+        /**
+         * Fills the buffer from an offset on.
+         *
+         * @param offset in the object
+         * @param data what to fill
+         * @return bytes that there were; fewer than asked for at the end of the object
+         * @throws IOException when it fails
+         */
+        int readAt(long offset, ByteBuffer data) throws IOException;
+
+        /**
+         * Writes all of the buffer; offsets arrive ascending and gap-free.
+         *
+         * @param offset in the object
+         * @param data what to write
+         * @throws IOException when it fails
+         */
+        void writeAt(long offset, ByteBuffer data) throws IOException;
+
+        /**
+         * Makes what was written durable.
+         *
+         * @throws IOException when it fails
+         */
+        void sync() throws IOException;
+
+        /**
+         * Publishes the object under its key, atomically and durably; a lost race is ABORTED.
+         *
+         * @param condition when to publish
+         * @param expectedVersion for IF_VERSION
+         * @throws IOException when it fails
+         */
+        void commit(CommitCondition condition, long expectedVersion) throws IOException;
+
+        /** Undoes what was not committed; {@link #close} still follows. */
+        void abort();
+
+        /** Ends the use of the object; one that was neither committed nor aborted is aborted. */
+        void close();
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the native part calls for a storage of the host.
+package io.shardwright;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Numbers open objects and turns bytes into text. Methods are bound by name and signature in native/host_storage.c. */
+final class HostStorageBridge {
+    private final HostStorage storage;
+    private final Map<Long, HostStorage.OpenObject> objects = new ConcurrentHashMap<>();
+    private final AtomicLong numbers = new AtomicLong();
+
+    HostStorageBridge(HostStorage storage) {
+        this.storage = storage;
+    }
+
+    private interface Call<T> {
+        T run() throws IOException;
+    }
+
+    private static <T> T run(Call<T> call) {
+        try {
+            return call.run();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private interface Action {
+        void run() throws IOException;
+    }
+
+    private static void act(Action action) {
+        run(() -> {
+            action.run();
+            return null;
+        });
+    }
+
+    long open(byte[] key, int mode) {
+        HostStorage.OpenObject object = run(() -> storage.open(Text.of(key), OpenMode.of(mode)));
+        long number = numbers.incrementAndGet();
+        objects.put(number, object);
+        return number;
+    }
+
+    void close(long object) {
+        objects.remove(object).close();
+    }
+
+    long[] stat(byte[] key) {
+        ObjectStat found = run(() -> storage.stat(Text.of(key)));
+        return new long[] {found.size(), found.modifiedNs(), found.version()};
+    }
+
+    byte[][] list(byte[] prefix) {
+        List<String> keys = run(() -> storage.list(Text.of(prefix)));
+        return keys.stream().map(Text::bytes).toArray(byte[][]::new);
+    }
+
+    long readAt(long object, long offset, ByteBuffer data) {
+        return run(() -> objects.get(object).readAt(offset, data));
+    }
+
+    void writeAt(long object, long offset, ByteBuffer data) {
+        act(() -> objects.get(object).writeAt(offset, data.asReadOnlyBuffer()));
+    }
+
+    void sync(long object) {
+        act(() -> objects.get(object).sync());
+    }
+
+    void commit(long object, int condition, long version) {
+        act(() -> objects.get(object).commit(CommitCondition.of(condition), version));
+    }
+
+    void abort(long object) {
+        objects.get(object).abort();
+    }
+
+    void remove(byte[] key) {
+        act(() -> storage.remove(Text.of(key)));
+    }
+}

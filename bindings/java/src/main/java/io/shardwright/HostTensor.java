@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in memory of the host, as entries of a state.
+package io.shardwright;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * A tensor of the host: memory, element type and shape, and which part of a larger tensor it is. Immutable; the memory is
+ * borrowed. Bytes are little-endian whatever the order of the buffer says. Direct buffers and library tensors are used in
+ * place; heap arrays and buffers are copied before a save and copied back after a load.
+ */
+public final class HostTensor {
+    private final HostMemory memory;
+    private final DType dtype;
+    private final long[] shape;
+    private long[] strides;
+    private Kind kind = Kind.AUTO;
+    private long[] globalShape;
+    private List<Box> boxes = Collections.emptyList();
+    private long[] localOffsets = {};
+
+    private HostTensor(HostMemory memory, DType dtype, long[] shape) {
+        this.memory = memory;
+        this.dtype = Objects.requireNonNull(dtype, "dtype");
+        this.shape = shape.clone();
+    }
+
+    private HostTensor(HostTensor other) {
+        this(other.memory, other.dtype, other.shape);
+        strides = other.strides;
+        kind = other.kind;
+        globalShape = other.globalShape;
+        boxes = other.boxes;
+        localOffsets = other.localOffsets;
+    }
+
+    /**
+     * The remaining bytes of a buffer, direct or not. A read-only buffer is refused as the target of a load.
+     *
+     * @param dtype element type
+     * @param buffer the bytes
+     * @param shape extents
+     * @return a whole row-major tensor
+     */
+    public static HostTensor of(DType dtype, ByteBuffer buffer, long... shape) {
+        return new HostTensor(HostMemory.of(buffer), dtype, shape);
+    }
+
+    /**
+     * Memory of the library, of any size. The tensor stays open until the state is closed.
+     *
+     * @param tensor the memory
+     * @return a whole row-major tensor of its shape
+     */
+    public static HostTensor of(Tensor tensor) {
+        return new HostTensor(HostMemory.of(tensor), tensor.dtype(), tensor.shape());
+    }
+
+    /**
+     * An array of float, double, long, int, short or byte (int8).
+     *
+     * @param array the elements
+     * @param shape extents; none = one dimension
+     * @return a whole row-major tensor
+     * @throws InvalidArgumentException for another type
+     */
+    public static HostTensor of(Object array, long... shape) {
+        DType dtype = HostMemory.dtypeOf(array);
+        if (dtype == null) {
+            throw ShardwrightException.invalid("array",
+                    (array == null ? "null" : array.getClass().getTypeName()) + " is no array of numbers");
+        }
+        long[] extents = shape.length > 0 ? shape : new long[] {java.lang.reflect.Array.getLength(array)};
+        return new HostTensor(HostMemory.ofArray(array), dtype, extents);
+    }
+
+    /**
+     * The same with strides.
+     *
+     * @param values distance of neighbours per dimension, in elements
+     * @return a new value
+     */
+    public HostTensor strides(long... values) {
+        HostTensor made = new HostTensor(this);
+        made.strides = values.clone();
+        return made;
+    }
+
+    /**
+     * The same with another kind.
+     *
+     * @param value who holds the entry
+     * @return a new value
+     */
+    public HostTensor kind(Kind value) {
+        HostTensor made = new HostTensor(this);
+        made.kind = Objects.requireNonNull(value, "kind");
+        return made;
+    }
+
+    /**
+     * This tensor as one box of a larger one.
+     *
+     * @param global extents of the whole tensor
+     * @param offsets where this tensor begins in it
+     * @return a new value
+     */
+    public HostTensor partOf(long[] global, long... offsets) {
+        return partOf(global, List.of(new Box(offsets, shape)), 0);
+    }
+
+    /**
+     * The memory as several boxes of a larger tensor.
+     *
+     * @param global extents of the whole tensor
+     * @param parts the boxes
+     * @param starts element of the local memory where each box starts, as many as boxes
+     * @return a new value
+     */
+    public HostTensor partOf(long[] global, List<Box> parts, long... starts) {
+        if (parts.size() != starts.length) {
+            throw ShardwrightException.invalid("starts", starts.length + " starts for " + parts.size() + " boxes");
+        }
+        HostTensor made = new HostTensor(this);
+        made.globalShape = global.clone();
+        made.boxes = List.copyOf(parts);
+        made.localOffsets = starts.clone();
+        return made;
+    }
+
+    /**
+     * This tensor as what a rank holds of a larger one under a layout.
+     *
+     * @param global extents of the whole tensor
+     * @param layout the rule
+     * @param rank global rank
+     * @return a new value
+     */
+    public HostTensor partOf(long[] global, Layout layout, int rank) {
+        List<Box> held = layout.boxes(global, rank);
+        long[] starts = new long[held.size()];
+        long at = 0;
+        for (int i = 0; i < starts.length; i++) {
+            starts[i] = at;
+            at += Arrays.stream(held.get(i).sizes()).reduce(1, (a, b) -> a * b);
+        }
+        return partOf(global, held, starts);
+    }
+
+    /**
+     * Element type.
+     *
+     * @return the type
+     */
+    public DType dtype() {
+        return dtype;
+    }
+
+    /**
+     * Extents of the local memory.
+     *
+     * @return a copy
+     */
+    public long[] shape() {
+        return shape.clone();
+    }
+
+    /**
+     * The bytes in memory now; for heap arrays those of the last save or load.
+     *
+     * @return a little-endian view of up to 2 GiB
+     */
+    public ByteBuffer bytes() {
+        return memory.isReadOnly() ? memory.bytes().asReadOnlyBuffer() : memory.bytes();
+    }
+
+    HostMemory memory() {
+        return memory;
+    }
+
+    Kind kind() {
+        return kind;
+    }
+
+    /** Strides, row-major where none were given. */
+    long[] stridesOrDense() {
+        if (strides != null) {
+            return strides;
+        }
+        long[] dense = new long[shape.length];
+        long step = 1;
+        for (int d = shape.length - 1; d >= 0; d--) {
+            dense[d] = step;
+            step *= Math.max(1, shape[d]);
+        }
+        return dense;
+    }
+
+    boolean isStrided() {
+        return strides != null;
+    }
+
+    /** null = whole. */
+    long[] globalShape() {
+        return globalShape;
+    }
+
+    List<Box> boxes() {
+        return boxes;
+    }
+
+    long[] localOffsets() {
+        return localOffsets;
+    }
+
+    /** Refuses what native code would read beyond the memory, with the entry's name. */
+    void check(String name) {
+        if (strides != null && strides.length != shape.length) {
+            throw ShardwrightException.invalidEntry(name, strides.length + " strides for " + shape.length + " dimensions");
+        }
+        for (Box box : boxes) {
+            if (box.sizes().length != globalShape.length) {
+                throw ShardwrightException.invalidEntry(name,
+                        "box " + box + " does not have the dimensions of " + Arrays.toString(globalShape));
+            }
+        }
+        if (strides == null && dtype.byteSize(elements(name)) != memory.byteSize()) {
+            throw ShardwrightException.invalidEntry(name, memory.byteSize() + " bytes do not fit shape "
+                    + Arrays.toString(shape) + " of " + dtype);
+        }
+    }
+
+    private long elements(String name) {
+        long count = 1;
+        for (long extent : shape) {
+            if (extent < 0 || extent != 0 && count > Long.MAX_VALUE / 16 / extent) {
+                throw ShardwrightException.invalidEntry(name, "shape " + Arrays.toString(shape) + " is no shape");
+            }
+            count *= extent;
+        }
+        return count;
+    }
+
+    @Override
+    public String toString() {
+        return "HostTensor(" + dtype + ", " + Arrays.toString(shape) + ")";
+    }
+}

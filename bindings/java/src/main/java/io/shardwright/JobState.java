@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// States of jobs.
+package io.shardwright;
+
+/** State of a job. */
+public enum JobState {
+    /** Not started. */
+    QUEUED(shw_nativeConstants.SHW_JOB_QUEUED),
+    /** At work. */
+    RUNNING(shw_nativeConstants.SHW_JOB_RUNNING),
+    /** A save that no longer reads the tensors. */
+    STAGED(shw_nativeConstants.SHW_JOB_STAGED),
+    /** Done, and durable when it was a save. */
+    SUCCEEDED(shw_nativeConstants.SHW_JOB_SUCCEEDED),
+    /** Ended with an error. */
+    FAILED(shw_nativeConstants.SHW_JOB_FAILED),
+    /** Stopped by cancel. */
+    CANCELLED(shw_nativeConstants.SHW_JOB_CANCELLED);
+
+    private final int number;
+
+    JobState(int number) {
+        this.number = number;
+    }
+
+    int number() {
+        return number;
+    }
+
+    static JobState of(int number) {
+        for (JobState value : values()) {
+            if (value.number == number) {
+                return value;
+            }
+        }
+        return FAILED;
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole checkpoints in memory.
+package io.shardwright;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Everything that a checkpoint holds, read without a target. Closing it closes the tensors; views of them stay valid. */
+public final class Loaded implements AutoCloseable {
+    private final Map<String, Tensor> tensors = new LinkedHashMap<>();
+    private final Map<String, StoredObject> objects;
+    private final Tree tree = new Tree();
+
+    /** Reads all; of rank-local tensors those of `rank`. */
+    Loaded(Checkpoint checkpoint, int rank) {
+        long index = 0;
+        for (TensorInfo info : checkpoint.tensors()) {
+            if (info.rank() < 0 || info.rank() == rank) {
+                Tensor tensor = checkpoint.readAt(index);
+                tensors.put(info.name(), tensor);
+                tree.put(info.name(), info.path(), tensor);
+            }
+            index++;
+        }
+        objects = checkpoint.objects();
+        Map<String, String> paths = checkpoint.objectPaths();
+        objects.forEach((name, object) -> tree.put(name, paths.get(name), object.value()));
+    }
+
+    /**
+     * Tensors by name.
+     *
+     * @return in stored order
+     */
+    public Map<String, Tensor> tensors() {
+        return Collections.unmodifiableMap(tensors);
+    }
+
+    /**
+     * Byte objects by name.
+     *
+     * @return in stored order
+     */
+    public Map<String, StoredObject> objects() {
+        return Collections.unmodifiableMap(objects);
+    }
+
+    /**
+     * Everything as the nested tree that was saved.
+     *
+     * @return maps (integer keys are Long), lists, tensors, JSON values and byte arrays
+     */
+    public Map<Object, Object> tree() {
+        return tree.root();
+    }
+
+    @Override
+    public void close() {
+        tensors.values().forEach(Tensor::close);
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of opening.
+package io.shardwright;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/** Options of opening a checkpoint; they hold for all reads of it. Not thread-safe while it is being filled. */
+public final class OpenOptions {
+    private Context context = null;
+    private Storage storage = null;
+    private Verify verify = Verify.ON_READ;
+    private Format format = Format.AUTO;
+    private long memoryBudget;
+    private int threads;
+    private Duration deadline = null;
+
+    /** All defaults. */
+    public OpenOptions() {}
+
+    /**
+     * Context of the call; null = the one that calls without a context share.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions context(Context value) {
+        this.context = value;
+        return this;
+    }
+
+    /**
+     * Storage in which the path is a key prefix; null = the path is one of the file system.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions storage(Storage value) {
+        this.storage = value;
+        return this;
+    }
+
+    /**
+     * Whether stored digests are checked when payload is read.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions verify(Verify value) {
+        this.verify = Objects.requireNonNull(value, "verify");
+        return this;
+    }
+
+    /**
+     * The only format that is accepted; AUTO = what is recognised.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions format(Format value) {
+        this.format = Objects.requireNonNull(value, "format");
+        return this;
+    }
+
+    /**
+     * Bytes of staging memory; 0 = 256 MiB, or the bytes to stage when asynchronous.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions memoryBudget(long value) {
+        this.memoryBudget = OptionStruct.count("memoryBudget", value);
+        return this;
+    }
+
+    /**
+     * Worker threads; 0 = all of the context.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions threads(int value) {
+        this.threads = OptionStruct.count("threads", value);
+        return this;
+    }
+
+    /**
+     * Limit of the whole call; null = the default, negative = none.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions deadline(Duration value) {
+        this.deadline = value;
+        return this;
+    }
+
+    Context context() {
+        return context != null ? context : Context.shared();
+    }
+
+    Storage storage() {
+        return storage;
+    }
+
+    OptionStruct struct() {
+        int[] ints = {verify.number(), format.number(), threads};
+        long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
+        return new OptionStruct(shw_nativeJNI.shw_java_checkpoint_options_create(ints, longs),
+                shw_nativeJNI::shw_java_checkpoint_options_release);
+    }
+}

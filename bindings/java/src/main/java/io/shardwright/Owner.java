@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the option owner.
+package io.shardwright;
+
+/** Who writes an entry that several ranks hold. */
+public enum Owner {
+    /** Balanced by bytes. */
+    BALANCED(shw_nativeConstants.SHW_OWNER_BALANCED),
+    /** Always the lowest rank. */
+    LOWEST_RANK(shw_nativeConstants.SHW_OWNER_LOWEST_RANK);
+
+    private final int number;
+
+    Owner(int number) {
+        this.number = number;
+    }
+
+    int number() {
+        return number;
+    }
+
+    /**
+     * From the word that all languages use.
+     *
+     * @param word e.g. {@code balanced}
+     * @return the value
+     * @throws InvalidArgumentException for other words
+     */
+    public static Owner of(String word) {
+        return Words.named("owner", word, values());
+    }
+
+    /**
+     * The word that all languages use.
+     *
+     * @return the word
+     */
+    public String word() {
+        return Words.of(this);
+    }
+}

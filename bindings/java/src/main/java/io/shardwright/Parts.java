@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of the library that come as buffers.
+package io.shardwright;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Copies a native buffer and releases it. */
+final class Parts {
+    private Parts() {}
+
+    /** All bytes as one array. */
+    static byte[] bytes(long buffer) {
+        try {
+            return shw_nativeJNI.copy(shw_nativeJNI.shw_buffer_data(buffer), shw_nativeJNI.shw_buffer_size(buffer));
+        } finally {
+            shw_nativeJNI.shw_buffer_release(buffer);
+        }
+    }
+
+    /** All bytes as text. */
+    static String text(long buffer) {
+        return Text.of(bytes(buffer));
+    }
+
+    /** One array per part. */
+    static List<byte[]> all(long buffer) {
+        try {
+            int count = Math.toIntExact(shw_nativeJNI.shw_buffer_part_count(buffer));
+            List<byte[]> parts = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                parts.add(shw_nativeJNI.copy(shw_nativeJNI.shw_buffer_part_data(buffer, i),
+                        shw_nativeJNI.shw_buffer_part_size(buffer, i)));
+            }
+            return parts;
+        } finally {
+            shw_nativeJNI.shw_buffer_release(buffer);
+        }
+    }
+
+    /** One text per part. */
+    static List<String> texts(long buffer) {
+        List<String> texts = new ArrayList<>();
+        for (byte[] part : all(buffer)) {
+            texts.add(Text.of(part));
+        }
+        return texts;
+    }
+}

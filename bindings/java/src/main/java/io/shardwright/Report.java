@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of calls.
+package io.shardwright;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a save, load, verification or clean-up did. Immutable, thread-safe; closing it is not necessary. */
+public final class Report extends Handle {
+    private final long[] figures;
+
+    Report(long handle) {
+        super(handle, Leak.QUIET, shw_nativeJNI::shw_report_release);
+        figures = shw_nativeJNI.summary(handle);
+    }
+
+    /**
+     * The whole report.
+     *
+     * @return JSON text with {@code "schema": 1}
+     */
+    public String json() {
+        return Text.of(with(shw_nativeJNI::shw_report_json));
+    }
+
+    /**
+     * Whether the result survives a loss of power.
+     *
+     * @return false when it was saved without durability
+     */
+    public boolean isDurable() {
+        return (figures[0] & shw_nativeConstants.SHW_REPORT_NOT_DURABLE) == 0;
+    }
+
+    /**
+     * Whether stored blocks have digests.
+     *
+     * @return false when digests were switched off
+     */
+    public boolean hasDigests() {
+        return (figures[0] & shw_nativeConstants.SHW_REPORT_WITHOUT_DIGESTS) == 0;
+    }
+
+    /**
+     * Whether digests were checked.
+     *
+     * @return false when verification was switched off
+     */
+    public boolean isVerified() {
+        return (figures[0] & shw_nativeConstants.SHW_REPORT_UNVERIFIED) == 0;
+    }
+
+    /**
+     * Tensors.
+     *
+     * @return their number
+     */
+    public long tensorCount() {
+        return figures[1];
+    }
+
+    /**
+     * Byte objects.
+     *
+     * @return their number
+     */
+    public long objectCount() {
+        return figures[2];
+    }
+
+    /**
+     * Chunks of this rank.
+     *
+     * @return their number
+     */
+    public long chunkCount() {
+        return figures[3];
+    }
+
+    /**
+     * Files.
+     *
+     * @return their number
+     */
+    public long fileCount() {
+        return figures[4];
+    }
+
+    /**
+     * Payload written or read by this rank.
+     *
+     * @return bytes
+     */
+    public long bytes() {
+        return figures[5];
+    }
+
+    /**
+     * Payload of all ranks where known.
+     *
+     * @return bytes
+     */
+    public long bytesTotal() {
+        return figures[6];
+    }
+
+    /**
+     * What was read beyond the boxes that were wanted.
+     *
+     * @return bytes
+     */
+    public long bytesOverRead() {
+        return figures[7];
+    }
+
+    /**
+     * Most staging memory in use at one time.
+     *
+     * @return bytes
+     */
+    public long bytesStagedPeak() {
+        return figures[8];
+    }
+
+    /**
+     * Time of the call.
+     *
+     * @return the span
+     */
+    public Duration elapsed() {
+        return Duration.ofNanos(figures[9]);
+    }
+
+    private List<String> names(int list) {
+        return with(h -> {
+            List<String> names = new ArrayList<>();
+            long count = shw_nativeJNI.shw_report_name_count(h, list);
+            for (long i = 0; i < count; i++) {
+                names.add(Text.of(shw_nativeJNI.shw_report_name(h, list, i)));
+            }
+            return names;
+        });
+    }
+
+    /**
+     * Entries that were filled.
+     *
+     * @return names
+     */
+    public List<String> loaded() {
+        return names(shw_nativeConstants.SHW_REPORT_LOADED);
+    }
+
+    /**
+     * Wanted but not stored.
+     *
+     * @return names
+     */
+    public List<String> missing() {
+        return names(shw_nativeConstants.SHW_REPORT_MISSING);
+    }
+
+    /**
+     * Stored but not wanted.
+     *
+     * @return names
+     */
+    public List<String> unexpected() {
+        return names(shw_nativeConstants.SHW_REPORT_UNEXPECTED);
+    }
+
+    /**
+     * Entries that were converted.
+     *
+     * @return texts such as "name: stored dtype -> wanted dtype"
+     */
+    public List<String> casts() {
+        return names(shw_nativeConstants.SHW_REPORT_CAST);
+    }
+
+    /**
+     * Damage found by a verification.
+     *
+     * @return one sentence each
+     */
+    public List<String> findings() {
+        return names(shw_nativeConstants.SHW_REPORT_FINDING);
+    }
+
+    /**
+     * Generations removed, or removable in a dry run.
+     *
+     * @return their ids
+     */
+    public List<String> removed() {
+        return names(shw_nativeConstants.SHW_REPORT_REMOVED);
+    }
+
+    @Override
+    public String toString() {
+        return json();
+    }
+}

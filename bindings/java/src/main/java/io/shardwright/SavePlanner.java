@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The save in steps, for hosts that move plan buffers between ranks themselves.
+package io.shardwright;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/**
+ * Plans one save of one rank: localPlan on all ranks, globalPlan on one, finish and execute on all, commit on the one. It
+ * keeps context, state and storage. Used by one thread at a time.
+ */
+public final class SavePlanner extends Handle {
+    private final Storage storage;
+    private final State state;
+
+    private SavePlanner(long handle, State state, Uses uses, Storage storage) {
+        super(handle, Leak.WARN, h -> {
+            shw_nativeJNI.shw_save_planner_release(h);
+            uses.close();
+        });
+        this.state = state;
+        this.storage = storage;
+    }
+
+    /**
+     * The planner of a rank.
+     *
+     * @param state what it saves
+     * @param rank the rank
+     * @param worldSize number of ranks
+     * @param options options of the save; their collective is not used
+     * @return the planner
+     */
+    public static SavePlanner create(State state, int rank, int worldSize, SaveOptions options) {
+        Context context = options.context();
+        Uses uses = new Uses();
+        try (OptionStruct struct = options.struct()) {
+            long handle = shw_nativeJNI.shw_save_planner_create(uses.of(context), uses.of(state), rank, worldSize,
+                    struct.address());
+            uses.ofNullable(options.storage());
+            return new SavePlanner(handle, state, uses, options.storage());
+        } catch (Throwable e) {
+            uses.close();
+            throw e;
+        }
+    }
+
+    /**
+     * What this rank describes to the one that merges.
+     *
+     * @return a plan buffer
+     */
+    public byte[] localPlan() {
+        state.beforeSave();
+        return with(h -> Parts.bytes(shw_nativeJNI.shw_save_planner_local_plan(h)));
+    }
+
+    /**
+     * Merges the local plans of all ranks, checks the target and draws the generation.
+     *
+     * @param plans local plans by rank
+     * @param path where to save
+     * @return what each rank gives to finish, by rank
+     */
+    public List<byte[]> globalPlan(List<byte[]> plans, String path) {
+        byte[] text = Text.terminated(path);
+        Text.Blob blob = new Text.Blob(plans);
+        ByteBuffer direct = direct(blob.bytes);
+        return with(h -> {
+            try (Uses uses = new Uses()) {
+                return Parts.all(shw_nativeJNI.shw_save_planner_global_plan(h, uses.ofNullable(storage), text,
+                        shw_nativeJNI.addressOf(direct), blob.offsets, plans.size()));
+            }
+        });
+    }
+
+    private static ByteBuffer direct(byte[] bytes) {
+        ByteBuffer direct = ByteBuffer.allocateDirect(Math.max(1, bytes.length));
+        direct.duplicate().put(bytes);
+        return direct;
+    }
+
+    /**
+     * Takes this rank's part and checks that it fits the state.
+     *
+     * @param mine its part of the global plan
+     * @return what this rank writes
+     */
+    public Plan finish(byte[] mine) {
+        return with(h -> new Plan(shw_nativeJNI.shw_save_planner_finish(h, mine)));
+    }
+
+    /**
+     * Writes this rank's file.
+     *
+     * @param plan what it writes
+     * @param path where to save
+     * @return the result for the rank that commits
+     */
+    public byte[] execute(Plan plan, String path) {
+        byte[] text = Text.terminated(path);
+        state.beforeSave();
+        return with(h -> {
+            try (Uses uses = new Uses()) {
+                return Parts.bytes(shw_nativeJNI.shw_save_execute(h, uses.of(plan), uses.ofNullable(storage), text));
+            }
+        });
+    }
+
+    /**
+     * Checks the results of all ranks and commits, or removes what was written.
+     *
+     * @param results by rank; an empty one = that rank failed
+     * @return what was saved
+     */
+    public Report commit(List<byte[]> results) {
+        Text.Blob blob = new Text.Blob(results);
+        ByteBuffer direct = direct(blob.bytes);
+        return with(h -> new Report(shw_nativeJNI.shw_save_commit(h, shw_nativeJNI.addressOf(direct), blob.offsets,
+                results.size())));
+    }
+}

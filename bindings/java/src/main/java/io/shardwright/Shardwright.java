@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that users meet first.
+package io.shardwright;
+
+import java.nio.file.Path;
+
+/**
+ * Saves, loads and reshards sharded training checkpoints.
+ *
+ * <pre>{@code
+ * try (State state = State.builder().add("model.weight", weights, 2, 2).json("step", 100).build()) {
+ *     Shardwright.save(state, "run/step-00000100", new SaveOptions());
+ * }
+ * try (Loaded loaded = Shardwright.load("run/step-00000100")) {
+ *     FloatBuffer weight = loaded.tensors().get("model.weight").bytes().asFloatBuffer();
+ * }
+ * }</pre>
+ *
+ * Every failure is a {@link ShardwrightException}. Storage, collective and context of a call are options. Calls that block
+ * go on when their thread is interrupted; those of a {@link Job} do not.
+ */
+public final class Shardwright {
+    private Shardwright() {}
+
+    /**
+     * Release of the loaded library.
+     *
+     * @return e.g. {@code 0.1.0}
+     */
+    public static String version() {
+        NativeLoader.load();
+        return Text.of(shw_nativeJNI.shw_version_string());
+    }
+
+    /**
+     * Saves the states of all ranks as one checkpoint; durable when it returns. The previous one stays until the commit.
+     *
+     * @param state what this rank saves
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options
+     * @return what was done
+     * @throws ShardwrightException the same on all ranks
+     */
+    public static Report save(State state, String path, SaveOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        try (Uses uses = new Uses(); OptionStruct struct = options.struct()) {
+            long stateHandle = uses.of(state);
+            state.beforeSave();
+            return new Report(shw_nativeJNI.shw_save(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
+                    text, uses.ofNullable(options.collective()), struct.address()));
+        }
+    }
+
+    /**
+     * As {@link #save(State, String, SaveOptions)}.
+     *
+     * @param state what this rank saves
+     * @param path a path of the default file system
+     * @param options the options
+     * @return what was done
+     */
+    public static Report save(State state, Path path, SaveOptions options) {
+        return save(state, Text.path(path), options);
+    }
+
+    /**
+     * Fills the state of every rank from a checkpoint.
+     *
+     * @param into what is wanted; read-only memory in it is refused before anything is read
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options
+     * @return what was done: missing, unexpected and cast entries are in it
+     * @throws ShardwrightException the same on all ranks
+     */
+    public static Report loadInto(State into, String path, LoadOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        try (Uses uses = new Uses(); OptionStruct struct = options.struct()) {
+            long stateHandle = uses.of(into);
+            into.beforeLoad();
+            Report report = new Report(shw_nativeJNI.shw_load(uses.of(context), stateHandle,
+                    uses.ofNullable(options.storage()), text, uses.ofNullable(options.collective()), struct.address()));
+            into.afterLoad();
+            return report;
+        }
+    }
+
+    /**
+     * As {@link #loadInto(State, String, LoadOptions)}.
+     *
+     * @param into what is wanted
+     * @param path a path of the default file system
+     * @param options the options
+     * @return what was done
+     */
+    public static Report loadInto(State into, Path path, LoadOptions options) {
+        return loadInto(into, Text.path(path), options);
+    }
+
+    /**
+     * Reads a whole checkpoint without a target.
+     *
+     * @param path a path of the file system
+     * @return everything in it
+     */
+    public static Loaded load(String path) {
+        return load(path, new LoadOptions());
+    }
+
+    /**
+     * As {@link #load(String)}.
+     *
+     * @param path a path of the default file system
+     * @return everything in it
+     */
+    public static Loaded load(Path path) {
+        return load(Text.path(path));
+    }
+
+    /**
+     * As {@link #load(String)}, with options.
+     *
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options those that say how to open and read; of rank-local tensors those of the collective's rank are read
+     * @return everything in it
+     */
+    public static Loaded load(String path, LoadOptions options) {
+        int rank = options.collective() == null ? 0 : options.collective().rank();
+        try (Checkpoint checkpoint = Checkpoint.open(path, options.opening())) {
+            return new Loaded(checkpoint, rank);
+        }
+    }
+
+    /**
+     * Saves in the background. The memory of the state's tensors must stay unchanged until the job is staged.
+     *
+     * @param state what this rank saves
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options; a collective belongs to the job until it has ended
+     * @return the job
+     */
+    public static Job saveAsync(State state, String path, SaveOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        Uses uses = new Uses();
+        try (OptionStruct struct = options.struct()) {
+            long stateHandle = uses.of(state);
+            state.beforeSave();
+            long handle = shw_nativeJNI.shw_save_async(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
+                    text, uses.ofNullable(options.collective()), struct.address());
+            return Job.start(handle, state, uses, false);
+        } catch (Throwable e) {
+            uses.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Loads in the background. State and memory belong to the job until it has ended.
+     *
+     * @param into what is wanted
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options; a collective belongs to the job until it has ended
+     * @return the job
+     */
+    public static Job loadAsync(State into, String path, LoadOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        Uses uses = new Uses();
+        try (OptionStruct struct = options.struct()) {
+            long stateHandle = uses.of(into);
+            into.beforeLoad();
+            long handle = shw_nativeJNI.shw_load_async(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
+                    text, uses.ofNullable(options.collective()), struct.address());
+            return Job.start(handle, into, uses, true);
+        } catch (Throwable e) {
+            uses.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Finds generations that no manifest names, and removes them when the options say so.
+     *
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options
+     * @return generations in {@link Report#removed}
+     */
+    public static Report collectGarbage(String path, GarbageOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return new Report(shw_nativeJNI.shw_checkpoint_gc(uses.of(context), uses.ofNullable(options.storage()), text,
+                    options.graceNs(), options.flags()));
+        }
+    }
+
+    /**
+     * Checkpoints of a run directory.
+     *
+     * @param path a path of the file system
+     * @return JSON text with {@code "schema": 1}, with the newest whole one
+     * @throws NotFoundException when there is none
+     */
+    public static String listSteps(String path) {
+        return listSteps(path, new OpenOptions());
+    }
+
+    /**
+     * As {@link #listSteps(String)}, with context and storage of the options.
+     *
+     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param options the options
+     * @return JSON text with {@code "schema": 1}, with the newest whole one
+     */
+    public static String listSteps(String path, OpenOptions options) {
+        byte[] text = Text.terminated(path);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return Parts.text(shw_nativeJNI.shw_checkpoint_list_steps(uses.of(context),
+                    uses.ofNullable(options.storage()), text));
+        }
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// States: what one rank saves, or wants filled.
+package io.shardwright;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * Ordered entries of one rank: tensors and byte objects. Memory of tensors is borrowed and kept reachable by the state, and
+ * by jobs and planners that use it. Thread-compatible: one load at a time.
+ */
+public final class State extends Handle {
+    private static final String JSON = "application/json";
+    private static final String OCTETS = "application/octet-stream";
+
+    private final Map<String, HostTensor> tensors;
+    private final Map<String, String> tensorPaths;
+
+    private State(long handle, Uses uses, Builder from) {
+        super(handle, Leak.WARN, h -> {
+            shw_nativeJNI.shw_state_release(h);
+            uses.close();
+        });
+        tensors = Collections.unmodifiableMap(new LinkedHashMap<>(from.tensors));
+        tensorPaths = new LinkedHashMap<>(from.paths);
+    }
+
+    /**
+     * A builder without entries.
+     *
+     * @return the builder
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * A state of a nested tree: maps with text or integer keys and lists; leaves are {@link HostTensor}, {@link Tensor},
+     * arrays of numbers (one dimension), {@code byte[]} (byte object), and JSON values (null, Boolean, numbers, text). Names
+     * are the keys joined with dots; a container without tensors and bytes is one JSON object.
+     *
+     * @param tree the tree
+     * @return the state
+     * @throws InvalidArgumentException for another leaf, naming its path
+     * @throws AlreadyExistsException when two paths give one name
+     */
+    public static State of(Map<?, ?> tree) {
+        return builder().tree(tree).build();
+    }
+
+    /**
+     * Names of the tensors.
+     *
+     * @return in the order in which they were added
+     */
+    public List<String> tensorNames() {
+        return new ArrayList<>(tensors.keySet());
+    }
+
+    /**
+     * A tensor as it was added.
+     *
+     * @param name its name
+     * @return the tensor, null when there is none
+     */
+    public HostTensor tensor(String name) {
+        return tensors.get(name);
+    }
+
+    /**
+     * Names of the byte objects.
+     *
+     * @return in the order in which they were added
+     */
+    public List<String> objectNames() {
+        return with(h -> {
+            List<String> names = new ArrayList<>();
+            for (long i = 0; i < shw_nativeJNI.shw_state_object_count(h); i++) {
+                names.add(Text.of(shw_nativeJNI.shw_state_object_name(h, i)));
+            }
+            return names;
+        });
+    }
+
+    /**
+     * A byte object, as added or as a load left it.
+     *
+     * @param name its name
+     * @return the object
+     * @throws NotFoundException when there is none
+     */
+    public StoredObject object(String name) {
+        byte[] text = Text.bytes(name);
+        return with(h -> objectAt(h, shw_nativeJNI.shw_state_find_object(h, text)));
+    }
+
+    private static StoredObject objectAt(long h, long index) {
+        return new StoredObject(Text.of(shw_nativeJNI.shw_state_object_content_type(h, index)),
+                shw_nativeJNI.stateObject(h, index));
+    }
+
+    /**
+     * The value of a JSON object, as added or as a load left it.
+     *
+     * @param name its name
+     * @return null, Boolean, Long, BigInteger, Double, String, List or Map
+     */
+    public Object json(String name) {
+        return object(name).json();
+    }
+
+    /**
+     * All entries as a nested tree, with the values that a load left.
+     *
+     * @return maps, lists, tensors, JSON values and byte arrays
+     */
+    public Map<Object, Object> toTree() {
+        Tree tree = new Tree();
+        tensors.forEach((name, tensor) -> tree.put(name, tensorPaths.get(name), tensor));
+        with(h -> {
+            for (long i = 0; i < shw_nativeJNI.shw_state_object_count(h); i++) {
+                tree.put(Text.of(shw_nativeJNI.shw_state_object_name(h, i)),
+                        Text.of(shw_nativeJNI.shw_state_object_path(h, i)), objectAt(h, i).value());
+            }
+            return null;
+        });
+        return tree.root();
+    }
+
+    /** Copies heap arrays to where native code reads them. */
+    void beforeSave() {
+        tensors.values().forEach(t -> t.memory().beforeSave());
+    }
+
+    /** As beforeSave: what a load leaves untouched must come back as it was. */
+    void beforeLoad() {
+        beforeSave();
+    }
+
+    /** Copies to heap arrays what native code wrote. */
+    void afterLoad() {
+        tensors.values().forEach(t -> t.memory().afterLoad());
+    }
+
+    @Override
+    public String toString() {
+        return "State(" + tensors.size() + " tensors)";
+    }
+
+    /** Collects the entries of a {@link State}; the library gets them in bulk. Not thread-safe. */
+    public static final class Builder {
+        private final Map<String, HostTensor> tensors = new LinkedHashMap<>();
+        private final Map<String, String> paths = new LinkedHashMap<>();
+        private final TensorColumns whole = new TensorColumns(false);
+        private final TensorColumns sharded = new TensorColumns(true);
+        private final ObjectColumns objects = new ObjectColumns();
+
+        private Builder() {}
+
+        /**
+         * Adds a tensor.
+         *
+         * @param name fully qualified name
+         * @param tensor the tensor
+         * @return this
+         */
+        public Builder add(String name, HostTensor tensor) {
+            return add(name, "", tensor);
+        }
+
+        /**
+         * Adds a tensor of a nested tree.
+         *
+         * @param name fully qualified name
+         * @param path nested path as JSON array text; empty = flat
+         * @param tensor the tensor
+         * @return this
+         */
+        public Builder add(String name, String path, HostTensor tensor) {
+            Objects.requireNonNull(path, "path");
+            (tensor.globalShape() == null ? whole : sharded).add(name, path, tensor);
+            tensors.put(name, tensor);
+            paths.put(name, path);
+            return this;
+        }
+
+        /**
+         * Adds a whole tensor in a buffer.
+         *
+         * @param name fully qualified name
+         * @param dtype element type
+         * @param buffer its remaining bytes
+         * @param shape extents
+         * @return this
+         */
+        public Builder add(String name, DType dtype, java.nio.ByteBuffer buffer, long... shape) {
+            return add(name, HostTensor.of(dtype, buffer, shape));
+        }
+
+        /**
+         * Adds a whole tensor in an array of float, double, long, int, short or byte (int8).
+         *
+         * @param name fully qualified name
+         * @param array the elements
+         * @param shape extents; none = one dimension
+         * @return this
+         */
+        public Builder add(String name, Object array, long... shape) {
+            return add(name, HostTensor.of(array, shape));
+        }
+
+        /**
+         * Adds a JSON value.
+         *
+         * @param name fully qualified name
+         * @param value null, Boolean, number, text, and lists and maps of them
+         * @return this
+         * @throws InvalidArgumentException for another value
+         */
+        public Builder json(String name, Object value) {
+            return object(name, "", JSON, Json.encode(value, name), Kind.AUTO);
+        }
+
+        /**
+         * Adds bytes.
+         *
+         * @param name fully qualified name
+         * @param bytes the content, copied
+         * @return this
+         */
+        public Builder bytes(String name, byte[] bytes) {
+            return object(name, "", OCTETS, bytes, Kind.AUTO);
+        }
+
+        /**
+         * Adds a byte object.
+         *
+         * @param name fully qualified name
+         * @param path nested path as JSON array text; empty = flat
+         * @param contentType e.g. {@code application/json}
+         * @param bytes the content, copied
+         * @param kind who holds it
+         * @return this
+         */
+        public Builder object(String name, String path, String contentType, byte[] bytes, Kind kind) {
+            objects.add(name, path, contentType, bytes.clone(), kind);
+            return this;
+        }
+
+        /**
+         * Adds everything of a nested tree; see {@link State#of}.
+         *
+         * @param tree the tree
+         * @return this
+         */
+        public Builder tree(Map<?, ?> tree) {
+            new TreeWalk(this).add(tree);
+            return this;
+        }
+
+        /**
+         * Gives all entries to the library.
+         *
+         * @return the state
+         * @throws AlreadyExistsException when two entries have one name
+         * @throws InvalidArgumentException for a shape, stride or box that does not fit, or a name that is too long
+         */
+        public State build() {
+            NativeLoader.load();
+            long handle = shw_nativeJNI.shw_state_create();
+            Uses uses = new Uses();
+            try {
+                whole.addTo(handle, uses);
+                sharded.addTo(handle, uses);
+                objects.addTo(handle);
+                return new State(handle, uses, this);
+            } catch (Throwable e) {
+                shw_nativeJNI.shw_state_release(handle);
+                uses.close();
+                throw e;
+            }
+        }
+    }
+
+    /** Byte objects of one bulk call. */
+    private static final class ObjectColumns {
+        private final List<String> names = new ArrayList<>();
+        private final List<String> paths = new ArrayList<>();
+        private final List<String> contentTypes = new ArrayList<>();
+        private final List<byte[]> contents = new ArrayList<>();
+        private final List<Kind> kinds = new ArrayList<>();
+
+        void add(String name, String path, String contentType, byte[] bytes, Kind kind) {
+            names.add(Objects.requireNonNull(name, "name"));
+            paths.add(Objects.requireNonNull(path, "path"));
+            contentTypes.add(Objects.requireNonNull(contentType, "contentType"));
+            contents.add(bytes);
+            kinds.add(Objects.requireNonNull(kind, "kind"));
+        }
+
+        void addTo(long state) {
+            if (names.isEmpty()) {
+                return;
+            }
+            Text.Blob nameBlob = Text.Blob.ofTexts(names);
+            Text.Blob pathBlob = Text.Blob.ofTexts(paths);
+            Text.Blob types = Text.Blob.ofTexts(contentTypes);
+            Text.Blob blob = new Text.Blob(contents);
+            int[] numbers = kinds.stream().mapToInt(Kind::number).toArray();
+            shw_nativeJNI.shw_java_state_add_objects(state, names.size(), nameBlob.bytes, nameBlob.offsets, blob.bytes,
+                    blob.offsets, types.bytes, types.offsets, pathBlob.bytes, pathBlob.offsets, numbers);
+        }
+    }
+}

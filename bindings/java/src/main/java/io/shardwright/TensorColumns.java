@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flat arrays of one bulk call.
+package io.shardwright;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Tensors of a state, either all whole or all parts of larger ones. Not thread-safe. */
+final class TensorColumns {
+    private static final int FACTS = 6;
+
+    private final boolean sharded;
+    private final List<String> names = new ArrayList<>();
+    private final List<String> paths = new ArrayList<>();
+    private final List<HostTensor> tensors = new ArrayList<>();
+
+    TensorColumns(boolean sharded) {
+        this.sharded = sharded;
+    }
+
+    void add(String name, String path, HostTensor tensor) {
+        tensor.check(name);
+        names.add(name);
+        paths.add(path);
+        tensors.add(tensor);
+    }
+
+    /** Adds all to a native state; `uses` keeps memory of library tensors. */
+    void addTo(long state, Uses uses) {
+        if (tensors.isEmpty()) {
+            return;
+        }
+        int count = tensors.size();
+        long[] facts = new long[count * FACTS];
+        LongList shapes = new LongList();
+        boolean strided = tensors.stream().anyMatch(HostTensor::isStrided);
+        LongList strides = new LongList();
+        for (int i = 0; i < count; i++) {
+            HostTensor tensor = tensors.get(i);
+            long[] shape = tensor.shape();
+            int at = i * FACTS;
+            facts[at] = tensor.memory().address(uses);
+            facts[at + 1] = tensor.memory().byteSize();
+            facts[at + 2] = tensor.dtype().packed();
+            facts[at + 3] = shape.length;
+            facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
+            facts[at + 5] = tensor.kind().number();
+            shapes.addAll(shape);
+            if (strided) {
+                strides.addAll(tensor.stridesOrDense());
+            }
+        }
+        Text.Blob nameBlob = Text.Blob.ofTexts(names);
+        Text.Blob pathBlob = Text.Blob.ofTexts(paths);
+        Boxes boxes = sharded ? new Boxes(tensors) : Boxes.NONE;
+        shw_nativeJNI.shw_java_state_add_tensors(state, count, nameBlob.bytes, nameBlob.offsets, facts, shapes.toArray(),
+                strided ? strides.toArray() : null, boxes.globalShapes, boxes.globalShapeOffsets, boxes.ranges,
+                boxes.offsets, boxes.sizes, boxes.localOffsets, pathBlob.bytes, pathBlob.offsets);
+    }
+
+    /** Boxes of all tensors as flat arrays; all null when tensors are whole. */
+    private static final class Boxes {
+        static final Boxes NONE = new Boxes();
+
+        final long[] globalShapes;
+        final long[] globalShapeOffsets;
+        final long[] ranges;
+        final long[] offsets;
+        final long[] sizes;
+        final long[] localOffsets;
+
+        private Boxes() {
+            globalShapes = null;
+            globalShapeOffsets = null;
+            ranges = null;
+            offsets = null;
+            sizes = null;
+            localOffsets = null;
+        }
+
+        Boxes(List<HostTensor> tensors) {
+            LongList shapes = new LongList();
+            LongList shapeEnds = new LongList();
+            LongList boxEnds = new LongList();
+            LongList starts = new LongList();
+            LongList boxOffsets = new LongList();
+            LongList boxSizes = new LongList();
+            shapeEnds.add(0);
+            boxEnds.add(0);
+            for (HostTensor tensor : tensors) {
+                shapes.addAll(tensor.globalShape());
+                shapeEnds.add(shapes.size());
+                for (Box box : tensor.boxes()) {
+                    boxOffsets.addAll(box.offsets());
+                    boxSizes.addAll(box.sizes());
+                }
+                starts.addAll(tensor.localOffsets());
+                boxEnds.add(starts.size());
+            }
+            globalShapes = shapes.toArray();
+            globalShapeOffsets = shapeEnds.toArray();
+            ranges = boxEnds.toArray();
+            offsets = boxOffsets.toArray();
+            sizes = boxSizes.toArray();
+            localOffsets = starts.toArray();
+        }
+    }
+}

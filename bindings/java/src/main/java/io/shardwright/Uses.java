@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handles that one native call takes.
+package io.shardwright;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Collects the handles of one call, or of everything that a longer-lived object stands on. Not thread-safe. */
+final class Uses implements AutoCloseable {
+    private final List<Handle> entered = new ArrayList<>(4);
+
+    /** Handle of an object that must be there. */
+    long of(Handle object) {
+        long handle = object.enter();
+        entered.add(object);
+        return handle;
+    }
+
+    /** Handle of an object, 0 for null. */
+    long ofNullable(Handle object) {
+        return object == null ? 0 : of(object);
+    }
+
+    /** Leaves all, last first. */
+    @Override
+    public void close() {
+        for (int i = entered.size() - 1; i >= 0; i--) {
+            entered.get(i).leave();
+        }
+        entered.clear();
+    }
+}
