@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: how bytes of a checkpoint are found, whoever wrote it. An OpenedCheckpoint gives a proved catalog, says where
-// each chunk lies, and checks bytes after they were read; it does no caching of payload. Immutable after open, any thread.
+// Format: how bytes of a checkpoint are found, whoever wrote it. An OpenedCheckpoint gives a proved
+// catalog, says where each chunk lies, and checks bytes after they were read; it does no caching of
+// payload. Immutable after open, any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace shardwright::format {
 
 // A file of the checkpoint.
 struct FileInfo {
-  std::string key;           // relative to the checkpoint's key prefix
+  std::string key;  // relative to the checkpoint's key prefix
   uint64_t size_bytes = 0;
   int32_t rank = -1;
 };
@@ -45,19 +46,23 @@ class OpenedCheckpoint {
   virtual const std::vector<FileInfo>& files() const = 0;
   virtual Extent chunk_extent(size_t chunk) const = 0;
   virtual Extent object_extent(size_t object) const = 0;
-  // Bytes of the protected unit; reads are widened to whole blocks of the chunk. 0 = the format has no digests.
+  // Bytes of the protected unit; reads are widened to whole blocks of the chunk. 0 = the format has
+  // no digests.
   virtual uint64_t digest_block_bytes() const = 0;
-  // Loads what verification of this file needs (index, trailer) and checks it against the manifest; idempotent and
-  // thread-safe. DATA_LOSS naming file and what differs.
+  // Loads what verification of this file needs (index, trailer) and checks it against the manifest;
+  // idempotent and thread-safe. DATA_LOSS naming file and what differs.
   virtual Status prepare_file(uint32_t file) const = 0;
-  // Checks the bytes of block number block of a chunk or object; prepare_file was called. DATA_LOSS with details
-  // tensor, box, file, offset, length, expected, found.
-  virtual Status check_chunk_block(size_t chunk, uint64_t block, std::span<const std::byte> bytes) const = 0;
-  virtual Status check_object_block(size_t object, uint64_t block, std::span<const std::byte> bytes) const = 0;
-  // What to report when a file of the checkpoint cannot be found any more: ABORTED "replaced while reading" when another
-  // generation was committed since, else DATA_LOSS naming the file.
+  // Checks the bytes of block number block of a chunk or object; prepare_file was called. DATA_LOSS
+  // with details tensor, box, file, offset, length, expected, found.
+  virtual Status check_chunk_block(size_t chunk, uint64_t block,
+                                   std::span<const std::byte> bytes) const = 0;
+  virtual Status check_object_block(size_t object, uint64_t block,
+                                    std::span<const std::byte> bytes) const = 0;
+  // What to report when a file of the checkpoint cannot be found any more: ABORTED "replaced while
+  // reading" when another generation was committed since, else DATA_LOSS naming the file.
   virtual Status explain_missing(uint32_t file) const = 0;
-  // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending {offset, size}.
+  // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending
+  // {offset, size}.
   virtual Result<std::vector<Extent>> padding(uint32_t file) const = 0;
 };
 
@@ -67,8 +72,9 @@ struct Location {
   std::string prefix;                         // key prefix, "" = the storage's root
 };
 
-// Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix); INVALID_ARGUMENT: no known format,
-// naming what was looked at; UNIMPLEMENTED: recognised but only listed, or a newer version; DATA_LOSS: damaged.
+// Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
+// INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but only
+// listed, or a newer version; DATA_LOSS: damaged.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location);
 
 }  // namespace shardwright::format

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognition of what lies at a path. Native checkpoints are known by manifest.shw; other families by the names and first
-// bytes that their own readers look for. Nothing but names and a few bytes is read before the format is known.
+// Recognition of what lies at a path. Native checkpoints are known by manifest.shw; other families
+// by the names and first bytes that their own readers look for. Nothing but names and a few bytes
+// is read before the format is known.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,21 +23,27 @@ constexpr size_t kMaxNamesShown = 5;
 constexpr size_t kSniffBytes = 16;
 
 Status only_listed(std::string_view where, std::string_view family) {
-  return unimplemented(fmt::format("'{}' holds {}, which this version recognises but cannot read; convert it with the "
+  return unimplemented(fmt::format("'{}' holds {}, which this version recognises but cannot read; "
+                                   "convert it with the "
                                    "tool that wrote it, or load it there and save it here",
                                    escape_text(where), family))
       .with_detail("format", family);
 }
 
-std::string shown(const Location& location) { return location.prefix.empty() ? "." : location.prefix; }
+std::string shown(const Location& location) {
+  return location.prefix.empty() ? "." : location.prefix;
+}
 
 // Family of a single file by its first bytes, "" when unknown.
 std::string_view file_family(std::span<const std::byte> head, std::string_view name) {
   const auto begins_with = [&](std::string_view magic, size_t offset) {
-    return head.size() >= offset + magic.size() && std::memcmp(head.data() + offset, magic.data(), magic.size()) == 0;
+    return head.size() >= offset + magic.size() &&
+           std::memcmp(head.data() + offset, magic.data(), magic.size()) == 0;
   };
-  if (begins_with("PK\x03\x04", 0)) return name.ends_with(".npz") ? "a numpy archive" : "a torch.save archive";
-  if (begins_with("\x80\x02", 0) || begins_with("\x80\x04", 0)) return "a pickle (an old torch.save file)";
+  if (begins_with("PK\x03\x04", 0))
+    return name.ends_with(".npz") ? "a numpy archive" : "a torch.save archive";
+  if (begins_with("\x80\x02", 0) || begins_with("\x80\x04", 0))
+    return "a pickle (an old torch.save file)";
   if (begins_with("{", 8)) return "a safetensors file";
   if (name.ends_with(".ckpt") && begins_with("\x0a", 0)) return "a MindSpore checkpoint";
   if (begins_with("\x89HDF\r\n\x1a\n", 0)) return "an HDF5 file";
@@ -46,21 +53,25 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
 Status explain_file(const Location& location, uint64_t size_bytes) {
   const std::string where = shown(location);
   std::array<std::byte, kSniffBytes> buffer{};
-  const auto head = std::span(buffer).first(static_cast<size_t>(std::min<uint64_t>(size_bytes, kSniffBytes)));
+  const auto head =
+      std::span(buffer).first(static_cast<size_t>(std::min<uint64_t>(size_bytes, kSniffBytes)));
   SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
                        location.storage->open(location.prefix, storage::OpenOptions{}));
   SHW_RETURN_IF_ERROR(object->read_at(0, head));
   SHW_RETURN_IF_ERROR(object->close());
   if (head.size() >= 12 && std::memcmp(head.data() + 8, "SHWM", 4) == 0) {
-    return invalid_argument(fmt::format("'{}' is the manifest of a checkpoint: open the directory that holds it",
-                                        escape_text(where)))
+    return invalid_argument(
+               fmt::format("'{}' is the manifest of a checkpoint: open the directory that holds it",
+                           escape_text(where)))
         .with_detail("file", where);
   }
   const std::string_view family = file_family(head, location.prefix);
   if (!family.empty()) return only_listed(where, family);
-  return invalid_argument(fmt::format("'{}' is a file of {} bytes that is no known checkpoint format (looked at its first "
+  return invalid_argument(fmt::format("'{}' is a file of {} bytes that is no known checkpoint "
+                                      "format (looked at its first "
                                       "{} bytes: {}); a checkpoint of ours is a directory with {}",
-                                      escape_text(where), size_bytes, head.size(), to_hex(head), native::kManifestName))
+                                      escape_text(where), size_bytes, head.size(), to_hex(head),
+                                      native::kManifestName))
       .with_detail("file", where);
 }
 
@@ -81,7 +92,8 @@ Result<std::vector<std::string>> look_around(const Location& location) {
 bool is_unfinished_name(std::string_view name) {
   const std::string_view top = name.substr(0, name.find('/'));
   const std::string temporary = fmt::format("{}.", native::kManifestName);
-  return native::is_generation(top) || (top.starts_with(temporary) && native::is_generation(top.substr(temporary.size())));
+  return native::is_generation(top) ||
+         (top.starts_with(temporary) && native::is_generation(top.substr(temporary.size())));
 }
 
 struct Family {
@@ -104,7 +116,8 @@ constexpr Family kFamilies[] = {
 std::string_view directory_family(std::span<const std::string> names) {
   for (const Family& family : kFamilies) {
     for (const std::string& name : names) {
-      if (name.find('/') == std::string::npos && glob_matches(family.pattern, name)) return family.text;
+      if (name.find('/') == std::string::npos && glob_matches(family.pattern, name))
+        return family.text;
     }
   }
   return "";
@@ -114,7 +127,8 @@ Status explain_directory(const Location& location, std::span<const std::string> 
   const std::string where = shown(location);
   const auto is_lock = [](const std::string& name) { return name == native::kLockName; };
   if (std::ranges::all_of(names, is_lock)) {
-    return not_found(fmt::format("there is no checkpoint at '{}': nothing is there", escape_text(where)))
+    return not_found(
+               fmt::format("there is no checkpoint at '{}': nothing is there", escape_text(where)))
         .with_detail("file", where);
   }
   const std::string_view family = directory_family(names);
@@ -122,15 +136,20 @@ Status explain_directory(const Location& location, std::span<const std::string> 
   const auto unfinished = std::ranges::count_if(names, is_unfinished_name);
   const auto locks = std::ranges::count_if(names, is_lock);
   if (static_cast<size_t>(unfinished + locks) == names.size()) {
-    return not_found(fmt::format("there is no checkpoint at '{}': it holds {} files of saves that were not committed, and "
+    return not_found(fmt::format("there is no checkpoint at '{}': it holds {} files of saves that "
+                                 "were not committed, and "
                                  "no {}",
                                  escape_text(where), unfinished, native::kManifestName))
         .with_detail("file", where)
-        .with_detail("hint", "a save is running or was killed here; `shardwright gc` removes what it left");
+        .with_detail("hint",
+                     "a save is running or was killed here; `shardwright gc` removes what it left");
   }
-  if (std::ranges::any_of(names, [](const std::string& name) { return glob_matches("step-*/*", name); })) {
-    return invalid_argument(fmt::format("'{}' holds the checkpoints of a run, one per step: open one of its directories",
-                                        escape_text(where)))
+  if (std::ranges::any_of(names,
+                          [](const std::string& name) { return glob_matches("step-*/*", name); })) {
+    return invalid_argument(
+               fmt::format(
+                   "'{}' holds the checkpoints of a run, one per step: open one of its directories",
+                   escape_text(where)))
         .with_detail("file", where)
         .with_detail("hint", "`shardwright info` lists the steps of a run");
   }
@@ -138,7 +157,8 @@ Status explain_directory(const Location& location, std::span<const std::string> 
   for (const std::string& name : names.first(std::min(names.size(), kMaxNamesShown))) {
     seen += fmt::format("{}'{}'", seen.empty() ? "" : ", ", escape_text(name, 64));
   }
-  return invalid_argument(fmt::format("'{}' is no known checkpoint format: looked for {}, .metadata, metadata.json and the "
+  return invalid_argument(fmt::format("'{}' is no known checkpoint format: looked for {}, "
+                                      ".metadata, metadata.json and the "
                                       "names of safetensors, torch and MindSpore files, found {}{}",
                                       escape_text(where), native::kManifestName, seen,
                                       names.size() > kMaxNamesShown ? ", ..." : ""))
@@ -151,8 +171,10 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& 
   if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));
   const Result<bool> native = native::is_native(location);
   if (native.ok() && *native) return native::open_native(location);
-  // A path through a file is INVALID_ARGUMENT; what the file is can be told below. Other failures are the caller's.
-  if (!native.ok() && native.status().code() != StatusCode::kInvalidArgument) return native.status();
+  // A path through a file is INVALID_ARGUMENT; what the file is can be told below. Other failures
+  // are the caller's.
+  if (!native.ok() && native.status().code() != StatusCode::kInvalidArgument)
+    return native.status();
   const Result<storage::ObjectStat> file = location.storage->stat(location.prefix);
   if (file.ok()) return explain_file(location, file->size_bytes);
   if (!native.ok()) return native.status();

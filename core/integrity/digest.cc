@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digests over the kernel chosen at run time. The byte strings that keys and block digests are made of are described in
-// docs/formats/native.md and held still by golden values in the tests. Pure functions, any thread.
+// Digests over the kernel chosen at run time. The byte strings that keys and block digests are made
+// of are described in docs/formats/native.md and held still by golden values in the tests. Pure
+// functions, any thread.
 #include "core/integrity/digest.h"
 
 #include <mbedtls/sha256.h>
@@ -36,9 +37,12 @@ static_assert(std::endian::native == std::endian::little, "keys are hashed in li
 // Small enough that a copied step is still in the second-level cache when it is hashed.
 constexpr size_t kFusedStepBytes = 128 * 1024;
 
-unsigned char* digest_bytes(Digest128* digest) { return reinterpret_cast<unsigned char*>(digest->data()); }
+unsigned char* digest_bytes(Digest128* digest) {
+  return reinterpret_cast<unsigned char*>(digest->data());
+}
 
-// Collects the fields of a key; the first bytes stay on the stack, so that common names allocate nothing.
+// Collects the fields of a key; the first bytes stay on the stack, so that common names allocate
+// nothing.
 class KeyBytes {
  public:
   void add(const void* bytes, size_t size_bytes) {
@@ -63,7 +67,8 @@ class KeyBytes {
   }
   Digest128 digest() const {
     Digest128 out;
-    internal::best_xxh3_kernel().hash(heap_.empty() ? inline_ : heap_.data(), used_, digest_bytes(&out));
+    internal::best_xxh3_kernel().hash(heap_.empty() ? inline_ : heap_.data(), used_,
+                                      digest_bytes(&out));
     return out;
   }
 
@@ -95,7 +100,8 @@ Digest128 copy_and_digest(std::span<const std::byte> source, std::span<std::byte
   for (size_t done = 0; done < total;) {
     const size_t step = std::min(kFusedStepBytes, total - done);
     std::memcpy(target.data() + done, source.data() + done, step);
-    kernel.update(&state, target.data() + done, step);  // the copy is what gets stored, so the copy is hashed
+    kernel.update(&state, target.data() + done,
+                  step);  // the copy is what gets stored, so the copy is hashed
     done += step;
   }
   kernel.digest(&state, digest_bytes(&out));
@@ -116,7 +122,8 @@ Digest128 chunk_key(const ChunkIdentity& identity) {
   return key.digest();
 }
 
-Digest128 block_digest(const Digest128& payload, const Digest128& key, uint64_t block_number, uint64_t block_bytes) {
+Digest128 block_digest(const Digest128& payload, const Digest128& key, uint64_t block_number,
+                       uint64_t block_bytes) {
   unsigned char mixed[48];
   std::memcpy(mixed, payload.data(), 16);
   std::memcpy(mixed + 16, key.data(), 16);
@@ -141,15 +148,19 @@ struct TensorDigester::Stream {
   mbedtls_sha256_context sha256;
 };
 
-TensorDigester::TensorDigester(TensorDigestAlgorithm algorithm) : stream_(std::make_unique<Stream>()) {
+TensorDigester::TensorDigester(TensorDigestAlgorithm algorithm)
+    : stream_(std::make_unique<Stream>()) {
   stream_->algorithm = algorithm;
   internal::best_xxh3_kernel().reset(&stream_->xxh3);
   mbedtls_sha256_init(&stream_->sha256);
-  // The software implementation cannot fail; its status exists for hardware replacements, which are not built in.
+  // The software implementation cannot fail; its status exists for hardware replacements, which are
+  // not built in.
   (void)mbedtls_sha256_starts_ret(&stream_->sha256, /*is224=*/0);
 }
 
-TensorDigester::~TensorDigester() { mbedtls_sha256_free(&stream_->sha256); }
+TensorDigester::~TensorDigester() {
+  mbedtls_sha256_free(&stream_->sha256);
+}
 
 void TensorDigester::update(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
@@ -157,13 +168,15 @@ void TensorDigester::update(std::span<const std::byte> bytes) {
     internal::best_xxh3_kernel().update(&stream_->xxh3, bytes.data(), bytes.size());
     return;
   }
-  (void)mbedtls_sha256_update_ret(&stream_->sha256, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  (void)mbedtls_sha256_update_ret(
+      &stream_->sha256, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 std::vector<std::byte> TensorDigester::finish() {
   if (stream_->algorithm == TensorDigestAlgorithm::kXxh3) {
     std::vector<std::byte> out(16);
-    internal::best_xxh3_kernel().digest(&stream_->xxh3, reinterpret_cast<unsigned char*>(out.data()));
+    internal::best_xxh3_kernel().digest(&stream_->xxh3,
+                                        reinterpret_cast<unsigned char*>(out.data()));
     return out;
   }
   std::vector<std::byte> out(32);

@@ -2,10 +2,12 @@
 //
 // Digests of stored bytes and of tensors.
 //  - payload digest: XXH3-128 of bytes, canonical big-endian form (never the native integer).
-//  - block digest: what files store per 1 MiB block of a chunk: XXH3-128 over {payload digest, chunk key, block number,
-//    block length}; the chunk key is XXH3-128 over {generation, name, dtype, shape, box}. A block that is misplaced,
-//    stale or of another tensor fails although its bytes are whole.
-//  - tensor digest: of the row-major little-endian bytes of a whole tensor, whatever layout or format holds it.
+//  - block digest: what files store per 1 MiB block of a chunk: XXH3-128 over {payload digest,
+//  chunk key, block number,
+//    block length}; the chunk key is XXH3-128 over {generation, name, dtype, shape, box}. A block
+//    that is misplaced, stale or of another tensor fails although its bytes are whole.
+//  - tensor digest: of the row-major little-endian bytes of a whole tensor, whatever layout or
+//  format holds it.
 // Pure functions and one streaming class, thread-compatible. XXH3 finds accidents, not attackers.
 #pragma once
 
@@ -35,11 +37,12 @@ struct ChunkIdentity {
   std::string_view name;        // tensor or object name
   std::string_view content;     // dtype name for tensors, content type for objects
   std::span<const int64_t> shape;
-  const Box* box = nullptr;     // null for objects
-  int32_t rank = -1;            // owner of a rank_local entry
+  const Box* box = nullptr;  // null for objects
+  int32_t rank = -1;         // owner of a rank_local entry
 };
 Digest128 chunk_key(const ChunkIdentity& identity);
-Digest128 block_digest(const Digest128& payload, const Digest128& key, uint64_t block_number, uint64_t block_bytes);
+Digest128 block_digest(const Digest128& payload, const Digest128& key, uint64_t block_number,
+                       uint64_t block_bytes);
 
 uint64_t block_count(uint64_t chunk_bytes);  // ceil(chunk_bytes / kDigestBlockBytes), 0 for 0
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The XXH3-128 kernel for every processor of the platform. Compiled with options of its own (see CMakeLists.txt).
-// Pure functions, any thread.
+// The XXH3-128 kernel for every processor of the platform. Compiled with options of its own (see
+// CMakeLists.txt). Pure functions, any thread.
 
 #define SHW_XXH3_TABLE kXxh3Baseline
 #define SHW_XXH3_NAME "baseline"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Body of one kernel source: defines the table SHW_XXH3_TABLE (its text name SHW_XXH3_NAME) from the xxHash header as the
-// including file's compile options vectorise it. All functions are file-local, so no wide code leaks to other files.
-// Included once per kernel source, on purpose without a guard.
+// Body of one kernel source: defines the table SHW_XXH3_TABLE (its text name SHW_XXH3_NAME) from
+// the xxHash header as the including file's compile options vectorise it. All functions are
+// file-local, so no wide code leaks to other files. Included once per kernel source, on purpose
+// without a guard.
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -33,15 +34,18 @@ void kernel_reset(Xxh3State* state) {
 
 void kernel_update(Xxh3State* state, const void* bytes, size_t size_bytes) {
   if (size_bytes == 0) return;
-  (void)XXH3_128bits_update(reinterpret_cast<XXH3_state_t*>(state->storage), bytes, size_bytes);  // fails for NULL only
+  (void)XXH3_128bits_update(reinterpret_cast<XXH3_state_t*>(state->storage), bytes,
+                            size_bytes);  // fails for NULL only
 }
 
 void kernel_digest(const Xxh3State* state, unsigned char* digest) {
-  write_canonical(XXH3_128bits_digest(reinterpret_cast<const XXH3_state_t*>(state->storage)), digest);
+  write_canonical(XXH3_128bits_digest(reinterpret_cast<const XXH3_state_t*>(state->storage)),
+                  digest);
 }
 
 }  // namespace
 
-const Xxh3Kernel SHW_XXH3_TABLE = {SHW_XXH3_NAME, &kernel_hash, &kernel_reset, &kernel_update, &kernel_digest};
+const Xxh3Kernel SHW_XXH3_TABLE = {SHW_XXH3_NAME, &kernel_hash, &kernel_reset, &kernel_update,
+                                   &kernel_digest};
 
 }  // namespace shardwright::integrity::internal

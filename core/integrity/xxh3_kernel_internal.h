@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XXH3-128 compiled once per instruction set: the library's baseline stays plain, the best table is chosen at run time.
-// Included by the kernel sources, which are compiled with wider instruction sets: it must not pull in any C++ library
-// header, since inline functions of those would be shared with files that run on every processor. Immutable tables.
+// XXH3-128 compiled once per instruction set: the library's baseline stays plain, the best table is
+// chosen at run time. Included by the kernel sources, which are compiled with wider instruction
+// sets: it must not pull in any C++ library header, since inline functions of those would be shared
+// with files that run on every processor. Immutable tables.
 #pragma once
 
 #include <stddef.h>
 
 namespace shardwright::integrity::internal {
 
-// Room for the streaming state of every kernel; the layout is the kernel's own, equal in all of them.
+// Room for the streaming state of every kernel; the layout is the kernel's own, equal in all of
+// them.
 struct alignas(64) Xxh3State {
   unsigned char storage[640];
 };

@@ -14,7 +14,8 @@ namespace shardwright::storage {
 namespace {
 
 Status bad_key(std::string_view key, std::string_view why) {
-  return invalid_argument(fmt::format("storage key '{}' {}", escape_text(key), why)).with_detail("parameter", "key");
+  return invalid_argument(fmt::format("storage key '{}' {}", escape_text(key), why))
+      .with_detail("parameter", "key");
 }
 
 }  // namespace
@@ -38,12 +39,15 @@ std::string join_key(std::string_view prefix, std::string_view name) {
   return fmt::format("{}/{}", prefix, name);
 }
 
-Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key, uint64_t limit_bytes) {
+Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key,
+                                        uint64_t limit_bytes) {
   SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, storage.open(key, OpenOptions{}));
   SHW_ASSIGN_OR_RETURN(const ObjectStat stat, object->stat());
   if (stat.size_bytes > limit_bytes) {
-    return resource_exhausted("object size", fmt::format("{} holds {} bytes, more than the limit of {} for this read",
-                                                         escape_text(key), stat.size_bytes, limit_bytes))
+    return resource_exhausted(
+               "object size",
+               fmt::format("{} holds {} bytes, more than the limit of {} for this read",
+                           escape_text(key), stat.size_bytes, limit_bytes))
         .with_detail("file", key)
         .with_detail("limit", fmt::to_string(limit_bytes));
   }
@@ -56,21 +60,36 @@ Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key, 
 std::string_view operation_name(StorageEvent::Operation operation) {
   using Operation = StorageEvent::Operation;
   switch (operation) {
-    case Operation::kOpen: return "open";
-    case Operation::kRead: return "read";
-    case Operation::kWrite: return "write";
-    case Operation::kTruncate: return "truncate";
-    case Operation::kSync: return "sync";
-    case Operation::kCommit: return "commit";
-    case Operation::kAbort: return "abort";
-    case Operation::kClose: return "close";
-    case Operation::kStat: return "stat";
-    case Operation::kList: return "list";
-    case Operation::kRemove: return "remove";
-    case Operation::kFreeSpace: return "free_space";
-    case Operation::kCreatePrefix: return "create_prefix";
-    case Operation::kSyncPrefix: return "sync_prefix";
-    case Operation::kLock: return "lock";
+    case Operation::kOpen:
+      return "open";
+    case Operation::kRead:
+      return "read";
+    case Operation::kWrite:
+      return "write";
+    case Operation::kTruncate:
+      return "truncate";
+    case Operation::kSync:
+      return "sync";
+    case Operation::kCommit:
+      return "commit";
+    case Operation::kAbort:
+      return "abort";
+    case Operation::kClose:
+      return "close";
+    case Operation::kStat:
+      return "stat";
+    case Operation::kList:
+      return "list";
+    case Operation::kRemove:
+      return "remove";
+    case Operation::kFreeSpace:
+      return "free_space";
+    case Operation::kCreatePrefix:
+      return "create_prefix";
+    case Operation::kSyncPrefix:
+      return "sync_prefix";
+    case Operation::kLock:
+      return "lock";
   }
   return "unknown";
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storage: where bytes live. Keys are UTF-8 byte strings with "/" between parts, relative to the storage's root, never
-// beginning with "/" and without empty, "." or ".." parts. Mirrors the storage vtable of the C surface. Methods of a
-// Storage are thread-safe; calls on one StorageObject are serial except read_at and write_at at disjoint ranges where
-// kPositionalWrite is offered. Atomic and durable are different words: commit promises both.
+// Storage: where bytes live. Keys are UTF-8 byte strings with "/" between parts, relative to the
+// storage's root, never beginning with "/" and without empty, "." or ".." parts. Mirrors the
+// storage vtable of the C surface. Methods of a Storage are thread-safe; calls on one StorageObject
+// are serial except read_at and write_at at disjoint ranges where kPositionalWrite is offered.
+// Atomic and durable are different words: commit promises both.
 //
-// The empty key is the root itself: stat and open for reading accept it, so that a path that is one file can be looked
-// at; NOT_FOUND when the root is no object.
+// The empty key is the root itself: stat and open for reading accept it, so that a path that is one
+// file can be looked at; NOT_FOUND when the root is no object.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +58,8 @@ class StorageObject {
   virtual Status truncate(uint64_t size_bytes) = 0;
   // Bytes and length durable; for kCreateVisible the name too. Never retried after a failure.
   virtual Status sync() = 0;
-  // Publishes atomically under the key and makes the name durable. Lost race: ABORTED. When only the durability of the
-  // name is in doubt: UNAVAILABLE with detail commit=unknown.
+  // Publishes atomically under the key and makes the name durable. Lost race: ABORTED. When only
+  // the durability of the name is in doubt: UNAVAILABLE with detail commit=unknown.
   virtual Status commit(CommitCondition condition, uint64_t expected_version) = 0;
   // Leaves nothing visible.
   virtual void abort() = 0;
@@ -69,12 +70,13 @@ class StorageObject {
 
 struct OpenOptions {
   OpenMode mode = OpenMode::kRead;
-  uint32_t file_mode = 0;    // 0 = 0666 and the umask
-  bool durable = true;       // false: sync and commit skip fsync
-  bool direct = false;       // hint: large aligned transfers, bypass the page cache where it wins
+  uint32_t file_mode = 0;  // 0 = 0666 and the umask
+  bool durable = true;     // false: sync and commit skip fsync
+  bool direct = false;     // hint: large aligned transfers, bypass the page cache where it wins
   uint64_t expected_bytes = 0;  // hint for preallocation
-  // kCreate, hint: an object in flight that needs a temporary name gets key + "." + this, so that a leftover tells whose
-  // it is; ALREADY_EXISTS when that name is taken. Empty = drawn at random. No "/".
+  // kCreate, hint: an object in flight that needs a temporary name gets key + "." + this, so that a
+  // leftover tells whose it is; ALREADY_EXISTS when that name is taken. Empty = drawn at random. No
+  // "/".
   std::string temporary_suffix;
 };
 
@@ -85,25 +87,31 @@ class Storage {
   virtual uint64_t capabilities() const = 0;
   // Required multiple of address, offset and size for direct transfers; 1 = none.
   virtual uint64_t alignment() const = 0;
-  // NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (detail unsafe for links and special files below the root).
-  virtual Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) = 0;
+  // NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED (detail unsafe for links and special files below
+  // the root).
+  virtual Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                                      const OpenOptions& options) = 0;
   virtual Result<ObjectStat> stat(std::string_view key) = 0;
-  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops and
-  // is returned. Where prefixes are things of their own, one without objects is listed as its key +
+  // Calls sink per object whose key begins with prefix, ascending bytes; a failure of sink stops
+  // and is returned. Where prefixes are things of their own, one without objects is listed as its
+  // key +
   // "/" with size 0 and its time. An object in flight may be listed under its temporary name. Links
   // and special files are not objects.
-  virtual Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) = 0;
-  // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (the storage drops it when
-  // it can); key + "/" removes an empty prefix as listed.
+  virtual Status list(std::string_view prefix,
+                      const std::function<Status(const ListEntry&)>& sink) = 0;
+  // Removing a missing key is fine. A prefix that became empty needs no removal by the caller (the
+  // storage drops it when it can); key + "/" removes an empty prefix as listed.
   virtual Status remove(std::string_view key) = 0;
   // Free bytes where the key would live; UNIMPLEMENTED when not offered.
   virtual Result<uint64_t> free_space(std::string_view key) = 0;
-  // Makes a new prefix exclusively (a directory on posix); ALREADY_EXISTS when it is there. Durable.
+  // Makes a new prefix exclusively (a directory on posix); ALREADY_EXISTS when it is there.
+  // Durable.
   virtual Status create_prefix(std::string_view prefix) = 0;
-  // Makes names below the prefix durable; *supported tells whether the system can (report: dir_fsync).
+  // Makes names below the prefix durable; *supported tells whether the system can (report:
+  // dir_fsync).
   virtual Status sync_prefix(std::string_view prefix, bool* supported) = 0;
-  // Advisory exclusive lock of a key, released by destroying the result; UNIMPLEMENTED when not offered; nullptr with
-  // success when somebody else holds it.
+  // Advisory exclusive lock of a key, released by destroying the result; UNIMPLEMENTED when not
+  // offered; nullptr with success when somebody else holds it.
   virtual Result<std::shared_ptr<void>> try_lock(std::string_view key) = 0;
 };
 
@@ -112,6 +120,7 @@ Status check_key(std::string_view key);
 // prefix + "/" + name; name alone when prefix is empty.
 std::string join_key(std::string_view prefix, std::string_view name);
 // Reads a whole object of at most limit_bytes (RESOURCE_EXHAUSTED above it).
-Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key, uint64_t limit_bytes);
+Result<std::vector<std::byte>> read_all(Storage& storage, std::string_view key,
+                                        uint64_t limit_bytes);
 
 }  // namespace shardwright::storage

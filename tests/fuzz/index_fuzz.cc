@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the index, the trailer and the header of a rank file. The index has no digest of its own, so mutations
-// reach its verifier; prefix and identifier are repaired for a second look. What decodes must encode to the same again.
+// Any bytes as the index, the trailer and the header of a rank file. The index has no digest of its
+// own, so mutations reach its verifier; prefix and identifier are repaired for a second look. What
+// decodes must encode to the same again.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -29,7 +30,8 @@ void check_trailer(std::span<const std::byte> bytes) {
   std::memcpy(trailer.data(), "SHWT\r\n\x1a\n", 8);
   std::memcpy(trailer.data() + 8, &kFormatMajor, 4);
   std::memcpy(trailer.data() + 12, &kFormatMinor, 4);
-  const auto digest = shardwright::integrity::xxh3_128(std::span(trailer).first(kTrailerBytes - 16));
+  const auto digest =
+      shardwright::integrity::xxh3_128(std::span(trailer).first(kTrailerBytes - 16));
   std::copy(digest.begin(), digest.end(), trailer.end() - 16);
   const auto decoded = decode_trailer(trailer);
   if (decoded.ok() && encode_trailer(*decoded) != trailer) __builtin_trap();

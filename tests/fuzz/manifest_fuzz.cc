@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as manifest.shw. They are decoded as they are, and again with prefix, identifier and digest repaired, so that
-// mutations reach the verifier and the meaning behind it. What decodes must encode and decode to the same bytes.
+// Any bytes as manifest.shw. They are decoded as they are, and again with prefix, identifier and
+// digest repaired, so that mutations reach the verifier and the meaning behind it. What decodes
+// must encode and decode to the same bytes.
 #include <cstring>
 #include <vector>
 

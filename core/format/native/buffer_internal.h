@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What manifest and index share on their way through FlatBuffers: text columns of bytes, digests, versions. Included by
-// the codec sources of this folder only. Pure functions.
+// What manifest and index share on their way through FlatBuffers: text columns of bytes, digests,
+// versions. Included by the codec sources of this folder only. Pure functions.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,8 @@ namespace shardwright::format::native::internal {
 
 using TextVector = flatbuffers::Vector<uint8_t>;
 
-inline flatbuffers::Offset<TextVector> encode_text(flatbuffers::FlatBufferBuilder* builder, std::string_view text) {
+inline flatbuffers::Offset<TextVector> encode_text(flatbuffers::FlatBufferBuilder* builder,
+                                                   std::string_view text) {
   return builder->CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
 }
 

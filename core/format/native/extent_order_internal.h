@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExtentOrder: what lies in each file of a manifest, by position. Building it proves that every extent lies between the
-// file's header and its index and that no two overlap. Items below chunk_count are chunks, those above are objects.
-// Immutable, any thread.
+// ExtentOrder: what lies in each file of a manifest, by position. Building it proves that every
+// extent lies between the file's header and its index and that no two overlap. Items below
+// chunk_count are chunks, those above are objects. Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class ExtentOrder {
  public:
   ExtentOrder() = default;
   // DATA_LOSS naming the file, the thing and the offsets.
-  static Result<ExtentOrder> create(const plan::Catalog& catalog, std::span<const ManifestFile> files);
+  static Result<ExtentOrder> create(const plan::Catalog& catalog,
+                                    std::span<const ManifestFile> files);
 
   std::span<const StoredItem> items(uint32_t file) const {
     return std::span(items_).subspan(begins_[file], begins_[file + 1] - begins_[file]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encode and decode of a rank file's index, and the canonical catalog that it holds. The caller compares the digest of
-// the bytes with trailer and manifest; the doors here make any bytes safe to look at. Pure functions, any thread.
+// Encode and decode of a rank file's index, and the canonical catalog that it holds. The caller
+// compares the digest of the bytes with trailer and manifest; the doors here make any bytes safe to
+// look at. Pure functions, any thread.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -38,8 +39,10 @@ Result<uint64_t> needed_digests(const plan::Catalog& catalog) {
 }
 
 Status check_index(const RankIndex& index) {
-  if (!is_generation(index.generation)) return data_loss("the index's generation is not 32 lower-case hex digits");
-  if (index.world_size < 1 || index.world_size > kMaxWorldSize || index.rank < 0 || index.rank >= index.world_size) {
+  if (!is_generation(index.generation))
+    return data_loss("the index's generation is not 32 lower-case hex digits");
+  if (index.world_size < 1 || index.world_size > kMaxWorldSize || index.rank < 0 ||
+      index.rank >= index.world_size) {
     return data_loss(fmt::format("the index names rank {} of {}", index.rank, index.world_size));
   }
   const auto elsewhere = [](const auto& record) { return record.place != 0; };
@@ -59,33 +62,40 @@ Status check_index(const RankIndex& index) {
 }  // namespace
 
 Result<std::vector<std::byte>> encode_index(const RankIndex& index) {
-  const uint64_t estimated =
-      plan::catalog_wire_bytes(index.catalog) + index.block_digests.size() * sizeof(wire::Digest) + kTableBytes;
+  const uint64_t estimated = plan::catalog_wire_bytes(index.catalog) +
+                             index.block_digests.size() * sizeof(wire::Digest) + kTableBytes;
   SHW_RETURN_IF_ERROR(plan::check_wire_size(estimated, "index"));
   Status sound = plan::check_catalog(index.catalog);
   if (sound.ok()) sound = check_index(index);
-  if (!sound.ok()) return internal_error(fmt::format("an index to be written does not hold together: {}", sound.to_string()));
+  if (!sound.ok())
+    return internal_error(
+        fmt::format("an index to be written does not hold together: {}", sound.to_string()));
 
   flatbuffers::FlatBufferBuilder builder(static_cast<size_t>(estimated));
   static_assert(sizeof(wire::Digest) == sizeof(integrity::Digest128));
   const auto digests = builder.CreateVectorOfStructs(
-      reinterpret_cast<const wire::Digest*>(index.block_digests.data()), index.block_digests.size());
+      reinterpret_cast<const wire::Digest*>(index.block_digests.data()),
+      index.block_digests.size());
   const flatbuffers::Offset<wire::Catalog> catalog(plan::encode_catalog(&builder, index.catalog));
   const auto generation = internal::encode_text(&builder, index.generation);
-  builder.FinishSizePrefixed(wire::CreateIndex(builder, kFormatMajor, kFormatMinor, kFormatMinor, generation, index.rank,
-                                               index.world_size, !index.digests, catalog, digests),
-                             kIdentifier);
+  builder.FinishSizePrefixed(
+      wire::CreateIndex(builder, kFormatMajor, kFormatMinor, kFormatMinor, generation, index.rank,
+                        index.world_size, !index.digests, catalog, digests),
+      kIdentifier);
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   return std::vector<std::byte>(first, first + builder.GetSize());
 }
 
 Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
   std::vector<std::byte> aligned;
-  Result<std::span<const std::byte>> framed = plan::check_buffer_frame(bytes, kIdentifier, &aligned);
-  if (!framed.ok()) return data_loss(fmt::format("these bytes are no index: {}", framed.status().message()));
+  Result<std::span<const std::byte>> framed =
+      plan::check_buffer_frame(bytes, kIdentifier, &aligned);
+  if (!framed.ok())
+    return data_loss(fmt::format("these bytes are no index: {}", framed.status().message()));
   const auto* data = reinterpret_cast<const uint8_t*>(framed->data());
   flatbuffers::Verifier verifier(data, framed->size(), internal::verifier_options(framed->size()));
-  if (!wire::VerifySizePrefixedIndexBuffer(verifier)) return data_loss("the index is not a well-formed buffer");
+  if (!wire::VerifySizePrefixedIndexBuffer(verifier))
+    return data_loss("the index is not a well-formed buffer");
   const wire::Index* table = wire::GetSizePrefixedIndex(data);
   SHW_RETURN_IF_ERROR(internal::check_version(
       {table->format_major(), table->format_minor(), table->minimum_reader_minor()}, "index"));
@@ -97,28 +107,33 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
   if (table->catalog() == nullptr) return data_loss("the index's catalog is missing");
   Result<plan::Catalog> catalog = plan::decode_catalog(table->catalog());
   if (!catalog.ok()) {
-    return data_loss(fmt::format("the index does not hold together: {}", catalog.status().message()));
+    return data_loss(
+        fmt::format("the index does not hold together: {}", catalog.status().message()));
   }
   index.catalog = std::move(*catalog);
   if (table->block_digests() != nullptr) {
     index.block_digests.reserve(table->block_digests()->size());
-    for (const wire::Digest* each : *table->block_digests()) index.block_digests.push_back(internal::decode_digest(*each));
+    for (const wire::Digest* each : *table->block_digests())
+      index.block_digests.push_back(internal::decode_digest(*each));
   }
   SHW_RETURN_IF_ERROR(check_index(index));
   return index;
 }
 
-Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks, std::span<const StoredObject> objects) {
+Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
+                                    std::span<const StoredObject> objects) {
   std::vector<const StoredChunk*> by_position;
   for (const StoredChunk& chunk : chunks) by_position.push_back(&chunk);
-  std::stable_sort(by_position.begin(), by_position.end(), [](const StoredChunk* a, const StoredChunk* b) {
-    return std::pair(a->position, a->tensor.name) < std::pair(b->position, b->tensor.name);
-  });
+  std::stable_sort(
+      by_position.begin(), by_position.end(), [](const StoredChunk* a, const StoredChunk* b) {
+        return std::pair(a->position, a->tensor.name) < std::pair(b->position, b->tensor.name);
+      });
   // Group number of each tensor = order of its first chunk.
   std::map<std::pair<std::string_view, int32_t>, size_t> groups;
   std::vector<std::vector<const StoredChunk*>> tensors;
   for (const StoredChunk* chunk : by_position) {
-    const auto [found, is_first] = groups.emplace(std::pair(chunk->tensor.name, chunk->tensor.rank), tensors.size());
+    const auto [found, is_first] =
+        groups.emplace(std::pair(chunk->tensor.name, chunk->tensor.rank), tensors.size());
     if (is_first) tensors.emplace_back();
     tensors[found->second].push_back(chunk);
   }
@@ -132,14 +147,16 @@ Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks, std::sp
   }
   std::vector<const StoredObject*> ordered;
   for (const StoredObject& object : objects) ordered.push_back(&object);
-  std::stable_sort(ordered.begin(), ordered.end(), [](const StoredObject* a, const StoredObject* b) {
-    return std::tuple(a->record.position, a->record.size_bytes, a->name, a->record.rank) <
-           std::tuple(b->record.position, b->record.size_bytes, b->name, b->record.rank);
-  });
+  std::stable_sort(
+      ordered.begin(), ordered.end(), [](const StoredObject* a, const StoredObject* b) {
+        return std::tuple(a->record.position, a->record.size_bytes, a->name, a->record.rank) <
+               std::tuple(b->record.position, b->record.size_bytes, b->name, b->record.rank);
+      });
   for (const StoredObject* object : ordered) {
     plan::ObjectRecord record = object->record;
     record.place = 0;
-    SHW_RETURN_IF_ERROR(builder.add_object(record, object->name, object->path, object->content_type));
+    SHW_RETURN_IF_ERROR(
+        builder.add_object(record, object->name, object->path, object->content_type));
   }
   return catalog;
 }
@@ -150,16 +167,16 @@ Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file) {
     if (merged.chunks[chunk].place != file) continue;
     const size_t tensor = merged.chunks[chunk].tensor;
     const plan::TensorRecord& record = merged.tensors[tensor];
-    chunks.push_back({{merged.tensor_name(tensor), merged.texts.at(record.path), record.dtype, record.kind, record.rank,
-                       merged.shape(tensor)},
+    chunks.push_back({{merged.tensor_name(tensor), merged.texts.at(record.path), record.dtype,
+                       record.kind, record.rank, merged.shape(tensor)},
                       merged.chunk_box(chunk),
                       merged.chunks[chunk].position});
   }
   std::vector<StoredObject> objects;
   for (const plan::ObjectRecord& record : merged.objects) {
     if (record.place != file) continue;
-    objects.push_back(
-        {record, merged.texts.at(record.name), merged.texts.at(record.path), merged.texts.at(record.content_type)});
+    objects.push_back({record, merged.texts.at(record.name), merged.texts.at(record.path),
+                       merged.texts.at(record.content_type)});
   }
   return index_catalog(chunks, objects);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encode and decode of manifest.shw. Decoding is a fixed order of doors: length, identifier, own digest, size prefix,
-// FlatBuffers verifier, version, fields, catalog, covers, extents. Pure functions, any thread.
+// Encode and decode of manifest.shw. Decoding is a fixed order of doors: length, identifier, own
+// digest, size prefix, FlatBuffers verifier, version, fields, catalog, covers, extents. Pure
+// functions, any thread.
 #include "core/format/native/manifest.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 #include "core/base/text.h"
 #include "core/format/native/buffer_internal.h"
 #include "core/format/native/extent_order_internal.h"
-#include "core/format/native/native_format.h"
 #include "core/format/native/manifest_generated.h"
+#include "core/format/native/native_format.h"
 #include "core/plan/wire/catalog_wire.h"
 
 namespace shardwright::format::native {
@@ -25,20 +26,23 @@ using internal::encode_text;
 constexpr char kIdentifier[] = "SHWM";
 constexpr size_t kDigestBytes = sizeof(integrity::Digest128);
 constexpr size_t kIdentifierPosition = 8;  // after size prefix and root offset
-constexpr size_t kTableBytes = 4096;      // the manifest's own table and texts, for estimates
+constexpr size_t kTableBytes = 4096;       // the manifest's own table and texts, for estimates
 constexpr size_t kLeastBytes = 12 + kDigestBytes;
 
-// Everything that both directions demand of the fields; catalog and extents have checks of their own.
+// Everything that both directions demand of the fields; catalog and extents have checks of their
+// own.
 Status check_fields(const Manifest& manifest) {
   if (!is_generation(manifest.generation)) {
     return data_loss(fmt::format("the generation '{}' is not 32 lower-case hex digits",
                                  escape_text(manifest.generation, 64)));
   }
   for (const std::string& kept : manifest.kept_generations) {
-    if (!is_generation(kept) || kept == manifest.generation) return data_loss("a kept generation is no other generation");
+    if (!is_generation(kept) || kept == manifest.generation)
+      return data_loss("a kept generation is no other generation");
   }
   if (manifest.world_size < 1 || manifest.world_size > kMaxWorldSize) {
-    return data_loss(fmt::format("the world size {} is not between 1 and {}", manifest.world_size, kMaxWorldSize));
+    return data_loss(fmt::format("the world size {} is not between 1 and {}", manifest.world_size,
+                                 kMaxWorldSize));
   }
   if (!is_valid_utf8(manifest.writer)) return data_loss("the writer's name is not valid UTF-8");
   uint64_t metadata_bytes = 0;
@@ -49,13 +53,14 @@ Status check_fields(const Manifest& manifest) {
     metadata_bytes += key.size() + value.size();
   }
   if (metadata_bytes > kMaxMetadataBytes) {
-    return data_loss(fmt::format("metadata of {} bytes is above the limit of {}", metadata_bytes, kMaxMetadataBytes));
+    return data_loss(fmt::format("metadata of {} bytes is above the limit of {}", metadata_bytes,
+                                 kMaxMetadataBytes));
   }
   int32_t last_rank = -1;
   for (const ManifestFile& file : manifest.files) {
     if (file.rank <= last_rank || file.rank >= manifest.world_size) {
-      return data_loss(fmt::format("file ranks do not ascend within the world: {} after {} of {}", file.rank, last_rank,
-                                   manifest.world_size));
+      return data_loss(fmt::format("file ranks do not ascend within the world: {} after {} of {}",
+                                   file.rank, last_rank, manifest.world_size));
     }
     last_rank = file.rank;
   }
@@ -68,7 +73,8 @@ Status check_meaning(const Manifest& manifest) {
   return internal::ExtentOrder::create(manifest.catalog, manifest.files).status();
 }
 
-flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder* builder, const Manifest& manifest) {
+flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder* builder,
+                                                 const Manifest& manifest) {
   const flatbuffers::Offset<wire::Catalog> catalog(plan::encode_catalog(builder, manifest.catalog));
   std::vector<wire::ManifestFile> files;
   files.reserve(manifest.files.size());
@@ -90,9 +96,9 @@ flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder*
   const auto kept_vector = builder->CreateVector(kept);
   const auto writer = encode_text(builder, manifest.writer);
   const auto generation = encode_text(builder, manifest.generation);
-  return wire::CreateManifest(*builder, kFormatMajor, kFormatMinor, kFormatMinor, generation, kept_vector,
-                              manifest.world_size, manifest.created_unix_ns, writer, !manifest.digests, pair_vector,
-                              file_vector, catalog);
+  return wire::CreateManifest(*builder, kFormatMajor, kFormatMinor, kFormatMinor, generation,
+                              kept_vector, manifest.world_size, manifest.created_unix_ns, writer,
+                              !manifest.digests, pair_vector, file_vector, catalog);
 }
 
 Result<Manifest> decode_fields(const wire::Manifest* table) {
@@ -120,7 +126,8 @@ Result<Manifest> decode_fields(const wire::Manifest* table) {
     for (size_t file = 0; file < table->files()->size(); ++file) {
       const auto record = internal::record_at(table->files(), file);
       if (record.reserved() != 0) return data_loss("a reserved field of a file is not zero");
-      manifest.files.push_back({record.rank(), record.size_bytes(), record.index_position(), record.index_bytes(),
+      manifest.files.push_back({record.rank(), record.size_bytes(), record.index_position(),
+                                record.index_bytes(),
                                 internal::decode_digest(record.index_digest())});
     }
   }
@@ -131,21 +138,28 @@ Result<Manifest> decode_fields(const wire::Manifest* table) {
 
 // Whatever a deeper layer calls it, what does not hold in a stored manifest is damage.
 Status as_damage(Status status) {
-  if (status.ok() || status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kUnimplemented) return status;
-  Status damage = data_loss(fmt::format("the manifest does not hold together: {}", status.message()));
-  for (const StatusDetail& detail : status.details()) damage = std::move(damage).with_detail(detail.key, detail.value);
+  if (status.ok() || status.code() == StatusCode::kDataLoss ||
+      status.code() == StatusCode::kUnimplemented)
+    return status;
+  Status damage =
+      data_loss(fmt::format("the manifest does not hold together: {}", status.message()));
+  for (const StatusDetail& detail : status.details())
+    damage = std::move(damage).with_detail(detail.key, detail.value);
   return damage;
 }
 
 }  // namespace
 
 Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
-  uint64_t estimated = plan::catalog_wire_bytes(manifest.catalog) + manifest.files.size() * sizeof(wire::ManifestFile) + kTableBytes;
+  uint64_t estimated = plan::catalog_wire_bytes(manifest.catalog) +
+                       manifest.files.size() * sizeof(wire::ManifestFile) + kTableBytes;
   for (const auto& [key, value] : manifest.metadata) estimated += key.size() + value.size() + 32;
   SHW_RETURN_IF_ERROR(plan::check_wire_size(estimated, "manifest"));
   Status sound = plan::check_catalog(manifest.catalog);
   if (sound.ok()) sound = check_meaning(manifest);
-  if (!sound.ok()) return internal_error(fmt::format("a manifest to be written does not hold together: {}", sound.to_string()));
+  if (!sound.ok())
+    return internal_error(
+        fmt::format("a manifest to be written does not hold together: {}", sound.to_string()));
 
   flatbuffers::FlatBufferBuilder builder(static_cast<size_t>(estimated));
   builder.FinishSizePrefixed(encode_table(&builder, manifest), kIdentifier);
@@ -158,7 +172,8 @@ Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
 
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes) {
   if (bytes.size() < kLeastBytes) {
-    return data_loss(fmt::format("a manifest of {} bytes is cut short: the least is {}", bytes.size(), kLeastBytes))
+    return data_loss(fmt::format("a manifest of {} bytes is cut short: the least is {}",
+                                 bytes.size(), kLeastBytes))
         .with_detail("length", fmt::to_string(bytes.size()));
   }
   if (std::memcmp(bytes.data() + kIdentifierPosition, kIdentifier, 4) != 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest (SHWM): the file whose rename is the commit. Names the generation, its files with size and index digest, and
-// where every chunk and object lies. Encode and decode are pure; decode proves the catalog and the covers, so a manifest
-// that decodes is sound.
+// Manifest (SHWM): the file whose rename is the commit. Names the generation, its files with size
+// and index digest, and where every chunk and object lies. Encode and decode are pure; decode
+// proves the catalog and the covers, so a manifest that decodes is sound.
 #pragma once
 
 #include <cstddef>
@@ -28,20 +28,21 @@ struct ManifestFile {
 
 struct Manifest {
   std::string generation;
-  std::vector<std::string> kept_generations;  // earlier ones that keep_generations still names, newest first
+  std::vector<std::string>
+      kept_generations;  // earlier ones that keep_generations still names, newest first
   int32_t world_size = 1;
   int64_t created_unix_ns = 0;
-  std::string writer;                          // "shardwright 0.1.0"
+  std::string writer;  // "shardwright 0.1.0"
   bool digests = true;
   std::map<std::string, std::string> metadata;
   std::vector<ManifestFile> files;
-  plan::Catalog catalog;                       // place = index into files
+  plan::Catalog catalog;  // place = index into files
 };
 
 // Bytes of manifest.shw, its digest included.
 Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest);
-// DATA_LOSS for damage (detail offset where known), UNIMPLEMENTED for a newer version (detail needed_version),
-// INVALID_ARGUMENT when it is no manifest at all.
+// DATA_LOSS for damage (detail offset where known), UNIMPLEMENTED for a newer version (detail
+// needed_version), INVALID_ARGUMENT when it is no manifest at all.
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes);
 
 }  // namespace shardwright::format::native

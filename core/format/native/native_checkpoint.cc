@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a native checkpoint. The manifest is read once into private memory and proved; a rank file is looked at when it
-// is first needed: size, header, trailer, index, each against the manifest. Only successes are remembered, so a file that
-// could not be read for a while is tried again. Immutable but for that memory, which is guarded; any thread.
+// Opening a native checkpoint. The manifest is read once into private memory and proved; a rank
+// file is looked at when it is first needed: size, header, trailer, index, each against the
+// manifest. Only successes are remembered, so a file that could not be read for a while is tried
+// again. Immutable but for that memory, which is guarded; any thread.
 #include "core/format/native/native_checkpoint.h"
 
 #include <algorithm>
@@ -73,19 +74,21 @@ ItemView view_item(const plan::Catalog& catalog, size_t item, std::string_view g
 
 bool is_same(const ItemView& a, const ItemView& b) {
   return a.identity.name == b.identity.name && a.identity.content == b.identity.content &&
-         a.identity.rank == b.identity.rank && std::ranges::equal(a.identity.shape, b.identity.shape) &&
-         a.path == b.path && a.kind == b.kind && a.box == b.box && a.size_bytes == b.size_bytes;
+         a.identity.rank == b.identity.rank &&
+         std::ranges::equal(a.identity.shape, b.identity.shape) && a.path == b.path &&
+         a.kind == b.kind && a.box == b.box && a.size_bytes == b.size_bytes;
 }
 
 std::vector<StoredItem> items_by_position(const plan::Catalog& catalog) {
   std::vector<StoredItem> items;
   items.reserve(catalog.chunks.size() + catalog.objects.size());
   for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
-    items.push_back({static_cast<uint32_t>(chunk), catalog.chunks[chunk].position, catalog.chunk_bytes(chunk)});
+    items.push_back(
+        {static_cast<uint32_t>(chunk), catalog.chunks[chunk].position, catalog.chunk_bytes(chunk)});
   }
   for (size_t object = 0; object < catalog.objects.size(); ++object) {
-    items.push_back({static_cast<uint32_t>(catalog.chunks.size() + object), catalog.objects[object].position,
-                     catalog.objects[object].size_bytes});
+    items.push_back({static_cast<uint32_t>(catalog.chunks.size() + object),
+                     catalog.objects[object].position, catalog.objects[object].size_bytes});
   }
   internal::sort_by_position(&items);
   return items;
@@ -100,7 +103,8 @@ class NativeCheckpoint final : public OpenedCheckpoint {
         prepared_(manifest_.files.size()) {
     files_.reserve(manifest_.files.size());
     for (const ManifestFile& file : manifest_.files) {
-      files_.push_back({rank_file_key(manifest_.generation, file.rank), file.size_bytes, file.rank});
+      files_.push_back(
+          {rank_file_key(manifest_.generation, file.rank), file.size_bytes, file.rank});
     }
   }
 
@@ -121,10 +125,12 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   }
   uint64_t digest_block_bytes() const override { return manifest_.digests ? kDigestBlockBytes : 0; }
   Status prepare_file(uint32_t file) const override;
-  Status check_chunk_block(size_t chunk, uint64_t block, std::span<const std::byte> bytes) const override {
+  Status check_chunk_block(size_t chunk, uint64_t block,
+                           std::span<const std::byte> bytes) const override {
     return check_block(chunk, chunk_extent(chunk), block, bytes);
   }
-  Status check_object_block(size_t object, uint64_t block, std::span<const std::byte> bytes) const override {
+  Status check_object_block(size_t object, uint64_t block,
+                            std::span<const std::byte> bytes) const override {
     return check_block(catalog().chunks.size() + object, object_extent(object), block, bytes);
   }
   Status explain_missing(uint32_t file) const override;
@@ -135,7 +141,8 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   Status read_file(uint32_t file, PreparedFile* prepared) const;
   Status check_tail(uint32_t file, std::span<const std::byte> tail, PreparedFile* prepared) const;
   Status check_same(uint32_t file, const RankIndex& index, PreparedFile* prepared) const;
-  Status check_block(size_t item, const Extent& extent, uint64_t block, std::span<const std::byte> bytes) const;
+  Status check_block(size_t item, const Extent& extent, uint64_t block,
+                     std::span<const std::byte> bytes) const;
   Status describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
                            const integrity::Digest128& found) const;
 
@@ -155,14 +162,17 @@ Status NativeCheckpoint::named(uint32_t file, Status status) const {
 
 Status NativeCheckpoint::explain_missing(uint32_t file) const {
   const Result<CurrentManifest> current = read_current(location_);
-  if (current.ok() && current->exists && !current->damaged && current->generation != manifest_.generation) {
-    return aborted(fmt::format("the checkpoint was replaced while reading: generation {} was opened, {} is current; open "
+  if (current.ok() && current->exists && !current->damaged &&
+      current->generation != manifest_.generation) {
+    return aborted(fmt::format("the checkpoint was replaced while reading: generation {} was "
+                               "opened, {} is current; open "
                                "it again",
                                manifest_.generation, current->generation))
         .with_detail("generation", current->generation)
         .with_detail("file", files_[file].key);
   }
-  return data_loss(fmt::format("file {} is missing although the manifest names it", files_[file].key))
+  return data_loss(
+             fmt::format("file {} is missing although the manifest names it", files_[file].key))
       .with_detail("file", files_[file].key)
       .with_detail("generation", manifest_.generation);
 }
@@ -184,10 +194,12 @@ Status NativeCheckpoint::read_file(uint32_t file, PreparedFile* prepared) const 
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(
       const std::unique_ptr<storage::StorageObject> object,
-      location_.storage->open(storage::join_key(location_.prefix, files_[file].key), storage::OpenOptions{}));
+      location_.storage->open(storage::join_key(location_.prefix, files_[file].key),
+                              storage::OpenOptions{}));
   SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
   if (stat.size_bytes != expected.size_bytes) {
-    return data_loss(fmt::format("the file has {} bytes, the manifest names {}", stat.size_bytes, expected.size_bytes))
+    return data_loss(fmt::format("the file has {} bytes, the manifest names {}", stat.size_bytes,
+                                 expected.size_bytes))
         .with_detail("expected", fmt::to_string(expected.size_bytes))
         .with_detail("found", fmt::to_string(stat.size_bytes));
   }
@@ -201,15 +213,18 @@ Status NativeCheckpoint::read_file(uint32_t file, PreparedFile* prepared) const 
 }
 
 // tail: the file's bytes from the index to the end, as the manifest says.
-Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> tail, PreparedFile* prepared) const {
+Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> tail,
+                                    PreparedFile* prepared) const {
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(const Trailer trailer, decode_trailer(tail.last(kTrailerBytes)));
   if (trailer.generation != manifest_.generation || trailer.rank != expected.rank ||
       trailer.world_size != manifest_.world_size || trailer.file_bytes != expected.size_bytes ||
-      trailer.index_position != expected.index_position || trailer.index_bytes != expected.index_bytes) {
-    return data_loss(fmt::format("the trailer is that of rank {} of {} in generation {} with {} bytes: the file was "
-                                 "swapped or is of another save",
-                                 trailer.rank, trailer.world_size, trailer.generation, trailer.file_bytes));
+      trailer.index_position != expected.index_position ||
+      trailer.index_bytes != expected.index_bytes) {
+    return data_loss(fmt::format(
+        "the trailer is that of rank {} of {} in generation {} with {} bytes: the file was "
+        "swapped or is of another save",
+        trailer.rank, trailer.world_size, trailer.generation, trailer.file_bytes));
   }
   const auto index_bytes = tail.first(static_cast<size_t>(expected.index_bytes));
   const integrity::Digest128 found = integrity::xxh3_128(index_bytes);
@@ -223,23 +238,27 @@ Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> ta
   SHW_ASSIGN_OR_RETURN(RankIndex index, decode_index(index_bytes));
   if (index.generation != manifest_.generation || index.rank != expected.rank ||
       index.world_size != manifest_.world_size || index.digests != manifest_.digests) {
-    return data_loss(fmt::format("the index is that of rank {} of {} in generation {}", index.rank, index.world_size,
-                                 index.generation));
+    return data_loss(fmt::format("the index is that of rank {} of {} in generation {}", index.rank,
+                                 index.world_size, index.generation));
   }
   SHW_RETURN_IF_ERROR(check_same(file, index, prepared));
   prepared->digests = std::move(index.block_digests);
   return {};
 }
 
-// The index names exactly what the manifest says of this file; notes where the digests of each item begin.
-Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index, PreparedFile* prepared) const {
+// The index names exactly what the manifest says of this file; notes where the digests of each item
+// begin.
+Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index,
+                                    PreparedFile* prepared) const {
   const std::span<const StoredItem> expected = order_.items(file);
   const std::vector<StoredItem> found = items_by_position(index.catalog);
   if (found.size() != expected.size()) {
-    return data_loss(fmt::format("the index names {} chunks and objects, the manifest {}", found.size(), expected.size()));
+    return data_loss(fmt::format("the index names {} chunks and objects, the manifest {}",
+                                 found.size(), expected.size()));
   }
   std::vector<uint64_t> begins(found.size() + 1);  // by item of the index
-  for (const StoredItem& item : found) begins[item.item + 1] = integrity::block_count(item.size_bytes);
+  for (const StoredItem& item : found)
+    begins[item.item + 1] = integrity::block_count(item.size_bytes);
   for (size_t item = 0; item < found.size(); ++item) begins[item + 1] += begins[item];
   prepared->digest_begins.resize(found.size());
   for (size_t slot = 0; slot < found.size(); ++slot) {
@@ -261,31 +280,36 @@ Status NativeCheckpoint::check_block(size_t item, const Extent& extent, uint64_t
   if (!manifest_.digests) return {};
   const PreparedFile& prepared = prepared_[extent.file];
   if (!prepared.ready.load(std::memory_order_acquire)) {
-    return internal_error(fmt::format("a block of {} was checked before the file was prepared", files_[extent.file].key));
+    return internal_error(fmt::format("a block of {} was checked before the file was prepared",
+                                      files_[extent.file].key));
   }
   const uint64_t offset = block * kDigestBlockBytes;
   if (block >= integrity::block_count(extent.size_bytes) ||
       bytes.size() != std::min(kDigestBlockBytes, extent.size_bytes - offset)) {
-    return internal_error(fmt::format("block {} with {} bytes is none of the {} bytes in {}", block, bytes.size(),
-                                      extent.size_bytes, files_[extent.file].key));
+    return internal_error(fmt::format("block {} with {} bytes is none of the {} bytes in {}", block,
+                                      bytes.size(), extent.size_bytes, files_[extent.file].key));
   }
   ItemView view = view_item(catalog(), item, manifest_.generation);
   if (view.box.has_value()) view.identity.box = &*view.box;
-  const integrity::Digest128 found = integrity::block_digest(integrity::xxh3_128(bytes),
-                                                             integrity::chunk_key(view.identity), block, bytes.size());
-  const integrity::Digest128& expected = prepared.digests[prepared.digest_begins[order_.slot(item)] + block];
+  const integrity::Digest128 found = integrity::block_digest(
+      integrity::xxh3_128(bytes), integrity::chunk_key(view.identity), block, bytes.size());
+  const integrity::Digest128& expected =
+      prepared.digests[prepared.digest_begins[order_.slot(item)] + block];
   if (found == expected) return {};
-  return describe_mismatch(item, {extent.file, extent.offset + offset, bytes.size()}, expected, found);
+  return describe_mismatch(item, {extent.file, extent.offset + offset, bytes.size()}, expected,
+                           found);
 }
 
-Status NativeCheckpoint::describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
+Status NativeCheckpoint::describe_mismatch(size_t item, const Extent& block,
+                                           const integrity::Digest128& expected,
                                            const integrity::Digest128& found) const {
   const ItemView view = view_item(catalog(), item, manifest_.generation);
   const std::string box = view.box.has_value() ? box_text(*view.box) : std::string();
-  return data_loss(fmt::format("{} '{}'{}{} is damaged: the digest of bytes {} to {} of {} does not hold",
-                               view.box.has_value() ? "tensor" : "object", escape_text(view.identity.name, 256),
-                               box.empty() ? "" : " ", box, block.offset, block.offset + block.size_bytes,
-                               files_[block.file].key))
+  return data_loss(
+             fmt::format("{} '{}'{}{} is damaged: the digest of bytes {} to {} of {} does not hold",
+                         view.box.has_value() ? "tensor" : "object",
+                         escape_text(view.identity.name, 256), box.empty() ? "" : " ", box,
+                         block.offset, block.offset + block.size_bytes, files_[block.file].key))
       .with_detail("tensor", view.identity.name)
       .with_detail("box", box)
       .with_detail("file", files_[block.file].key)
@@ -314,15 +338,20 @@ Result<std::vector<Extent>> NativeCheckpoint::padding(uint32_t file) const {
   return gaps;
 }
 
-std::string manifest_key(const Location& location) { return storage::join_key(location.prefix, kManifestName); }
+std::string manifest_key(const Location& location) {
+  return storage::join_key(location.prefix, kManifestName);
+}
 
 // What the name promises and the bytes do not keep is damage.
 Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view key) {
   Result<Manifest> manifest = decode_manifest(bytes);
   if (manifest.ok()) return manifest;
   Status status = manifest.status();
-  if (status.code() == StatusCode::kInvalidArgument) status = data_loss(std::string(status.message()));
-  return std::move(status).annotated(fmt::format("reading {}", escape_text(key))).with_detail("file", key);
+  if (status.code() == StatusCode::kInvalidArgument)
+    status = data_loss(std::string(status.message()));
+  return std::move(status)
+      .annotated(fmt::format("reading {}", escape_text(key)))
+      .with_detail("file", key);
 }
 
 }  // namespace
@@ -346,7 +375,8 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& loca
 
 Result<CurrentManifest> read_current(const Location& location) {
   const std::string key = manifest_key(location);
-  Result<std::unique_ptr<storage::StorageObject>> object = location.storage->open(key, storage::OpenOptions{});
+  Result<std::unique_ptr<storage::StorageObject>> object =
+      location.storage->open(key, storage::OpenOptions{});
   if (!object.ok()) {
     if (object.status().code() == StatusCode::kNotFound) return CurrentManifest{};
     return object.status();
@@ -398,8 +428,9 @@ Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
   std::vector<GenerationInfo> generations;
   for (auto& [generation, info] : found) {
     info.generation = generation;
-    info.named = (current.exists && current.generation == generation) ||
-                 std::ranges::find(current.kept_generations, generation) != current.kept_generations.end();
+    info.named =
+        (current.exists && current.generation == generation) ||
+        std::ranges::find(current.kept_generations, generation) != current.kept_generations.end();
     generations.push_back(std::move(info));
   }
   return generations;

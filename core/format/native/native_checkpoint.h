@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens native checkpoints and lists what lies at a path. Reader rules: only a manifest whose digest holds and whose
-// files have the named sizes, trailers and index digests is trusted.
+// Opens native checkpoints and lists what lies at a path. Reader rules: only a manifest whose
+// digest holds and whose files have the named sizes, trailers and index digests is trusted.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ namespace shardwright::format::native {
 Result<bool> is_native(const Location& location);
 Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location);
 
-// Identity of the manifest that is current now, for conditional commits: version 0 and an empty generation when none.
-// A manifest that is damaged exists with an empty generation: a save may replace it, and nothing that it named is
-// removed. A manifest of a newer version is UNIMPLEMENTED.
+// Identity of the manifest that is current now, for conditional commits: version 0 and an empty
+// generation when none. A manifest that is damaged exists with an empty generation: a save may
+// replace it, and nothing that it named is removed. A manifest of a newer version is UNIMPLEMENTED.
 struct CurrentManifest {
   bool exists = false;
   std::string generation;
@@ -29,15 +29,16 @@ struct CurrentManifest {
 };
 Result<CurrentManifest> read_current(const Location& location);
 
-// Generations that lie under the prefix, whether the manifest names them or not, with their newest modification. A
-// temporary manifest that a crashed save left counts to its generation. DATA_LOSS when the manifest is damaged: nobody
-// can say then which generation is named.
+// Generations that lie under the prefix, whether the manifest names them or not, with their newest
+// modification. A temporary manifest that a crashed save left counts to its generation. DATA_LOSS
+// when the manifest is damaged: nobody can say then which generation is named.
 struct GenerationInfo {
   std::string generation;
   bool named = false;
   int64_t modified_ns = 0;
   uint64_t size_bytes = 0;
-  std::vector<std::string> keys;  // storage keys (the prefix included) to remove when the generation goes
+  std::vector<std::string>
+      keys;  // storage keys (the prefix included) to remove when the generation goes
 };
 Result<std::vector<GenerationInfo>> list_generations(const Location& location);
 

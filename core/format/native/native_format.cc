@@ -15,7 +15,9 @@ bool is_generation(std::string_view text) {
          });
 }
 
-std::string rank_file_name(int32_t rank) { return fmt::format("rank-{:05d}.shw", rank); }
+std::string rank_file_name(int32_t rank) {
+  return fmt::format("rank-{:05d}.shw", rank);
+}
 
 std::string rank_file_key(std::string_view generation, int32_t rank) {
   return fmt::format("{}/{}", generation, rank_file_name(rank));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Header and trailer of a rank file: fixed tables of little-endian fields, each closed by its own XXH3-128.
+// Header and trailer of a rank file: fixed tables of little-endian fields, each closed by its own
+// XXH3-128.
 //
 //   header, 4096 bytes               trailer, 128 bytes
 //   0     magic "SHWF\r\n\x1a\n"     0    magic "SHWT\r\n\x1a\n"
@@ -31,7 +32,8 @@
 namespace shardwright::format::native {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "fields are stored in little-endian order");
+static_assert(std::endian::native == std::endian::little,
+              "fields are stored in little-endian order");
 
 constexpr std::string_view kHeaderMagic = "SHWF\r\n\x1a\n";
 constexpr std::string_view kTrailerMagic = "SHWT\r\n\x1a\n";
@@ -63,13 +65,15 @@ struct Identity {
 };
 
 // The first 40 bytes that header and trailer share.
-std::vector<std::byte> begin_record(std::string_view magic, size_t size_bytes, const Identity& identity) {
+std::vector<std::byte> begin_record(std::string_view magic, size_t size_bytes,
+                                    const Identity& identity) {
   std::vector<std::byte> bytes(size_bytes);
   std::memcpy(bytes.data(), magic.data(), magic.size());
   put(&bytes, 8, kFormatMajor);
   put(&bytes, 12, kFormatMinor);
   // A generation that is no hex is refused by every reader; writers draw it themselves.
-  const std::vector<std::byte> generation = from_hex(identity.generation).value_or(std::vector<std::byte>());
+  const std::vector<std::byte> generation =
+      from_hex(identity.generation).value_or(std::vector<std::byte>());
   std::copy_n(generation.begin(), std::min<size_t>(generation.size(), 16),
               bytes.begin() + static_cast<ptrdiff_t>(kGenerationPosition));
   put(&bytes, kRankPosition, identity.rank);
@@ -83,10 +87,13 @@ void seal(std::vector<std::byte>* bytes) {
   std::copy(digest.begin(), digest.end(), bytes->begin() + static_cast<ptrdiff_t>(end));
 }
 
-// Length, digest, magic and version, in this order, so that a damaged version is damage and not a newer library.
-Status check_record(std::span<const std::byte> bytes, size_t size_bytes, std::string_view magic, std::string_view what) {
+// Length, digest, magic and version, in this order, so that a damaged version is damage and not a
+// newer library.
+Status check_record(std::span<const std::byte> bytes, size_t size_bytes, std::string_view magic,
+                    std::string_view what) {
   if (bytes.size() != size_bytes) {
-    return data_loss(fmt::format("the {} has {} bytes, expected {}", what, bytes.size(), size_bytes));
+    return data_loss(
+        fmt::format("the {} has {} bytes, expected {}", what, bytes.size(), size_bytes));
   }
   const auto stored = bytes.last(kDigestBytes);
   const integrity::Digest128 found = integrity::xxh3_128(bytes.first(size_bytes - kDigestBytes));
@@ -98,29 +105,35 @@ Status check_record(std::span<const std::byte> bytes, size_t size_bytes, std::st
   if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
     return data_loss(fmt::format("these bytes are no {}: its magic number is missing", what));
   }
-  return internal::check_version({get<uint32_t>(bytes, 8), get<uint32_t>(bytes, 12), get<uint32_t>(bytes, 12)}, what);
+  return internal::check_version(
+      {get<uint32_t>(bytes, 8), get<uint32_t>(bytes, 12), get<uint32_t>(bytes, 12)}, what);
 }
 
 Status check_zero(std::span<const std::byte> bytes, std::string_view what) {
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; })) return {};
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; }))
+    return {};
   return data_loss(fmt::format("reserved bytes of the {} are not zero", what));
 }
 
 }  // namespace
 
-std::vector<std::byte> encode_file_header(std::string_view generation, int32_t rank, int32_t world_size) {
-  std::vector<std::byte> bytes = begin_record(kHeaderMagic, kFileHeaderBytes, {generation, rank, world_size});
+std::vector<std::byte> encode_file_header(std::string_view generation, int32_t rank,
+                                          int32_t world_size) {
+  std::vector<std::byte> bytes =
+      begin_record(kHeaderMagic, kFileHeaderBytes, {generation, rank, world_size});
   seal(&bytes);
   return bytes;
 }
 
-Status check_file_header(std::span<const std::byte> bytes, std::string_view generation, int32_t rank) {
+Status check_file_header(std::span<const std::byte> bytes, std::string_view generation,
+                         int32_t rank) {
   SHW_RETURN_IF_ERROR(check_record(bytes, kFileHeaderBytes, kHeaderMagic, "file header"));
-  SHW_RETURN_IF_ERROR(
-      check_zero(bytes.subspan(kHeaderEnd, kFileHeaderBytes - kHeaderEnd - kDigestBytes), "file header"));
+  SHW_RETURN_IF_ERROR(check_zero(
+      bytes.subspan(kHeaderEnd, kFileHeaderBytes - kHeaderEnd - kDigestBytes), "file header"));
   const std::string found = to_hex(bytes.subspan(kGenerationPosition, 16));
   if (found != generation) {
-    return data_loss(fmt::format("the file belongs to generation {}, expected {}", found, escape_text(generation, 64)))
+    return data_loss(fmt::format("the file belongs to generation {}, expected {}", found,
+                                 escape_text(generation, 64)))
         .with_detail("expected", generation)
         .with_detail("found", found);
   }
@@ -134,8 +147,8 @@ Status check_file_header(std::span<const std::byte> bytes, std::string_view gene
 }
 
 std::vector<std::byte> encode_trailer(const Trailer& trailer) {
-  std::vector<std::byte> bytes =
-      begin_record(kTrailerMagic, kTrailerBytes, {trailer.generation, trailer.rank, trailer.world_size});
+  std::vector<std::byte> bytes = begin_record(
+      kTrailerMagic, kTrailerBytes, {trailer.generation, trailer.rank, trailer.world_size});
   put(&bytes, kIndexPosition, trailer.index_position);
   put(&bytes, kIndexPosition + 8, trailer.index_bytes);
   std::copy(trailer.index_digest.begin(), trailer.index_digest.end(),
@@ -147,18 +160,21 @@ std::vector<std::byte> encode_trailer(const Trailer& trailer) {
 
 Result<Trailer> decode_trailer(std::span<const std::byte> bytes) {
   SHW_RETURN_IF_ERROR(check_record(bytes, kTrailerBytes, kTrailerMagic, "trailer"));
-  SHW_RETURN_IF_ERROR(check_zero(bytes.subspan(kTrailerEnd, kTrailerBytes - kTrailerEnd - kDigestBytes), "trailer"));
+  SHW_RETURN_IF_ERROR(check_zero(
+      bytes.subspan(kTrailerEnd, kTrailerBytes - kTrailerEnd - kDigestBytes), "trailer"));
   Trailer trailer;
   trailer.generation = to_hex(bytes.subspan(kGenerationPosition, 16));
   trailer.rank = get<int32_t>(bytes, kRankPosition);
   trailer.world_size = get<int32_t>(bytes, kRankPosition + 4);
   trailer.index_position = get<uint64_t>(bytes, kIndexPosition);
   trailer.index_bytes = get<uint64_t>(bytes, kIndexPosition + 8);
-  std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(kIndexDigestPosition), kDigestBytes, trailer.index_digest.begin());
+  std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(kIndexDigestPosition), kDigestBytes,
+              trailer.index_digest.begin());
   trailer.file_bytes = get<uint64_t>(bytes, kFileBytesPosition);
   if (trailer.world_size < 1 || trailer.world_size > kMaxWorldSize || trailer.rank < 0 ||
       trailer.rank >= trailer.world_size) {
-    return data_loss(fmt::format("the trailer names rank {} of {}", trailer.rank, trailer.world_size));
+    return data_loss(
+        fmt::format("the trailer names rank {} of {}", trailer.rank, trailer.world_size));
   }
   return trailer;
 }

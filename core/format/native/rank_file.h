@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a rank file around the extents: header, index (SHWI) and trailer. The index makes each file
-// self-describing: it repeats the names, shapes and boxes of what the file holds, with one digest per 1 MiB block.
-// Pure functions; damage is DATA_LOSS naming what differs.
+// The parts of a rank file around the extents: header, index (SHWI) and trailer. The index makes
+// each file self-describing: it repeats the names, shapes and boxes of what the file holds, with
+// one digest per 1 MiB block. Pure functions; damage is DATA_LOSS naming what differs.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct RankIndex {
   int32_t rank = 0;
   int32_t world_size = 1;
   bool digests = true;
-  plan::Catalog catalog;                            // only this file's chunks and objects, see index_catalog
+  plan::Catalog catalog;  // only this file's chunks and objects, see index_catalog
   std::vector<integrity::Digest128> block_digests;  // of chunks in catalog order, then of objects
 };
 
@@ -37,8 +37,10 @@ struct Trailer {
   uint64_t file_bytes = 0;
 };
 
-std::vector<std::byte> encode_file_header(std::string_view generation, int32_t rank, int32_t world_size);  // 4096 bytes
-Status check_file_header(std::span<const std::byte> bytes, std::string_view generation, int32_t rank);
+std::vector<std::byte> encode_file_header(std::string_view generation, int32_t rank,
+                                          int32_t world_size);  // 4096 bytes
+Status check_file_header(std::span<const std::byte> bytes, std::string_view generation,
+                         int32_t rank);
 
 Result<std::vector<std::byte>> encode_index(const RankIndex& index);
 Result<RankIndex> decode_index(std::span<const std::byte> bytes);
@@ -46,9 +48,10 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes);
 std::vector<std::byte> encode_trailer(const Trailer& trailer);  // kTrailerBytes
 Result<Trailer> decode_trailer(std::span<const std::byte> bytes);
 
-// The catalog of a file's index, in canonical order, so that a rank that builds it alone from its State and WriteList and
-// the coordinator that cuts it out of the merged catalog get the same bytes: tensors by the position of their first
-// chunk, chunks of a tensor by position, objects by position; place is 0. Digests of blocks follow this order.
+// The catalog of a file's index, in canonical order, so that a rank that builds it alone from its
+// State and WriteList and the coordinator that cuts it out of the merged catalog get the same
+// bytes: tensors by the position of their first chunk, chunks of a tensor by position, objects by
+// position; place is 0. Digests of blocks follow this order.
 struct StoredChunk {
   plan::CatalogBuilder::Tensor tensor;  // equal for all chunks of one (name, rank)
   Box box;
@@ -61,7 +64,8 @@ struct StoredObject {
   std::string_view content_type;
 };
 // Any order of input. INVALID_ARGUMENT as CatalogBuilder. Views are read during the call only.
-Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks, std::span<const StoredObject> objects);
+Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
+                                    std::span<const StoredObject> objects);
 
 // The part of a merged catalog that lies in one file, as its index has it.
 Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file);

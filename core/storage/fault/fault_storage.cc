@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks a decision before each call; a failure is reported instead of the call. A write may be done in part before it
-// fails, as a torn write is. An abort that is decided to fail does not happen, which is what a killed process leaves.
-// Thread-safe as far as the decision is.
+// Asks a decision before each call; a failure is reported instead of the call. A write may be done
+// in part before it fails, as a torn write is. An abort that is decided to fail does not happen,
+// which is what a killed process leaves. Thread-safe as far as the decision is.
 #include <algorithm>
 #include <atomic>
 
@@ -36,7 +36,8 @@ class FaultObject final : public StorageObject {
   }
   Status write_at(uint64_t offset, std::span<const std::byte> data) override {
     uint64_t done_bytes = 0;
-    Status fault = decider_->ask({Operation::kWrite, key_, offset, data.size(), 0, data}, &done_bytes);
+    Status fault =
+        decider_->ask({Operation::kWrite, key_, offset, data.size(), 0, data}, &done_bytes);
     if (fault.ok()) return inner_->write_at(offset, data);
     const auto part = data.first(static_cast<size_t>(std::min<uint64_t>(done_bytes, data.size())));
     // The injected failure is the one that is reported.
@@ -78,22 +79,27 @@ class FaultObject final : public StorageObject {
 
 class FaultStorage final : public Storage {
  public:
-  FaultStorage(Storage& inner, FaultDecision decide) : inner_(inner) { decider_->decide = std::move(decide); }
+  FaultStorage(Storage& inner, FaultDecision decide) : inner_(inner) {
+    decider_->decide = std::move(decide);
+  }
 
   std::string_view name() const override { return inner_.name(); }
   uint64_t capabilities() const override { return inner_.capabilities(); }
   uint64_t alignment() const override { return inner_.alignment(); }
 
-  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override {
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                              const OpenOptions& options) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kOpen, key));
     SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, inner_.open(key, options));
-    return std::unique_ptr<StorageObject>(std::make_unique<FaultObject>(decider_, std::string(key), std::move(object)));
+    return std::unique_ptr<StorageObject>(
+        std::make_unique<FaultObject>(decider_, std::string(key), std::move(object)));
   }
   Result<ObjectStat> stat(std::string_view key) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kStat, key));
     return inner_.stat(key);
   }
-  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override {
+  Status list(std::string_view prefix,
+              const std::function<Status(const ListEntry&)>& sink) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kList, prefix));
     return inner_.list(prefix, sink);
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storage in memory: a map from key to shared content. A kCreate object writes to content of its own that commit puts
-// under the key; readers keep the content they opened, as readers of a replaced file do. Versions count up, so a
-// condition never passes by accident. Sync and durability promise nothing here.
+// Storage in memory: a map from key to shared content. A kCreate object writes to content of its
+// own that commit puts under the key; readers keep the content they opened, as readers of a
+// replaced file do. Versions count up, so a condition never passes by accident. Sync and durability
+// promise nothing here.
 //
-// Locks: Store::mutex guards the map; Content::mutex guards bytes (shared for reads and for writes below the length,
-// exclusive for growth). Never both at once in the other order. Thread-safe.
+// Locks: Store::mutex guards the map; Content::mutex guards bytes (shared for reads and for writes
+// below the length, exclusive for growth). Never both at once in the other order. Thread-safe.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -42,12 +43,14 @@ struct Store {
 using StorePointer = std::shared_ptr<Store>;  // co-owned by the storage, its objects and its locks
 
 int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
 Status missing(std::string_view key) {
-  return not_found(fmt::format("no object '{}' in memory storage", escape_text(key))).with_detail("file", key);
+  return not_found(fmt::format("no object '{}' in memory storage", escape_text(key)))
+      .with_detail("file", key);
 }
 
 class MemoryObject final : public StorageObject {
@@ -61,8 +64,8 @@ class MemoryObject final : public StorageObject {
     const uint64_t size = content_->bytes.size();
     const uint64_t found = offset >= size ? 0 : std::min<uint64_t>(size - offset, data.size());
     if (found < data.size()) {
-      return out_of_range(fmt::format("{} ends at byte {}, wanted {} bytes at offset {}", escape_text(key_), size,
-                                      data.size(), offset))
+      return out_of_range(fmt::format("{} ends at byte {}, wanted {} bytes at offset {}",
+                                      escape_text(key_), size, data.size(), offset))
           .with_detail("file", key_)
           .with_detail("offset", fmt::to_string(offset))
           .with_detail("length", fmt::to_string(data.size()))
@@ -75,7 +78,8 @@ class MemoryObject final : public StorageObject {
   Status write_at(uint64_t offset, std::span<const std::byte> data) override {
     SHW_RETURN_IF_ERROR(check_writable());
     uint64_t end = 0;
-    if (!checked_add<uint64_t>(offset, data.size(), &end)) return out_of_range("write beyond 2^64 bytes");
+    if (!checked_add<uint64_t>(offset, data.size(), &end))
+      return out_of_range("write beyond 2^64 bytes");
     SHW_RETURN_IF_ERROR(grow(end));
     const std::shared_lock lock(content_->mutex);
     if (!data.empty()) std::memcpy(content_->bytes.data() + offset, data.data(), data.size());
@@ -95,7 +99,8 @@ class MemoryObject final : public StorageObject {
 
   Status commit(CommitCondition condition, uint64_t expected_version) override {
     SHW_RETURN_IF_ERROR(check_writable());
-    if (mode_ != OpenMode::kCreate) return failed_precondition("commit is for objects opened with kCreate");
+    if (mode_ != OpenMode::kCreate)
+      return failed_precondition("commit is for objects opened with kCreate");
     const std::lock_guard lock(store_->mutex);
     const auto current = store_->objects.find(key_);
     const bool exists = current != store_->objects.end();
@@ -104,8 +109,9 @@ class MemoryObject final : public StorageObject {
                       (condition == CommitCondition::kIfVersion && version != expected_version);
     if (lost) {
       open_ = false;
-      return aborted(fmt::format("'{}' was changed by another writer: expected version {}, found {}",
-                                 escape_text(key_), expected_version, version))
+      return aborted(
+                 fmt::format("'{}' was changed by another writer: expected version {}, found {}",
+                             escape_text(key_), expected_version, version))
           .with_detail("file", key_);
     }
     mark_changed();
@@ -156,7 +162,8 @@ class MemoryObject final : public StorageObject {
     }
     const std::unique_lock lock(content_->mutex);
     if (end <= content_->bytes.size()) return {};
-    if (end > content_->bytes.max_size()) return resource_exhausted("memory", "object is larger than memory can be");
+    if (end > content_->bytes.max_size())
+      return resource_exhausted("memory", "object is larger than memory can be");
     content_->bytes.resize(static_cast<size_t>(end));
     return {};
   }
@@ -172,10 +179,13 @@ class MemoryObject final : public StorageObject {
 class MemoryStorage final : public Storage {
  public:
   std::string_view name() const override { return "memory"; }
-  uint64_t capabilities() const override { return kPositionalWrite | kAtomicCommit | kConditionalCommit; }
+  uint64_t capabilities() const override {
+    return kPositionalWrite | kAtomicCommit | kConditionalCommit;
+  }
   uint64_t alignment() const override { return 1; }
 
-  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override {
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                              const OpenOptions& options) override {
     if (options.mode == OpenMode::kRead && key.empty()) return missing(key);
     SHW_RETURN_IF_ERROR(check_key(key));
     if (options.mode == OpenMode::kRead) {
@@ -184,7 +194,8 @@ class MemoryStorage final : public Storage {
     }
     auto content = std::make_shared<Content>();
     content->modified_ns = wall_clock_ns();
-    if (options.expected_bytes <= kMaxReserveBytes) content->bytes.reserve(static_cast<size_t>(options.expected_bytes));
+    if (options.expected_bytes <= kMaxReserveBytes)
+      content->bytes.reserve(static_cast<size_t>(options.expected_bytes));
     if (options.mode == OpenMode::kCreateVisible) {
       const std::lock_guard lock(store_->mutex);
       if (store_->objects.contains(key)) {
@@ -205,7 +216,8 @@ class MemoryStorage final : public Storage {
     return ObjectStat{content->bytes.size(), content->modified_ns, content->version};
   }
 
-  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override {
+  Status list(std::string_view prefix,
+              const std::function<Status(const ListEntry&)>& sink) override {
     std::map<std::string, std::pair<ContentPointer, int64_t>> matches;
     {
       const std::lock_guard lock(store_->mutex);
@@ -259,7 +271,8 @@ class MemoryStorage final : public Storage {
     SHW_RETURN_IF_ERROR(check_key(prefix));
     const std::lock_guard lock(store_->mutex);
     if (store_->prefixes.contains(prefix) || holds_objects(std::string(prefix) + "/")) {
-      return already_exists(fmt::format("prefix '{}' exists in memory storage", escape_text(prefix)))
+      return already_exists(
+                 fmt::format("prefix '{}' exists in memory storage", escape_text(prefix)))
           .with_detail("file", prefix);
     }
     store_->prefixes.emplace(prefix, wall_clock_ns());
@@ -276,10 +289,11 @@ class MemoryStorage final : public Storage {
     const std::lock_guard lock(store_->mutex);
     if (!store_->locked.emplace(key).second) return std::shared_ptr<void>();
     // The deleter frees the key; the store outlives it through the captured pointer.
-    return std::shared_ptr<void>(static_cast<void*>(store_.get()), [store = store_, name = std::string(key)](void*) {
-      const std::lock_guard release(store->mutex);
-      store->locked.erase(name);
-    });
+    return std::shared_ptr<void>(static_cast<void*>(store_.get()),
+                                 [store = store_, name = std::string(key)](void*) {
+                                   const std::lock_guard release(store->mutex);
+                                   store->locked.erase(name);
+                                 });
   }
 
  private:
@@ -299,7 +313,8 @@ class MemoryStorage final : public Storage {
     if (found == store_->objects.end()) return missing(key);
     return found->second;
   }
-  std::unique_ptr<StorageObject> make_object(std::string_view key, OpenMode mode, ContentPointer content) {
+  std::unique_ptr<StorageObject> make_object(std::string_view key, OpenMode mode,
+                                             ContentPointer content) {
     return std::make_unique<MemoryObject>(store_, std::string(key), mode, std::move(content));
   }
 
@@ -308,6 +323,8 @@ class MemoryStorage final : public Storage {
 
 }  // namespace
 
-std::unique_ptr<Storage> make_memory_storage() { return std::make_unique<MemoryStorage>(); }
+std::unique_ptr<Storage> make_memory_storage() {
+  return std::make_unique<MemoryStorage>();
+}
 
 }  // namespace shardwright::storage

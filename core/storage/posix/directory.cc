@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resolution of keys, creation of missing directories and durability of names. Immutable, any thread.
+// Resolution of keys, creation of missing directories and durability of names. Immutable, any
+// thread.
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
@@ -19,12 +20,14 @@ namespace {
 constexpr int kDirectoryFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr int kMaxResolveTries = 64;  // openat2 gives EAGAIN while somebody renames beside us
 
-// The root is used long after the call that named it, so a relative path is tied to the working directory now.
+// The root is used long after the call that named it, so a relative path is tied to the working
+// directory now.
 std::string absolute_path(std::string path) {
   if (path.empty()) path = ".";
   if (path.front() == '/') return path;
   char buffer[PATH_MAX];
-  if (::getcwd(buffer, sizeof(buffer)) == nullptr) return path;  // a removed working directory: keep what was said
+  if (::getcwd(buffer, sizeof(buffer)) == nullptr)
+    return path;  // a removed working directory: keep what was said
   return fmt::format("{}/{}", buffer, path);
 }
 
@@ -38,9 +41,11 @@ uint64_t length_limit(std::string_view path) {
 }
 
 Status unsafe(std::string_view path, std::string_view kind) {
-  return permission_denied(fmt::format("'{}' is or leads through a {}, which a checkpoint may not hold: replace it by "
-                                       "the file or directory itself",
-                                       escape_text(path), kind))
+  return permission_denied(
+             fmt::format(
+                 "'{}' is or leads through a {}, which a checkpoint may not hold: replace it by "
+                 "the file or directory itself",
+                 escape_text(path), kind))
       .with_detail("unsafe", kind);
 }
 
@@ -71,14 +76,16 @@ Status Root::failure(int negative_errno, std::string_view doing, std::string_vie
     status = unsafe(path, "special file");
   } else if (error_number == ENAMETOOLONG) {
     const uint64_t limit = length_limit(path);
-    status = invalid_argument(fmt::format("cannot {} '{}': the {} is longer than the limit of {} bytes", doing,
-                                          escape_text(path), limit == NAME_MAX ? "name of a file or directory" : "path",
-                                          limit))
+    status = invalid_argument(
+                 fmt::format("cannot {} '{}': the {} is longer than the limit of {} bytes", doing,
+                             escape_text(path),
+                             limit == NAME_MAX ? "name of a file or directory" : "path", limit))
                  .with_detail("limit", fmt::to_string(limit))
                  .with_detail("errno", fmt::to_string(error_number));
   } else if (error_number == ENOTDIR) {
-    status = invalid_argument(fmt::format("cannot {} '{}': a part of the path is a file, not a directory", doing,
-                                          escape_text(path)))
+    status = invalid_argument(
+                 fmt::format("cannot {} '{}': a part of the path is a file, not a directory", doing,
+                             escape_text(path)))
                  .with_detail("errno", fmt::to_string(error_number));
   } else {
     status = status_from_errno(error_number, doing, path);
@@ -88,12 +95,14 @@ Status Root::failure(int negative_errno, std::string_view doing, std::string_vie
 
 Status Root::not_a_directory(const DirectoryName& target) const {
   struct stat found{};
-  if (calls_->stat_name(target, &found) == 0 && S_ISLNK(found.st_mode)) return failure(-ELOOP, "enter", target.key);
+  if (calls_->stat_name(target, &found) == 0 && S_ISLNK(found.st_mode))
+    return failure(-ELOOP, "enter", target.key);
   return failure(-ENOTDIR, "enter", target.key);
 }
 
 // Enters one directory that is no link, making it when asked.
-Result<Descriptor> Root::step(const Descriptor& from, const DirectoryName& target, Missing missing) const {
+Result<Descriptor> Root::step(const Descriptor& from, const DirectoryName& target,
+                              Missing missing) const {
   int opened = calls_->open_file(target, kDirectoryFlags | O_NOFOLLOW);
   if (opened == -ENOENT && missing != Missing::kRefuse) {
     const int made = calls_->make_directory(target);
@@ -130,7 +139,8 @@ Result<Descriptor> Root::open_root(Missing missing) const {
   if (!from.valid()) return failure(-errno, "open directory", "");
   for (size_t begin = 1; begin < path_.size();) {
     const size_t slash = std::min(path_.find('/', begin), path_.size());
-    const DirectoryName target{from.get(), path_.substr(begin, slash - begin), path_.substr(0, slash)};
+    const DirectoryName target{from.get(), path_.substr(begin, slash - begin),
+                               path_.substr(0, slash)};
     begin = slash + 1;
     if (target.name.empty()) continue;
     Descriptor next(::openat(from.get(), target.name.c_str(), kDirectoryFlags));
@@ -144,7 +154,8 @@ Result<Descriptor> Root::open_root(Missing missing) const {
 }
 
 Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) const {
-  if (key.size() >= PATH_MAX) return failure(-ENAMETOOLONG, "open directory", key);  // walking would not notice
+  if (key.size() >= PATH_MAX)
+    return failure(-ENAMETOOLONG, "open directory", key);  // walking would not notice
   SHW_ASSIGN_OR_RETURN(Descriptor root, open_root(missing));
   if (key.empty()) return root;
   const std::string path(key);
@@ -153,7 +164,8 @@ Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) c
     opened = calls_->open_beneath(root.get(), path.c_str(), kDirectoryFlags);
   }
   if (opened >= 0) return Descriptor(opened);
-  const bool unknown_call = opened == -ENOSYS || opened == -EPERM || opened == -EINVAL || opened == -EAGAIN;
+  const bool unknown_call =
+      opened == -ENOSYS || opened == -EPERM || opened == -EINVAL || opened == -EAGAIN;
   const bool make = opened == -ENOENT && missing != Missing::kRefuse;
   if (unknown_call || make) return walk(std::move(root), key, missing);
   return failure(opened, "open directory", key);
@@ -163,12 +175,14 @@ Result<Parent> Root::open_parent(std::string_view key, Missing missing) const {
   const size_t slash = key.rfind('/');
   Parent parent;
   parent.name = std::string(slash == std::string_view::npos ? key : key.substr(slash + 1));
-  parent.key = std::string(slash == std::string_view::npos ? std::string_view() : key.substr(0, slash));
+  parent.key =
+      std::string(slash == std::string_view::npos ? std::string_view() : key.substr(0, slash));
   SHW_ASSIGN_OR_RETURN(parent.directory, open_directory(parent.key, missing));
   return parent;
 }
 
-Status Root::sync_directory(const Descriptor& directory, std::string_view key, bool* supported) const {
+Status Root::sync_directory(const Descriptor& directory, std::string_view key,
+                            bool* supported) const {
   // fsync refuses O_PATH descriptors.
   const Descriptor readable(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!readable.valid()) return failure(-errno, "open directory for syncing", key);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Root: the directory that a posix storage lives in, and the resolution of keys beneath it. No component below the root
-// is ever followed when it is a link: openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS), or part by part with O_NOFOLLOW
-// where the kernel lacks it. The root's own path may be a link. Nothing is cached: every call starts at the path, so a
-// directory that was replaced is seen as it is now. Immutable, any thread.
+// Root: the directory that a posix storage lives in, and the resolution of keys beneath it. No
+// component below the root is ever followed when it is a link: openat2(RESOLVE_BENEATH |
+// RESOLVE_NO_SYMLINKS), or part by part with O_NOFOLLOW where the kernel lacks it. The root's own
+// path may be a link. Nothing is cached: every call starts at the path, so a directory that was
+// replaced is seen as it is now. Immutable, any thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@
 
 namespace shardwright::storage::internal {
 
-// Owns a descriptor. Errors of close matter only to files that were written; those are closed by PosixObject.
+// Owns a descriptor. Errors of close matter only to files that were written; those are closed by
+// PosixObject.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -40,7 +42,9 @@ struct Parent {
   Descriptor directory;  // O_PATH
   std::string key;       // of the directory, "" = the root
   std::string name;      // last part
-  DirectoryName target(std::string_view whole_key) const { return {directory.get(), name, std::string(whole_key)}; }
+  DirectoryName target(std::string_view whole_key) const {
+    return {directory.get(), name, std::string(whole_key)};
+  }
 };
 
 enum class Missing { kRefuse, kMake, kMakeDurable };  // what to do about absent directories
@@ -53,8 +57,8 @@ class Root {
   const std::string& path() const { return path_; }
   // Path of a key, for messages.
   std::string path_of(std::string_view key) const;
-  // Status of a negative errno: as status_from_errno, with detail file, limits of lengths, and PERMISSION_DENIED with
-  // detail unsafe for links and special files.
+  // Status of a negative errno: as status_from_errno, with detail file, limits of lengths, and
+  // PERMISSION_DENIED with detail unsafe for links and special files.
   Status failure(int negative_errno, std::string_view doing, std::string_view key) const;
 
   // O_PATH descriptor of the root; NOT_FOUND, or INVALID_ARGUMENT when it is no directory.
@@ -62,16 +66,19 @@ class Root {
   // O_PATH descriptor of a directory beneath the root, "" = the root.
   Result<Descriptor> open_directory(std::string_view key, Missing missing) const;
   Result<Parent> open_parent(std::string_view key, Missing missing) const;
-  // fsync of an open directory. *supported becomes false (and the call succeeds) where the system has no such thing.
+  // fsync of an open directory. *supported becomes false (and the call succeeds) where the system
+  // has no such thing.
   Status sync_directory(const Descriptor& directory, std::string_view key, bool* supported) const;
 
  private:
   Result<Descriptor> walk(Descriptor from, std::string_view key, Missing missing) const;
-  Result<Descriptor> step(const Descriptor& from, const DirectoryName& target, Missing missing) const;
+  Result<Descriptor> step(const Descriptor& from, const DirectoryName& target,
+                          Missing missing) const;
   Status not_a_directory(const DirectoryName& target) const;
 
   std::string path_;
-  std::shared_ptr<SystemCalls> calls_;  // co-owned by the storage, its objects and the test that made it
+  std::shared_ptr<SystemCalls>
+      calls_;  // co-owned by the storage, its objects and the test that made it
 };
 
 }  // namespace shardwright::storage::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transfers, sync, commit and close of one file. The commit on one file: 1 sync, 2 close, 3 conditional rename under the
-// directory's advisory lock, 4 sync of the directory.
+// Transfers, sync, commit and close of one file. The commit on one file: 1 sync, 2 close, 3
+// conditional rename under the directory's advisory lock, 4 sync of the directory.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/uio.h>
@@ -25,9 +25,10 @@ constexpr int kUncachedFlag = RWF_DONTCACHE;
 #else
 constexpr int kUncachedFlag = 0x80;  // RWF_DONTCACHE of Linux 6.14; older kernels answer EOPNOTSUPP
 #endif
-constexpr uint64_t kMaxTransferBytes = uint64_t{1} << 30;  // below what one call carries on any kernel
-constexpr int kMaxInterrupts = 1000;                       // EINTR in a row
-constexpr int kMaxLockTries = 2000;                        // of 1 ms each
+constexpr uint64_t kMaxTransferBytes = uint64_t{1}
+                                       << 30;  // below what one call carries on any kernel
+constexpr int kMaxInterrupts = 1000;           // EINTR in a row
+constexpr int kMaxLockTries = 2000;            // of 1 ms each
 
 uint64_t mix(uint64_t value) {
   value ^= value >> 30;
@@ -37,7 +38,9 @@ uint64_t mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-bool aligned(uint64_t value) { return value % kDirectAlignment == 0; }
+bool aligned(uint64_t value) {
+  return value % kDirectAlignment == 0;
+}
 
 // Advisory lock of a directory while a condition is checked and the name is replaced.
 class DirectoryLock {
@@ -45,13 +48,15 @@ class DirectoryLock {
   DirectoryLock(SystemCalls* calls, Descriptor directory, std::string_view key)
       : calls_(calls), directory_(std::move(directory)), key_(key) {}
   ~DirectoryLock() {
-    if (held_) (void)calls_->lock_file({directory_.get(), key_}, LOCK_UN);  // closing releases it too
+    if (held_)
+      (void)calls_->lock_file({directory_.get(), key_}, LOCK_UN);  // closing releases it too
   }
   // 0, or the negative errno; systems without such locks count as locked.
   int acquire() {
     if (!directory_.valid()) return 0;
     int locked = -EWOULDBLOCK;
-    for (int tries = 0; tries < kMaxLockTries && (locked == -EWOULDBLOCK || locked == -EINTR); ++tries) {
+    for (int tries = 0; tries < kMaxLockTries && (locked == -EWOULDBLOCK || locked == -EINTR);
+         ++tries) {
       locked = calls_->lock_file({directory_.get(), key_}, LOCK_EX | LOCK_NB);
       const timespec pause{0, 1'000'000};
       if (locked < 0) ::nanosleep(&pause, nullptr);
@@ -73,7 +78,8 @@ ObjectStat object_stat(const struct stat& found) {
   ObjectStat stat;
   stat.size_bytes = static_cast<uint64_t>(found.st_size);
   stat.modified_ns = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
-  stat.version = mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes);
+  stat.version =
+      mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes);
   if (stat.version == 0) stat.version = 1;
   return stat;
 }
@@ -95,7 +101,8 @@ PosixObject::~PosixObject() {
 void PosixObject::open_direct() {
   uncached_usable_ = true;
   if (!parts_.parent.directory.valid()) return;
-  const std::string& name = parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
+  const std::string& name =
+      parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
   const int flags = (writes() ? O_RDWR : O_RDONLY) | O_DIRECT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Descriptor direct(calls().open_file({parts_.parent.directory.get(), name, parts_.key}, flags));
   struct stat first{};
@@ -112,13 +119,15 @@ void PosixObject::open_direct() {
 
 Status PosixObject::check_open() const {
   if (state_ == State::kOpen) return {};
-  return failed_precondition(fmt::format("'{}' is closed", escape_text(parts_.root->path_of(parts_.key))));
+  return failed_precondition(
+      fmt::format("'{}' is closed", escape_text(parts_.root->path_of(parts_.key))));
 }
 
 Status PosixObject::check_writable() const {
   SHW_RETURN_IF_ERROR(check_open());
   if (!writes()) {
-    return failed_precondition(fmt::format("'{}' is open for reading", escape_text(parts_.root->path_of(parts_.key))));
+    return failed_precondition(
+        fmt::format("'{}' is open for reading", escape_text(parts_.root->path_of(parts_.key))));
   }
   const std::lock_guard lock(failure_mutex_);
   return first_failure_;
@@ -137,7 +146,8 @@ Status PosixObject::preallocate() {
   for (int tries = 0; reserved == -EINTR && tries < kMaxInterrupts; ++tries) {
     reserved = calls().preallocate(open_file(), wanted);
   }
-  if (reserved == -ENOSPC || reserved == -EDQUOT || reserved == -EFBIG) return failure(reserved, "reserve space for");
+  if (reserved == -ENOSPC || reserved == -EDQUOT || reserved == -EFBIG)
+    return failure(reserved, "reserve space for");
   if (reserved == 0) preallocated_bytes_ = wanted;  // else: this file system has no reservation
   return {};
 }
@@ -191,7 +201,8 @@ Status PosixObject::transfer_buffered(uint64_t offset, Span data) {
     }
     if (count == 0 && !kWrite) {
       return out_of_range(fmt::format("'{}' ends at byte {}, wanted the bytes up to {}",
-                                      escape_text(parts_.root->path_of(parts_.key)), offset, wanted_end))
+                                      escape_text(parts_.root->path_of(parts_.key)), offset,
+                                      wanted_end))
           .with_detail("file", parts_.key)
           .with_detail("offset", fmt::to_string(offset))
           .with_detail("length", fmt::to_string(data.size()))
@@ -213,13 +224,15 @@ template <bool kWrite, typename Span>
 Status PosixObject::transfer(uint64_t offset, Span data) {
   uint64_t end = 0;
   if (!checked_add<uint64_t>(offset, data.size(), &end) || end > static_cast<uint64_t>(INT64_MAX)) {
-    return out_of_range(fmt::format("offset {} with {} bytes is beyond what a file can hold", offset, data.size()));
+    return out_of_range(
+        fmt::format("offset {} with {} bytes is beyond what a file can hold", offset, data.size()));
   }
   if (direct_usable_ && data.size() >= kDirectAlignment) {
     const uint64_t head = aligned(offset) ? 0 : kDirectAlignment - offset % kDirectAlignment;
     const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(data.data()));
     if (aligned(address + head) && data.size() - head >= kDirectAlignment) {
-      SHW_RETURN_IF_ERROR((transfer_buffered<kWrite>(offset, data.first(static_cast<size_t>(head)))));
+      SHW_RETURN_IF_ERROR(
+          (transfer_buffered<kWrite>(offset, data.first(static_cast<size_t>(head)))));
       offset += head;
       data = data.subspan(static_cast<size_t>(head));
       SHW_RETURN_IF_ERROR((transfer_direct<kWrite>(&offset, &data)));
@@ -246,17 +259,21 @@ Status PosixObject::write_at(uint64_t offset, std::span<const std::byte> data) {
 
 Status PosixObject::truncate(uint64_t size_bytes) {
   SHW_RETURN_IF_ERROR(check_writable());
-  if (size_bytes > static_cast<uint64_t>(INT64_MAX)) return out_of_range("a file cannot be that long");
+  if (size_bytes > static_cast<uint64_t>(INT64_MAX))
+    return out_of_range("a file cannot be that long");
   dirty_ = true;
   int cut = -EINTR;
-  for (int tries = 0; cut == -EINTR && tries < kMaxInterrupts; ++tries) cut = calls().truncate(open_file(), size_bytes);
-  if (cut < 0) return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
+  for (int tries = 0; cut == -EINTR && tries < kMaxInterrupts; ++tries)
+    cut = calls().truncate(open_file(), size_bytes);
+  if (cut < 0)
+    return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
   preallocated_bytes_ = 0;
   written_end_ = size_bytes;
   return {};
 }
 
-// A reservation must not show: without an explicit truncate the length is the end of what was written.
+// A reservation must not show: without an explicit truncate the length is the end of what was
+// written.
 Status PosixObject::settle_length() {
   if (preallocated_bytes_ <= written_end_) return {};
   return truncate(written_end_);
@@ -266,11 +283,13 @@ Status PosixObject::sync() {
   SHW_RETURN_IF_ERROR(check_writable());
   SHW_RETURN_IF_ERROR(settle_length());
   if (parts_.options.durable) {
-    // After a failed fsync the kernel may have dropped the pages and a second one would lie: never retried.
+    // After a failed fsync the kernel may have dropped the pages and a second one would lie: never
+    // retried.
     const int synced = calls().sync_file(open_file());
     if (synced < 0) return remember(failure(synced, "sync"));
     if (parts_.options.mode == OpenMode::kCreateVisible) {
-      Status named = parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);
+      Status named =
+          parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);
       if (!named.ok()) return remember(std::move(named));
     }
   }
@@ -302,7 +321,8 @@ Status PosixObject::close() {
 }
 
 void PosixObject::remove_name_of_this() {
-  const std::string& name = parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
+  const std::string& name =
+      parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
   // Best effort: what stays is found by the collection of garbage.
   (void)calls().remove_name({parts_.parent.directory.get(), name, parts_.key}, /*directory=*/false);
 }
@@ -316,7 +336,8 @@ void PosixObject::abort() {
 
 Status PosixObject::commit(CommitCondition condition, uint64_t expected_version) {
   SHW_RETURN_IF_ERROR(check_writable());
-  if (parts_.options.mode != OpenMode::kCreate) return failed_precondition("commit is for objects opened with kCreate");
+  if (parts_.options.mode != OpenMode::kCreate)
+    return failed_precondition("commit is for objects opened with kCreate");
   Status status = dirty_ || preallocated_bytes_ != 0 ? sync() : Status();  // step 1
   if (!status.ok()) {
     abort();
@@ -331,9 +352,11 @@ Status PosixObject::commit(CommitCondition condition, uint64_t expected_version)
     return status;
   }
   if (!parts_.options.durable) return {};
-  Status named = parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);  // step 4
+  Status named =
+      parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);  // step 4
   if (named.ok()) return {};
-  return unavailable(fmt::format("'{}' was put in place, but its directory could not be synced, so it is unknown which "
+  return unavailable(fmt::format("'{}' was put in place, but its directory could not be synced, so "
+                                 "it is unknown which "
                                  "content survives a power loss: {}",
                                  escape_text(parts_.root->path_of(parts_.key)), named.message()))
       .with_detail("commit", "unknown")
@@ -346,7 +369,9 @@ Status PosixObject::commit(CommitCondition condition, uint64_t expected_version)
 Status PosixObject::publish(CommitCondition condition, uint64_t expected_version) {
   const DirectoryName from{parts_.parent.directory.get(), parts_.temporary_name, parts_.key};
   const DirectoryName to = parts_.parent.target(parts_.key);
-  DirectoryLock lock(&calls(), Descriptor(::openat(to.directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), parts_.key);
+  DirectoryLock lock(&calls(),
+                     Descriptor(::openat(to.directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+                     parts_.key);
   if (condition != CommitCondition::kNone && lock.acquire() < 0) {
     return unavailable(fmt::format("the directory of '{}' stays locked by another writer",
                                    escape_text(parts_.root->path_of(parts_.key))))
@@ -359,8 +384,9 @@ Status PosixObject::publish(CommitCondition condition, uint64_t expected_version
     if (looked < 0 && looked != -ENOENT) return failure(looked, "look at");
     const uint64_t version = looked < 0 ? 0 : object_stat(found).version;
     if (version != expected_version) {
-      return aborted(fmt::format("'{}' was changed by another writer: expected version {:x}, found {:x}",
-                                 escape_text(parts_.root->path_of(parts_.key)), expected_version, version))
+      return aborted(fmt::format(
+                         "'{}' was changed by another writer: expected version {:x}, found {:x}",
+                         escape_text(parts_.root->path_of(parts_.key)), expected_version, version))
           .with_detail("file", parts_.key);
     }
   }
@@ -372,7 +398,8 @@ Status PosixObject::rename_absent(const DirectoryName& from, const DirectoryName
   int renamed = calls().rename_new(from, to);
   if (renamed == -EINVAL || renamed == -ENOSYS) {
     renamed = calls().link_name(from, to);
-    if (renamed == 0) (void)calls().remove_name(from, /*directory=*/false);  // a second name does no harm
+    if (renamed == 0)
+      (void)calls().remove_name(from, /*directory=*/false);  // a second name does no harm
   }
   if (renamed == -EEXIST) {
     return aborted(fmt::format("'{}' was made by another writer in between",

@@ -2,10 +2,11 @@
 //
 // PosixObject: one open file of posix storage.
 //
-// Direct transfers: when asked for, a second descriptor with O_DIRECT carries the part of a transfer whose address,
-// offset and size are multiples of kDirectAlignment; head and tail go through the page cache. A page is never carried by
-// both, because transfers are disjoint and cut at page boundaries. Where O_DIRECT is refused, RWF_DONTCACHE is tried.
-// A failed sync or close is remembered: everything after it fails with the same status.
+// Direct transfers: when asked for, a second descriptor with O_DIRECT carries the part of a
+// transfer whose address, offset and size are multiples of kDirectAlignment; head and tail go
+// through the page cache. A page is never carried by both, because transfers are disjoint and cut
+// at page boundaries. Where O_DIRECT is refused, RWF_DONTCACHE is tried. A failed sync or close is
+// remembered: everything after it fails with the same status.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class PosixObject final : public StorageObject {
     std::shared_ptr<const Root> root;  // co-owned by the storage and its objects
     Parent parent;                     // no directory for the root read as an object
     std::string key;
-    std::string temporary_name;        // kCreate: the name until commit
+    std::string temporary_name;  // kCreate: the name until commit
     Descriptor file;
     OpenOptions options;
   };
@@ -69,7 +70,9 @@ class PosixObject final : public StorageObject {
   bool writes() const { return parts_.options.mode != OpenMode::kRead; }
   OpenFile open_file() const { return {parts_.file.get(), parts_.key}; }
   SystemCalls& calls() const { return parts_.root->calls(); }
-  Status failure(int error, std::string_view doing) const { return parts_.root->failure(error, doing, parts_.key); }
+  Status failure(int error, std::string_view doing) const {
+    return parts_.root->failure(error, doing, parts_.key);
+  }
 
   Parts parts_;
   Descriptor direct_;
@@ -78,9 +81,9 @@ class PosixObject final : public StorageObject {
   std::atomic<bool> uncached_usable_ = false;  // RWF_DONTCACHE
   std::atomic<bool> dirty_ = false;            // written since the last sync
   std::atomic<uint64_t> written_end_ = 0;
-  uint64_t preallocated_bytes_ = 0;            // 0 = the length is what was written
+  uint64_t preallocated_bytes_ = 0;  // 0 = the length is what was written
   mutable std::mutex failure_mutex_;
-  Status first_failure_;                       // guarded by failure_mutex_
+  Status first_failure_;  // guarded by failure_mutex_
 };
 
 }  // namespace shardwright::storage::internal

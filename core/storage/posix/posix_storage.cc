@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storage in a directory. Keys are paths beneath the root (directory_internal.h says how they are resolved); objects are
-// regular files. kCreate writes to "<key>.<suffix>" beside the key and renames; kCreateVisible writes under the key.
-// Missing directories are made on the way. Thread-safe.
+// Storage in a directory. Keys are paths beneath the root (directory_internal.h says how they are
+// resolved); objects are regular files. kCreate writes to "<key>.<suffix>" beside the key and
+// renames; kCreateVisible writes under the key. Missing directories are made on the way.
+// Thread-safe.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -29,18 +30,21 @@ using internal::Parent;
 using internal::PosixObject;
 using internal::Root;
 
-constexpr int kMaxNameDraws = 16;      // tries for an unused temporary name
-constexpr size_t kMaxListDepth = 64;   // directories inside directories
+constexpr int kMaxNameDraws = 16;     // tries for an unused temporary name
+constexpr size_t kMaxListDepth = 64;  // directories inside directories
 
 std::string drawn_suffix() {
   uint64_t number = 0;
   if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
-    number = static_cast<uint64_t>(::getpid()) << 32 | static_cast<uint64_t>(static_cast<uint32_t>(::gettid()));
+    number = static_cast<uint64_t>(::getpid()) << 32 |
+             static_cast<uint64_t>(static_cast<uint32_t>(::gettid()));
   }
   return fmt::format("{:016x}", number);
 }
 
-bool is_prefix_of(std::string_view prefix, std::string_view key) { return key.starts_with(prefix); }
+bool is_prefix_of(std::string_view prefix, std::string_view key) {
+  return key.starts_with(prefix);
+}
 
 class PosixStorage final : public Storage {
  public:
@@ -53,9 +57,11 @@ class PosixStorage final : public Storage {
   }
   uint64_t alignment() const override { return internal::kDirectAlignment; }
 
-  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override;
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                              const OpenOptions& options) override;
   Result<ObjectStat> stat(std::string_view key) override;
-  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override;
+  Status list(std::string_view prefix,
+              const std::function<Status(const ListEntry&)>& sink) override;
   Status remove(std::string_view key) override;
   Result<uint64_t> free_space(std::string_view key) override;
   Status create_prefix(std::string_view prefix) override;
@@ -65,12 +71,14 @@ class PosixStorage final : public Storage {
  private:
   using Sink = std::function<Status(const ListEntry&)>;
   SystemCalls& calls() const { return root_->calls(); }
-  Result<std::unique_ptr<StorageObject>> open_existing(std::string_view key, const OpenOptions& options);
+  Result<std::unique_ptr<StorageObject>> open_existing(std::string_view key,
+                                                       const OpenOptions& options);
   Result<std::unique_ptr<StorageObject>> create(std::string_view key, const OpenOptions& options);
-  Result<Descriptor> create_file(const Parent& parent, std::string_view key, const OpenOptions& options,
-                                 std::string* temporary_name);
+  Result<Descriptor> create_file(const Parent& parent, std::string_view key,
+                                 const OpenOptions& options, std::string* temporary_name);
   Status check_regular(const struct stat& found, std::string_view key) const;
-  Status list_directory(std::string_view directory, std::string_view prefix, size_t depth, const Sink& sink);
+  Status list_directory(std::string_view directory, std::string_view prefix, size_t depth,
+                        const Sink& sink);
 
   std::shared_ptr<const Root> root_;  // co-owned by open objects
 };
@@ -78,19 +86,22 @@ class PosixStorage final : public Storage {
 Status PosixStorage::check_regular(const struct stat& found, std::string_view key) const {
   if (S_ISREG(found.st_mode)) return {};
   if (S_ISDIR(found.st_mode)) {
-    return not_found(fmt::format("'{}' is a directory, not a file", escape_text(root_->path_of(key))))
+    return not_found(
+               fmt::format("'{}' is a directory, not a file", escape_text(root_->path_of(key))))
         .with_detail("file", key);
   }
   return root_->failure(S_ISLNK(found.st_mode) ? -ELOOP : -ENXIO, "use", key);
 }
 
-Result<std::unique_ptr<StorageObject>> PosixStorage::open(std::string_view key, const OpenOptions& options) {
+Result<std::unique_ptr<StorageObject>> PosixStorage::open(std::string_view key,
+                                                          const OpenOptions& options) {
   if (options.mode == OpenMode::kRead) return open_existing(key, options);
   SHW_RETURN_IF_ERROR(check_key(key));
   return create(key, options);
 }
 
-Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_view key, const OpenOptions& options) {
+Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_view key,
+                                                                   const OpenOptions& options) {
   PosixObject::Parts parts;
   int opened = 0;
   constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a FIFO must not block us
@@ -113,10 +124,11 @@ Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_v
   return std::unique_ptr<StorageObject>(std::make_unique<PosixObject>(std::move(parts)));
 }
 
-Result<std::unique_ptr<StorageObject>> PosixStorage::create(std::string_view key, const OpenOptions& options) {
+Result<std::unique_ptr<StorageObject>> PosixStorage::create(std::string_view key,
+                                                            const OpenOptions& options) {
   PosixObject::Parts parts;
-  SHW_ASSIGN_OR_RETURN(parts.parent,
-                       root_->open_parent(key, options.durable ? Missing::kMakeDurable : Missing::kMake));
+  SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, options.durable ? Missing::kMakeDurable
+                                                                             : Missing::kMake));
   SHW_ASSIGN_OR_RETURN(parts.file, create_file(parts.parent, key, options, &parts.temporary_name));
   parts.root = root_;
   parts.key = std::string(key);
@@ -130,17 +142,21 @@ Result<std::unique_ptr<StorageObject>> PosixStorage::create(std::string_view key
   return std::unique_ptr<StorageObject>(std::move(object));
 }
 
-Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_view key, const OpenOptions& options,
+Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_view key,
+                                             const OpenOptions& options,
                                              std::string* temporary_name) {
   const bool drawn = options.mode == OpenMode::kCreate && options.temporary_suffix.empty();
-  const mode_t mode = options.file_mode == 0 ? 0666 : static_cast<mode_t>(options.file_mode & 07777U);
+  const mode_t mode =
+      options.file_mode == 0 ? 0666 : static_cast<mode_t>(options.file_mode & 07777U);
   int created = -EEXIST;
   DirectoryName target = parent.target(key);
   for (int draws = 0; created == -EEXIST && draws < (drawn ? kMaxNameDraws : 1); ++draws) {
     if (options.mode == OpenMode::kCreate) {
-      target.name = fmt::format("{}.{}", parent.name, drawn ? drawn_suffix() : options.temporary_suffix);
+      target.name =
+          fmt::format("{}.{}", parent.name, drawn ? drawn_suffix() : options.temporary_suffix);
       if (target.name.find('/', parent.name.size()) != std::string::npos) {
-        return invalid_argument("temporary_suffix holds a '/'").with_detail("parameter", "temporary_suffix");
+        return invalid_argument("temporary_suffix holds a '/'")
+            .with_detail("parameter", "temporary_suffix");
       }
       *temporary_name = target.name;
     }
@@ -148,7 +164,8 @@ Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_v
   }
   if (created < 0) return root_->failure(created, "create", key);
   Descriptor file(created);
-  // The umask cut the asked mode; a mode that was asked for is kept as it is. Only this new file is touched.
+  // The umask cut the asked mode; a mode that was asked for is kept as it is. Only this new file is
+  // touched.
   const int set = options.file_mode == 0 ? 0 : calls().set_mode({created, key}, mode);
   if (set < 0) {
     (void)calls().remove_name(target, /*directory=*/false);  // the first failure is what counts
@@ -174,22 +191,26 @@ Result<ObjectStat> PosixStorage::stat(std::string_view key) {
 
 Status PosixStorage::list(std::string_view prefix, const Sink& sink) {
   const size_t slash = prefix.rfind('/');
-  const std::string directory(slash == std::string_view::npos ? std::string_view() : prefix.substr(0, slash));
+  const std::string directory(slash == std::string_view::npos ? std::string_view()
+                                                              : prefix.substr(0, slash));
   if (!directory.empty()) SHW_RETURN_IF_ERROR(check_key(directory));
   return list_directory(directory, prefix, 0, sink);
 }
 
-// Calls sink for what lies in a directory, ascending by key. A directory sorts by its name with "/" appended.
-Status PosixStorage::list_directory(std::string_view directory, std::string_view prefix, size_t depth,
-                                    const Sink& sink) {
+// Calls sink for what lies in a directory, ascending by key. A directory sorts by its name with "/"
+// appended.
+Status PosixStorage::list_directory(std::string_view directory, std::string_view prefix,
+                                    size_t depth, const Sink& sink) {
   if (depth > kMaxListDepth) {
-    return resource_exhausted("directory depth", fmt::format("directories in '{}' are nested more than {} deep",
-                                                             escape_text(root_->path_of(directory)), kMaxListDepth))
+    return resource_exhausted("directory depth",
+                              fmt::format("directories in '{}' are nested more than {} deep",
+                                          escape_text(root_->path_of(directory)), kMaxListDepth))
         .with_detail("limit", fmt::to_string(kMaxListDepth));
   }
   Result<Descriptor> opened = root_->open_directory(directory, Missing::kRefuse);
   // A listing of nothing is empty: object stores do not know missing directories.
-  if (!opened.ok()) return opened.status().code() == StatusCode::kNotFound ? Status() : opened.status();
+  if (!opened.ok())
+    return opened.status().code() == StatusCode::kNotFound ? Status() : opened.status();
   const int readable = ::openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (readable < 0) return root_->failure(-errno, "list", directory);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(readable), &::closedir);
@@ -201,12 +222,14 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   std::vector<std::pair<std::string, ObjectStat>> entries;  // directories end in "/"
   bool is_empty = true;
   errno = 0;
-  for (const dirent* each = ::readdir(stream.get()); each != nullptr; errno = 0, each = ::readdir(stream.get())) {
+  for (const dirent* each = ::readdir(stream.get()); each != nullptr;
+       errno = 0, each = ::readdir(stream.get())) {
     const std::string_view name = each->d_name;
     if (name == "." || name == "..") continue;
     is_empty = false;
     struct stat found{};
-    const int looked = calls().stat_name({opened->get(), std::string(name), join_key(directory, name)}, &found);
+    const int looked =
+        calls().stat_name({opened->get(), std::string(name), join_key(directory, name)}, &found);
     if (looked == -ENOENT) continue;  // removed while we looked
     if (looked < 0) return root_->failure(looked, "look at", join_key(directory, name));
     if (S_ISREG(found.st_mode)) entries.emplace_back(name, internal::object_stat(found));
@@ -221,12 +244,14 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
     const ObjectStat stat{0, internal::object_stat(found).modified_ns, 0};
     return is_prefix_of(prefix, marker) ? sink({marker, stat}) : Status();
   }
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [name, found] : entries) {
     const std::string key = join_key(directory, name);
     if (!is_prefix_of(prefix, key) && !is_prefix_of(key, prefix)) continue;
     if (name.ends_with('/')) {
-      SHW_RETURN_IF_ERROR(list_directory(std::string_view(key).substr(0, key.size() - 1), prefix, depth + 1, sink));
+      SHW_RETURN_IF_ERROR(
+          list_directory(std::string_view(key).substr(0, key.size() - 1), prefix, depth + 1, sink));
     } else if (is_prefix_of(prefix, key)) {
       SHW_RETURN_IF_ERROR(sink({key, found}));
     }
@@ -239,10 +264,14 @@ Status PosixStorage::remove(std::string_view key) {
   const std::string_view bare = is_prefix ? key.substr(0, key.size() - 1) : key;
   SHW_RETURN_IF_ERROR(check_key(bare));
   Result<Parent> parent = root_->open_parent(bare, Missing::kRefuse);
-  if (!parent.ok()) return parent.status().code() == StatusCode::kNotFound ? Status() : parent.status();
+  if (!parent.ok())
+    return parent.status().code() == StatusCode::kNotFound ? Status() : parent.status();
   const int removed = calls().remove_name(parent->target(bare), is_prefix);
   const bool gone = removed == 0 || removed == -ENOENT;
-  if (is_prefix) return gone || removed == -ENOTEMPTY || removed == -EEXIST ? Status() : root_->failure(removed, "remove", bare);
+  if (is_prefix)
+    return gone || removed == -ENOTEMPTY || removed == -EEXIST
+               ? Status()
+               : root_->failure(removed, "remove", bare);
   if (removed == -EISDIR) return {};  // a prefix is no object
   if (!gone) return root_->failure(removed, "remove", bare);
   if (removed < 0 || parent->key.empty()) return {};
@@ -317,7 +346,8 @@ Result<std::shared_ptr<void>> PosixStorage::try_lock(std::string_view key) {
   auto* held = new Descriptor(std::move(file));
   return std::shared_ptr<void>(held, [calls = root_](void* each) {
     auto* descriptor = static_cast<Descriptor*>(each);
-    (void)calls->calls().lock_file({descriptor->get(), {}}, LOCK_UN);  // closing releases it as well
+    (void)calls->calls().lock_file({descriptor->get(), {}},
+                                   LOCK_UN);  // closing releases it as well
     delete descriptor;
   });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SystemCalls: the seam between posix storage and the kernel. Each method is one system call; it returns what the call
-// gave (a descriptor, a count, 0) or the negative errno. Tests replace it to fail or record any call: every call that
-// changes the file system carries the key it works for, relative to the storage's root. Thread-safe.
+// SystemCalls: the seam between posix storage and the kernel. Each method is one system call; it
+// returns what the call gave (a descriptor, a count, 0) or the negative errno. Tests replace it to
+// fail or record any call: every call that changes the file system carries the key it works for,
+// relative to the storage's root. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -34,36 +35,46 @@ struct OpenFile {
 class SystemCalls {
  public:
   virtual ~SystemCalls() = default;
-  // openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS; -ENOSYS makes the storage walk part by part instead.
+  // openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS; -ENOSYS makes the storage walk part by
+  // part instead.
   virtual int open_beneath(int directory, const char* path, int flags) = 0;
-  virtual int open_file(const DirectoryName& target, int flags) = 0;                 // existing files
-  virtual int create_file(const DirectoryName& target, int flags, mode_t mode) = 0;  // O_CREAT | O_EXCL | O_NOFOLLOW added
-  virtual int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data, int flags) = 0;
-  virtual int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data, int flags) = 0;
+  virtual int open_file(const DirectoryName& target, int flags) = 0;  // existing files
+  virtual int create_file(const DirectoryName& target, int flags,
+                          mode_t mode) = 0;  // O_CREAT | O_EXCL | O_NOFOLLOW added
+  virtual int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data,
+                          int flags) = 0;
+  virtual int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data,
+                           int flags) = 0;
   virtual int truncate(const OpenFile& file, uint64_t size_bytes) = 0;
   virtual int preallocate(const OpenFile& file, uint64_t size_bytes) = 0;
   virtual int set_mode(const OpenFile& file, mode_t mode) = 0;
   virtual int sync_file(const OpenFile& file) = 0;
   virtual int close_file(const OpenFile& file) = 0;
   virtual int stat_file(const OpenFile& file, struct stat* out) = 0;
-  virtual int stat_name(const DirectoryName& target, struct stat* out) = 0;  // does not follow links
+  virtual int stat_name(const DirectoryName& target,
+                        struct stat* out) = 0;  // does not follow links
   virtual int make_directory(const DirectoryName& target) = 0;
   virtual int sync_directory(const OpenFile& directory) = 0;
   virtual int rename_file(const DirectoryName& from, const DirectoryName& to) = 0;
-  virtual int rename_new(const DirectoryName& from, const DirectoryName& to) = 0;  // -EEXIST when to exists
-  virtual int link_name(const DirectoryName& from, const DirectoryName& to) = 0;   // where rename_new is unknown
+  virtual int rename_new(const DirectoryName& from,
+                         const DirectoryName& to) = 0;  // -EEXIST when to exists
+  virtual int link_name(const DirectoryName& from,
+                        const DirectoryName& to) = 0;  // where rename_new is unknown
   virtual int remove_name(const DirectoryName& target, bool directory) = 0;
   virtual int lock_file(const OpenFile& file, int operation) = 0;  // flock
 };
 
-// The kernel itself; lives for the process. Tests derive from KernelCalls and override what they watch.
+// The kernel itself; lives for the process. Tests derive from KernelCalls and override what they
+// watch.
 class KernelCalls : public SystemCalls {
  public:
   int open_beneath(int directory, const char* path, int flags) override;
   int open_file(const DirectoryName& target, int flags) override;
   int create_file(const DirectoryName& target, int flags, mode_t mode) override;
-  int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data, int flags) override;
-  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data, int flags) override;
+  int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data,
+                  int flags) override;
+  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data,
+                   int flags) override;
   int truncate(const OpenFile& file, uint64_t size_bytes) override;
   int preallocate(const OpenFile& file, uint64_t size_bytes) override;
   int set_mode(const OpenFile& file, mode_t mode) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells an observer of each call before it is passed on, in the order in which calls begin. Thread-safe as far as the
-// observer is.
+// Tells an observer of each call before it is passed on, in the order in which calls begin.
+// Thread-safe as far as the observer is.
 #include <atomic>
 
 #include "core/storage/backends.h"
@@ -71,7 +71,8 @@ class RecordingObject final : public StorageObject {
 
 class RecordingStorage final : public Storage {
  public:
-  RecordingStorage(Storage& inner, std::function<void(const StorageEvent&)> observe) : inner_(inner) {
+  RecordingStorage(Storage& inner, std::function<void(const StorageEvent&)> observe)
+      : inner_(inner) {
     observer_->observe = std::move(observe);
   }
 
@@ -79,7 +80,8 @@ class RecordingStorage final : public Storage {
   uint64_t capabilities() const override { return inner_.capabilities(); }
   uint64_t alignment() const override { return inner_.alignment(); }
 
-  Result<std::unique_ptr<StorageObject>> open(std::string_view key, const OpenOptions& options) override {
+  Result<std::unique_ptr<StorageObject>> open(std::string_view key,
+                                              const OpenOptions& options) override {
     tell(Operation::kOpen, key);
     SHW_ASSIGN_OR_RETURN(std::unique_ptr<StorageObject> object, inner_.open(key, options));
     return std::unique_ptr<StorageObject>(
@@ -89,7 +91,8 @@ class RecordingStorage final : public Storage {
     tell(Operation::kStat, key);
     return inner_.stat(key);
   }
-  Status list(std::string_view prefix, const std::function<Status(const ListEntry&)>& sink) override {
+  Status list(std::string_view prefix,
+              const std::function<Status(const ListEntry&)>& sink) override {
     tell(Operation::kList, prefix);
     return inner_.list(prefix, sink);
   }
@@ -115,14 +118,17 @@ class RecordingStorage final : public Storage {
   }
 
  private:
-  void tell(Operation operation, std::string_view key) { observer_->tell({operation, std::string(key), 0, 0, 0, {}}); }
+  void tell(Operation operation, std::string_view key) {
+    observer_->tell({operation, std::string(key), 0, 0, 0, {}});
+  }
   Storage& inner_;  // of the caller, outlives this
   ObserverPointer observer_ = std::make_shared<Observer>();
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> make_recording_storage(Storage& inner, std::function<void(const StorageEvent&)> observe) {
+std::unique_ptr<Storage> make_recording_storage(Storage& inner,
+                                                std::function<void(const StorageEvent&)> observe) {
   return std::make_unique<RecordingStorage>(inner, std::move(observe));
 }
 

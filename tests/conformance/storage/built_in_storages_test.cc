@@ -27,7 +27,9 @@ StorageUnderTest make_posix(std::shared_ptr<SystemCalls> calls) {
   return made;
 }
 
-StorageUnderTest make_memory() { return {{}, make_memory_storage()}; }
+StorageUnderTest make_memory() {
+  return {{}, make_memory_storage()};
+}
 
 StorageUnderTest behind(StorageUnderTest inner, std::shared_ptr<Storage> outer) {
   inner.owned.push_back(inner.storage);
@@ -36,7 +38,8 @@ StorageUnderTest behind(StorageUnderTest inner, std::shared_ptr<Storage> outer) 
 }
 
 StorageUnderTest without_faults(StorageUnderTest inner) {
-  return behind(inner, make_fault_storage(*inner.storage, [](const StorageEvent&, uint64_t*) { return Status(); }));
+  return behind(inner, make_fault_storage(*inner.storage,
+                                          [](const StorageEvent&, uint64_t*) { return Status(); }));
 }
 
 StorageUnderTest recorded(StorageUnderTest inner) {
@@ -48,12 +51,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         StorageMaker{"memory", make_memory},
         StorageMaker{"posix", [] { return make_posix(std::make_shared<KernelCalls>()); }},
-        StorageMaker{"posix_direct", [] { return make_posix(std::make_shared<KernelCalls>()); }, true},
+        StorageMaker{"posix_direct", [] { return make_posix(std::make_shared<KernelCalls>()); },
+                     true},
         StorageMaker{"posix_old_kernel", [] { return make_posix(std::make_shared<OldKernel>()); }},
         StorageMaker{"fault_memory", [] { return without_faults(make_memory()); }},
-        StorageMaker{"fault_posix", [] { return without_faults(make_posix(std::make_shared<KernelCalls>())); }},
+        StorageMaker{"fault_posix",
+                     [] { return without_faults(make_posix(std::make_shared<KernelCalls>())); }},
         StorageMaker{"recording_memory", [] { return recorded(make_memory()); }},
-        StorageMaker{"recording_posix", [] { return recorded(make_posix(std::make_shared<KernelCalls>())); }}),
+        StorageMaker{"recording_posix",
+                     [] { return recorded(make_posix(std::make_shared<KernelCalls>())); }}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

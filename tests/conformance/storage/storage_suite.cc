@@ -96,13 +96,18 @@ TEST_P(StorageConformance, ReadsAndWritesAtAnyOffsetAndSize) {
   constexpr size_t kSize = 100003;
   AlignedBytes expected = pattern(kSize, 3);
   const auto object = open("key", OpenMode::kCreateVisible);
-  for (const auto& [begin, end] : {std::pair<size_t, size_t>(40960, kSize), {0, 4097}, {4097, 40960}}) {
+  for (const auto& [begin, end] :
+       {std::pair<size_t, size_t>(40960, kSize), {0, 4097}, {4097, 40960}}) {
     ASSERT_TRUE(object->write_at(begin, expected.part(begin, end)).ok());
   }
   ASSERT_TRUE(object->close().ok());
   const auto reader = open("key", OpenMode::kRead);
-  for (const auto& [begin, end] :
-       {std::pair<size_t, size_t>(0, kSize), {1, 2}, {4095, 8193}, {8192, 65536}, {4097, 65536}, {99999, kSize}}) {
+  for (const auto& [begin, end] : {std::pair<size_t, size_t>(0, kSize),
+                                   {1, 2},
+                                   {4095, 8193},
+                                   {8192, 65536},
+                                   {4097, 65536},
+                                   {99999, kSize}}) {
     AlignedBytes found(kSize);
     for (const auto target : {found.part(begin, end), found.part(0, end - begin)}) {
       ASSERT_TRUE(reader->read_at(begin, target).ok());
@@ -121,7 +126,8 @@ TEST_P(StorageConformance, TakesDisjointWritesFromSeveralThreads) {
   std::atomic<int> failures = 0;
   const auto work = [&] {
     for (size_t part = next++; part < kParts; part = next++) {
-      if (!object->write_at(part * kPart, expected.part(part * kPart, (part + 1) * kPart)).ok()) ++failures;
+      if (!object->write_at(part * kPart, expected.part(part * kPart, (part + 1) * kPart)).ok())
+        ++failures;
     }
   };
   std::thread other(work);
@@ -171,7 +177,9 @@ TEST_P(StorageConformance, LeavesNothingOfAnAbortedObject) {
   ASSERT_TRUE(object->write_at(0, std::as_bytes(std::span("new", 3))).ok());
   object->abort();
   EXPECT_TRUE(keys("").empty());
-  { const auto dropped = open("other", OpenMode::kCreate); }
+  {
+    const auto dropped = open("other", OpenMode::kCreate);
+  }
   EXPECT_TRUE(keys("").empty());
   const auto visible = open("visible", OpenMode::kCreateVisible);
   visible->abort();
@@ -196,8 +204,10 @@ TEST_P(StorageConformance, CommitsOnlyUnderItsCondition) {
   const uint64_t first = storage().stat("key")->version;
   ASSERT_NE(first, 0U);
   ASSERT_TRUE(publish("key", "three", CommitCondition::kIfVersion, first).ok());
-  EXPECT_EQ(publish("key", "four", CommitCondition::kIfVersion, first).code(), StatusCode::kAborted);
-  EXPECT_EQ(publish("absent", "five", CommitCondition::kIfVersion, first).code(), StatusCode::kAborted);
+  EXPECT_EQ(publish("key", "four", CommitCondition::kIfVersion, first).code(),
+            StatusCode::kAborted);
+  EXPECT_EQ(publish("absent", "five", CommitCondition::kIfVersion, first).code(),
+            StatusCode::kAborted);
   EXPECT_EQ(text_of("key"), "three");
   EXPECT_EQ(keys(""), std::vector<std::string>{"key"});
 }
@@ -211,7 +221,9 @@ TEST_P(StorageConformance, LetsOneOfManyConditionalWritersWin) {
     if (status.ok()) ++won;
     if (status.code() == StatusCode::kAborted) ++lost;
   };
-  std::thread other([&] { for (int writer = 0; writer < 8; ++writer) work(writer); });
+  std::thread other([&] {
+    for (int writer = 0; writer < 8; ++writer) work(writer);
+  });
   for (int writer = 8; writer < 16; ++writer) work(writer);
   other.join();
   EXPECT_EQ(won, 1);
@@ -223,7 +235,8 @@ TEST_P(StorageConformance, CommitsOnlyWhatWasOpenedForIt) {
   EXPECT_EQ(object->commit(CommitCondition::kNone, 0).code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE(object->close().ok());
   const auto reader = open("key", OpenMode::kRead);
-  EXPECT_EQ(reader->write_at(0, std::as_bytes(std::span("x", 1))).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(reader->write_at(0, std::as_bytes(std::span("x", 1))).code(),
+            StatusCode::kFailedPrecondition);
   EXPECT_EQ(reader->truncate(0).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(reader->commit(CommitCondition::kNone, 0).code(), StatusCode::kFailedPrecondition);
 }
@@ -238,7 +251,8 @@ TEST_P(StorageConformance, ChangesTheVersionWithTheContent) {
 }
 
 TEST_P(StorageConformance, ListsKeysOfAPrefixInByteOrder) {
-  for (const std::string_view key : {"b", "a/2", "a/1", "a.x", "a0", "a/1x/y", "ab/c"}) put(key, "x");
+  for (const std::string_view key : {"b", "a/2", "a/1", "a.x", "a0", "a/1x/y", "ab/c"})
+    put(key, "x");
   EXPECT_EQ(keys(""), (std::vector<std::string>{"a.x", "a/1", "a/1x/y", "a/2", "a0", "ab/c", "b"}));
   EXPECT_EQ(keys("a/"), (std::vector<std::string>{"a/1", "a/1x/y", "a/2"}));
   EXPECT_EQ(keys("a/1"), (std::vector<std::string>{"a/1", "a/1x/y"}));

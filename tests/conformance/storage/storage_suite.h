@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite of the storage interface. A storage passes it by instantiating StorageConformance with a maker;
-// what a storage does not offer (capabilities) is left out of the suite for it. One thread but where a test says so.
+// The conformance suite of the storage interface. A storage passes it by instantiating
+// StorageConformance with a maker; what a storage does not offer (capabilities) is left out of the
+// suite for it. One thread but where a test says so.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,9 @@ struct StorageMaker {
   std::function<StorageUnderTest()> make;
   bool direct = false;  // open objects with the direct hint
 };
-inline void PrintTo(const StorageMaker& maker, std::ostream* out) { *out << maker.name; }
+inline void PrintTo(const StorageMaker& maker, std::ostream* out) {
+  *out << maker.name;
+}
 
 class StorageConformance : public testing::TestWithParam<StorageMaker> {
  protected:
@@ -45,7 +48,9 @@ class StorageConformance : public testing::TestWithParam<StorageMaker> {
     EXPECT_TRUE(object.ok()) << object.status().to_string();
     return object.ok() ? std::move(*object) : nullptr;
   }
-  StatusCode open_code(std::string_view key, OpenMode mode) { return storage().open(key, options(mode)).status().code(); }
+  StatusCode open_code(std::string_view key, OpenMode mode) {
+    return storage().open(key, options(mode)).status().code();
+  }
   // Writes a visible object in one piece.
   void put(std::string_view key, std::string_view text) {
     const auto object = open(key, OpenMode::kCreateVisible);
@@ -55,7 +60,8 @@ class StorageConformance : public testing::TestWithParam<StorageMaker> {
     ASSERT_TRUE(object->close().ok());
   }
   // Replaces or makes an object atomically.
-  Status publish(std::string_view key, std::string_view text, CommitCondition condition, uint64_t version) {
+  Status publish(std::string_view key, std::string_view text, CommitCondition condition,
+                 uint64_t version) {
     Result<std::unique_ptr<StorageObject>> object = storage().open(key, options(OpenMode::kCreate));
     if (!object.ok()) return object.status();
     SHW_RETURN_IF_ERROR((*object)->write_at(0, std::as_bytes(std::span(text))));

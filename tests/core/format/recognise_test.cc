@@ -14,7 +14,8 @@
 namespace shardwright::format {
 namespace {
 
-// A directory in which a test puts names; opened as a root of posix storage and as a prefix of memory storage.
+// A directory in which a test puts names; opened as a root of posix storage and as a prefix of
+// memory storage.
 class Recognition : public testing::Test {
  protected:
   void put(const std::string& name, std::string_view text = "x") {
@@ -29,15 +30,20 @@ class Recognition : public testing::Test {
   // The same answer from both storages.
   Status open() {
     const Status in_memory = open_checkpoint({memory_, "prefix"}).status();
-    const Status on_disk = open_checkpoint({storage::make_posix_storage(directory_.path()), ""}).status();
-    EXPECT_EQ(in_memory.code(), on_disk.code()) << in_memory.to_string() << "\n" << on_disk.to_string();
+    const Status on_disk =
+        open_checkpoint({storage::make_posix_storage(directory_.path()), ""}).status();
+    EXPECT_EQ(in_memory.code(), on_disk.code()) << in_memory.to_string() << "\n"
+                                                << on_disk.to_string();
     return on_disk;
   }
   Status open_file(std::string_view name, std::string_view text) {
     put(std::string(name), text);
     const Status by_prefix = open_checkpoint({memory_, "prefix/" + std::string(name)}).status();
-    const Status by_root = open_checkpoint({storage::make_posix_storage(directory_ / name), ""}).status();
-    const Status below = open_checkpoint({storage::make_posix_storage(directory_.path()), std::string(name)}).status();
+    const Status by_root =
+        open_checkpoint({storage::make_posix_storage(directory_ / name), ""}).status();
+    const Status below =
+        open_checkpoint({storage::make_posix_storage(directory_.path()), std::string(name)})
+            .status();
     EXPECT_EQ(by_prefix.code(), below.code()) << below.to_string();
     EXPECT_EQ(by_prefix.code(), by_root.code()) << by_root.to_string();
     return by_prefix;
@@ -56,8 +62,9 @@ TEST_F(Recognition, OpensANativeCheckpoint) {
 
 TEST_F(Recognition, SaysNotFoundForNothingAndForAnEmptyDirectory) {
   EXPECT_EQ(open().code(), StatusCode::kNotFound);
-  EXPECT_EQ(open_checkpoint({storage::make_posix_storage(directory_ / "missing"), ""}).status().code(),
-            StatusCode::kNotFound);
+  EXPECT_EQ(
+      open_checkpoint({storage::make_posix_storage(directory_ / "missing"), ""}).status().code(),
+      StatusCode::kNotFound);
   EXPECT_EQ(open_checkpoint({memory_, "other"}).status().code(), StatusCode::kNotFound);
   put(".lock");
   EXPECT_EQ(open().code(), StatusCode::kNotFound);
@@ -73,9 +80,14 @@ TEST_F(Recognition, TellsASaveThatWasNotCommitted) {
 
 TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
   const std::pair<const char*, const char*> table[] = {
-      {".metadata", "torch DCP"},          {"metadata.json", "Megatron"},   {"model-00001-of-00002.safetensors", "safetensors"},
-      {"model.safetensors.index.json", "safetensors"}, {"rank_0.ckpt", "MindSpore"}, {"__0_0.distcp", "torch DCP"},
-      {"pytorch_model.bin", "torch.save"}, {"latest_checkpointed_iteration.txt", "Megatron"}};
+      {".metadata", "torch DCP"},
+      {"metadata.json", "Megatron"},
+      {"model-00001-of-00002.safetensors", "safetensors"},
+      {"model.safetensors.index.json", "safetensors"},
+      {"rank_0.ckpt", "MindSpore"},
+      {"__0_0.distcp", "torch DCP"},
+      {"pytorch_model.bin", "torch.save"},
+      {"latest_checkpointed_iteration.txt", "Megatron"}};
   for (const auto& [name, family] : table) {
     const auto memory = std::shared_ptr<storage::Storage>(storage::make_memory_storage());
     storage::OpenOptions options;
@@ -88,8 +100,10 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
 }
 
 TEST_F(Recognition, NamesOtherFamiliesOfFiles) {
-  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").detail("format"), "a torch.save archive");
-  EXPECT_EQ(open_file("model.safetensors", std::string_view("\x08\0\0\0\0\0\0\0{\"a\":1}", 15)).detail("format"),
+  EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").detail("format"),
+            "a torch.save archive");
+  EXPECT_EQ(open_file("model.safetensors", std::string_view("\x08\0\0\0\0\0\0\0{\"a\":1}", 15))
+                .detail("format"),
             "a safetensors file");
   EXPECT_EQ(open_file("old.pth", "\x80\x02pickle").code(), StatusCode::kUnimplemented);
 }
@@ -103,7 +117,8 @@ TEST_F(Recognition, RefusesFilesThatItDoesNotKnow) {
 
 TEST_F(Recognition, PointsFromTheManifestToItsDirectory) {
   const auto bytes = native::test::make_sample().files.at("manifest.shw");
-  const Status status = open_file("copy.shw", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Status status =
+      open_file("copy.shw", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("directory"), std::string::npos);
 }

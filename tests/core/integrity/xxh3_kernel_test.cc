@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All kernels that this processor runs give the digests of the baseline, one-shot and streaming, at every length where
-// the algorithm changes its path.
+// All kernels that this processor runs give the digests of the baseline, one-shot and streaming, at
+// every length where the algorithm changes its path.
 #include "core/integrity/xxh3_kernel_internal.h"
 
 #include <vector>
@@ -43,8 +43,10 @@ std::string streamed(const Xxh3Kernel& kernel, const std::vector<std::byte>& byt
 TEST(Xxh3Kernel, AllKernelsAgreeAtEveryLength) {
   test::RandomSource random(11);
   const std::vector<std::byte> source = random.bytes(70000);
-  for (const size_t size : {0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 255, 256, 257, 1023, 1024, 1025, 65535, 70000}) {
-    const std::vector<std::byte> bytes(source.begin(), source.begin() + static_cast<ptrdiff_t>(size));
+  for (const size_t size : {0,   1,   3,   4,   8,   9,    16,   17,   128,   129,
+                            240, 241, 255, 256, 257, 1023, 1024, 1025, 65535, 70000}) {
+    const std::vector<std::byte> bytes(source.begin(),
+                                       source.begin() + static_cast<ptrdiff_t>(size));
     const std::string expected = one_shot(kXxh3Baseline, bytes);
     for (const Xxh3Kernel* kernel : kernels_of_this_processor()) {
       EXPECT_EQ(one_shot(*kernel, bytes), expected) << kernel->name << " " << size;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recording wrapper tells every call; the fault wrapper puts a failure in the place of any call, torn writes included.
+// The recording wrapper tells every call; the fault wrapper puts a failure in the place of any
+// call, torn writes included.
 #include <gtest/gtest.h>
 
 #include "core/storage/backends.h"
@@ -42,15 +43,17 @@ std::vector<std::string> names_of_calls() {
 
 TEST(RecordingStorage, TellsEachCallInOrder) {
   EXPECT_EQ(names_of_calls(),
-            (std::vector<std::string>{"create_prefix", "open", "write", "truncate", "sync", "commit", "sync_prefix", "lock",
-                                      "stat", "open", "stat", "read", "close", "list", "remove"}));
+            (std::vector<std::string>{"create_prefix", "open", "write", "truncate", "sync",
+                                      "commit", "sync_prefix", "lock", "stat", "open", "stat",
+                                      "read", "close", "list", "remove"}));
 }
 
 TEST(RecordingStorage, ShowsTheBytesOfAWrite) {
   std::string written;
   const auto memory = make_memory_storage();
   const auto recording = make_recording_storage(*memory, [&](const StorageEvent& event) {
-    if (event.operation == Operation::kWrite) written.append(reinterpret_cast<const char*>(event.data.data()), event.data.size());
+    if (event.operation == Operation::kWrite)
+      written.append(reinterpret_cast<const char*>(event.data.data()), event.data.size());
   });
   ASSERT_TRUE(use_everything(recording.get()).ok());
   EXPECT_EQ(written, "abcd");
@@ -71,16 +74,18 @@ TEST(FaultStorage, FailsAnyCallOfTheWorkload) {
 
 TEST(FaultStorage, WritesTheDecidedPartBeforeItFails) {
   const auto memory = make_memory_storage();
-  const auto faulty = make_fault_storage(*memory, [](const StorageEvent& event, uint64_t* done_bytes) {
-    if (event.operation != Operation::kWrite) return Status();
-    *done_bytes = 2;
-    return status_from_errno(ENOSPC, "write", event.key);
-  });
+  const auto faulty =
+      make_fault_storage(*memory, [](const StorageEvent& event, uint64_t* done_bytes) {
+        if (event.operation != Operation::kWrite) return Status();
+        *done_bytes = 2;
+        return status_from_errno(ENOSPC, "write", event.key);
+      });
   OpenOptions options;
   options.mode = OpenMode::kCreateVisible;
   const auto object = faulty->open("key", options);
   ASSERT_TRUE(object.ok());
-  EXPECT_EQ((*object)->write_at(0, std::as_bytes(std::span("abcd", 4))).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ((*object)->write_at(0, std::as_bytes(std::span("abcd", 4))).code(),
+            StatusCode::kResourceExhausted);
   EXPECT_EQ(memory->stat("key")->size_bytes, 2U);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Golden checkpoints of each version of the native format: the writer's bytes are those of the newest one, every one of
-// them opens, and the dumps on docs/formats/native.md are of these files. SHW_UPDATE_GOLDEN=1 writes the newest files and
-// the dumps anew; a version that was released is never written again.
+// Golden checkpoints of each version of the native format: the writer's bytes are those of the
+// newest one, every one of them opens, and the dumps on docs/formats/native.md are of these files.
+// SHW_UPDATE_GOLDEN=1 writes the newest files and the dumps anew; a version that was released is
+// never written again.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,8 +30,12 @@ fs::path source_directory() {
   const char* given = std::getenv("SHW_SOURCE_DIR");
   return given != nullptr ? fs::path(given) : fs::current_path();
 }
-fs::path golden_directory(std::string_view version) { return source_directory() / "tests/golden/native" / version; }
-bool updates() { return std::getenv("SHW_UPDATE_GOLDEN") != nullptr; }
+fs::path golden_directory(std::string_view version) {
+  return source_directory() / "tests/golden/native" / version;
+}
+bool updates() {
+  return std::getenv("SHW_UPDATE_GOLDEN") != nullptr;
+}
 
 std::string read_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -102,7 +107,8 @@ TEST_P(NativeGoldenVersion, OpensWithTheSameContent) {
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->generation(), test::kSampleGeneration);
   EXPECT_EQ((*opened)->created_unix_ns(), 1'700'000'000'123'456'789);
-  EXPECT_EQ((*opened)->metadata(), (std::map<std::string, std::string>{{"epoch", "3"}, {"step", "100"}}));
+  EXPECT_EQ((*opened)->metadata(),
+            (std::map<std::string, std::string>{{"epoch", "3"}, {"step", "100"}}));
   const plan::Catalog& catalog = (*opened)->catalog();
   ASSERT_EQ(catalog.tensors.size(), 3U);
   EXPECT_EQ(catalog.tensor_name(0), "layer.weight");
@@ -124,7 +130,8 @@ TEST_P(NativeGoldenVersion, HoldsInEveryByte) {
   }
   for (size_t chunk = 0; chunk < (*opened)->catalog().chunks.size(); ++chunk) {
     const Extent extent = (*opened)->chunk_extent(chunk);
-    const std::vector<std::byte> file = *storage::read_all(*storage, (*opened)->files()[extent.file].key, 1 << 20);
+    const std::vector<std::byte> file =
+        *storage::read_all(*storage, (*opened)->files()[extent.file].key, 1 << 20);
     const auto bytes = std::span(file).subspan(extent.offset, extent.size_bytes);
     EXPECT_TRUE((*opened)->check_chunk_block(chunk, 0, bytes).ok()) << chunk;
   }
@@ -135,11 +142,13 @@ TEST(NativeGolden, TheFormatPageShowsTheseFiles) {
   const std::string page = read_file(path);
   ASSERT_FALSE(page.empty()) << path;
   std::string expected = page;
-  for (const std::string& key : {std::string(kManifestName), rank_file_key(test::kSampleGeneration, 1)}) {
+  for (const std::string& key :
+       {std::string(kManifestName), rank_file_key(test::kSampleGeneration, 1)}) {
     expected = with_dump(expected, key, hex_dump(read_file(golden_directory(kNewest) / key)));
   }
   if (updates()) write_file(path, expected);
-  EXPECT_EQ(read_file(path), expected) << "the dumps on the page are old: run with SHW_UPDATE_GOLDEN=1";
+  EXPECT_EQ(read_file(path), expected)
+      << "the dumps on the page are old: run with SHW_UPDATE_GOLDEN=1";
 }
 
 // "| name | value |" rows that the page and the code share.
@@ -163,7 +172,8 @@ TEST(NativeGolden, TheFormatPageNamesTheConstantsOfTheCode) {
       {"world size", static_cast<uint64_t>(kMaxWorldSize)},
   };
   for (const auto& [name, value] : rows) {
-    EXPECT_NE(page.find(fmt::format("| {} | {} |", name, value)), std::string::npos) << name << " " << value;
+    EXPECT_NE(page.find(fmt::format("| {} | {} |", name, value)), std::string::npos)
+        << name << " " << value;
   }
 }
 

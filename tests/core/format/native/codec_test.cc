@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest, index, header and trailer: what is encoded decodes to the same, equal input gives equal bytes, and whatever
-// does not hold together is refused by name.
+// Manifest, index, header and trailer: what is encoded decodes to the same, equal input gives equal
+// bytes, and whatever does not hold together is refused by name.
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -28,8 +28,10 @@ Result<Manifest> decode_changed(void (*change)(Manifest*)) {
 TEST(NativeNames, AreThoseOfTheFormatPage) {
   EXPECT_EQ(rank_file_name(0), "rank-00000.shw");
   EXPECT_EQ(rank_file_name(123456), "rank-123456.shw");
-  EXPECT_EQ(rank_file_key(kSampleGeneration, 7), std::string(kSampleGeneration) + "/rank-00007.shw");
-  EXPECT_EQ(temporary_manifest_name(kSampleGeneration), "manifest.shw." + std::string(kSampleGeneration));
+  EXPECT_EQ(rank_file_key(kSampleGeneration, 7),
+            std::string(kSampleGeneration) + "/rank-00007.shw");
+  EXPECT_EQ(temporary_manifest_name(kSampleGeneration),
+            "manifest.shw." + std::string(kSampleGeneration));
   EXPECT_TRUE(is_generation(kSampleGeneration));
   EXPECT_FALSE(is_generation("018F3C2A9B5D7E10A1B2C3D4E5F60718"));
   EXPECT_FALSE(is_generation("018f"));
@@ -71,19 +73,25 @@ TEST(Manifest, IsReadAtAnyAddress) {
 }
 
 TEST(Manifest, IsNotWrittenWhenItDoesNotHoldTogether) {
-  const auto code = [](void (*change)(Manifest*)) { return decode_changed(change).status().code(); };
+  const auto code = [](void (*change)(Manifest*)) {
+    return decode_changed(change).status().code();
+  };
   EXPECT_EQ(code([](Manifest* m) { m->generation = "short"; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->world_size = 0; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->world_size = 1; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->kept_generations = {m->generation}; }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) { m->kept_generations = {m->generation}; }),
+            StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { std::swap(m->files[0], m->files[1]); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files.pop_back(); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->metadata["bad\xff"] = "x"; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].position = 0; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].position = 1 << 20; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[2].position = 4096 + 8; }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].position = 1 << 20; }),
+            StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[2].position = 4096 + 8; }),
+            StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].offset0 = 1; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->files[0].index_position = UINT64_MAX - 5; }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) { m->files[0].index_position = UINT64_MAX - 5; }),
+            StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest*) {}), StatusCode::kOk);
 }
 
@@ -94,7 +102,8 @@ TEST(Manifest, SaysWhatIsNoManifest) {
   EXPECT_EQ(decode_manifest(bytes).status().code(), StatusCode::kInvalidArgument);
 }
 
-// Replaces the first occurrence of the version triple and closes the manifest with a digest that holds.
+// Replaces the first occurrence of the version triple and closes the manifest with a digest that
+// holds.
 std::vector<std::byte> with_digest(std::vector<std::byte> bytes) {
   bytes.resize(bytes.size() - 16);
   const integrity::Digest128 digest = integrity::xxh3_128(bytes);
@@ -110,8 +119,8 @@ TEST(Manifest, WithADigestThatHoldsIsStillVerified) {
     bytes[position] ^= std::byte{0x80};
     const Result<Manifest> decoded = decode_manifest(with_digest(std::move(bytes)));
     const StatusCode code = decoded.status().code();
-    EXPECT_TRUE(code == StatusCode::kOk || code == StatusCode::kDataLoss || code == StatusCode::kInvalidArgument ||
-                code == StatusCode::kUnimplemented)
+    EXPECT_TRUE(code == StatusCode::kOk || code == StatusCode::kDataLoss ||
+                code == StatusCode::kInvalidArgument || code == StatusCode::kUnimplemented)
         << position << " " << decoded.status().to_string();
     refused += decoded.ok() ? 0 : 1;
   }
@@ -124,16 +133,19 @@ TEST(RankFileHeader, NamesWhoseFileItIs) {
   EXPECT_TRUE(check_file_header(header, kSampleGeneration, 3).ok());
   EXPECT_EQ(check_file_header(header, kSampleGeneration, 2).code(), StatusCode::kDataLoss);
   EXPECT_EQ(check_file_header(header, std::string(32, '0'), 3).code(), StatusCode::kDataLoss);
-  EXPECT_EQ(check_file_header(std::span(header).first(100), kSampleGeneration, 3).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(check_file_header(std::span(header).first(100), kSampleGeneration, 3).code(),
+            StatusCode::kDataLoss);
   for (const size_t position : {0U, 9U, 20U, 33U, 100U, 4000U, 4095U}) {
     std::vector<std::byte> damaged = header;
     damaged[position] ^= std::byte{1};
-    EXPECT_EQ(check_file_header(damaged, kSampleGeneration, 3).code(), StatusCode::kDataLoss) << position;
+    EXPECT_EQ(check_file_header(damaged, kSampleGeneration, 3).code(), StatusCode::kDataLoss)
+        << position;
   }
 }
 
 TEST(RankFileTrailer, ComesBackAndFailsOnEveryFlippedBit) {
-  const Trailer trailer{std::string(kSampleGeneration), 1, 2, 5000, 600, integrity::xxh3_128({}), 6000};
+  const Trailer trailer{std::string(kSampleGeneration), 1,   2, 5000, 600,
+                        integrity::xxh3_128({}),        6000};
   const std::vector<std::byte> bytes = encode_trailer(trailer);
   ASSERT_EQ(bytes.size(), kTrailerBytes);
   const Result<Trailer> decoded = decode_trailer(bytes);
@@ -153,7 +165,8 @@ TEST(RankFileTrailer, ComesBackAndFailsOnEveryFlippedBit) {
 }
 
 TEST(RankFileTrailer, OfANewerVersionIsNotDamage) {
-  std::vector<std::byte> bytes = encode_trailer({std::string(kSampleGeneration), 0, 1, 1, 1, {}, 1});
+  std::vector<std::byte> bytes =
+      encode_trailer({std::string(kSampleGeneration), 0, 1, 1, 1, {}, 1});
   bytes[12] = std::byte{9};
   const integrity::Digest128 digest = integrity::xxh3_128(std::span(bytes).first(112));
   std::copy(digest.begin(), digest.end(), bytes.begin() + 112);
@@ -187,8 +200,11 @@ TEST(RankIndex, HoldsTheFilesPartInCanonicalOrder) {
 TEST(RankIndex, HasTheSameBytesHoweverItsPartsWereOrdered) {
   const plan::Catalog merged = make_sample().manifest.catalog;
   const std::vector<int64_t> matrix = {6, 4};
-  const StoredChunk weight{{"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix}, {{0, 0}, {4, 4}}, 4096};
-  const StoredChunk scale{{"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, {{}, {}}, 4096 + 64};
+  const StoredChunk weight{{"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix},
+                           {{0, 0}, {4, 4}},
+                           4096};
+  const StoredChunk scale{
+      {"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, {{}, {}}, 4096 + 64};
   plan::ObjectRecord step;
   step.size_bytes = 3;
   step.position = 4096 + 128;
@@ -196,7 +212,8 @@ TEST(RankIndex, HasTheSameBytesHoweverItsPartsWereOrdered) {
   const std::vector<StoredObject> objects = {{step, "step", "", "application/json"}};
   RankIndex expected = sample_index();
   const std::vector<std::byte> bytes = *encode_index(expected);
-  for (const std::vector<StoredChunk>& chunks : {std::vector{weight, scale}, std::vector{scale, weight}}) {
+  for (const std::vector<StoredChunk>& chunks :
+       {std::vector{weight, scale}, std::vector{scale, weight}}) {
     expected.catalog = std::move(*index_catalog(chunks, objects));
     EXPECT_EQ(*encode_index(expected), bytes);
   }
@@ -218,10 +235,13 @@ TEST(RankIndex, NeverCrashesOnFlippedBits) {
     std::vector<std::byte> damaged = good;
     damaged[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
     const StatusCode code = decode_index(damaged).status().code();
-    EXPECT_TRUE(code == StatusCode::kOk || code == StatusCode::kDataLoss || code == StatusCode::kUnimplemented) << bit;
+    EXPECT_TRUE(code == StatusCode::kOk || code == StatusCode::kDataLoss ||
+                code == StatusCode::kUnimplemented)
+        << bit;
   }
   for (size_t size = 0; size < good.size(); ++size) {
-    EXPECT_EQ(decode_index(std::span(good).first(size)).status().code(), StatusCode::kDataLoss) << size;
+    EXPECT_EQ(decode_index(std::span(good).first(size)).status().code(), StatusCode::kDataLoss)
+        << size;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a checkpoint: what it tells, that every damage of manifest, index, trailer, header and payload is found and
-// named, and what happens when another save replaces it.
+// Opening a checkpoint: what it tells, that every damage of manifest, index, trailer, header and
+// payload is found and named, and what happens when another save replaces it.
 #include "core/format/native/native_checkpoint.h"
 
 #include <thread>
@@ -28,24 +28,30 @@ Location stored(const Sample& sample, const std::string& prefix = "run/a") {
   return location;
 }
 
-std::string rank_key(int32_t rank) { return rank_file_key(kSampleGeneration, rank); }
+std::string rank_key(int32_t rank) {
+  return rank_file_key(kSampleGeneration, rank);
+}
 
 // Opens, prepares all files and checks all blocks: the first failure.
 Status check_everything(const Location& location) {
   SHW_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedCheckpoint> opened, open_native(location));
-  for (uint32_t file = 0; file < opened->files().size(); ++file) SHW_RETURN_IF_ERROR(opened->prepare_file(file));
+  for (uint32_t file = 0; file < opened->files().size(); ++file)
+    SHW_RETURN_IF_ERROR(opened->prepare_file(file));
   const plan::Catalog& catalog = opened->catalog();
   for (size_t item = 0; item < catalog.chunks.size() + catalog.objects.size(); ++item) {
     const bool is_chunk = item < catalog.chunks.size();
     const size_t object = item - catalog.chunks.size();
     const Extent extent = is_chunk ? opened->chunk_extent(item) : opened->object_extent(object);
-    SHW_ASSIGN_OR_RETURN(const Bytes file,
-                         storage::read_all(*location.storage,
-                                           storage::join_key(location.prefix, opened->files()[extent.file].key), 1 << 24));
+    SHW_ASSIGN_OR_RETURN(
+        const Bytes file,
+        storage::read_all(*location.storage,
+                          storage::join_key(location.prefix, opened->files()[extent.file].key),
+                          1 << 24));
     for (uint64_t block = 0; block < integrity::block_count(extent.size_bytes); ++block) {
       const uint64_t begin = extent.offset + block * kDigestBlockBytes;
       const uint64_t size = std::min(kDigestBlockBytes, extent.offset + extent.size_bytes - begin);
-      const auto bytes = std::span(file).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
+      const auto bytes =
+          std::span(file).subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
       SHW_RETURN_IF_ERROR(is_chunk ? opened->check_chunk_block(item, block, bytes)
                                    : opened->check_object_block(object, block, bytes));
     }
@@ -103,7 +109,10 @@ TEST(NativeCheckpoint, FindsEveryFlippedBitOfARankFile) {
   const Sample sample = make_sample();
   const Bytes& good = sample.files.at(rank_key(0));
   const ManifestFile& info = sample.manifest.files[0];
-  std::vector<std::pair<size_t, size_t>> parts = {{0, 64}, {4000, 4096}, {4096, 4096 + 66}, {4224, 4227},
+  std::vector<std::pair<size_t, size_t>> parts = {{0, 64},
+                                                  {4000, 4096},
+                                                  {4096, 4096 + 66},
+                                                  {4224, 4227},
                                                   {info.index_position, info.size_bytes}};
   for (const auto& [begin, end] : parts) {
     for (size_t bit = begin * 8; bit < end * 8; ++bit) {
@@ -123,7 +132,8 @@ TEST(NativeCheckpoint, FindsEveryTruncationAndEveryAppendedByte) {
     const size_t step = key == kManifestName ? 1 : 7;
     for (size_t size = 0; size < good.size(); size += step) {
       Bytes bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
-      EXPECT_EQ(check_damaged(sample, key, std::move(bytes)).code(), StatusCode::kDataLoss) << key << " " << size;
+      EXPECT_EQ(check_damaged(sample, key, std::move(bytes)).code(), StatusCode::kDataLoss)
+          << key << " " << size;
     }
     Bytes longer = good;
     longer.push_back(std::byte{0});
@@ -133,11 +143,13 @@ TEST(NativeCheckpoint, FindsEveryTruncationAndEveryAppendedByte) {
 
 TEST(NativeCheckpoint, FindsSwappedFilesAndFilesOfAnotherGeneration) {
   const Sample sample = make_sample();
-  EXPECT_EQ(check_damaged(sample, rank_key(0), sample.files.at(rank_key(1))).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(check_damaged(sample, rank_key(0), sample.files.at(rank_key(1))).code(),
+            StatusCode::kDataLoss);
   SampleOptions older;
   older.generation = std::string(32, '7');
   const Sample other = make_sample(older);
-  const Status status = check_damaged(sample, rank_key(0), other.files.at(rank_file_key(older.generation, 0)));
+  const Status status =
+      check_damaged(sample, rank_key(0), other.files.at(rank_file_key(older.generation, 0)));
   EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.to_string();
 }
 
@@ -147,7 +159,8 @@ TEST(NativeCheckpoint, FindsWholeBlocksThatChangedPlaces) {
   const Sample sample = make_sample(options);
   Bytes bytes = sample.files.at(rank_key(0));
   // Blocks 0 and 1 of the large tensor change places: each is whole, none is where it belongs.
-  std::swap_ranges(bytes.begin() + 8192, bytes.begin() + 8192 + (1 << 20), bytes.begin() + 8192 + (1 << 20));
+  std::swap_ranges(bytes.begin() + 8192, bytes.begin() + 8192 + (1 << 20),
+                   bytes.begin() + 8192 + (1 << 20));
   const Status status = check_damaged(sample, rank_key(0), std::move(bytes));
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_EQ(status.detail("tensor"), "large");
@@ -183,11 +196,12 @@ TEST(NativeCheckpoint, SaysThatItWasReplacedWhileReading) {
 TEST(NativeCheckpoint, TriesAFileAgainThatFailedForAWhile) {
   const Location inner = stored(make_sample());
   bool failing = true;
-  const Location location{storage::make_fault_storage(*inner.storage,
-                                                      [&](const storage::StorageEvent& event, uint64_t*) {
-                                                        const bool hit = failing && event.key.ends_with("rank-00000.shw");
-                                                        return hit ? unavailable("injected") : Status();
-                                                      }),
+  const Location location{storage::make_fault_storage(
+                              *inner.storage,
+                              [&](const storage::StorageEvent& event, uint64_t*) {
+                                const bool hit = failing && event.key.ends_with("rank-00000.shw");
+                                return hit ? unavailable("injected") : Status();
+                              }),
                           inner.prefix};
   const auto opened = open_native(location);
   EXPECT_EQ((*opened)->prepare_file(0).code(), StatusCode::kUnavailable);
@@ -198,10 +212,12 @@ TEST(NativeCheckpoint, TriesAFileAgainThatFailedForAWhile) {
 TEST(NativeCheckpoint, PreparesAFileOnceForAllThreads) {
   const Location inner = stored(make_sample());
   std::atomic<int> opens = 0;
-  const Location location{storage::make_recording_storage(*inner.storage,
-                                                          [&](const storage::StorageEvent& event) {
-                                                            if (event.operation == storage::StorageEvent::Operation::kOpen) ++opens;
-                                                          }),
+  const Location location{storage::make_recording_storage(
+                              *inner.storage,
+                              [&](const storage::StorageEvent& event) {
+                                if (event.operation == storage::StorageEvent::Operation::kOpen)
+                                  ++opens;
+                              }),
                           inner.prefix};
   const auto opened = open_native(location);
   opens = 0;
@@ -234,7 +250,8 @@ TEST(NativeCheckpoint, RefusesToCheckBytesOfAFileThatWasNotPrepared) {
   EXPECT_EQ((*opened)->check_chunk_block(0, 0, bytes).code(), StatusCode::kInternal);
   ASSERT_TRUE((*opened)->prepare_file(0).ok());
   EXPECT_EQ((*opened)->check_chunk_block(0, 1, bytes).code(), StatusCode::kInternal);
-  EXPECT_EQ((*opened)->check_chunk_block(0, 0, std::span(bytes).first(63)).code(), StatusCode::kInternal);
+  EXPECT_EQ((*opened)->check_chunk_block(0, 0, std::span(bytes).first(63)).code(),
+            StatusCode::kInternal);
   EXPECT_EQ((*opened)->check_chunk_block(0, 0, bytes).code(), StatusCode::kDataLoss);
 }
 
@@ -270,8 +287,9 @@ TEST(Generations, AreListedWithWhatTheyHold) {
   storage::Storage& storage = *location.storage;
   storage::OpenOptions options;
   options.mode = storage::OpenMode::kCreateVisible;
-  for (const std::string& key : {"run/a/" + crashed + "/rank-00000.shw", "run/a/manifest.shw." + crashed,
-                                 "run/a/" + other + "/rank-00000.shw", std::string("run/a/not-a-generation/x")}) {
+  for (const std::string& key :
+       {"run/a/" + crashed + "/rank-00000.shw", "run/a/manifest.shw." + crashed,
+        "run/a/" + other + "/rank-00000.shw", std::string("run/a/not-a-generation/x")}) {
     const auto object = storage.open(key, options);
     ASSERT_TRUE((*object)->write_at(0, std::as_bytes(std::span("abc", 3))).ok());
   }

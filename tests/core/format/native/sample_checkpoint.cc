@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the sample as a writer does: lay out, digest, index, trailer, manifest. Pure but for store_sample.
+// Builds the sample as a writer does: lay out, digest, index, trailer, manifest. Pure but for
+// store_sample.
 #include "tests/core/format/native/sample_checkpoint.h"
 
 #include <algorithm>
@@ -29,17 +30,27 @@ constexpr Text kSeed{"seed", "[\"seed\"]", "application/octet-stream", "abc"};
 void add_chunks(const SampleOptions& options, plan::Catalog* catalog) {
   plan::CatalogBuilder builder(catalog);
   const std::vector<int64_t> matrix = {6, 4};
-  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0, 4096}, {{{4, 0}, {2, 4}}, 1, 4096}};
-  ASSERT_TRUE(builder.add_tensor({"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix}, halves).ok());
+  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0, 4096},
+                                                           {{{4, 0}, {2, 4}}, 1, 4096}};
+  ASSERT_TRUE(
+      builder
+          .add_tensor({"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix},
+                      halves)
+          .ok());
   const std::vector<plan::CatalogBuilder::Chunk> scalar = {{{{}, {}}, 0, 4096 + 64}};
-  ASSERT_TRUE(builder.add_tensor({"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, scalar).ok());
+  ASSERT_TRUE(
+      builder.add_tensor({"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, scalar)
+          .ok());
   const std::vector<int64_t> four = {4};
   const std::vector<plan::CatalogBuilder::Chunk> local = {{{{0}, {4}}, 1, 4096 + 64}};
-  ASSERT_TRUE(builder.add_tensor({"rng", "", DType::kUint8, EntryKind::kRankLocal, 1, four}, local).ok());
+  ASSERT_TRUE(
+      builder.add_tensor({"rng", "", DType::kUint8, EntryKind::kRankLocal, 1, four}, local).ok());
   if (options.large) {
     const std::vector<int64_t> shape = {5 << 19};
     const std::vector<plan::CatalogBuilder::Chunk> whole = {{{{0}, {5 << 19}}, 0, 8192}};
-    ASSERT_TRUE(builder.add_tensor({"large", "", DType::kInt8, EntryKind::kReplicated, -1, shape}, whole).ok());
+    ASSERT_TRUE(
+        builder.add_tensor({"large", "", DType::kInt8, EntryKind::kReplicated, -1, shape}, whole)
+            .ok());
   }
   plan::ObjectRecord step;
   step.place = 0;
@@ -54,12 +65,14 @@ void add_chunks(const SampleOptions& options, plan::Catalog* catalog) {
 }
 
 // The bytes of one thing in the file and the digests of its blocks.
-void digest_blocks(std::span<const std::byte> bytes, const integrity::ChunkIdentity& identity, RankIndex* index) {
+void digest_blocks(std::span<const std::byte> bytes, const integrity::ChunkIdentity& identity,
+                   RankIndex* index) {
   const integrity::Digest128 key = integrity::chunk_key(identity);
   for (uint64_t block = 0; block < integrity::block_count(bytes.size()); ++block) {
     const auto part = bytes.subspan(static_cast<size_t>(block * kDigestBlockBytes));
     const auto cut = part.first(std::min<size_t>(part.size(), kDigestBlockBytes));
-    index->block_digests.push_back(integrity::block_digest(integrity::xxh3_128(cut), key, block, cut.size()));
+    index->block_digests.push_back(
+        integrity::block_digest(integrity::xxh3_128(cut), key, block, cut.size()));
   }
 }
 
@@ -75,19 +88,24 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
     const size_t tensor = catalog.chunks[chunk].tensor;
     const Box box = catalog.chunk_box(chunk);
     if (!options.digests) continue;
-    digest_blocks(bytes, {options.generation, catalog.tensor_name(tensor), dtype_name(catalog.tensors[tensor].dtype),
-                          catalog.shape(tensor), &box, catalog.tensors[tensor].rank}, index);
+    digest_blocks(
+        bytes,
+        {options.generation, catalog.tensor_name(tensor), dtype_name(catalog.tensors[tensor].dtype),
+         catalog.shape(tensor), &box, catalog.tensors[tensor].rank},
+        index);
   }
   for (const plan::ObjectRecord& record : catalog.objects) {
     const Text& text = catalog.texts.at(record.name) == kStep.name ? kStep : kSeed;
     const auto bytes = room(record.position, record.size_bytes);
     std::memcpy(bytes.data(), text.json.data(), text.json.size());
     if (!options.digests) continue;
-    digest_blocks(bytes, {options.generation, text.name, text.content_type, {}, nullptr, record.rank}, index);
+    digest_blocks(
+        bytes, {options.generation, text.name, text.content_type, {}, nullptr, record.rank}, index);
   }
 }
 
-std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catalog& merged, ManifestFile* info) {
+std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catalog& merged,
+                                 ManifestFile* info) {
   std::vector<std::byte> file = encode_file_header(options.generation, info->rank, 2);
   RankIndex index;
   index.generation = options.generation;
@@ -108,8 +126,9 @@ std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catal
   info->index_bytes = index_bytes->size();
   info->index_digest = integrity::xxh3_128(*index_bytes);
   info->size_bytes = file.size() + kTrailerBytes;
-  const std::vector<std::byte> trailer = encode_trailer({options.generation, info->rank, 2, index_position,
-                                                         info->index_bytes, info->index_digest, info->size_bytes});
+  const std::vector<std::byte> trailer =
+      encode_trailer({options.generation, info->rank, 2, index_position, info->index_bytes,
+                      info->index_digest, info->size_bytes});
   file.insert(file.end(), trailer.begin(), trailer.end());
   return file;
 }
@@ -117,7 +136,8 @@ std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catal
 }  // namespace
 
 std::byte sample_byte(size_t position) {
-  return static_cast<std::byte>((position * 7 + (position >> 8) * 13 + (position >> 20) * 29 + 3) & 0xFF);
+  return static_cast<std::byte>((position * 7 + (position >> 8) * 13 + (position >> 20) * 29 + 3) &
+                                0xFF);
 }
 
 std::vector<std::byte> manifest_bytes(const Manifest& manifest) {
@@ -139,7 +159,8 @@ Sample make_sample(const SampleOptions& options) {
   for (int32_t rank = 0; rank < 2; ++rank) {
     ManifestFile info;
     info.rank = rank;
-    sample.files[rank_file_key(options.generation, rank)] = make_file(options, sample.manifest.catalog, &info);
+    sample.files[rank_file_key(options.generation, rank)] =
+        make_file(options, sample.manifest.catalog, &info);
     sample.manifest.files.push_back(info);
   }
   sample.files[std::string(kManifestName)] = manifest_bytes(sample.manifest);

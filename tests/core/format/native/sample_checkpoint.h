@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small native checkpoint made by hand from the codec of the format: two ranks, a sharded tensor, a scalar, a tensor
-// larger than one digest block when asked for, objects. Deterministic: equal options give equal bytes, so it is also the
-// golden checkpoint.
+// A small native checkpoint made by hand from the codec of the format: two ranks, a sharded tensor,
+// a scalar, a tensor larger than one digest block when asked for, objects. Deterministic: equal
+// options give equal bytes, so it is also the golden checkpoint.
 #pragma once
 
 #include <map>
@@ -24,7 +24,8 @@ struct SampleOptions {
   std::vector<std::string> kept_generations;
 };
 
-// A checkpoint before it lies anywhere: bytes of each file by key below the prefix, the manifest among them.
+// A checkpoint before it lies anywhere: bytes of each file by key below the prefix, the manifest
+// among them.
 struct Sample {
   Manifest manifest;
   std::map<std::string, std::vector<std::byte>> files;

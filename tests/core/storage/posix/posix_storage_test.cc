@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What posix storage does beyond the interface: links and special files are refused, modes follow the umask, temporary
-// names, limits of the system, and direct transfers.
+// What posix storage does beyond the interface: links and special files are refused, modes follow
+// the umask, temporary names, limits of the system, and direct transfers.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,7 +39,9 @@ class PosixStorage : public testing::TestWithParam<bool> {
   }
   Storage& storage() { return *storage_; }
   std::string path(std::string_view name) { return root_ / name; }
-  void write_file(const std::string& name, std::string_view text) { std::ofstream(path(name)) << text; }
+  void write_file(const std::string& name, std::string_view text) {
+    std::ofstream(path(name)) << text;
+  }
   Status open_status(std::string_view key, OpenMode mode) {
     OpenOptions options;
     options.mode = mode;
@@ -72,7 +74,8 @@ TEST_P(PosixStorage, RefusesALinkOnTheWay) {
   const Status status = open_status("link/file", OpenMode::kRead);
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.to_string();
   EXPECT_EQ(status.detail("unsafe"), "symlink");
-  EXPECT_EQ(open_status("link/new", OpenMode::kCreateVisible).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(open_status("link/new", OpenMode::kCreateVisible).code(),
+            StatusCode::kPermissionDenied);
   EXPECT_FALSE(fs::exists(path("real/new")));
 }
 
@@ -99,7 +102,13 @@ TEST_P(PosixStorage, ListsNeitherLinksNorSpecialFiles) {
   fs::create_symlink("file", path("link"));
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
   std::vector<std::string> keys;
-  ASSERT_TRUE(storage().list("", [&](const ListEntry& entry) { keys.push_back(entry.key); return Status(); }).ok());
+  ASSERT_TRUE(storage()
+                  .list("",
+                        [&](const ListEntry& entry) {
+                          keys.push_back(entry.key);
+                          return Status();
+                        })
+                  .ok());
   EXPECT_EQ(keys, std::vector<std::string>{"file"});
 }
 
@@ -114,7 +123,8 @@ TEST_P(PosixStorage, NamesTheLimitOfANameThatIsTooLong) {
 
 TEST_P(PosixStorage, SaysThatAPartOfThePathIsAFile) {
   write_file("file", "x");
-  EXPECT_EQ(open_status("file/below", OpenMode::kCreateVisible).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(open_status("file/below", OpenMode::kCreateVisible).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(storage().stat("file/below").status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -203,7 +213,8 @@ class CountingCalls final : public KernelCalls {
     if (opened >= 0 && (flags & O_DIRECT) != 0) direct_descriptor = opened;
     return opened;
   }
-  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data, int flags) override {
+  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data,
+                   int flags) override {
     const int64_t count = KernelCalls::write_at(file, offset, data, flags);
     if (count > 0) (file.descriptor == direct_descriptor ? direct_bytes : buffered_bytes) += count;
     return count;
@@ -223,7 +234,8 @@ TEST(PosixDirect, CarriesWholePagesDirectlyAndTheRestThroughTheCache) {
   Result<std::unique_ptr<StorageObject>> object = storage->open("key", options);
   ASSERT_TRUE(object.ok());
   if (calls->direct_descriptor < 0) GTEST_SKIP() << "this file system has no direct I/O";
-  const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(4096, 4 * 4096), std::free);
+  const std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(4096, 4 * 4096),
+                                                      std::free);
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(memory.get()), 4 * 4096);
   ASSERT_TRUE((*object)->write_at(0, bytes.first(3 * 4096 + 100)).ok());
   EXPECT_EQ(calls->direct_bytes, 3 * 4096);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every system call of posix storage fails in turn: the status is that of the error table, nothing is left visible, a
-// failed sync is never tried again, interrupted and short transfers go on.
+// Every system call of posix storage fails in turn: the status is that of the error table, nothing
+// is left visible, a failed sync is never tried again, interrupted and short transfers go on.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -17,27 +17,33 @@
 namespace shardwright::storage {
 namespace {
 
-// Fails the n-th call of a name once or for ever, and keeps the order of calls that change something.
+// Fails the n-th call of a name once or for ever, and keeps the order of calls that change
+// something.
 class FailingCalls final : public KernelCalls {
  public:
   struct Fault {
     int error = 0;
-    int first = 0;         // number of the first call that fails, from 0
+    int first = 0;  // number of the first call that fails, from 0
     bool for_ever = false;
   };
   std::map<std::string, Fault> faults;
   std::vector<std::string> log;
 
   int create_file(const DirectoryName& target, int flags, mode_t mode) override {
-    return call("create", target.key, [&] { return KernelCalls::create_file(target, flags, mode); });
+    return call("create", target.key,
+                [&] { return KernelCalls::create_file(target, flags, mode); });
   }
-  int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data, int flags) override {
+  int64_t read_at(const OpenFile& file, uint64_t offset, std::span<std::byte> data,
+                  int flags) override {
     const auto part = data.first(std::min(data.size(), most_bytes));
-    return call<int64_t>("read", file.key, [&] { return KernelCalls::read_at(file, offset, part, flags); });
+    return call<int64_t>("read", file.key,
+                         [&] { return KernelCalls::read_at(file, offset, part, flags); });
   }
-  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data, int flags) override {
+  int64_t write_at(const OpenFile& file, uint64_t offset, std::span<const std::byte> data,
+                   int flags) override {
     const auto part = data.first(std::min(data.size(), most_bytes));
-    return call<int64_t>("write", file.key, [&] { return KernelCalls::write_at(file, offset, part, flags); });
+    return call<int64_t>("write", file.key,
+                         [&] { return KernelCalls::write_at(file, offset, part, flags); });
   }
   int truncate(const OpenFile& file, uint64_t size) override {
     return call("truncate", file.key, [&] { return KernelCalls::truncate(file, size); });
@@ -59,7 +65,8 @@ class FailingCalls final : public KernelCalls {
     return call("make_directory", target.key, [&] { return KernelCalls::make_directory(target); });
   }
   int sync_directory(const OpenFile& directory) override {
-    return call("sync_directory", directory.key, [&] { return KernelCalls::sync_directory(directory); });
+    return call("sync_directory", directory.key,
+                [&] { return KernelCalls::sync_directory(directory); });
   }
   int rename_file(const DirectoryName& from, const DirectoryName& to) override {
     return call("rename", to.key, [&] { return KernelCalls::rename_file(from, to); });
@@ -79,7 +86,8 @@ class FailingCalls final : public KernelCalls {
     log.push_back(name + " " + std::string(key));
     const int number = counts_[name]++;
     const auto fault = faults.find(name);
-    if (fault != faults.end() && (number == fault->second.first || (fault->second.for_ever && number > fault->second.first))) {
+    if (fault != faults.end() && (number == fault->second.first ||
+                                  (fault->second.for_ever && number > fault->second.first))) {
       return static_cast<T>(-fault->second.error);
     }
     return function();
@@ -107,7 +115,9 @@ class SystemCallFailures : public testing::Test {
     if (!bytes.ok()) return bytes.status().to_string();
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
   }
-  int count(std::string_view entry) { return static_cast<int>(std::ranges::count(calls_->log, entry)); }
+  int count(std::string_view entry) {
+    return static_cast<int>(std::ranges::count(calls_->log, entry));
+  }
 
   test::TemporaryDirectory root_;
   std::shared_ptr<FailingCalls> calls_ = std::make_shared<FailingCalls>();
@@ -118,24 +128,27 @@ TEST_F(SystemCallFailures, ACommitMakesItsCallsInOrder) {
   ASSERT_TRUE(storage_->create_prefix("dir").ok());
   calls_->log.clear();
   ASSERT_TRUE(write("dir/key", OpenMode::kCreate).ok());
-  EXPECT_EQ(calls_->log, (std::vector<std::string>{"create dir/key", "write dir/key", "truncate dir/key",
-                                                   "sync_file dir/key", "close dir/key", "rename dir/key",
-                                                   "sync_directory dir"}));
+  EXPECT_EQ(calls_->log,
+            (std::vector<std::string>{"create dir/key", "write dir/key", "truncate dir/key",
+                                      "sync_file dir/key", "close dir/key", "rename dir/key",
+                                      "sync_directory dir"}));
 }
 
 TEST_F(SystemCallFailures, AVisibleFileSyncsItsNameToo) {
   ASSERT_TRUE(storage_->create_prefix("dir").ok());
   calls_->log.clear();
   ASSERT_TRUE(write("dir/key", OpenMode::kCreateVisible).ok());
-  EXPECT_EQ(calls_->log, (std::vector<std::string>{"create dir/key", "write dir/key", "truncate dir/key",
-                                                   "sync_file dir/key", "sync_directory dir", "close dir/key"}));
+  EXPECT_EQ(calls_->log,
+            (std::vector<std::string>{"create dir/key", "write dir/key", "truncate dir/key",
+                                      "sync_file dir/key", "sync_directory dir", "close dir/key"}));
 }
 
 TEST_F(SystemCallFailures, WithoutDurabilityNothingIsSynced) {
   OpenOptions options;
   options.durable = false;
   ASSERT_TRUE(write("dir/key", OpenMode::kCreate, options).ok());
-  for (const std::string& entry : calls_->log) EXPECT_EQ(entry.find("sync"), std::string::npos) << entry;
+  for (const std::string& entry : calls_->log)
+    EXPECT_EQ(entry.find("sync"), std::string::npos) << entry;
 }
 
 TEST_F(SystemCallFailures, MapEachErrnoToItsStatus) {
@@ -157,7 +170,8 @@ TEST_F(SystemCallFailures, MapEachErrnoToItsStatus) {
 }
 
 TEST_F(SystemCallFailures, EachFailingCallOfACommitLeavesNothingVisible) {
-  for (const std::string name : {"create", "write", "truncate", "sync_file", "close", "rename", "make_directory"}) {
+  for (const std::string name :
+       {"create", "write", "truncate", "sync_file", "close", "rename", "make_directory"}) {
     calls_ = std::make_shared<FailingCalls>();
     storage_ = make_posix_storage(root_ / name, calls_);
     calls_->faults[name] = {EIO, 0, true};
@@ -165,15 +179,26 @@ TEST_F(SystemCallFailures, EachFailingCallOfACommitLeavesNothingVisible) {
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << name << " " << status.to_string();
     calls_->faults.clear();
     int keys = 0;
-    ASSERT_TRUE(storage_->list("", [&](const ListEntry& entry) { keys += entry.key.ends_with('/') ? 0 : 1; return Status(); }).ok());
+    ASSERT_TRUE(storage_
+                    ->list("",
+                           [&](const ListEntry& entry) {
+                             keys += entry.key.ends_with('/') ? 0 : 1;
+                             return Status();
+                           })
+                    .ok());
     EXPECT_EQ(keys, 0) << name;
-    EXPECT_TRUE(write("dir/key", OpenMode::kCreate).ok()) << name << ": the storage is usable afterwards";
+    EXPECT_TRUE(write("dir/key", OpenMode::kCreate).ok())
+        << name << ": the storage is usable afterwards";
   }
 }
 
 TEST_F(SystemCallFailures, AFailedDirectorySyncAfterTheRenameIsAnUnknownOutcome) {
   ASSERT_TRUE(storage_->create_prefix("dir").ok());
-  calls_->faults["sync_directory"] = {EIO, static_cast<int>(std::ranges::count_if(calls_->log, [](const std::string& e) { return e.starts_with("sync_directory"); })), false};
+  calls_->faults["sync_directory"] = {
+      EIO,
+      static_cast<int>(std::ranges::count_if(
+          calls_->log, [](const std::string& e) { return e.starts_with("sync_directory"); })),
+      false};
   const Status status = write("dir/key", OpenMode::kCreate);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.to_string();
   EXPECT_EQ(status.detail("commit"), "unknown");
