@@ -108,8 +108,9 @@ public final class Job extends Handle {
         long limit = OptionStruct.limit(timeout);
         long start = System.nanoTime();
         while (state().compareTo(wanted) < 0) {
-            if (Thread.interrupted()) {
+            if (Thread.currentThread().isInterrupted()) {
                 cancel();
+                Thread.interrupted(); // cleared after the cancel, for those who watch the flag
                 waitForEnd();
                 throw new InterruptedException("the job was cancelled, because its thread was interrupted");
             }

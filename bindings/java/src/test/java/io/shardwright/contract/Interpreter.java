@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the steps of one scenario.
+package io.shardwright.contract;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import io.shardwright.Cast;
+import io.shardwright.Checkpoint;
+import io.shardwright.DType;
+import io.shardwright.DigestAlgorithm;
+import io.shardwright.Format;
+import io.shardwright.HostTensor;
+import io.shardwright.Job;
+import io.shardwright.Kind;
+import io.shardwright.LoadOptions;
+import io.shardwright.Missing;
+import io.shardwright.OpenOptions;
+import io.shardwright.Overwrite;
+import io.shardwright.Owner;
+import io.shardwright.SaveOptions;
+import io.shardwright.Shardwright;
+import io.shardwright.State;
+import io.shardwright.Storage;
+import io.shardwright.StoredObject;
+import io.shardwright.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** Everything that a scenario has made, by id; closed at its end, last first. */
+final class Interpreter implements AutoCloseable {
+    private final Path root;
+    private final FileSteps files;
+    private final PlanSteps plans;
+    private final Map<String, Memory> tensors = new HashMap<>();
+    private final Map<String, State> states = new HashMap<>();
+    private final Map<String, Storage> storages = new HashMap<>();
+    private final Map<String, Checkpoint> checkpoints = new HashMap<>();
+    private final Map<String, Job> jobs = new HashMap<>();
+    private final Deque<AutoCloseable> made = new ArrayDeque<>();
+    private String lastSave = "p";
+    private Storage lastStorage;
+
+    Interpreter(Path root) {
+        this.root = root;
+        files = new FileSteps(root);
+        plans = new PlanSteps(this);
+    }
+
+    /** Memory of one `tensor` step. */
+    private static final class Memory {
+        final DType dtype;
+        final long[] shape;
+        final boolean columns;
+        final boolean readOnly;
+        final ByteBuffer bytes;
+
+        Memory(JsonObject step) {
+            dtype = DType.named(Values.text(step, "dtype"));
+            shape = Values.numbers(step, "shape");
+            columns = Values.text(step, "order").equals("column");
+            readOnly = Values.flag(step, "read_only");
+            byte[] content = Values.pattern(step, dtype, shape);
+            content = columns ? Values.reorder(content, shape, true) : content;
+            bytes = ByteBuffer.allocateDirect(content.length);
+            bytes.duplicate().put(content);
+        }
+
+        HostTensor tensor() {
+            HostTensor whole = HostTensor.of(dtype, readOnly ? bytes.asReadOnlyBuffer() : bytes.duplicate(), shape);
+            return columns ? whole.strides(1, shape[0]) : whole;
+        }
+
+        byte[] rowMajor() {
+            byte[] copy = new byte[bytes.capacity()];
+            bytes.duplicate().get(copy);
+            return columns ? Values.reorder(copy, shape, false) : copy;
+        }
+    }
+
+    <T extends AutoCloseable> T keep(T object) {
+        made.push(object);
+        return object;
+    }
+
+    @Override
+    public void close() throws Exception {
+        for (AutoCloseable object : made) {
+            object.close();
+        }
+    }
+
+    void step(JsonObject step) throws Exception {
+        String id = Values.text(step, "id");
+        if (files.run(step) || plans.run(step)) {
+            return;
+        }
+        switch (Values.text(step, "op")) {
+            case "tensor": tensors.put(id, new Memory(step)); break;
+            case "state": states.put(id, makeState(step)); break;
+            case "storage": makeStorage(step, id); break;
+            case "save": save(step); break;
+            case "load":
+                Shardwright.loadInto(state(step, "state"), path(step), loadOptions(step, options(step)));
+                break;
+            case "save_ranks":
+            case "load_ranks": new RankSteps(this).run(step); break;
+            case "save_async":
+                noteSave(step);
+                jobs.put(id, keep(Shardwright.saveAsync(state(step, "state"), path(step), saveOptions(step, options(step)))));
+                break;
+            case "load_async":
+                jobs.put(id, keep(Shardwright.loadAsync(state(step, "state"), path(step), loadOptions(step, options(step)))));
+                break;
+            case "wait": jobs.get(Values.text(step, "job")).await(); break;
+            case "open": checkpoints.put(id, keep(open(path(step), storage(step)))); break;
+            case "expect_tensor": expectTensor(step, tensors.get(id)); break;
+            default: look(step, checkpoint(step)); break;
+        }
+    }
+
+    private static JsonObject options(JsonObject step) {
+        return step.has("options") ? step.getAsJsonObject("options") : new JsonObject();
+    }
+
+    SaveOptions saveOptions(JsonObject step, JsonObject words) {
+        SaveOptions options = new SaveOptions().storage(storage(step));
+        for (Map.Entry<String, JsonElement> entry : words.entrySet()) {
+            switch (entry.getKey()) {
+                case "overwrite": options.overwrite(Overwrite.of(entry.getValue().getAsString())); break;
+                case "owner": options.owner(Owner.of(entry.getValue().getAsString())); break;
+                case "format": options.format(Format.of(entry.getValue().getAsString())); break;
+                case "deadline": options.deadline(seconds(entry.getValue())); break;
+                case "metadata":
+                    entry.getValue().getAsJsonObject().entrySet()
+                            .forEach(pair -> options.metadata(pair.getKey(), pair.getValue().getAsString()));
+                    break;
+                default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());
+            }
+        }
+        return options;
+    }
+
+    LoadOptions loadOptions(JsonObject step, JsonObject words) {
+        LoadOptions options = new LoadOptions().storage(storage(step));
+        for (Map.Entry<String, JsonElement> entry : words.entrySet()) {
+            switch (entry.getKey()) {
+                case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
+                case "cast": options.cast(Cast.of(entry.getValue().getAsString())); break;
+                case "format": options.format(Format.of(entry.getValue().getAsString())); break;
+                case "deadline": options.deadline(seconds(entry.getValue())); break;
+                default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());
+            }
+        }
+        return options;
+    }
+
+    private static Duration seconds(JsonElement value) {
+        return Duration.ofNanos((long) (value.getAsDouble() * 1e9));
+    }
+
+    Storage storage(JsonObject step) {
+        return step.has("storage") ? storages.get(Values.text(step, "storage")) : null;
+    }
+
+    /** Key prefix, or path below the scenario's folder. */
+    String path(JsonObject step) {
+        String path = Values.text(step, "path");
+        return step.has("storage") ? path : root + "/" + path;
+    }
+
+    State state(JsonObject step, String key) {
+        return states.get(Values.text(step, key));
+    }
+
+    State state(String id) {
+        return states.get(id);
+    }
+
+    Checkpoint checkpoint(JsonObject step) {
+        return checkpoints.get(Values.text(step, "checkpoint"));
+    }
+
+    void noteSave(JsonObject step) {
+        lastSave = Values.text(step, "path");
+    }
+
+    private void save(JsonObject step) {
+        noteSave(step);
+        Shardwright.save(state(step, "state"), path(step), saveOptions(step, options(step)));
+    }
+
+    private void makeStorage(JsonObject step, String id) {
+        lastStorage = keep(Values.text(step, "kind").equals("memory") ? Storage.memory()
+                : Storage.host(new FailingStorage()));
+        storages.put(id, lastStorage);
+    }
+
+    private static Checkpoint open(String path, Storage storage) {
+        return Checkpoint.open(path, new OpenOptions().storage(storage));
+    }
+
+    private State makeState(JsonObject step) {
+        State.Builder builder = State.builder();
+        for (JsonElement element : step.getAsJsonArray("entries")) {
+            JsonObject entry = element.getAsJsonObject();
+            String name = Values.text(entry, "name");
+            String path = Values.text(entry, "path");
+            if (entry.has("tensor")) {
+                HostTensor tensor = tensors.get(Values.text(entry, "tensor")).tensor();
+                boolean part = entry.has("shape");
+                builder.add(name, path, part
+                        ? tensor.partOf(Values.numbers(entry, "shape"), Values.numbers(entry, "offsets")) : tensor);
+            } else if (entry.has("json")) {
+                byte[] text = Values.text(entry, "json").getBytes(StandardCharsets.UTF_8);
+                builder.object(name, path, "application/json", text, Kind.AUTO);
+            } else {
+                byte[] bytes = entry.has("hex") ? Values.hex(Values.text(entry, "hex"))
+                        : new byte[(int) Values.number(entry, "zeros", 0)];
+                builder.object(name, path, "application/octet-stream", bytes, Kind.AUTO);
+            }
+        }
+        return keep(builder.build());
+    }
+
+    private static void expectTensor(JsonObject step, Memory tensor) {
+        byte[] wanted = step.has("hex") ? Values.hex(Values.text(step, "hex"))
+                : Values.pattern(step, tensor.dtype, tensor.shape);
+        ContractRunner.require(Arrays.equals(wanted, tensor.rowMajor()), Values.text(step, "id") + " holds other bytes");
+    }
+
+    private static void look(JsonObject step, Checkpoint checkpoint) {
+        Object wanted = null;
+        Object found = null;
+        switch (Values.text(step, "op")) {
+            case "names":
+                Set<String> names = new TreeSet<>();
+                step.getAsJsonArray("expected").forEach(e -> names.add(e.getAsString()));
+                wanted = names;
+                found = new TreeSet<>(checkpoint.keys());
+                break;
+            case "read":
+                try (Tensor read = checkpoint.readBox(Values.text(step, "tensor"), Values.numbers(step, "offsets"),
+                        Values.numbers(step, "sizes"))) {
+                    found = Values.hex(read.toByteArray());
+                    wanted = step.has("hex") ? Values.text(step, "hex") : found;
+                }
+                break;
+            case "digest":
+                wanted = Values.text(step, "expected");
+                found = checkpoint.digest(Values.text(step, "tensor"), DigestAlgorithm.of(Values.text(step, "algorithm")));
+                break;
+            case "object":
+                StoredObject object = checkpoint.objects().get(Values.text(step, "name"));
+                ContractRunner.require(object != null, "no object " + Values.text(step, "name"));
+                byte[] bytes = step.has("hex") ? Values.hex(Values.text(step, "hex"))
+                        : Values.text(step, "text").getBytes(StandardCharsets.UTF_8);
+                wanted = Values.text(step, "content_type") + " " + Values.hex(bytes);
+                found = object.contentType() + " " + Values.hex(object.bytes());
+                break;
+            case "metadata":
+                Map<String, String> pairs = new TreeMap<>();
+                step.getAsJsonObject("expected").entrySet().forEach(e -> pairs.put(e.getKey(), e.getValue().getAsString()));
+                wanted = pairs;
+                found = new TreeMap<>(checkpoint.metadata());
+                break;
+            case "verify":
+                checkpoint.check(Values.flag(step, "deep"));
+                return;
+            default:
+                throw new ContractRunner.Wrong("the contract has an unknown step " + Values.text(step, "op"));
+        }
+        ContractRunner.require(wanted.equals(found), "expected " + wanted + ", found " + found);
+    }
+
+    /** Compares the digests of the scenario with the checkpoint of the last save. */
+    void checkDigests(JsonObject wanted) {
+        if (wanted == null) {
+            return;
+        }
+        String path = lastStorage == null ? root + "/p" : lastSave;
+        try (Checkpoint checkpoint = open(path, lastStorage)) {
+            Map<String, String> found = checkpoint.digest(DigestAlgorithm.XXH3);
+            wanted.entrySet().forEach(e -> ContractRunner.require(e.getValue().getAsString().equals(found.get(e.getKey())),
+                    "digest of " + e.getKey() + ": expected " + e.getValue() + ", found " + found.get(e.getKey())));
+        }
+    }
+}
