@@ -55,6 +55,23 @@ Status with_phase(Status status, std::string_view phase) {
   return std::move(status).with_detail("phase", phase);
 }
 
+// The generations that the replaced manifest named, newest first.
+std::vector<std::string> named_before(const native::CurrentManifest& replaced) {
+  std::vector<std::string> named;
+  if (!replaced.exists || replaced.damaged) return named;
+  named.push_back(replaced.generation);
+  for (const std::string& each : replaced.kept_generations) named.push_back(each);
+  return named;
+}
+
+// As many of them as the option keeps beside the new one.
+std::vector<std::string> generations_to_keep(const CommitInput& input) {
+  std::vector<std::string> named = named_before(input.replaced);
+  const auto keep = static_cast<size_t>(input.options.keep_generations - 1);
+  if (named.size() > keep) named.resize(keep);
+  return named;
+}
+
 class CommitTask {
  public:
   CommitTask(const CommitInput& input, std::span<const plan::WriteResult> results)
@@ -75,8 +92,6 @@ class CommitTask {
         discard_generation(input_.runtime, input_.location, input_.plan.generation);
       return status;
     }
-    clean_up();  // 8
-    pause_point("done");
     return std::move(report_);
   }
 
@@ -179,7 +194,7 @@ class CommitTask {
   Status encode_manifest() {
     native::Manifest manifest;
     manifest.generation = input_.plan.generation;
-    manifest.kept_generations = generations_to_keep();
+    manifest.kept_generations = generations_to_keep(input_);
     manifest.world_size = static_cast<int32_t>(input_.plan.lists.size());
     manifest.created_unix_ns = input_.runtime.clock().unix_ns();
     manifest.writer = writer_name();
@@ -221,22 +236,6 @@ class CommitTask {
     for (const native::ManifestFile& file : manifest.files) report_.bytes_total += file.size_bytes;
     const bool durable = input_.options.durability == Durability::kFull;
     report_.dir_fsync = durable ? directory_sync_ : "skipped";
-  }
-
-  // The replaced manifest's generations, newest first, as many as the option keeps beside the new.
-  std::vector<std::string> named_before() const {
-    std::vector<std::string> named;
-    const native::CurrentManifest& replaced = input_.replaced;
-    if (!replaced.exists || replaced.damaged) return named;
-    named.push_back(replaced.generation);
-    for (const std::string& each : replaced.kept_generations) named.push_back(each);
-    return named;
-  }
-  std::vector<std::string> generations_to_keep() const {
-    std::vector<std::string> named = named_before();
-    const auto keep = static_cast<size_t>(input_.options.keep_generations - 1);
-    if (named.size() > keep) named.resize(keep);
-    return named;
   }
 
   // Step 5, in storage.
@@ -309,30 +308,6 @@ class CommitTask {
         .with_retryable(false);
   }
 
-  // Step 8.
-  void clean_up() {
-    pause_point("cleanup");
-    const Trace::Span span(input_.trace, "clean up");
-    const std::vector<std::string> kept = generations_to_keep();
-    for (const std::string& generation : named_before()) {
-      if (std::ranges::find(kept, generation) != kept.end() ||
-          generation == input_.plan.generation) {
-        continue;
-      }
-      Result<uint64_t> bytes = remove_generation(input_.location, generation);
-      if (bytes.ok()) {
-        report_.removed.push_back({generation, *bytes});
-      } else {
-        report_.notes.push_back(fmt::format("generation {} could not be removed whole: {}",
-                                            generation, bytes.status().to_string()));
-      }
-    }
-    if (input_.replaced.damaged) {
-      report_.notes.emplace_back(
-          "the manifest that was replaced was damaged; what it named was left to gc");
-    }
-  }
-
   const CommitInput& input_;
   storage::Storage& storage_;
   std::span<const plan::WriteResult> results_;
@@ -357,9 +332,31 @@ void discard_generation(Runtime& runtime, const format::Location& location,
                                   generation, removed.status().to_string()));
 }
 
-Result<Report> commit_generation(const CommitInput& input,
-                                 std::span<const plan::WriteResult> results) {
+Result<Report> publish_generation(const CommitInput& input,
+                                  std::span<const plan::WriteResult> results) {
   return CommitTask(input, results).run();
+}
+
+void remove_replaced(const CommitInput& input, Report* report) {
+  pause_point("cleanup");
+  const Trace::Span span(input.trace, "clean up");
+  const std::vector<std::string> named = named_before(input.replaced);
+  const size_t kept = generations_to_keep(input).size();
+  for (size_t i = kept; i < named.size(); ++i) {
+    if (named[i] == input.plan.generation) continue;
+    const Result<uint64_t> bytes = remove_generation(input.location, named[i]);
+    if (bytes.ok()) {
+      report->removed.push_back({named[i], *bytes});
+    } else {
+      report->notes.push_back(fmt::format("generation {} could not be removed whole: {}", named[i],
+                                          bytes.status().to_string()));
+    }
+  }
+  if (input.replaced.damaged) {
+    report->notes.emplace_back(
+        "the manifest that was replaced was damaged; what it named was left to gc");
+  }
+  pause_point("done");
 }
 
 }  // namespace shardwright::exec::internal

@@ -28,11 +28,15 @@ struct CommitInput {
   Trace* trace = nullptr;  // may be null
 };
 
-// results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks, removed
-// generations, notes. On failure the generation is removed, best effort, unless the outcome is
-// unknown (UNAVAILABLE with detail commit=unknown).
-Result<Report> commit_generation(const CommitInput& input,
-                                 std::span<const plan::WriteResult> results);
+// Steps 4 to 6: results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks,
+// notes. On failure the generation is removed, best effort, unless the outcome is unknown
+// (UNAVAILABLE with detail commit=unknown).
+Result<Report> publish_generation(const CommitInput& input,
+                                  std::span<const plan::WriteResult> results);
+
+// Step 8, after publish_generation has succeeded: removes what the replaced manifest named and the
+// new one does not. What went, and what could not go, is added to the report.
+void remove_replaced(const CommitInput& input, Report* report);
 
 // Removes a generation that was never committed; nothing is removed when the current manifest names
 // it or cannot be read. Best effort.

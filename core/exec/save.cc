@@ -128,16 +128,19 @@ class CollectiveSave {
     return results.status();
   }
 
-  // Steps 4 to 8 and meeting 4.
+  // Steps 4 to 8 with meeting 4 as step 7.
   Result<Report> commit() {
     if (!exchange_.is_coordinator()) return learn_outcome();
-    Result<Report> report = steps_->commit(results_, location_, call_);
+    Result<Report> report = steps_->publish(results_, location_, call_);
+    internal::pause_point("outcome");
     const Bytes told = report.ok() ? encode_outcome(*report) : Bytes();
-    Result<Bytes> shared = exchange_.broadcast(kTagOutcome, report.status(), told);
+    const Result<Bytes> shared = exchange_.broadcast(kTagOutcome, report.status(), told);
     if (!report.ok()) return shared.ok() ? report.status() : shared.status();
     // The checkpoint is there; that others may not have heard of it does not undo it.
     if (!shared.ok())
       report->notes.push_back("telling the outcome to all ranks: " + shared.status().to_string());
+    steps_->tidy_up(location_, call_, &*report);
+    steps_->complete(&*report, location_);
     return report;
   }
 

@@ -78,6 +78,9 @@ class StepwiseSave final : public SaveSteps {
   Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
                         const CallContext& call) override;
   void abandon(const format::Location& location) override;
+  Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
+                         const CallContext& call) override;
+  void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
   std::string_view generation() const override {
     return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
   }
@@ -281,33 +284,57 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
   return plan::encode(*result_);
 }
 
-Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
-                                    const format::Location& location, const CallContext& call) {
-  if (!merged_.has_value() || committed_) return out_of_order("commit", "global_plan");
-  committed_ = true;
-  const CallContext context = limited(call);
-  const int64_t begin = runtime_.clock().monotonic_ns();
-  if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
+// Results of all ranks; an empty one says that its rank has failed.
+Result<std::vector<plan::WriteResult>> decode_results(std::span<const Bytes> results) {
   std::vector<plan::WriteResult> decoded;
   for (size_t rank = 0; rank < results.size(); ++rank) {
-    Result<plan::WriteResult> result = plan::decode_write_result(results[rank]);
-    if (results[rank].empty()) {
-      result = aborted(fmt::format("rank {} failed to write", rank));
-    }
+    Result<plan::WriteResult> result = results[rank].empty()
+                                           ? aborted(fmt::format("rank {} failed to write", rank))
+                                           : plan::decode_write_result(results[rank]);
     if (!result.ok()) {
-      discard_generation(runtime_, location, merged_->generation);
       return result.status()
           .annotated(fmt::format("reading the result of rank {}", rank))
           .with_detail("rank", fmt::to_string(rank));
     }
     decoded.push_back(std::move(*result));
   }
-  Result<Report> report = commit_generation(
-      {runtime_, *merged_, replaced_, options_, location, context, &trace_}, decoded);
-  lock_.reset();
-  if (!report.ok()) return report;
-  if (!lock_note_.empty()) report->notes.push_back(lock_note_);
+  return decoded;
+}
+
+Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
+                                     const format::Location& location, const CallContext& call) {
+  if (!merged_.has_value() || committed_) return out_of_order("commit", "global_plan");
+  committed_ = true;
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
+  const Result<std::vector<plan::WriteResult>> decoded = decode_results(results);
+  if (!decoded.ok()) {
+    discard_generation(runtime_, location, merged_->generation);
+    lock_.reset();
+    return decoded.status();
+  }
+  Result<Report> report = publish_generation(
+      {runtime_, *merged_, replaced_, options_, location, context, &trace_}, *decoded);
+  if (!report.ok()) lock_.reset();
   note_time("commit", begin);
+  return report;
+}
+
+void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
+                           Report* report) {
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, &trace_}, report);
+  if (!lock_note_.empty()) report->notes.push_back(lock_note_);
+  lock_.reset();
+  note_time("clean_up", begin);
+}
+
+Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
+                                    const format::Location& location, const CallContext& call) {
+  Result<Report> report = publish(results, location, call);
+  if (!report.ok()) return report;
+  tidy_up(location, call, &*report);
   complete(&*report, location);
   return report;
 }

@@ -14,6 +14,12 @@ class SaveSteps : public SavePlanner {
  public:
   // Of the save that finish has accepted; "" before.
   virtual std::string_view generation() const = 0;
+  // The two halves of commit: steps 4 to 6, and 8, which takes the report of the first. Between
+  // them the outcome is told (7).
+  virtual Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
+                                 const CallContext& call) = 0;
+  virtual void tidy_up(const format::Location& location, const CallContext& call,
+                       Report* report) = 0;
   // Fills in what this rank knows itself, and writes the trace.
   virtual void complete(Report* report, const format::Location& location) = 0;
 };
