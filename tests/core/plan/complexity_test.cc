@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cost of planning: CPU seconds of this thread at fixed sizes, and the slope of log(time) over
+// log(items) on regular, random and adversarial inputs. Figures are printed; the bounds leave room
+// for a busy machine and for sanitizers.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <random>
+
+#include "tests/core/plan/random_world.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kSlack = 30;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr double kSlack = 30;
+#else
+constexpr double kSlack = 1;
+#endif
+#else
+constexpr double kSlack = 1;
+#endif
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Least of three runs.
+double time_of(const std::function<void()>& work) {
+  double least = 1e30;
+  for (int i = 0; i < 3; ++i) {
+    const double begin = cpu_seconds();
+    work();
+    least = std::min(least, cpu_seconds() - begin);
+  }
+  return least;
+}
+
+State plain_state(int64_t tensors) {
+  std::vector<Holding> holdings;
+  for (int64_t t = 0; t < tensors; ++t) {
+    holdings.push_back(
+        whole("model.layers." + std::to_string(t / 10) + ".attention.weight_" + std::to_string(t),
+              {256}));
+  }
+  return state_of(holdings);
+}
+
+TEST(PlanCost, HundredThousandTensorsOfOneRank) {
+  const State state = plain_state(100000);
+  const double seconds = time_of([&] {
+    const Result<LocalSavePlan> local = make_local_plan(state, {}, {0, 1}, {});
+    ASSERT_TRUE(local.ok());
+    const Result<GlobalSavePlan> plan = make_global_plan(std::span(&*local, 1), {}, kGeneration);
+    ASSERT_TRUE(plan.ok());
+    ASSERT_EQ(plan->lists[0].items.size(), 100000U);
+  });
+  RecordProperty("cpu_ms", std::to_string(seconds * 1e3));
+  printf("100,000 local tensors: %.1f ms\n", seconds * 1e3);
+  EXPECT_LT(seconds, 0.3 * kSlack);
+}
+
+// Local plans of ranks that hold one row block each of every tensor.
+std::vector<LocalSavePlan> sharded_ranks(int64_t ranks, int64_t tensors) {
+  std::vector<State> states;
+  for (int64_t r = 0; r < ranks; ++r) {
+    std::vector<Holding> holdings;
+    for (int64_t t = 0; t < tensors; ++t) {
+      holdings.push_back({"layer." + std::to_string(t),
+                          DType::kFloat32,
+                          {8 * ranks, 16},
+                          {box({8 * r, 0}, {8, 16})}});
+    }
+    states.push_back(state_of(holdings));
+  }
+  return local_plans(states);
+}
+
+TEST(PlanCost, SixtyFourRanksOfAThousandTensors) {
+  const std::vector<LocalSavePlan> locals = sharded_ranks(64, 1000);
+  const double seconds =
+      time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+  RecordProperty("cpu_ms", std::to_string(seconds * 1e3));
+  printf("64 x 1,000 sharded: %.1f ms\n", seconds * 1e3);
+  EXPECT_LT(seconds, 0.2 * kSlack);
+}
+
+// One tensor cut into about n boxes.
+using MakeBoxes = std::function<std::vector<Box>(int64_t n, Dims* shape)>;
+
+std::vector<Box> rows(int64_t n, Dims* shape) {
+  *shape = {n, 4};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < n; ++i) boxes.push_back(box({i, 0}, {1, 4}));
+  return boxes;
+}
+
+std::vector<Box> square_grid(int64_t n, Dims* shape) {
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  *shape = {2 * side, 3 * side};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < side; ++i) {
+    for (int64_t k = 0; k < side; ++k) boxes.push_back(box({2 * i, 3 * k}, {2, 3}));
+  }
+  return boxes;
+}
+
+std::vector<Box> random_tiling(int64_t n, Dims* shape) {
+  shardwright::test::RandomSource random(uint64_t{7});
+  *shape = {1 << 20, 1 << 20, 1 << 20};
+  std::vector<Box> boxes = random_pieces(random, whole_box(*shape), n);
+  std::shuffle(boxes.begin(), boxes.end(), std::mt19937_64(3));
+  return boxes;
+}
+
+// Half of the boxes are thin and as long as the tensor, so no single dimension tells them apart.
+std::vector<Box> long_and_thin(int64_t n, Dims* shape) {
+  const int64_t half = n / 2;
+  *shape = {2 * half, half};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < half; ++i) boxes.push_back(box({0, i}, {half, 1}));
+  for (int64_t i = 0; i < half; ++i) boxes.push_back(box({half + i, 0}, {1, half}));
+  std::shuffle(boxes.begin(), boxes.end(), std::mt19937_64(3));
+  return boxes;
+}
+
+// All boxes begin at one corner region: each is a shell of the next.
+std::vector<Box> staircase(int64_t n, Dims* shape) {
+  const int64_t steps = n / 2;
+  *shape = {steps + 1, steps};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < steps; ++i) {
+    boxes.push_back(box({0, i}, {i + 1, 1}));
+    boxes.push_back(box({i + 1, i}, {steps - i, 1}));
+  }
+  std::shuffle(boxes.begin(), boxes.end(), std::mt19937_64(3));
+  return boxes;
+}
+
+struct Shape {
+  const char* name;
+  MakeBoxes make;
+};
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {{"rows", rows},
+                                         {"grid", square_grid},
+                                         {"random", random_tiling},
+                                         {"long and thin", long_and_thin},
+                                         {"staircase", staircase}};
+  return all;
+}
+
+// Slope of a line through (log n, log time), from n = 2^12 to 2^18.
+double slope_of(const std::string& name, const std::function<double(int64_t)>& time_at) {
+  double sum_x = 0;
+  double sum_y = 0;
+  double sum_xx = 0;
+  double sum_xy = 0;
+  int points = 0;
+  printf("%-40s", name.c_str());
+  for (int64_t power = 12; power <= 18; power += 2, ++points) {
+    const double seconds = time_at(int64_t{1} << power);
+    const double x = static_cast<double>(power);
+    const double y = std::log2(seconds);
+    sum_x += x;
+    sum_y += y;
+    sum_xx += x * x;
+    sum_xy += x * y;
+    printf(" %9.2f ms", seconds * 1e3);
+  }
+  const double slope = (points * sum_xy - sum_x * sum_y) / (points * sum_xx - sum_x * sum_x);
+  printf("  slope %.2f\n", slope);
+  return slope;
+}
+
+LocalSavePlan plan_of(const Dims& shape, const std::vector<Box>& boxes) {
+  return *make_local_plan(state_of({{"w", DType::kInt8, shape, boxes}}), {}, {0, 1}, {});
+}
+
+class PlanSlope : public testing::TestWithParam<size_t> {};
+
+TEST_P(PlanSlope, OfAGlobalPlan) {
+  const Shape& shape = shapes()[GetParam()];
+  const double slope = slope_of(std::string("global plan, ") + shape.name, [&](int64_t n) {
+    Dims extents;
+    const std::vector<Box> boxes = shape.make(n, &extents);
+    const LocalSavePlan local = plan_of(extents, boxes);
+    return time_of(
+        [&] { ASSERT_TRUE(make_global_plan(std::span(&local, 1), {}, kGeneration).ok()); });
+  });
+  EXPECT_LT(slope, 1.2);
+}
+
+TEST_P(PlanSlope, OfAProofThatFails) {
+  const Shape& shape = shapes()[GetParam()];
+  const double slope = slope_of(std::string("failing proof, ") + shape.name, [&](int64_t n) {
+    Dims extents;
+    std::vector<Box> boxes = shape.make(n, &extents);
+    boxes[boxes.size() / 3] = boxes[boxes.size() / 2];
+    const Catalog catalog = plan_of(extents, boxes).catalog;
+    return time_of([&] { ASSERT_FALSE(prove_cover(catalog, 0).ok()); });
+  });
+  EXPECT_LT(slope, 1.25);
+}
+
+TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
+  const Shape& shape = shapes()[GetParam()];
+  const double slope = slope_of(std::string("load plan, ") + shape.name, [&](int64_t n) {
+    Dims extents;
+    const std::vector<Box> boxes = shape.make(n, &extents);
+    const Catalog catalog = plan_of(extents, boxes).catalog;
+    const State wanted = state_of({{"w", DType::kInt8, extents, boxes}});
+    return time_of([&] {
+      const Result<LoadPlan> plan = make_load_plan(wanted, catalog, {}, 0);
+      ASSERT_TRUE(plan.ok());
+      ASSERT_EQ(plan->reads.size(), boxes.size());
+    });
+  });
+  EXPECT_LT(slope, 1.2);
+}
+
+TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {
+  const double slope = slope_of("load plan, other names", [](int64_t n) {
+    std::vector<State> states;
+    states.push_back(plain_state(n / 4));
+    const Catalog stored = planned(states).catalog;
+    std::vector<Holding> holdings;
+    for (int64_t t = 0; t < n / 4; ++t)
+      holdings.push_back(whole("other." + std::to_string(t), {1}));
+    const State wanted = state_of(holdings);
+    LoadRules rules;
+    rules.missing = MissingRule::kReport;
+    return time_of([&] { ASSERT_TRUE(make_load_plan(wanted, stored, rules, 0).ok()); });
+  });
+  EXPECT_LT(slope, 1.2);
+}
+
+TEST(PlanScaling, OfRanksThatHoldTheSame) {
+  const double slope = slope_of("global plan, replicated on n/256 ranks", [](int64_t n) {
+    std::vector<State> states;
+    for (int64_t r = 0; r < n / 256; ++r) states.push_back(plain_state(256));
+    const std::vector<LocalSavePlan> locals = local_plans(states);
+    return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+  });
+  EXPECT_LT(slope, 1.2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, PlanSlope, testing::Range<size_t>(0, 5));
+
+}  // namespace
+}  // namespace shardwright::plan::test
