@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the contract does not reach: ownership, panics, jobs, logging and large tensors of the Rust layer.
+
+use shardwright::{
+    Checkpoint, Collective, CommitCondition, Context, DType, DigestAlgorithm, HostCollective, HostStorage, JobState,
+    LoadOptions, Location, LogLevel, ObjectStat, OpenMode, RawMemory, Result, SaveOptions, Shard, State, StatusCode,
+    Storage, Tensor, TensorSpec, save_at,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A directory that is removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("rust-behaviour-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn owned_state() -> State<'static> {
+    let mut state = State::new();
+    let bytes: Vec<u8> = (0..48).collect();
+    state.add_owned(&TensorSpec::whole("w", DType::from_name("float32").unwrap(), &[4, 3]), &bytes).unwrap();
+    state.add_json("step", "7").unwrap();
+    state
+}
+
+#[test]
+fn saves_and_loads_borrowed_slices() {
+    let scratch = Scratch::new();
+    let weights = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let mut state = State::new();
+    state.add("model.w", &[2, 3], &weights).unwrap();
+    let report = shardwright::save(&state, scratch.0.join("p"), &SaveOptions::default()).unwrap();
+    assert!(report.json().contains("\"schema\":1"));
+
+    let mut target = [0.0f32; 6];
+    let mut into = State::new();
+    into.add_mut("model.w", &[2, 3], &mut target).unwrap();
+    let report = shardwright::load_into(&mut into, scratch.0.join("p"), &LoadOptions::default()).unwrap();
+    assert_eq!(report.loaded(), ["model.w"]);
+    drop(into);
+    assert_eq!(target, weights);
+}
+
+#[test]
+fn load_without_a_target_gives_tensors_and_objects() {
+    let scratch = Scratch::new();
+    shardwright::save(&owned_state(), scratch.0.join("p"), &SaveOptions::default()).unwrap();
+    let loaded = shardwright::load(scratch.0.join("p")).unwrap();
+    assert_eq!(loaded.tensors["w"].shape(), [4, 3]);
+    assert_eq!(loaded.tensors["w"].bytes()[5], 5);
+    assert!(loaded.tensors["w"].elements::<f32>().is_ok());
+    assert_eq!(loaded.tensors["w"].elements::<i64>().unwrap_err().code(), StatusCode::InvalidArgument);
+    assert_eq!(loaded.objects["step"].bytes, b"7");
+}
+
+#[test]
+fn jobs_own_their_buffers_and_give_them_back() {
+    let scratch = Scratch::new();
+    let job = shardwright::save_async(owned_state(), &Location::path(scratch.0.join("p")), &SaveOptions::default()).unwrap();
+    let (report, state) = job.finish().unwrap();
+    assert!(report.summary().unwrap().bytes_total > 48);
+    assert_eq!(state.tensor_bytes("w").unwrap()[47], 47);
+    assert_eq!(state.object("step").unwrap(), (String::from("application/json"), b"7".to_vec()));
+}
+
+#[test]
+fn a_job_that_fails_ends_failed_and_keeps_its_state() {
+    let scratch = Scratch::new();
+    let location = Location::path(scratch.0.join("nothing"));
+    let job = shardwright::load_async(owned_state(), &location, &LoadOptions::default()).unwrap();
+    assert_eq!(job.wait(None).unwrap_err().code(), StatusCode::NotFound);
+    assert_eq!(job.state(), JobState::Failed);
+    assert_eq!(job.report().unwrap_err().code(), StatusCode::FailedPrecondition);
+    assert!(job.into_state().is_some());
+}
+
+#[test]
+fn dropping_in_any_order_is_fine() {
+    let scratch = Scratch::new();
+    let context = Context::builder().threads(1).build().unwrap();
+    let storage = Storage::memory().unwrap();
+    save_at(&context, &owned_state(), &Location::storage(&storage, "run/a"), None, &SaveOptions::default()).unwrap();
+    let checkpoint = Checkpoint::open_at(&context, &Location::storage(&storage, "run/a")).unwrap();
+    let tensor = checkpoint.read("w").unwrap();
+    drop(storage);
+    drop(context);
+    assert_eq!(checkpoint.digests(DigestAlgorithm::Xxh3).unwrap().len(), 1);
+    drop(checkpoint);
+    assert_eq!(tensor.bytes().len(), 48);
+    drop(scratch);
+}
+
+struct PanickingStorage;
+
+#[derive(Debug)]
+struct Payload(u32);
+
+impl HostStorage for PanickingStorage {
+    type Object = ();
+    fn open(&self, _: &str, _: OpenMode) -> Result<()> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn stat(&self, _: &str) -> Result<ObjectStat> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn list(&self, _: &str) -> Result<Vec<(String, ObjectStat)>> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn read_at(&self, (): &(), _: u64, _: &mut [u8]) -> Result<usize> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn write_at(&self, (): &(), _: u64, _: &[u8]) -> Result<()> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn sync(&self, (): &()) -> Result<()> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn commit(&self, (): &(), _: CommitCondition) -> Result<()> {
+        std::panic::panic_any(Payload(42))
+    }
+    fn abort(&self, (): &()) {}
+    fn remove(&self, _: &str) -> Result<()> {
+        std::panic::panic_any(Payload(42))
+    }
+}
+
+#[test]
+fn a_panic_in_a_callback_comes_out_as_itself() {
+    let storage = Storage::host(PanickingStorage).unwrap();
+    let context = Context::shared().unwrap();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        save_at(&context, &owned_state(), &Location::storage(&storage, "x"), None, &SaveOptions::default())
+    }));
+    let payload = outcome.expect_err("the panic goes on");
+    assert_eq!(payload.downcast::<Payload>().unwrap().0, 42);
+}
+
+/// One rank of a transport of the host.
+struct OneRank;
+
+impl HostCollective for OneRank {
+    fn rank(&self) -> i32 {
+        0
+    }
+    fn size(&self) -> i32 {
+        1
+    }
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+    fn broadcast(&self, _: &mut [u8], _: i32) -> Result<()> {
+        Ok(())
+    }
+    fn all_gather(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        out.copy_from_slice(data);
+        Ok(())
+    }
+    fn all_gather_v(&self, data: &[u8], out: &mut [u8], _: &[u64]) -> Result<()> {
+        out.copy_from_slice(data);
+        Ok(())
+    }
+    fn all_reduce_i64(&self, _: &mut [i64], _: i32) -> Result<()> {
+        Ok(())
+    }
+    fn abort(&self, _: &str) {}
+}
+
+#[test]
+fn a_transport_of_the_host_carries_a_save() {
+    let scratch = Scratch::new();
+    let mut collective = Collective::host(OneRank).unwrap();
+    let location = Location::path(scratch.0.join("p"));
+    let context = Context::shared().unwrap();
+    save_at(&context, &owned_state(), &location, Some(&mut collective), &SaveOptions::default()).unwrap();
+    assert_eq!(Checkpoint::open(scratch.0.join("p")).unwrap().keys().unwrap(), ["w"]);
+}
+
+#[test]
+fn log_records_reach_the_host() {
+    let scratch = Scratch::new();
+    let seen = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&seen);
+    let context = Context::builder().log(LogLevel::Trace, move |_, _, _| *count.lock().unwrap() += 1).build().unwrap();
+    let location = Location::path(scratch.0.join("p"));
+    save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap();
+    // The library may have nothing to say about a good save; what it says must not disturb it.
+    assert!(*seen.lock().unwrap() < 1_000_000);
+}
+
+#[test]
+fn errors_carry_code_details_and_causes() {
+    let error = Checkpoint::open("/nonexistent/path").unwrap_err();
+    assert_eq!(error.code(), StatusCode::NotFound);
+    assert!(error.details().contains_key("file"), "{error} {:?}", error.details());
+    assert_eq!(StatusCode(777).name(), "UNRECOGNISED");
+    assert_eq!(format!("{}", error.code()), "NOT_FOUND");
+}
+
+#[test]
+fn a_tensor_is_made_from_elements() {
+    let tensor = Tensor::from_elements(&[2, 2], &[1i32, 2, 3, 4]).unwrap();
+    assert_eq!(tensor.elements::<i32>().unwrap(), [1, 2, 3, 4]);
+    assert_eq!(Tensor::from_elements(&[3], &[1i32]).unwrap_err().code(), StatusCode::InvalidArgument);
+}
+
+/// More than 4 GiB and more than 2^31 elements, of which only the ends are touched: anonymous memory that reads as zero
+/// until it is written, and a durable=none save of one rank that holds a small box of it.
+#[test]
+fn tensors_above_four_gib_are_saved_in_boxes_and_sliced() {
+    let scratch = Scratch::new();
+    let columns = 1i64 << 16;
+    let rows = (1i64 << 15) + (1 << 12) * 8; // 2^32 bytes and more
+    let dtype = DType::from_name("uint8").unwrap();
+    let size = (rows * columns) as usize;
+    assert!(size > 1 << 32);
+    // A sparse file mapped as memory: holes read as zero and cost no disk.
+    let file = scratch.0.join("sparse");
+    std::fs::File::create(&file).unwrap().set_len(size as u64).unwrap();
+    let map = Map::of(&file, size);
+    let bytes = map.bytes();
+    bytes[0] = 1;
+    bytes[size - 1] = 2;
+    let mut state = State::new();
+    let memory = RawMemory { data: bytes.as_mut_ptr(), size, read_only: false };
+    let corner = [(&[0, 0][..], &[rows, columns][..], 0)];
+    let spec = TensorSpec {
+        shard: Some(Shard { global_shape: &[rows, columns], boxes: &corner }),
+        ..TensorSpec::whole("big", dtype, &[rows, columns])
+    };
+    // SAFETY: the map outlives the state.
+    unsafe { state.add_raw(&spec, memory) }.unwrap();
+    let options = SaveOptions { durability: shardwright::Durability::None, ..SaveOptions::default() };
+    shardwright::save(&state, scratch.0.join("p"), &options).unwrap();
+    let checkpoint = Checkpoint::open(scratch.0.join("p")).unwrap();
+    let last = checkpoint.read_box("big", &[rows - 1, columns - 2], &[1, 2]).unwrap();
+    assert_eq!(last.bytes(), [0, 2]);
+    bytes[size - 1] = 0;
+    shardwright::load_into(&mut state, scratch.0.join("p"), &LoadOptions::default()).unwrap();
+    assert_eq!(bytes[size - 1], 2);
+}
+
+/// A shared memory map of a file.
+struct Map {
+    data: *mut u8,
+    size: usize,
+}
+
+unsafe extern "C" {
+    fn mmap(address: *mut u8, length: usize, protection: i32, flags: i32, fd: i32, offset: i64) -> *mut u8;
+    fn munmap(address: *mut u8, length: usize) -> i32;
+}
+
+impl Map {
+    fn of(path: &std::path::Path, size: usize) -> Map {
+        use std::os::fd::AsRawFd;
+        let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+        // SAFETY: a fresh shared read-write mapping.
+        let data = unsafe { mmap(std::ptr::null_mut(), size, 3, 1, file.as_raw_fd(), 0) };
+        assert_ne!(data as isize, -1);
+        Map { data, size }
+    }
+
+    #[allow(clippy::mut_from_ref)]
+    fn bytes(&self) -> &mut [u8] {
+        // SAFETY: the map lives as long as self; the one test that uses it has one such slice.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.size) }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: mapped by of().
+        unsafe { munmap(self.data, self.size) };
+    }
+}
