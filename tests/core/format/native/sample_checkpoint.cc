@@ -117,7 +117,7 @@ std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catal
   index.catalog = std::move(*catalog);
   fill_file(options, &index, &file);
   uint64_t index_position = 0;
-  EXPECT_TRUE(checked_round_up(file.size(), kSlabAlignmentBytes, &index_position));
+  EXPECT_TRUE(checked_round_up(file.size(), kExtentAlignmentBytes, &index_position));
   file.resize(static_cast<size_t>(index_position));
   const Result<std::vector<std::byte>> index_bytes = encode_index(index);
   EXPECT_TRUE(index_bytes.ok()) << index_bytes.status().to_string();
