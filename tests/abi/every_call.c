@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The objects are made through the same public functions that the tests call. */
+#include "every_call.h"
+
+#include "support/dlpack.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+static char mark;
+void* untouched(void) { return &mark; }
+
+static float values[6];
+static int64_t tensor_shape[] = {2, 3};
+
+static void make_structs(struct env* env) {
+  shw_report_summary_init(&env->report_summary_value, sizeof(env->report_summary_value));
+  shw_tensor_init(&env->tensor_value, sizeof(env->tensor_value));
+  shw_layout_spec_init(&env->layout_spec_value, sizeof(env->layout_spec_value));
+  shw_tensor_batch_init(&env->tensor_batch_value, sizeof(env->tensor_batch_value));
+  shw_object_batch_init(&env->object_batch_value, sizeof(env->object_batch_value));
+  shw_plan_item_init(&env->plan_item_value, sizeof(env->plan_item_value));
+  shw_progress_init(&env->progress_value, sizeof(env->progress_value));
+  shw_storage_stat_init(&env->storage_stat_value, sizeof(env->storage_stat_value));
+  shw_storage_vtable_init(&env->storage_vtable_value, sizeof(env->storage_vtable_value));
+  shw_collective_call_init(&env->collective_call_value, sizeof(env->collective_call_value));
+  shw_collective_vtable_init(&env->collective_vtable_value, sizeof(env->collective_vtable_value));
+  shw_context_options_init(&env->context_options_value, sizeof(env->context_options_value));
+  shw_save_options_init(&env->save_options_value, sizeof(env->save_options_value));
+  shw_load_options_init(&env->load_options_value, sizeof(env->load_options_value));
+  shw_checkpoint_options_init(&env->checkpoint_options_value, sizeof(env->checkpoint_options_value));
+  shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));
+  shw_chunk_info_init(&env->chunk_info_value, sizeof(env->chunk_info_value));
+  shw_box_batch_init(&env->box_batch_value, sizeof(env->box_batch_value));
+  env->tensor_value.dtype_code = SHW_DTYPE_FLOAT;
+  env->tensor_value.dtype_bits = 32;
+}
+
+static void make_dlpack(struct env* env) {
+  static struct DLManagedTensorVersioned versioned;
+  static struct DLManagedTensor legacy;
+  const DLTensor tensor = {values, 1, 0, 2, SHW_DTYPE_FLOAT, 32, 1, tensor_shape, NULL, 0};
+  versioned.major = 1;
+  versioned.dl_tensor = tensor;
+  legacy.dl_tensor = tensor;
+  env->dlpack = env->dlpack_list[0] = &versioned;
+  env->dlpack_legacy = env->dlpack_legacy_list[0] = &legacy;
+}
+
+static void mark_outs(struct env* env) {
+  env->out = untouched();
+  env->api = untouched();
+  env->dlpack_out = untouched();
+  env->dlpack_legacy_out = untouched();
+  env->size = 4242;
+  env->number = 4242;
+  for (int i = 0; i < 8; ++i) {
+    env->values[i] = 4242;
+    env->shape[i] = 1;
+    env->offsets[i] = (uint64_t)i;
+  }
+}
+
+int outs_untouched(const struct env* env) {
+  return env->out == untouched() && (const void*)env->api == untouched() &&
+         (void*)env->dlpack_out == untouched() && (void*)env->dlpack_legacy_out == untouched() &&
+         env->size == 4242 && env->number == 4242 && env->values[0] == 4242;
+}
+
+void make_env(struct env* env) {
+  shw_error* error = NULL;
+  memset(env, 0, sizeof(*env));
+  make_structs(env);
+  make_dlpack(env);
+  static const int32_t kinds[] = {SHW_PLACEMENT_REPLICATE};
+  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
+  spec.mesh_ndim = 1;
+  spec.mesh_shape = SHAPE(1);
+  spec.placement_kinds = kinds;
+  const char* path = path_in(scratch_directory(), "c");
+  env->context = make_context();
+  env->state = make_state();
+  add_floats(env->state, "w", values, tensor_shape, 2);
+  CHECK_OK(shw_buffer_create("abc", 3, &env->buffer, &error));
+  CHECK_OK(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(2), 1, &env->owned_tensor, &error));
+  CHECK_OK(shw_layout_create(&spec, &env->layout, &error));
+  CHECK_OK(shw_storage_create_memory(&env->storage, &error));
+  CHECK_OK(shw_collective_create_single(&env->collective, &error));
+  CHECK_OK(shw_collective_group_create(1, &env->collective_group, &error));
+  CHECK_OK(shw_save(env->context, env->state, NULL, path, NULL, NULL, &env->report, &error));
+  env->checkpoint = open_at(env->context, path);
+  CHECK_OK(shw_save_planner_create(env->context, env->state, 0, 1, NULL, &env->save_planner, &error));
+  CHECK_OK(shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
+  CHECK_OK(shw_load_planner_local_plan(env->load_planner, &env->plan, &error));
+  CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
+  CHECK_OK(shw_job_wait(env->job, -1, &error));
+  mark_outs(env);
+}
+
+void release_env(struct env* env) {
+  shw_job_release(env->job);
+  shw_plan_release(env->plan);
+  shw_load_planner_release(env->load_planner);
+  shw_save_planner_release(env->save_planner);
+  shw_checkpoint_release(env->checkpoint);
+  shw_report_release(env->report);
+  shw_collective_group_release(env->collective_group);
+  shw_collective_release(env->collective);
+  shw_storage_release(env->storage);
+  shw_layout_release(env->layout);
+  shw_owned_tensor_release(env->owned_tensor);
+  shw_buffer_release(env->buffer);
+  shw_state_release(env->state);
+  shw_context_release(env->context);
+}

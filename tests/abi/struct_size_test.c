@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Extensible structs: the rule on sizes, tails, flags and reserved fields, for every struct that a
+ * function reads or fills; arrays; and the init functions against the init macros. */
+#include <stddef.h>
+
+#include "every_call.h"
+#include "support/states.h"
+
+enum { ROOM = 4200 };
+
+typedef shw_status (*struct_call)(struct env* env, void* value, shw_error** err);
+
+/* How one struct is given to the library. */
+struct subject {
+  const char* name;
+  uint32_t size;
+  struct_call call;
+  int is_out;
+  uint32_t reserved; /* offset of a reserved field, 0 = none */
+};
+
+static shw_status give_tensor(struct env* env, void* value, shw_error** err) {
+  (void)env;
+  return shw_tensor_check(value, err);
+}
+static shw_status give_layout_spec(struct env* env, void* value, shw_error** err) {
+  shw_layout* layout = NULL;
+  (void)env;
+  const shw_status status = shw_layout_create(value, &layout, err);
+  shw_layout_release(layout);
+  return status;
+}
+static shw_status give_tensor_batch(struct env* env, void* value, shw_error** err) {
+  return shw_state_add_tensors(env->state, value, err);
+}
+static shw_status give_object_batch(struct env* env, void* value, shw_error** err) {
+  return shw_state_add_objects(env->state, value, err);
+}
+static shw_status give_context_options(struct env* env, void* value, shw_error** err) {
+  shw_context* context = NULL;
+  (void)env;
+  const shw_status status = shw_context_create(value, &context, err);
+  shw_context_release(context);
+  return status;
+}
+static shw_status give_save_options(struct env* env, void* value, shw_error** err) {
+  shw_save_planner* planner = NULL;
+  const shw_status status = shw_save_planner_create(env->context, env->state, 0, 1, value, &planner, err);
+  shw_save_planner_release(planner);
+  return status;
+}
+static shw_status give_load_options(struct env* env, void* value, shw_error** err) {
+  shw_load_planner* planner = NULL;
+  const shw_status status =
+      shw_load_planner_create(env->checkpoint, env->state, 0, value, &planner, err);
+  shw_load_planner_release(planner);
+  return status;
+}
+static shw_status give_collective_call(struct env* env, void* value, shw_error** err) {
+  return shw_collective_barrier(env->collective, value, err);
+}
+static shw_status give_box_batch(struct env* env, void* value, shw_error** err) {
+  shw_report* report = NULL;
+  const shw_status status = shw_checkpoint_read_boxes(env->checkpoint, value, &report, err);
+  shw_report_release(report);
+  return status;
+}
+static shw_status take_report_summary(struct env* env, void* value, shw_error** err) {
+  return shw_report_summarize(env->report, value, err);
+}
+static shw_status take_tensor(struct env* env, void* value, shw_error** err) {
+  return shw_state_tensor(env->state, 0, value, err);
+}
+static shw_status take_plan_item(struct env* env, void* value, shw_error** err) {
+  return shw_plan_item_at(env->plan, 0, value, err);
+}
+static shw_status take_progress(struct env* env, void* value, shw_error** err) {
+  return shw_job_progress(env->job, value, err);
+}
+static shw_status take_storage_stat(struct env* env, void* value, shw_error** err) {
+  return shw_storage_stat_key(env->storage, "key", 3, value, err);
+}
+static shw_status take_tensor_info(struct env* env, void* value, shw_error** err) {
+  return shw_checkpoint_tensor_infos(env->checkpoint, 0, 1, value, err);
+}
+static shw_status take_chunk_info(struct env* env, void* value, shw_error** err) {
+  return shw_checkpoint_chunk_infos(env->checkpoint, 0, 1, value, err);
+}
+
+static const struct subject subjects[] = {
+    {"shw_tensor", sizeof(shw_tensor), give_tensor, 0, offsetof(shw_tensor, reserved1)},
+    {"shw_layout_spec", sizeof(shw_layout_spec), give_layout_spec, 0,
+     offsetof(shw_layout_spec, reserved0)},
+    {"shw_tensor_batch", sizeof(shw_tensor_batch), give_tensor_batch, 0,
+     offsetof(shw_tensor_batch, reserved0)},
+    {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0},
+    {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0},
+    {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0},
+    {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
+     offsetof(shw_load_options, reserved0)},
+    {"shw_collective_call", sizeof(shw_collective_call), give_collective_call, 0,
+     offsetof(shw_collective_call, reserved0)},
+    {"shw_box_batch", sizeof(shw_box_batch), give_box_batch, 0, 0},
+    {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0},
+    {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0},
+    {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0},
+    {"shw_progress", sizeof(shw_progress), take_progress, 1, 0},
+    {"shw_storage_stat", sizeof(shw_storage_stat), take_storage_stat, 1, 0},
+    {"shw_tensor_info", sizeof(shw_tensor_info), take_tensor_info, 1, 0},
+    {"shw_chunk_info", sizeof(shw_chunk_info), take_chunk_info, 1, 0},
+};
+enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
+
+/* A good value of the struct in `room`, whose struct_size says `size`. */
+static uint8_t* good_value(const struct subject* subject, uint32_t size) {
+  static uint64_t room[ROOM / 8];
+  static const int64_t mesh[] = {1};
+  static const int32_t kinds[] = {SHW_PLACEMENT_REPLICATE};
+  memset(room, 0, sizeof(room));
+  if (!subject->is_out && strcmp(subject->name, "shw_tensor") == 0) {
+    static float value;
+    const shw_tensor tensor = float_tensor(&value, NULL, 0);
+    memcpy(room, &tensor, sizeof(tensor));
+  }
+  if (strcmp(subject->name, "shw_layout_spec") == 0) {
+    shw_layout_spec* spec = (shw_layout_spec*)(void*)room;
+    spec->mesh_ndim = 1;
+    spec->mesh_shape = mesh;
+    spec->placement_kinds = kinds;
+  }
+  memcpy(room, &size, sizeof(size));
+  return (uint8_t*)room;
+}
+
+static void check_subject(struct env* env, const struct subject* subject, uint8_t* value,
+                          shw_status wanted, const char* text) {
+  shw_error* error = NULL;
+  const shw_status status = subject->call(env, value, &error);
+  if (status != wanted || strstr(shw_error_message(error, NULL), text) == NULL) {
+    fprintf(stderr, "%s gives %s: %s, expected %s with '%s'\n", subject->name,
+            shw_status_name(status), shw_error_message(error, NULL), shw_status_name(wanted), text);
+    exit(1);
+  }
+  shw_error_release(error);
+}
+
+static void sizes_that_are_none_are_refused(void) {
+  struct env env;
+  make_env(&env);
+  for (int i = 0; i < SUBJECTS; ++i) {
+    const uint32_t sizes[] = {0, 4, 8, subjects[i].size - 8, subjects[i].size + 4, 4104, UINT32_MAX};
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); ++k) {
+      check_subject(&env, &subjects[i], good_value(&subjects[i], sizes[k]), SHW_INVALID_ARGUMENT,
+                    "struct_size");
+    }
+  }
+  release_env(&env);
+}
+
+static void longer_structs_must_end_with_zeros(void) {
+  struct env env;
+  make_env(&env);
+  for (int i = 0; i < SUBJECTS; ++i) {
+    const struct subject* subject = &subjects[i];
+    if (subject->is_out) continue;
+    check_subject(&env, subject, good_value(subject, subject->size), SHW_OK, "");
+    check_subject(&env, subject, good_value(subject, subject->size + 8), SHW_OK, "");
+    check_subject(&env, subject, good_value(subject, 4096), SHW_OK, "");
+    for (uint32_t offset = subject->size; offset < subject->size + 8; ++offset) {
+      char text[32];
+      uint8_t* value = good_value(subject, subject->size + 8);
+      value[offset] = 1;
+      snprintf(text, sizeof(text), "byte %u ", offset);
+      check_subject(&env, subject, value, SHW_UNIMPLEMENTED, text);
+    }
+  }
+  release_env(&env);
+}
+
+static void unknown_flags_and_reserved_fields_are_told(void) {
+  struct env env;
+  make_env(&env);
+  for (int i = 0; i < SUBJECTS; ++i) {
+    const struct subject* subject = &subjects[i];
+    if (subject->is_out) continue;
+    uint8_t* value = good_value(subject, subject->size);
+    value[7] = 0x80; /* bit 31 of flags */
+    check_subject(&env, subject, value, SHW_UNIMPLEMENTED, "flags");
+    if (subject->reserved == 0) continue;
+    char text[32];
+    value = good_value(subject, subject->size);
+    value[subject->reserved] = 1;
+    snprintf(text, sizeof(text), "byte %u ", subject->reserved);
+    check_subject(&env, subject, value, SHW_UNIMPLEMENTED, text);
+  }
+  release_env(&env);
+}
+
+static void out_structs_are_filled_as_far_as_known(void) {
+  struct env env;
+  shw_error* error = NULL;
+  make_env(&env);
+  CHECK_OK(shw_storage_put(env.storage, "key", 3, "x", 1, 0, 0, &error));
+  for (int i = 0; i < SUBJECTS; ++i) {
+    const struct subject* subject = &subjects[i];
+    if (!subject->is_out) continue;
+    uint8_t* value = good_value(subject, subject->size + 16);
+    memset(value + 4, 0xEE, subject->size + 20);
+    check_subject(&env, subject, value, SHW_OK, "");
+    uint32_t written = 0;
+    memcpy(&written, value, sizeof(written));
+    CHECK_INT(written, subject->size); /* what the library knows, never more */
+    for (uint32_t k = 0; k < 16; ++k) CHECK_INT(value[subject->size + k], 0);
+    CHECK_INT(value[subject->size + 16], 0xEE); /* behind the caller's struct */
+  }
+  release_env(&env);
+}
+
+static void arrays_have_one_stride(void) {
+  struct env env;
+  shw_error* error = NULL;
+  make_env(&env);
+  struct longer_info { /* of a caller with a newer header */
+    shw_tensor_info info;
+    uint64_t newer;
+  } infos[2];
+  memset(infos, 0xEE, sizeof(infos));
+  infos[0].info.struct_size = infos[1].info.struct_size = sizeof(infos[0]);
+  float value = 1;
+  add_floats(env.state, "second", &value, NULL, 0);
+  shw_report* report = NULL;
+  CHECK_OK(shw_save(env.context, env.state, env.storage, "two", NULL, NULL, &report, &error));
+  shw_report_release(report);
+  shw_checkpoint* two = NULL;
+  CHECK_OK(shw_checkpoint_open(env.context, env.storage, "two", NULL, &two, &error));
+  CHECK_OK(shw_checkpoint_tensor_infos(two, 0, 2, &infos[0].info, &error));
+  CHECK(infos[1].info.ndim + infos[0].info.ndim == 2 && infos[1].newer == 0);
+  infos[0].info.struct_size = sizeof(infos[0]);
+  infos[1].info.struct_size = sizeof(shw_tensor_info);
+  CHECK_FAILS(shw_checkpoint_tensor_infos(two, 0, 2, &infos[0].info, &error), SHW_INVALID_ARGUMENT,
+              "infos[1]");
+  shw_checkpoint_release(two);
+  release_env(&env);
+}
+
+#define CHECK_TWIN(type, macro, function)                             \
+  do {                                                                \
+    type from_macro = macro;                                          \
+    type from_function;                                               \
+    memset(&from_function, 0xEE, sizeof(from_function));              \
+    function(&from_function, sizeof(type));                           \
+    CHECK(memcmp(&from_macro, &from_function, sizeof(type)) == 0);    \
+    function(NULL, sizeof(type));                                     \
+  } while (0)
+
+static void init_functions_equal_their_macros(void) {
+  CHECK_TWIN(shw_log_record, SHW_LOG_RECORD_INIT, shw_log_record_init);
+  CHECK_TWIN(shw_report_summary, SHW_REPORT_SUMMARY_INIT, shw_report_summary_init);
+  CHECK_TWIN(shw_tensor, SHW_TENSOR_INIT, shw_tensor_init);
+  CHECK_TWIN(shw_layout_spec, SHW_LAYOUT_SPEC_INIT, shw_layout_spec_init);
+  CHECK_TWIN(shw_tensor_batch, SHW_TENSOR_BATCH_INIT, shw_tensor_batch_init);
+  CHECK_TWIN(shw_object_batch, SHW_OBJECT_BATCH_INIT, shw_object_batch_init);
+  CHECK_TWIN(shw_plan_item, SHW_PLAN_ITEM_INIT, shw_plan_item_init);
+  CHECK_TWIN(shw_progress, SHW_PROGRESS_INIT, shw_progress_init);
+  CHECK_TWIN(shw_storage_stat, SHW_STORAGE_STAT_INIT, shw_storage_stat_init);
+  CHECK_TWIN(shw_storage_entry, SHW_STORAGE_ENTRY_INIT, shw_storage_entry_init);
+  CHECK_TWIN(shw_storage_vtable, SHW_STORAGE_VTABLE_INIT, shw_storage_vtable_init);
+  CHECK_TWIN(shw_collective_call, SHW_COLLECTIVE_CALL_INIT, shw_collective_call_init);
+  CHECK_TWIN(shw_collective_vtable, SHW_COLLECTIVE_VTABLE_INIT, shw_collective_vtable_init);
+  CHECK_TWIN(shw_allocator, SHW_ALLOCATOR_INIT, shw_allocator_init);
+  CHECK_TWIN(shw_context_options, SHW_CONTEXT_OPTIONS_INIT, shw_context_options_init);
+  CHECK_TWIN(shw_save_options, SHW_SAVE_OPTIONS_INIT, shw_save_options_init);
+  CHECK_TWIN(shw_load_options, SHW_LOAD_OPTIONS_INIT, shw_load_options_init);
+  CHECK_TWIN(shw_checkpoint_options, SHW_CHECKPOINT_OPTIONS_INIT, shw_checkpoint_options_init);
+  CHECK_TWIN(shw_tensor_info, SHW_TENSOR_INFO_INIT, shw_tensor_info_init);
+  CHECK_TWIN(shw_chunk_info, SHW_CHUNK_INFO_INIT, shw_chunk_info_init);
+  CHECK_TWIN(shw_box_batch, SHW_BOX_BATCH_INIT, shw_box_batch_init);
+  CHECK_TWIN(shw_plugin, SHW_PLUGIN_INIT, shw_plugin_init);
+}
+
+static void oldest_sizes_are_those_of_today(void) {
+  CHECK_INT(sizeof(shw_tensor), SHW_TENSOR_SIZE_V1);
+  CHECK_INT(sizeof(shw_log_record), SHW_LOG_RECORD_SIZE_V1);
+  CHECK_INT(sizeof(shw_host_api), SHW_HOST_API_SIZE_V1);
+  CHECK_INT(sizeof(shw_plugin), SHW_PLUGIN_SIZE_V1);
+  CHECK_INT(sizeof(shw_storage_vtable), SHW_STORAGE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_save_options), SHW_SAVE_OPTIONS_SIZE_V1);
+  CHECK_INT(sizeof(shw_load_options), SHW_LOAD_OPTIONS_SIZE_V1);
+}
+
+TEST_MAIN(TEST_ENTRY(sizes_that_are_none_are_refused), TEST_ENTRY(longer_structs_must_end_with_zeros),
+          TEST_ENTRY(unknown_flags_and_reserved_fields_are_told),
+          TEST_ENTRY(out_structs_are_filled_as_far_as_known), TEST_ENTRY(arrays_have_one_stride),
+          TEST_ENTRY(init_functions_equal_their_macros), TEST_ENTRY(oldest_sizes_are_those_of_today))

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs: terminal exactly once, cancelled at any time, released while they run, progress that never
+ * goes down. */
+#include <pthread.h>
+
+#include "support/scratch.h"
+#include "support/states.h"
+
+enum { VALUES = 1 << 20 };
+static float values[VALUES];
+
+static shw_state* big_state(void) {
+  shw_state* state = make_state();
+  for (int i = 0; i < VALUES; ++i) values[i] = (float)i;
+  add_floats(state, "big", values, SHAPE(1024, 1024), 2);
+  return state;
+}
+
+static void reports_progress_and_result(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  shw_report* report = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+  shw_progress last = SHW_PROGRESS_INIT;
+  for (int32_t found = SHW_JOB_QUEUED; found < SHW_JOB_SUCCEEDED; found = shw_job_poll(job)) {
+    shw_progress now = SHW_PROGRESS_INIT;
+    CHECK_OK(shw_job_progress(job, &now, &error));
+    CHECK(now.bytes_done >= last.bytes_done && now.items_done >= last.items_done);
+    CHECK(now.elapsed_ns >= last.elapsed_ns && now.state >= last.state && strlen(now.stage) > 0);
+    last = now;
+  }
+  CHECK_OK(shw_job_wait(job, 0, &error));
+  CHECK_OK(shw_job_wait_staged(job, 0, &error));
+  CHECK(shw_job_error(job) == NULL);
+  CHECK_OK(shw_job_report(job, &report, &error));
+  CHECK(strstr(shw_report_json(report, NULL), "\"schema\":1") != NULL);
+  shw_job_cancel(job); /* too late: no effect */
+  CHECK_INT(shw_job_poll(job), SHW_JOB_SUCCEEDED);
+  shw_report_release(report);
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void can_be_cancelled_at_any_time(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  const char* path = path_in(scratch_directory(), "c");
+  save_at(context, state, path);
+  int cancelled = 0;
+  for (int turns = 0; turns < 40; ++turns) {
+    shw_job* job = NULL;
+    CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+    for (int spin = 0; spin < turns * 20; ++spin) (void)shw_job_poll(job);
+    shw_job_cancel(job);
+    shw_job_cancel(job);
+    const shw_status status = shw_job_wait(job, -1, &error);
+    CHECK(status == SHW_OK || status == SHW_CANCELLED);
+    CHECK_INT(shw_job_poll(job), status == SHW_OK ? SHW_JOB_SUCCEEDED : SHW_JOB_CANCELLED);
+    CHECK((shw_job_error(job) == NULL) == (status == SHW_OK));
+    cancelled += status == SHW_CANCELLED;
+    shw_error_release(error);
+    error = NULL;
+    shw_job_release(job);
+    shw_checkpoint_release(open_at(context, path)); /* the old or the new one, whole */
+  }
+  CHECK(cancelled > 0);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void goes_on_when_everything_is_released(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  const char* path = path_in(scratch_directory(), "c");
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context); /* does not wait */
+  shw_context* second = make_context();
+  for (;;) {
+    shw_checkpoint* checkpoint = NULL;
+    const shw_status status = shw_checkpoint_open(second, NULL, path, NULL, &checkpoint, NULL);
+    shw_checkpoint_release(checkpoint);
+    if (status == SHW_OK) break;
+  }
+  shw_context_release(second);
+}
+
+static void a_failed_job_keeps_its_error(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  shw_report* report = NULL;
+  CHECK_OK(shw_load_async(context, state, NULL, path_in(scratch_directory(), "nothing"), NULL, NULL,
+                          &job, &error));
+  CHECK_FAILS(shw_job_wait(job, -1, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(shw_job_wait_staged(job, -1, &error), SHW_NOT_FOUND, "");
+  CHECK_INT(shw_error_code(shw_job_error(job)), SHW_NOT_FOUND);
+  CHECK(shw_job_error(job) == shw_job_error(job));
+  CHECK_FAILS(shw_job_report(job, &report, &error), SHW_FAILED_PRECONDITION, "");
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void shutdown_ends_what_is_left(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_job* jobs[4] = {NULL, NULL, NULL, NULL};
+  const char* directory = scratch_directory();
+  for (int i = 0; i < 4; ++i) {
+    char name[8];
+    snprintf(name, sizeof(name), "c%d", i);
+    CHECK_OK(shw_save_async(context, state, NULL, path_in(directory, name), NULL, NULL, &jobs[i],
+                            &error));
+  }
+  CHECK_OK(shw_context_shutdown(context, -1, &error));
+  for (int i = 0; i < 4; ++i) {
+    CHECK_INT(shw_job_poll(jobs[i]), SHW_JOB_SUCCEEDED);
+    shw_job_release(jobs[i]);
+  }
+  shw_job* late = NULL;
+  CHECK_FAILS(shw_save_async(context, state, NULL, path_in(directory, "late"), NULL, NULL, &late,
+                             &error),
+              SHW_FAILED_PRECONDITION, "shut down");
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void waits_give_pending_when_time_is_over(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_collective_group* group = NULL;
+  shw_collective* first = NULL;
+  shw_collective* second = NULL;
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  CHECK_OK(shw_collective_group_create(2, &group, &error));
+  CHECK_OK(shw_collective_group_member(group, 0, &first, &error));
+  CHECK_OK(shw_collective_group_member(group, 1, &second, &error));
+  shw_collective_group_release(group);
+  CHECK_OK(shw_save_async(context, state, NULL, path_in(scratch_directory(), "c"), first, NULL, &job,
+                          &error));
+  CHECK_INT(shw_job_wait(job, 0, &error), SHW_PENDING);
+  CHECK_INT(shw_job_wait(job, 1000000, &error), SHW_PENDING);
+  CHECK(error == NULL);
+  shw_collective_release(first); /* the job keeps it */
+  shw_collective_release(second); /* the rank is gone: the other one gets to know */
+  CHECK_FAILS(shw_job_wait(job, -1, &error), SHW_ABORTED, "rank 1");
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void a_limit_keeps_the_state_from_being_copied(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  options.memory_budget = 4096;
+  const char* path = path_in(scratch_directory(), "c");
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, &options, &job, &error));
+  CHECK_OK(shw_job_wait(job, -1, &error));
+  shw_job_release(job);
+  shw_checkpoint_release(open_at(context, path));
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+TEST_MAIN(TEST_ENTRY(reports_progress_and_result), TEST_ENTRY(can_be_cancelled_at_any_time),
+          TEST_ENTRY(goes_on_when_everything_is_released), TEST_ENTRY(a_failed_job_keeps_its_error),
+          TEST_ENTRY(shutdown_ends_what_is_left), TEST_ENTRY(waits_give_pending_when_time_is_over),
+          TEST_ENTRY(a_limit_keeps_the_state_from_being_copied))

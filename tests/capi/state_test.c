@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * States: bulk adds, getters, names of every kind, all-or-nothing. */
+#include "support/states.h"
+
+static void adds_many_tensors_in_one_call(void) {
+  enum { COUNT = 1000 };
+  static float data[COUNT];
+  static char names[COUNT * 8];
+  static uint64_t offsets[COUNT + 1];
+  static shw_tensor tensors[COUNT];
+  for (int i = 0; i < COUNT; ++i) {
+    offsets[i + 1] = offsets[i] + (uint64_t)sprintf(names + offsets[i], "t.%d", i);
+    tensors[i] = float_tensor(&data[i], NULL, 0);
+  }
+  shw_error* error = NULL;
+  shw_state* state = make_state();
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = COUNT;
+  batch.names = names;
+  batch.name_offsets = offsets;
+  batch.tensors = tensors;
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  CHECK_INT(shw_state_tensor_count(state), COUNT);
+  uint64_t index = 0;
+  CHECK_OK(shw_state_find_tensor(state, "t.777", 5, &index, &error));
+  CHECK_INT(index, 777);
+  CHECK_TEXT(shw_state_tensor_name(state, 777, NULL), "t.777");
+  shw_tensor described = SHW_TENSOR_INIT;
+  CHECK_OK(shw_state_tensor(state, 777, &described, &error));
+  CHECK(described.data == &data[777] && described.name_index == 777);
+  shw_state_release(state);
+}
+
+static void keeps_names_of_any_character(void) {
+  static const char name[] = "a\0b.\xF0\x9F\x98\x80/../[0]";
+  shw_error* error = NULL;
+  float value = 1;
+  const shw_tensor tensor = float_tensor(&value, NULL, 0);
+  shw_state* state = make_state();
+  CHECK_OK(try_add_one(state, name, sizeof(name) - 1, &tensor, &error));
+  uint64_t size = 0;
+  const char* found = shw_state_tensor_name(state, 0, &size);
+  CHECK_INT(size, sizeof(name) - 1);
+  CHECK(memcmp(found, name, sizeof(name)) == 0);
+  shw_state_release(state);
+}
+
+static void keeps_nested_paths(void) {
+  shw_error* error = NULL;
+  float value = 1;
+  const uint64_t names[] = {0, 9}, paths[] = {0, 15}, wrong[] = {0, 5};
+  const shw_tensor tensor = float_tensor(&value, NULL, 0);
+  shw_state* state = make_state();
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 1;
+  batch.names = "optim.0.1";
+  batch.name_offsets = names;
+  batch.tensors = &tensor;
+  batch.paths = "[\"optim\",0,[1]]";
+  batch.path_offsets = paths;
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  CHECK_TEXT(shw_state_tensor_path(state, 0, NULL), "[\"optim\",0,[1]]");
+  batch.paths = "[\"x\"]";
+  batch.path_offsets = wrong;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "");
+  shw_state_release(state);
+}
+
+static void keeps_objects(void) {
+  shw_error* error = NULL;
+  shw_state* state = make_state();
+  add_object(state, "config", "application/json", "{}");
+  add_object(state, "blob", "", "xyz");
+  CHECK_INT(shw_state_object_count(state), 2);
+  uint64_t size = 0, index = 9;
+  CHECK(memcmp(shw_state_object_data(state, 1, &size), "xyz", 3) == 0);
+  CHECK_INT(size, 3);
+  CHECK_TEXT(shw_state_object_content_type(state, 1, NULL), "application/octet-stream");
+  CHECK_OK(shw_state_find_object(state, "config", 6, &index, &error));
+  CHECK_INT(index, 0);
+  CHECK_FAILS(shw_state_find_object(state, "confih", 6, &index, &error), SHW_NOT_FOUND, "config");
+  CHECK(shw_state_object_data(state, 2, &size) == NULL && size == 0);
+  CHECK_TEXT(shw_state_object_name(state, 2, NULL), "");
+  shw_state_release(state);
+}
+
+static void adds_all_or_nothing(void) {
+  shw_error* error = NULL;
+  float values[2] = {1, 2};
+  shw_state* state = make_state();
+  shw_tensor tensors[2] = {float_tensor(&values[0], NULL, 0), float_tensor(&values[1], NULL, 0)};
+  const uint64_t offsets[] = {0, 1, 2};
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 2;
+  batch.names = "aa";
+  batch.name_offsets = offsets;
+  batch.tensors = tensors;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_ALREADY_EXISTS, "a");
+  CHECK_INT(shw_state_tensor_count(state), 0);
+  batch.names = "a\xFF";
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "UTF-8");
+  batch.names = "ab";
+  tensors[1].ndim = -1;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "tensors[1]");
+  tensors[1].ndim = 0;
+  tensors[1].struct_size = 104;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "struct_size");
+  CHECK_INT(shw_state_tensor_count(state), 0);
+  static char long_name[70000];
+  memset(long_name, 'n', sizeof(long_name));
+  tensors[0].struct_size = SHW_TENSOR_SIZE_V1;
+  CHECK_FAILS(try_add_one(state, long_name, 65536, &tensors[0], &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_OK(try_add_one(state, long_name, 65535, &tensors[0], &error));
+  shw_state_release(state);
+}
+
+static void takes_boxes_and_layouts(void) {
+  shw_error* error = NULL;
+  float data[12] = {0};
+  shw_state* state = make_state();
+  const struct shard good = {"w", data, SHAPE(4, 6), SHAPE(2, 0), SHAPE(2, 6), 2};
+  add_shard(state, &good);
+  const struct shard outside = {"v", data, SHAPE(4, 6), SHAPE(3, 0), SHAPE(2, 6), 2};
+  CHECK_FAILS(try_add_shard(state, &outside, &error), SHW_OUT_OF_RANGE, "");
+
+  static const int32_t kinds[] = {SHW_PLACEMENT_SHARD}, dims[] = {0};
+  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
+  spec.mesh_ndim = 1;
+  spec.mesh_shape = SHAPE(2);
+  spec.placement_kinds = kinds;
+  spec.placement_dims = dims;
+  shw_layout* layout = NULL;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  const shw_layout* const layouts[] = {layout};
+  const uint64_t name_offsets[] = {0, 1}, shape_offsets[] = {0, 2};
+  const shw_tensor local = float_tensor(data, SHAPE(2, 6), 2);
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 1;
+  batch.names = "l";
+  batch.name_offsets = name_offsets;
+  batch.tensors = &local;
+  batch.global_shapes = SHAPE(4, 6);
+  batch.global_shape_offsets = shape_offsets;
+  batch.layouts = layouts;
+  batch.layout_count = 1;
+  batch.rank = 1;
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  batch.layout_indices = (const uint32_t[]){2};
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "layout 2");
+  batch.box_ranges = name_offsets;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "not both");
+  shw_layout_release(layout);
+  shw_state_release(state);
+}
+
+TEST_MAIN(TEST_ENTRY(adds_many_tensors_in_one_call), TEST_ENTRY(keeps_names_of_any_character),
+          TEST_ENTRY(keeps_nested_paths), TEST_ENTRY(keeps_objects), TEST_ENTRY(adds_all_or_nothing),
+          TEST_ENTRY(takes_boxes_and_layouts))

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The DLPack structs as a host has them, and tensors whose deleter counts its calls. */
+#ifndef SHARDWRIGHT_TESTS_CAPI_DLPACK_H
+#define SHARDWRIGHT_TESTS_CAPI_DLPACK_H
+
+#include <stdint.h>
+
+typedef struct DLTensor {
+  void* data;
+  int32_t device_type;
+  int32_t device_id;
+  int32_t ndim;
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+} DLTensor;
+
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(struct DLManagedTensor* self);
+};
+
+struct DLManagedTensorVersioned {
+  uint32_t major;
+  uint32_t minor;
+  void* manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned* self);
+  uint64_t flags;
+  DLTensor dl_tensor;
+};
+
+#endif
