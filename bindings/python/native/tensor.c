@@ -287,7 +287,7 @@ PyObject *shw_py_tensor_allocate(PyObject *tensor_type, PyObject *dtypes, PyObje
       block = block_create(size);
       if (block) data = block->data;
     } else if (ndim >= 0) {
-      if (used + size > SLAB_BYTES) {
+      if (!slab || used + size > SLAB_BYTES) {
         block_release(slab);
         slab = block_create(i + 1 == count ? (size ? size : 1) : SLAB_BYTES);
         used = 0;

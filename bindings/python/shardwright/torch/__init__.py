@@ -23,7 +23,7 @@ from ..jobs import Job
 from ..report import Report
 from ..state import State
 from ..tensor import Tensor
-from ._groups import GroupTransport, background_group, transport_group
+from ._groups import GroupTransport, agree, background_group, transport_group
 from ._leaves import LeafConverter
 
 __all__ = ["collective", "load", "load_async", "save", "save_async"]
@@ -45,22 +45,27 @@ def _open_collective(process_group: dist.ProcessGroup | None, background: bool) 
 
 
 class _Prepared:
-    """State and collective of one call. A rank whose state is wrong tells the others, so that none waits for it."""
+    """State and collective of one call. Before anything else all ranks agree that each could take its state: a rank
+    that just raised would leave the others waiting, or meet their call with its next one."""
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
                  objects: str) -> None:
-        self.collective = _open_collective(process_group, background)
+        agreement = _open_collective(process_group, background=False)
         self.leaves = LeafConverter(process_group, writable)
-        rank = 0 if self.collective is None else self.collective.rank
+        rank = 0 if agreement is None else agreement.rank
+        problem: ShardwrightError | None = None
         try:
             self.state = tree if isinstance(tree, State) else State(
                 tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
             if writable:
                 self.state.check_objects_can_be_put()
         except ShardwrightError as e:
-            if self.collective is not None:
-                self.collective.abort(f"rank {rank} could not take its state: {e}", e.code)
-            raise
+            problem = e
+        if agreement is not None:
+            agree(agreement, problem)
+        if problem is not None:
+            raise problem
+        self.collective = _open_collective(process_group, background) if background else agreement
 
 
 def save(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,

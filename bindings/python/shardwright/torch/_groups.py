@@ -16,7 +16,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
-from ..errors import AbortedError, DeadlineExceededError, OutOfRangeError, from_native
+from ..collective import Collective
+from ..errors import AbortedError, DeadlineExceededError, OutOfRangeError, ShardwrightError, from_native
 
 _SLICE_SECONDS = 0.5
 _INT64 = 2**63
@@ -50,6 +51,23 @@ def transport_group(group: dist.ProcessGroup) -> dist.ProcessGroup:
 def background_group(group: dist.ProcessGroup) -> dist.ProcessGroup:
     """A Gloo group of the same ranks for background work. The first call is collective."""
     return _side_group(group, "background")
+
+
+def agree(end: Collective, problem: ShardwrightError | None) -> None:
+    """Collective: returns where no rank has a problem; raises that of the lowest rank that has one, on the others."""
+    code = 0 if problem is None else problem.code
+    if end.all_reduce_i64([code], "max")[0] == 0:
+        return
+    text = "" if problem is None else str(problem)
+    mine = json.dumps([code, text]).encode()
+    packed = end.all_gather(len(mine).to_bytes(8, "little"))
+    sizes = [int.from_bytes(packed[at:at + 8], "little") for at in range(0, len(packed), 8)]
+    gathered, position = end.all_gather(mine, sizes), 0
+    for rank, size in enumerate(sizes):
+        its_code, its_text = json.loads(gathered[position:position + size])
+        position += size
+        if its_code and problem is None:
+            raise from_native(its_code, f"rank {rank} could not take its state: {its_text}", [("rank", str(rank))], 0, None)
 
 
 class GroupTransport:

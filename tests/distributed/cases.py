@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases that every rank of a launch runs: saving and loading of torch state dicts through shardwright.torch.
+
+A case takes the folder of the launch, asserts, and is named after what holds. The decorator says for which world sizes.
+"""
+import hashlib
+import os
+
+import shardwright
+import shardwright.torch
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+_cases = []
+
+
+def ranks(*sizes):
+    def keep(function):
+        _cases.append((sizes, function))
+        return function
+    return keep
+
+
+def of_world_size(size, only=()):
+    return [f for sizes, f in _cases if size in sizes and (not only or f.__name__ in only)]
+
+
+# ---- vocabulary ----
+
+def whole(shape=(10, 7), dtype=torch.float32, start=0):
+    count = 1
+    for extent in shape:
+        count *= extent
+    return (torch.arange(count) + start).to(dtype).reshape(shape)
+
+
+def placed(tensor, mesh, *placements):
+    return distribute_tensor(tensor.clone(), mesh, placements)
+
+
+def empty_like(tensor):
+    return DTensor.from_local(torch.full_like(tensor.to_local(), 77), tensor.device_mesh, tensor.placements,
+                              run_check=False, shape=tensor.shape, stride=tensor.stride())
+
+
+def agreed(value):
+    """The value of rank 0, which must be that of all ranks."""
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def digest(tensor):
+    return hashlib.sha256(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
+
+
+def raised(function):
+    try:
+        function()
+    except BaseException as e:
+        return e
+    return None
+
+
+# ---- saving and loading ----
+
+@ranks(2, 4)
+def plain_tensors_are_written_once(folder):
+    state = {"model": {"w": whole(), "b": whole((3,), torch.bfloat16)}, "step": 5}
+    report = shardwright.torch.save(state, folder / "p")
+    written = [None] * dist.get_world_size()
+    dist.all_gather_object(written, report.bytes_written)
+    with shardwright.open(folder / "p") as c:
+        assert sum(chunk.nbytes for t in c.tensors() for chunk in t.chunks()) == 280 + 6
+        assert c.digest("sha256")["model.w"]["digest"] == digest(whole())
+    target = {"model": {"w": torch.zeros(10, 7), "b": torch.zeros(3, dtype=torch.bfloat16)}, "step": None}
+    found = shardwright.torch.load(folder / "p", into=target)
+    assert torch.equal(target["model"]["w"], whole()) and target["step"] == 5
+    assert found.missing == [] and torch.equal(target["model"]["b"], whole((3,), torch.bfloat16))
+
+
+@ranks(2, 4)
+def uneven_shards_are_resharded_to_every_placement(folder):
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    state = {"rows": placed(whole(), mesh, Shard(0)), "columns": placed(whole((3, 5)), mesh, Shard(1)),
+             "copied": placed(whole((4,)), mesh, Replicate()), "few": placed(whole((1, 3)), mesh, Shard(0))}
+    shardwright.torch.save(state, folder / "p")
+    for placement in (Shard(0), Shard(1), Replicate()):
+        wanted = {"rows": empty_like(placed(whole(), mesh, placement)),
+                  "columns": empty_like(placed(whole((3, 5)), mesh, placement)),
+                  "copied": torch.zeros(4), "few": empty_like(placed(whole((1, 3)), mesh, placement))}
+        shardwright.torch.load(folder / "p", into=wanted)
+        assert torch.equal(wanted["rows"].full_tensor(), whole()), placement
+        assert torch.equal(wanted["columns"].full_tensor(), whole((3, 5)))
+        assert torch.equal(wanted["few"].full_tensor(), whole((1, 3)))
+        assert torch.equal(wanted["copied"], whole((4,)))
+
+
+@ranks(4)
+def two_dimensional_meshes_reshard_into_each_other(folder):
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    line = init_device_mesh("cpu", (4,))
+    placements = ([Replicate(), Shard(0)], [Shard(0), Shard(1)], [Shard(1), Shard(0)], [Shard(0), Shard(0)],
+                  [Replicate(), Replicate()])
+    state = {f"t{i}": placed(whole((9, 5), start=i), grid, *p) for i, p in enumerate(placements)}
+    shardwright.torch.save(state, folder / "p")
+    with shardwright.open(folder / "p") as c:
+        found = c.digest("sha256")
+        for i in range(len(placements)):
+            assert found[f"t{i}"]["digest"] == digest(whole((9, 5), start=i))
+            assert sum(chunk.nbytes for chunk in c[f"t{i}"].chunks()) == 180, "replicas are written once"
+    wanted = {f"t{i}": empty_like(placed(whole((9, 5)), line, Shard(i % 2))) for i in range(len(placements))}
+    shardwright.torch.load(folder / "p", into=wanted)
+    for i in range(len(placements)):
+        assert torch.equal(wanted[f"t{i}"].full_tensor(), whole((9, 5), start=i))
+
+
+@ranks(4)
+def a_group_of_some_ranks_saves_on_its_own(folder):
+    rank = dist.get_rank()
+    group = dist.new_group([2, 3])
+    if rank in (2, 3):
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("outer", "inner"))["inner"]
+        state = {"w": placed(whole(), mesh, Shard(0))}
+        shardwright.torch.save(state, folder / "p", process_group=group)
+        wanted = {"w": empty_like(state["w"])}
+        shardwright.torch.load(folder / "p", into=wanted, process_group=group)
+        assert torch.equal(wanted["w"].to_local(), state["w"].to_local())
+    else:
+        init_device_mesh("cpu", (2, 2), mesh_dim_names=("outer", "inner"))
+    dist.barrier()
+    with shardwright.open(folder / "p") as c:
+        assert c.world_size == 2 and c["w"].shape == (10, 7)
+    dist.barrier()
+
+
+@ranks(2)
+def fsdp_model_and_optimizer_come_back_bitwise(folder):
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    from torch.distributed.fsdp import fully_shard
+
+    def trained(steps):
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(torch.nn.Linear(7, 5), torch.nn.LayerNorm(5), torch.nn.Linear(5, 3))
+        for layer in model:
+            fully_shard(layer)
+        fully_shard(model)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        for step in range(steps):
+            torch.manual_seed(step)
+            model(torch.randn(4, 7)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return model, optimizer
+
+    model, optimizer = trained(3)
+    weights, moments = get_state_dict(model, optimizer)
+    shardwright.torch.save({"model": weights, "optimizer": moments, "step": 3}, folder / "p")
+    fresh_model, fresh_optimizer = trained(1)
+    weights, moments = get_state_dict(fresh_model, fresh_optimizer)
+    state = {"model": weights, "optimizer": moments, "step": 0}
+    report = shardwright.torch.load(folder / "p", into=state)
+    assert report.missing == [] and report.unexpected == [] and state["step"] == 3
+    set_state_dict(fresh_model, fresh_optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    for a, b in zip(model.parameters(), fresh_model.parameters(), strict=True):
+        assert torch.equal(a.to_local(), b.to_local())
+        for key, value in optimizer.state[a].items():
+            found = fresh_optimizer.state[b][key]
+            value, found = (v.to_local() if isinstance(v, DTensor) else v for v in (value, found))
+            assert torch.equal(value, found), key
+
+
+@ranks(2)
+def a_background_save_keeps_what_was_there_when_it_began(folder):
+    mesh = init_device_mesh("cpu", (2,))
+    state = {"w": placed(whole((64, 64)), mesh, Shard(0)), "note": {"loss": 0.5}}
+    for round_number in range(2):
+        job = shardwright.torch.save_async(state, folder / f"p{round_number}")
+        assert job.wait_staged(60)
+        state["w"].to_local().add_(1)
+        dist.all_reduce(torch.ones(1))  # training goes on over its own group
+        assert job.result(60).operation == "save"
+    dist.barrier()
+    for round_number in range(2):
+        with shardwright.open(folder / f"p{round_number}") as c:
+            assert c["w"].digest("sha256") == digest(whole((64, 64), start=round_number))
+            assert c.object("note") == {"loss": 0.5}
+    dist.barrier()
+
+
+@ranks(2)
+def a_background_load_fills_the_target(folder):
+    mesh = init_device_mesh("cpu", (2,))
+    shardwright.torch.save({"w": placed(whole(), mesh, Shard(1)), "step": 9}, folder / "p")
+    wanted = {"w": empty_like(placed(whole(), mesh, Shard(0))), "step": 0}
+    job = shardwright.torch.load_async(folder / "p", into=wanted)
+    job.result(60)
+    assert torch.equal(wanted["w"].full_tensor(), whole()) and wanted["step"] == 9
+
+
+# ---- what goes wrong ----
+
+@ranks(2)
+def replicas_that_differ_are_refused_on_all_ranks(folder):
+    state = {"w": torch.full((4,), float(dist.get_rank()))}
+    error = raised(lambda: shardwright.torch.save(state, folder / "p"))
+    assert isinstance(error, shardwright.InvalidArgumentError) and "w" in str(error), repr(error)
+    assert not os.path.exists(folder / "p" / "manifest.shw")
+    shardwright.torch.save(state, folder / "q", kind=[("*", "rank_local")])
+    with shardwright.open(folder / "q", rank=1) as c:
+        assert c["w"][:].tolist() == [1.0] * 4
+    dist.barrier()
+
+
+@ranks(2)
+def a_state_that_is_wrong_on_one_rank_fails_on_all(folder):
+    state = {"w": torch.ones(4)} if dist.get_rank() == 0 else {"w": torch.ones(4), "bad": {1, 2}}
+    error = raised(lambda: shardwright.torch.save(state, folder / "p", deadline=60))
+    assert isinstance(error, shardwright.InvalidArgumentError) and "bad" in str(error), repr(error)
+    good = {"w": torch.ones(4)}
+    shardwright.torch.save(good, folder / "p")
+    with shardwright.open(folder / "p") as c:
+        assert c.keys() == ["w"]
+    dist.barrier()
+
+
+@ranks(2)
+def partial_and_strided_placements_are_refused_clearly(folder):
+    from torch.distributed.tensor.placement_types import Partial
+    mesh = init_device_mesh("cpu", (2,))
+    partial = DTensor.from_local(torch.ones(4), mesh, [Partial()], run_check=False)
+    error = raised(lambda: shardwright.torch.save({"w": partial}, folder / "p", deadline=60))
+    assert isinstance(error, shardwright.UnimplementedError), repr(error)
+    dist.barrier()
+
+
+@ranks(2)
+def a_shape_that_differs_fails_on_all_ranks(folder):
+    mesh = init_device_mesh("cpu", (2,))
+    shardwright.torch.save({"w": placed(whole(), mesh, Shard(0))}, folder / "p")
+    wanted = {"w": empty_like(placed(whole((7, 10)), mesh, Shard(0)))}
+    error = raised(lambda: shardwright.torch.load(folder / "p", into=wanted))
+    assert isinstance(error, shardwright.InvalidArgumentError) and "w" in str(error), repr(error)
+
+
+@ranks(2)
+def a_plain_save_points_to_the_adapter_for_sharded_tensors(folder):
+    mesh = init_device_mesh("cpu", (2,))
+    error = raised(lambda: shardwright.save({"w": placed(whole(), mesh, Shard(0))}, folder / "p"))
+    assert isinstance(error, shardwright.InvalidArgumentError) and "shardwright.torch" in str(error)
+
+
+@ranks(2)
+def data_loader_workers_that_fork_later_keep_working(folder):
+    shardwright.torch.save({"w": torch.ones(3)}, folder / "p")
+    loader = torch.utils.data.DataLoader(list(range(8)), batch_size=2, num_workers=2)
+    assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    shardwright.torch.save({"w": torch.zeros(3)}, folder / "p")
+
+
+@ranks(2)
+def the_collective_carries_bytes_of_any_size(folder):
+    end = shardwright.torch.collective()
+    assert end is not None
+    assert (end.rank, end.size) == (dist.get_rank(), 2) and end.name == "torch.distributed"
+    end.barrier()
+    assert end.broadcast(b"abc" if end.rank == 0 else b"xyz", 0) == b"abc"
+    assert end.broadcast(b"", 0) == b""
+    assert end.all_gather(bytes([end.rank] * 3)) == bytes([0, 0, 0, 1, 1, 1])
+    assert end.all_gather(b"x" * (1 + 4 * end.rank), [1, 5]) == b"x" * 6
+    assert end.all_gather(b"" if end.rank else b"ab", [2, 0]) == b"ab"
+    assert end.all_reduce_i64([end.rank, 5], "sum") == (1, 10)
+    assert end.all_reduce_i64([end.rank - 7], "min") == (-7,)
+    assert end.all_reduce_i64([end.rank], "max") == (1,)
+    error = raised(lambda: end.all_reduce_i64([2**62], "sum"))
+    assert isinstance(error, shardwright.OutOfRangeError), repr(error)
