@@ -2,6 +2,7 @@
 #include "core/exec/fragment_reader_internal.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,12 @@ namespace {
 
 DType stored_dtype(const plan::Catalog& catalog, uint64_t chunk) {
   return catalog.tensors[catalog.chunks[chunk].tensor].dtype;
+}
+
+// Bytes of a box; exact for boxes of whole bytes, which all stored ones are.
+uint64_t packed_bytes(DType dtype, const Box& box) {
+  return static_cast<uint64_t>(box_element_count(box)) * static_cast<uint64_t>(dtype_bits(dtype)) /
+         8;
 }
 
 // Appends the blocks of a chunk that hold wanted bytes. Without verification only the wanted part
@@ -68,10 +75,10 @@ class CopySink final : public BlockSink {
         return {};
       size += need.length;
     }
-    const uint64_t position = position_of(first);
-    if (first.kind == NeedKind::kObject)
-      return request_.objects[first.user].memory.subspan(position, size);
     if (size < kMinStagingBytes) return {};
+    const std::span<std::byte> dense = dense_memory(first, size);
+    if (!dense.empty() || first.kind == NeedKind::kObject) return dense;
+    const uint64_t position = position_of(first);
     Result<Copy> copy = copy_of(first.user);
     if (!copy.ok() || copy->cast() || !copy->region.contiguous) return {};
     const bool inside = position >= copy->region.origin &&
@@ -84,15 +91,13 @@ class CopySink final : public BlockSink {
                  bool landed) override {
     if (landed) return {};
     for (const BlockNeed& need : needs) {
-      const uint64_t position = position_of(need);
-      if (need.kind == NeedKind::kObject) {
-        const std::span<std::byte> memory =
-            request_.objects[need.user].memory.subspan(position, bytes.size());
-        std::copy(bytes.begin(), bytes.end(), memory.begin());
+      const std::span<std::byte> dense = dense_memory(need, bytes.size());
+      if (!dense.empty()) {
+        std::memcpy(dense.data(), bytes.data(), bytes.size());
         continue;
       }
       SHW_ASSIGN_OR_RETURN(const Copy copy, copy_of(need.user));
-      const ChunkBytes from{bytes, position};
+      const ChunkBytes from{bytes, position_of(need)};
       if (copy.cast()) {
         SHW_RETURN_IF_ERROR(cast_region(copy.region, from, copy.stored, copy.window, copy.wanted));
       } else {
@@ -110,6 +115,21 @@ class CopySink final : public BlockSink {
     DType wanted = DType::kInvalid;
     bool cast() const { return stored != wanted; }
   };
+
+  // Where `size` bytes of a need go as they are: into an object, or into a target that takes the
+  // whole chunk.
+  std::span<std::byte> dense_memory(const BlockNeed& need, uint64_t size) const {
+    const format::Extent extent = extent_of(opened_, need.kind, need.item);
+    const uint64_t position = need.offset - extent.offset;
+    if (need.kind == NeedKind::kObject) {
+      return request_.objects[need.user].memory.subspan(position, size);
+    }
+    const std::span<std::byte> memory =
+        request_.fragments->dense(need.user, stored_dtype(catalog_, need.item));
+    // The fragment lies inside its chunk, so equal sizes are equal boxes.
+    return memory.size() == extent.size_bytes ? memory.subspan(position, size)
+                                              : std::span<std::byte>();
+  }
 
   uint64_t position_of(const BlockNeed& need) const {
     return need.offset - extent_of(opened_, need.kind, need.item).offset;
@@ -135,6 +155,22 @@ class CopySink final : public BlockSink {
 };
 
 }  // namespace
+
+std::span<std::byte> FragmentSource::dense(size_t, DType) const {
+  return {};
+}
+
+std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
+  const plan::ReadItem& item = plan_.reads[fragment];
+  const TensorEntry& entry = state_.tensors()[item.entry];
+  const Piece& piece = entry.pieces[item.piece];
+  if (entry.local.dtype != stored || !entry.local.is_contiguous()) return {};
+  const uint64_t size = packed_bytes(stored, item.box);
+  // The fragment lies inside its piece, so equal sizes are equal boxes.
+  if (size != packed_bytes(stored, piece.box)) return {};
+  const auto bits = static_cast<uint64_t>(dtype_bits(stored));
+  return {entry.local.data + static_cast<uint64_t>(piece.local_offset_elements) * bits / 8, size};
+}
 
 Result<TargetMemory> PlanFragments::target(size_t fragment) const {
   const plan::ReadItem& item = plan_.reads[fragment];
@@ -206,9 +242,14 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
   maker.needs.reserve(count + request.objects.size());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
+    const Box& box = request.fragments->box(i);
+    if (packed_bytes(stored_dtype(catalog, chunk), box) == catalog.chunk_bytes(chunk)) {
+      maker.wanted_bytes += catalog.chunk_bytes(chunk);
+      append_whole_item(opened, NeedKind::kChunk, chunk, static_cast<uint32_t>(i), &maker.needs);
+      continue;
+    }
     SHW_ASSIGN_OR_RETURN(const ChunkRegion region,
-                         chunk_region(stored_dtype(catalog, chunk), catalog.chunk_box(chunk),
-                                      request.fragments->box(i)));
+                         chunk_region(stored_dtype(catalog, chunk), catalog.chunk_box(chunk), box));
     maker.add_region(chunk, static_cast<uint32_t>(i), region);
   }
   for (size_t i = 0; i < request.objects.size(); ++i) {

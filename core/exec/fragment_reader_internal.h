@@ -31,6 +31,10 @@ class FragmentSource {
   virtual uint64_t chunk(size_t fragment) const = 0;
   virtual const Box& box(size_t fragment) const = 0;  // not empty, inside chunk and target
   virtual Result<TargetMemory> target(size_t fragment) const = 0;
+  // Memory that takes the fragment's packed bytes as one run, when the fragment fills its target
+  // and the target is contiguous and of this dtype; else empty. Cheaper than target(): small
+  // tensors are many.
+  virtual std::span<std::byte> dense(size_t fragment, DType stored) const;
 };
 
 // Fragments of a load plan into a state; both outlive this.
@@ -41,6 +45,7 @@ class PlanFragments final : public FragmentSource {
   uint64_t chunk(size_t fragment) const override { return plan_.reads[fragment].chunk; }
   const Box& box(size_t fragment) const override { return plan_.reads[fragment].box; }
   Result<TargetMemory> target(size_t fragment) const override;
+  std::span<std::byte> dense(size_t fragment, DType stored) const override;
 
  private:
   const plan::LoadPlan& plan_;

@@ -49,7 +49,8 @@ TEST(SliceParser, SaysWhatIsWrong) {
       {"[..., ...]", "a slice has at most one ..."},
       {"[99999999999999999999]", "'99999999999999999999' is neither an index nor a range"},
   };
-  for (const auto& [text, expected] : cases) EXPECT_EQ(parsed(text, {10, 4, 5}), "! " + expected) << text;
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(parsed(text, {10, 4, 5}), "! " + expected) << text;
 }
 
 TEST(SliceParser, KnowsScalarsAndEmptyDimensions) {

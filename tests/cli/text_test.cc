@@ -20,7 +20,8 @@ template <typename T>
 std::string array_of(ElementType type, const std::vector<T>& values, std::vector<int64_t> shape) {
   const auto bytes = std::as_bytes(std::span(values));
   const std::vector<Element> elements = decode_elements(type, bytes, 0, values.size());
-  return array_text(shape, std::vector<bool>(shape.size()), element_words(type, elements, shape.empty()));
+  return array_text(shape, std::vector<bool>(shape.size()),
+                    element_words(type, elements, shape.empty()));
 }
 
 constexpr ElementType kFloat32{SHW_DTYPE_FLOAT, 32};
@@ -43,7 +44,7 @@ TEST(Text, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(printable("plain \xC3\xA9"), "plain \xC3\xA9");
   EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");          // C1 control
+  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");           // C1 control
   EXPECT_EQ(printable("\xE2\x80\xAE"), "\\xe2\\x80\\xae");  // right-to-left override
   EXPECT_EQ(printable(std::string_view("\0x", 2)), "\\x00x");
 }
@@ -126,7 +127,8 @@ TEST(NameTree, FoldsEqualNumberedLayers) {
 }
 
 TEST(NameTree, KeepsLayersThatDiffer) {
-  TreeNode root = make_tree({{"l.0.w", "float32 [2]", 8}, {"l.1.w", "float32 [3]", 12}, {"l.2.w", "float32 [3]", 12}});
+  TreeNode root = make_tree(
+      {{"l.0.w", "float32 [2]", 8}, {"l.1.w", "float32 [3]", 12}, {"l.2.w", "float32 [3]", 12}});
   fold_numbered(&root);
   ASSERT_EQ(root.children[0].children.size(), 2U);
   EXPECT_EQ(root.children[0].children[0].part, "0");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices typed by a user. Input: one byte for the number of dimensions, eight bytes per extent, then the text. What is
-// accepted must lie inside the shape and read back equal from its canonical text.
+// Slices typed by a user. Input: one byte for the number of dimensions, eight bytes per extent,
+// then the text. What is accepted must lie inside the shape and read back equal from its canonical
+// text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -39,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::memcpy(&shape[d], data + 1 + d * 8, 8);
     shape[d] &= INT64_MAX;
   }
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1 + dims * 8, size - 1 - dims * 8);
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1 + dims * 8,
+                              size - 1 - dims * 8);
   std::vector<DimensionSlice> slices;
   std::string problem;
   if (!shardwright::cli::parse_slice(text, shape, &slices, &problem)) {
