@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounding boxes over irregular chunks. Each node splits its chunks at the median of the dimension
-// in which their middles lie farthest apart relative to the tensor, so one long chunk widens only
-// the nodes above it.
+// Bounding boxes over irregular chunks. A node is cut at the plane, among a bounded sample of chunk
+// begins in every dimension, that fewest chunks cross and that divides them most evenly: chunks of
+// nested cuts are divided where they were cut, so their nodes do not overlap, and one long chunk
+// widens only the nodes above it. A cut leaves at least an eighth on each side, which bounds the
+// depth; where no plane does, the chunks are halved by their middles.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/plan/load/chunk_search_internal.h"
 
 namespace shardwright::plan::internal {
+namespace {
+
+constexpr uint64_t kSampledChunks = 32;  // whose begins are tried as planes, per dimension
+constexpr uint64_t kLeastShare = 8;  // a side of a cut has at least 1 / kLeastShare of the chunks
+
+int64_t middle_of(const Interval& interval) {
+  return interval.begin + (interval.end - interval.begin) / 2;
+}
+
+}  // namespace
 
 ChunkTree::ChunkTree(const Catalog& catalog, size_t tensor)
     : catalog_(catalog),
@@ -16,10 +29,11 @@ ChunkTree::ChunkTree(const Catalog& catalog, size_t tensor)
       split_count_(split_count(catalog.tensors[tensor])) {
   order_.resize(tensor_.chunk_count);
   for (uint64_t c = 0; c < tensor_.chunk_count; ++c) order_[c] = tensor_.chunk_begin + c;
-  uint64_t nodes = 1;
-  for (uint64_t least = kLeafChunks; least < order_.size(); least *= 2) nodes = nodes * 2 + 1;
-  bounds_.assign(nodes * split_count_, Interval{std::numeric_limits<int64_t>::max(), 0});
-  if (!order_.empty()) build(0, 0, order_.size());
+  build(0, order_.size());
+  boxes_.reserve(order_.size() * split_count_);
+  for (const uint64_t chunk : order_) {
+    for (uint32_t k = 0; k < split_count_; ++k) boxes_.push_back(interval(chunk, k));
+  }
 }
 
 Interval ChunkTree::interval(uint64_t chunk, uint32_t k) const {
@@ -27,22 +41,86 @@ Interval ChunkTree::interval(uint64_t chunk, uint32_t k) const {
   return {pair.offset, pair.offset + pair.size};
 }
 
+// Cost of the best plane in dimension k: chunks that cross it count most, then how uneven it is.
+ChunkTree::Plane ChunkTree::best_plane(uint64_t begin, uint64_t end, uint32_t k) const {
+  std::array<int64_t, kSampledChunks> planes;
+  const uint64_t count = end - begin;
+  const uint64_t sampled = std::min(count, kSampledChunks);
+  for (uint64_t i = 0; i < sampled; ++i) {
+    planes[i] = interval(order_[begin + i * count / sampled], k).begin;
+  }
+  const auto first = planes.begin();
+  std::sort(first, first + static_cast<std::ptrdiff_t>(sampled));
+  const auto last = std::unique(first, first + static_cast<std::ptrdiff_t>(sampled));
+  // ends[p]: chunks whose end lies at plane p or before, but after plane p - 1; begins likewise.
+  std::array<uint64_t, kSampledChunks + 1> ends{};
+  std::array<uint64_t, kSampledChunks + 1> begins{};
+  for (uint64_t i = begin; i < end; ++i) {
+    const Interval own = interval(order_[i], k);
+    ++ends[static_cast<size_t>(std::lower_bound(first, last, own.end) - first)];
+    ++begins[static_cast<size_t>(std::upper_bound(first, last, own.begin) - first)];
+  }
+  Plane best;
+  uint64_t before = 0;         // chunks that end at the plane or before it
+  uint64_t begun = begins[0];  // chunks that begin before the plane, begins at it left out below
+  for (size_t p = 0; p < static_cast<size_t>(last - first); ++p) {
+    before += ends[p];
+    const uint64_t after = count - begun;
+    begun += begins[p + 1];
+    if (before + after > count || before * kLeastShare < count || after * kLeastShare < count) {
+      continue;
+    }
+    const uint64_t crossing = count - before - after;
+    const uint64_t uneven = before > after ? before - after : after - before;
+    const uint64_t cost = 8 * crossing + uneven;
+    if (best.found && cost >= best.cost) continue;
+    best = {true, cost, k, planes[p]};
+  }
+  return best;
+}
+
+// Orders the chunks of a node so that the first ones belong to its first child; where the second
+// begins.
+uint64_t ChunkTree::divide(uint64_t begin, uint64_t end) {
+  const auto at = [this](uint64_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+  Plane best;
+  for (uint32_t k = 0; k < split_count_; ++k) {
+    const Plane plane = best_plane(begin, end, k);
+    if (plane.found && (!best.found || plane.cost < best.cost)) best = plane;
+  }
+  if (best.found) {
+    const auto middle = std::partition(at(begin), at(end), [&](uint64_t chunk) {
+      return middle_of(interval(chunk, best.dimension)) < best.coordinate;
+    });
+    const auto divided = static_cast<uint64_t>(middle - order_.begin());
+    const uint64_t least = (end - begin) / kLeastShare;
+    if (divided - begin >= least && end - divided >= least) return divided;
+  }
+  const uint32_t k = widest_dimension(begin, end);
+  const uint64_t middle = begin + (end - begin) / 2;
+  std::nth_element(at(begin), at(middle), at(end), [this, k](uint64_t a, uint64_t b) {
+    const int64_t first = middle_of(interval(a, k));
+    const int64_t second = middle_of(interval(b, k));
+    return first != second ? first < second : a < b;
+  });
+  return middle;
+}
+
+// Dimension in which the middles lie farthest apart relative to the tensor.
 uint32_t ChunkTree::widest_dimension(uint64_t begin, uint64_t end) const {
-  const std::span<const int64_t> shape =
-      catalog_.shape(catalog_.chunks[tensor_.chunk_begin].tensor);
-  const SplitDims split = split_dims(shape, tensor_.split_mask);
+  const SplitDims split = split_dims(catalog_, catalog_.chunks[tensor_.chunk_begin].tensor);
   uint32_t widest = 0;
   double widest_share = -1;
   for (uint32_t k = 0; k < split_count_; ++k) {
     int64_t least = std::numeric_limits<int64_t>::max();
     int64_t most = 0;
     for (uint64_t i = begin; i < end; ++i) {
-      const Interval own = interval(order_[i], k);
-      const int64_t middle = own.begin + (own.end - own.begin) / 2;
+      const int64_t middle = middle_of(interval(order_[i], k));
       least = std::min(least, middle);
       most = std::max(most, middle);
     }
-    const double share = static_cast<double>(most - least) / static_cast<double>(split.extents[k]);
+    const double extent = static_cast<double>(std::max<int64_t>(split.extents[k], 1));
+    const double share = static_cast<double>(most - least) / extent;
     if (share <= widest_share) continue;
     widest_share = share;
     widest = k;
@@ -50,66 +128,50 @@ uint32_t ChunkTree::widest_dimension(uint64_t begin, uint64_t end) const {
   return widest;
 }
 
-// Depth is log2 of the chunk count.
-void ChunkTree::build(uint64_t node, uint64_t begin, uint64_t end) {
+// Adds the node of these chunks and all below it; its number. The depth is bounded by kLeastShare.
+uint64_t ChunkTree::build(uint64_t begin, uint64_t end) {
+  const uint64_t node = nodes_.size();
+  nodes_.push_back({begin, end, 0});
   for (uint32_t k = 0; k < split_count_; ++k) {
-    Interval& bound = bounds_[node * split_count_ + k];
+    Interval bound{std::numeric_limits<int64_t>::max(), 0};
     for (uint64_t i = begin; i < end; ++i) {
       const Interval own = interval(order_[i], k);
       bound.begin = std::min(bound.begin, own.begin);
       bound.end = std::max(bound.end, own.end);
     }
+    bounds_.push_back(bound);
   }
-  if ((2 * node + 2) * split_count_ >= bounds_.size()) return;
-  const uint32_t k = widest_dimension(begin, end);
-  const uint64_t middle = begin + (end - begin) / 2;
-  const auto at = [this](uint64_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
-  std::nth_element(at(begin), at(middle), at(end), [this, k](uint64_t a, uint64_t b) {
-    const Interval one = interval(a, k);
-    const Interval other = interval(b, k);
-    const int64_t first = one.begin + (one.end - one.begin) / 2;
-    const int64_t second = other.begin + (other.end - other.begin) / 2;
-    return first != second ? first < second : a < b;
-  });
-  build(2 * node + 1, begin, middle);
-  build(2 * node + 2, middle, end);
+  if (end - begin <= kLeafChunks) return node;
+  const uint64_t middle = divide(begin, end);
+  build(begin, middle);
+  nodes_[node].second_child = build(middle, end);
+  return node;
 }
 
-bool ChunkTree::node_meets(uint64_t node, const Interval* region) const {
-  for (uint32_t k = 0; k < split_count_; ++k) {
-    const Interval& bound = bounds_[node * split_count_ + k];
-    if (bound.begin >= region[k].end || bound.end <= region[k].begin) return false;
-  }
-  return true;
-}
-
-bool ChunkTree::chunk_meets(uint64_t chunk, const Interval* region) const {
-  for (uint32_t k = 0; k < split_count_; ++k) {
-    const Interval own = interval(chunk, k);
-    if (std::max(own.begin, region[k].begin) >= std::min(own.end, region[k].end)) return false;
+bool ChunkTree::share_element(const Interval* own, const Interval* region, uint32_t count) {
+  for (uint32_t k = 0; k < count; ++k) {
+    if (std::max(own[k].begin, region[k].begin) >= std::min(own[k].end, region[k].end))
+      return false;
   }
   return true;
 }
 
 void ChunkTree::meeting(const Interval* region, std::vector<uint64_t>* out) const {
-  struct Pending {
-    uint64_t node;
-    uint64_t begin;
-    uint64_t end;
-  };
-  std::vector<Pending> stack{{0, 0, order_.size()}};
+  std::vector<uint64_t> stack{0};
   while (!stack.empty()) {
-    const Pending at = stack.back();
+    const uint64_t at = stack.back();
     stack.pop_back();
-    if (!node_meets(at.node, region)) continue;
-    if ((2 * at.node + 2) * split_count_ < bounds_.size()) {
-      const uint64_t middle = at.begin + (at.end - at.begin) / 2;
-      stack.push_back({2 * at.node + 1, at.begin, middle});
-      stack.push_back({2 * at.node + 2, middle, at.end});
+    if (!share_element(bounds_.data() + at * split_count_, region, split_count_)) continue;
+    const Node& node = nodes_[at];
+    if (node.second_child != 0) {
+      stack.push_back(at + 1);
+      stack.push_back(node.second_child);
       continue;
     }
-    for (uint64_t i = at.begin; i < at.end; ++i) {
-      if (chunk_meets(order_[i], region)) out->push_back(order_[i]);
+    for (uint64_t i = node.begin; i < node.end; ++i) {
+      if (share_element(boxes_.data() + i * split_count_, region, split_count_)) {
+        out->push_back(order_[i]);
+      }
     }
   }
 }

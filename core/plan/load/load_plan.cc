@@ -57,8 +57,10 @@ class LoadPlanning {
     const auto key = [](const ReadItem& read) {
       return std::tie(read.chunk, read.entry, read.piece);
     };
-    std::sort(plan_.reads.begin(), plan_.reads.end(),
-              [&](const ReadItem& a, const ReadItem& b) { return key(a) < key(b); });
+    const auto before = [&](const ReadItem& a, const ReadItem& b) { return key(a) < key(b); };
+    if (!std::is_sorted(plan_.reads.begin(), plan_.reads.end(), before)) {
+      std::sort(plan_.reads.begin(), plan_.reads.end(), before);
+    }
     return std::move(plan_);
   }
 

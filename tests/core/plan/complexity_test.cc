@@ -27,19 +27,23 @@ constexpr double kSlack = 1;
 constexpr double kSlack = 1;
 #endif
 
+// Sanitizers distort times: sizes stay small and slopes are only printed.
+constexpr int64_t kMostPower = kSlack > 1 ? 14 : 18;
+
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Least of three runs.
+// Least of three runs; one is enough for work that takes long.
 double time_of(const std::function<void()>& work) {
   double least = 1e30;
   for (int i = 0; i < 3; ++i) {
     const double begin = cpu_seconds();
     work();
     least = std::min(least, cpu_seconds() - begin);
+    if (least > 0.2) break;
   }
   return least;
 }
@@ -166,7 +170,7 @@ double slope_of(const std::string& name, const std::function<double(int64_t)>& t
   double sum_xy = 0;
   int points = 0;
   printf("%-40s", name.c_str());
-  for (int64_t power = 12; power <= 18; power += 2, ++points) {
+  for (int64_t power = 12; power <= kMostPower; power += 2, ++points) {
     const double seconds = time_at(int64_t{1} << power);
     const double x = static_cast<double>(power);
     const double y = std::log2(seconds);
@@ -196,7 +200,7 @@ TEST_P(PlanSlope, OfAGlobalPlan) {
     return time_of(
         [&] { ASSERT_TRUE(make_global_plan(std::span(&local, 1), {}, kGeneration).ok()); });
   });
-  EXPECT_LT(slope, 1.2);
+  EXPECT_LT(slope, kSlack * 1.2);
 }
 
 TEST_P(PlanSlope, OfAProofThatFails) {
@@ -208,7 +212,7 @@ TEST_P(PlanSlope, OfAProofThatFails) {
     const Catalog catalog = plan_of(extents, boxes).catalog;
     return time_of([&] { ASSERT_FALSE(prove_cover(catalog, 0).ok()); });
   });
-  EXPECT_LT(slope, 1.25);
+  EXPECT_LT(slope, kSlack * 1.25);
 }
 
 TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
@@ -224,7 +228,8 @@ TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
       ASSERT_EQ(plan->reads.size(), boxes.size());
     });
   });
-  EXPECT_LT(slope, 1.2);
+  // n log n is 1.1 here, and 2^18 boxes outgrow caches that 2^12 fit into; what scans is above 1.5.
+  EXPECT_LT(slope, kSlack * 1.3);
 }
 
 TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {
@@ -240,7 +245,7 @@ TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {
     rules.missing = MissingRule::kReport;
     return time_of([&] { ASSERT_TRUE(make_load_plan(wanted, stored, rules, 0).ok()); });
   });
-  EXPECT_LT(slope, 1.2);
+  EXPECT_LT(slope, kSlack * 1.2);
 }
 
 TEST(PlanScaling, OfRanksThatHoldTheSame) {
@@ -250,7 +255,7 @@ TEST(PlanScaling, OfRanksThatHoldTheSame) {
     const std::vector<LocalSavePlan> locals = local_plans(states);
     return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
   });
-  EXPECT_LT(slope, 1.2);
+  EXPECT_LT(slope, kSlack * 1.2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PlanSlope, testing::Range<size_t>(0, 5));
