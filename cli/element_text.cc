@@ -250,7 +250,10 @@ std::vector<std::string> element_words(ElementType type, const std::vector<Eleme
   if (elements.front().kind == Element::Kind::kReal) {
     std::vector<double> values;
     for (const Element& element : elements) values.push_back(element.real);
-    return real_words(type, values, false);
+    std::vector<std::string> words = real_words(type, values, false);
+    // A number by itself reads "2.0", in an array "2.".
+    if (single && words.front().ends_with('.')) words.front() += '0';
+    return words;
   }
   std::vector<std::string> words;
   // NumPy keeps the width of "False" for arrays of bools, whatever they hold.

@@ -63,6 +63,7 @@ TEST(ArrayText, PrintsNumbersAsNumpyDoes) {
   EXPECT_EQ(array_of<double>(kFloat64, {NAN, -INFINITY, 1}, {3}), "[ nan -inf   1.]");
   EXPECT_EQ(array_of<int32_t>(kInt32, {1, -20, 300, 4}, {2, 2}), "[[  1 -20]\n [300   4]]");
   EXPECT_EQ(array_of<float>(kFloat32, {0.1F}, {}), "0.1");
+  EXPECT_EQ(array_of<float>(kFloat32, {2.0F}, {}), "2.0");
   EXPECT_EQ(array_of<uint8_t>({SHW_DTYPE_BOOL, 8}, {1, 0}, {2}), "[ True False]");
 }
 
