@@ -158,7 +158,7 @@ class SavePlanner:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a SavePlanner points into memory of this process; move its plan buffers instead")
+        raise TypeError("a SavePlanner points into memory of this process and is not pickled; move its plan buffers")
 
 
 class LoadPlanner:
@@ -203,4 +203,4 @@ class LoadPlanner:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a LoadPlanner points into memory of this process; move its plan instead")
+        raise TypeError("a LoadPlanner points into memory of this process and is not pickled; move its plan")

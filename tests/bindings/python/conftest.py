@@ -15,7 +15,8 @@ def run_python():
     """Runs a program in a fresh interpreter; its exit code and output. One that hangs fails the test."""
 
     def run(program, *arguments, seconds=PROCESS_SECONDS, **environment):
-        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+        here = os.path.dirname(os.path.abspath(__file__))
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([here, *sys.path])} | environment
         return subprocess.run([sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)], env=env,
                               timeout=seconds, capture_output=True, text=True, check=False)
 
