@@ -115,19 +115,6 @@ Result<shw_buffer*> parts_buffer(const std::vector<plan::Bytes>& list) {
   return buffer_of_parts(parts);
 }
 
-// A rank that failed sends no result; its place is taken by a result that says so.
-Status fill_missing_results(std::vector<plan::Bytes>* results) {
-  for (size_t rank = 0; rank < results->size(); ++rank) {
-    if (!(*results)[rank].empty()) continue;
-    plan::WriteResult failed;
-    failed.rank = static_cast<int32_t>(rank);
-    failed.status = aborted(fmt::format("rank {} gave no result, so its write failed", rank))
-                        .with_detail("rank", std::to_string(rank));
-    SHW_ASSIGN_OR_RETURN((*results)[rank], plan::encode(failed));
-  }
-  return {};
-}
-
 Result<std::shared_ptr<SavePlannerImpl>> make_planner(const SaveArguments& given,
                                                       plan::RankPosition position) {
   auto impl = std::make_shared<SavePlannerImpl>();
@@ -295,9 +282,8 @@ shw_status shw_save_commit(shw_save_planner* planner, const void* results,
       return shardwright::failed_precondition(
           "commit comes after global_plan, on the same planner");
     }
-    SHW_ASSIGN_OR_RETURN(auto parts,
+    SHW_ASSIGN_OR_RETURN(const auto parts,
                          capi::read_parts(results, result_offsets, result_count, "results"));
-    SHW_RETURN_IF_ERROR(capi::fill_missing_results(&parts));
     SHW_ASSIGN_OR_RETURN(auto report, impl->planner->commit(parts, impl->target,
                                                             capi::call_context(impl->deadline_ns)));
     *out = capi::report_of(std::move(report));

@@ -182,6 +182,7 @@ class BackgroundQueue final : public JobQueue {
     auto handle = std::make_shared<JobHandle>(core);  // shared by all copies that the host makes
     {
       const MutexLock lock(mutex_);
+      if (closed_) return nullptr;
       unfinished_.push_back(core);
     }
     thread_->submit([this, core] { run(core); });
@@ -194,10 +195,15 @@ class BackgroundQueue final : public JobQueue {
   }
 
   bool shutdown(int64_t timeout_ns) override {
-    bool done = wait_all(timeout_ns);
+    {
+      const MutexLock lock(mutex_);
+      closed_ = true;
+    }
+    const int64_t half_ns = timeout_ns < 0 ? timeout_ns : timeout_ns / 2;
+    bool done = wait_all(half_ns);
     if (!done) {
       for (const JobCorePointer& each : running()) each->cancellation.cancel();
-      done = wait_all(timeout_ns);
+      done = wait_all(timeout_ns - half_ns);
     }
     release_returned();
     return done;
@@ -244,6 +250,7 @@ class BackgroundQueue final : public JobQueue {
   Condition finished_;
   std::vector<JobCorePointer> unfinished_ SHW_GUARDED_BY(mutex_);
   std::vector<Lent> returned_ SHW_GUARDED_BY(mutex_);
+  bool closed_ SHW_GUARDED_BY(mutex_) = false;  // shut down: takes no more jobs
   std::unique_ptr<ThreadPool> thread_;  // one worker; last, because it uses the others
 };
 

@@ -46,10 +46,11 @@ class JobQueue {
   using Work = std::function<Result<Report>(const CallContext&)>;
   // keepalive is dropped on the thread that drops the last reference of the job after it is terminal, never on the
   // background thread (host deleters need host threads).
+  // Null after a shutdown.
   virtual std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive) = 0;
   virtual int32_t unfinished() const = 0;
-  // Waits for all jobs; after timeout_ns cancels what is left and waits again within the same time. False when some
-  // job is still not terminal. Negative = no limit.
+  // Waits for all jobs; when half of timeout_ns passed cancels what is left and waits for the rest of it. False when
+  // some job is still not terminal. Negative = no limit. Afterwards the queue takes no new jobs.
   virtual bool shutdown(int64_t timeout_ns) = 0;
 };
 
