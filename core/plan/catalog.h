@@ -6,15 +6,10 @@
 // inside the chunk, further ones in a side column.
 //
 // Invariants (check_catalog proves them for anything that came from outside):
-//  - chunks of one tensor are contiguous: [chunk_begin, chunk_begin + chunk_count), tensors in
-//  order;
-//  - split_mask has one bit per dimension; a dimension that is not split is covered whole by every
-//  chunk;
-//  - with s split dimensions, pairs 3..s of chunk k of the tensor lie at more[more_begin + (k -
-//  chunk_begin) * (s - 2)];
-//  - shape_begin, chunk_begin and more_begin are the running sums of what earlier tensors use, so
-//  no element of a column
-//    is left over or used twice; pairs of absent split dimensions are zero.
+//  - the chunks of a tensor are contiguous; shape_begin, chunk_begin and more_begin are running sums;
+//  - split_mask has one bit per dimension; every chunk covers a dimension without bit whole;
+//  - with s > 2 split dimensions, pairs 3 to s of the tensor's k-th chunk lie from
+//    more[more_begin + k * (s - 2)] on; pairs of absent split dimensions are zero.
 // Thread-compatible value; const calls may run together.
 #pragma once
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// XXH3-128 of plan bytes, stored in canonical byte order so that it is equal on every machine.
 #include "core/plan/digest_internal.h"
 
 #include <cstring>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Where boxes of sub-byte dtypes may be cut.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Chooses how the chunks of a tensor are searched, and searches grids.
 #include <algorithm>
 
 #include "core/plan/load/chunk_search_internal.h"

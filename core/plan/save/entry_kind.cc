@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Kinds of entries: pattern, then the entry, then its looks.
 #include "core/base/text.h"
 #include "core/plan/save/entry_kind_internal.h"
 
