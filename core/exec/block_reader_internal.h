@@ -25,7 +25,7 @@
 namespace shardwright::exec::internal {
 
 inline constexpr uint64_t kReadTaskBytes = kWriteBlockBytes;  // longest single read
-inline constexpr uint64_t kDirectFileBytes = uint64_t{16}
+inline constexpr uint64_t kDirectFileBytes = uint64_t{8}
                                              << 20;  // least bytes of a file for direct I/O
 inline constexpr uint64_t kDirectTaskBytes = uint64_t{256} << 10;  // least bytes of a direct read
 inline constexpr uint64_t kFreeGapBytes = 4096;                    // read over at any price

@@ -15,7 +15,8 @@
 namespace shardwright::exec::internal {
 namespace {
 
-constexpr uint64_t kMinSlabBytes = uint64_t{8} << 20;
+// Large enough for direct reads; small enough that the allocator keeps the memory between tensors.
+constexpr uint64_t kMinSlabBytes = uint64_t{16} << 20;
 // A slab that takes this much of each chunk it meets reads few blocks twice.
 constexpr uint64_t kSlabBytesPerChunk = uint64_t{2} << 20;
 

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "tests/core/exec/checkpoint_fixture.h"
+#include "tests/support/temporary_directory.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -251,6 +254,20 @@ TEST_F(LoadTest, ReportsProgress) {
   EXPECT_EQ(progress.stage.load(), static_cast<int32_t>(Stage::kDone));
   EXPECT_EQ(progress.items_done.load(), progress.items_total.load());
   EXPECT_GE(progress.bytes_done.load(), weight.bytes.size());
+}
+
+TEST_F(LoadTest, WritesATraceWhenAskedTo) {
+  const shardwright::test::TemporaryDirectory directory;
+  Holding target;
+  add_whole(&target, weight, false);
+  LoadOptions options;
+  options.trace_path = directory.path() + "/trace.json";
+  ASSERT_TRUE(fixture.load_one(target, options).ok());
+  std::ifstream file(options.trace_path);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const std::string_view span : {"\"plan\"", "\"read\"", "\"check and copy\""}) {
+    EXPECT_NE(text.find(span), std::string::npos) << text;
+  }
 }
 
 TEST(Load, KeepsWithinTheStagingBudget) {
