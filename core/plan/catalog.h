@@ -6,7 +6,7 @@
 // inside the chunk, further ones in a side column.
 //
 // Invariants (check_catalog proves them for anything that came from outside):
-//  - the chunks of a tensor are contiguous; shape_begin, chunk_begin and more_begin are running sums;
+//  - the chunks of a tensor lie together; shape_begin, chunk_begin and more_begin are running sums;
 //  - split_mask has one bit per dimension; every chunk covers a dimension without bit whole;
 //  - with s > 2 split dimensions, pairs 3 to s of the tensor's k-th chunk lie from
 //    more[more_begin + k * (s - 2)] on; pairs of absent split dimensions are zero.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind CatalogIndex: two hash tables and one chunk search per tensor, all built at once.
+// The tables behind CatalogIndex: two hash tables and a chunk search per tensor, built at once.
 #include "core/plan/entry_index_internal.h"
 #include "core/plan/load/chunk_search_internal.h"
 #include "core/plan/load/load_plan.h"
