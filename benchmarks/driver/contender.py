@@ -87,7 +87,7 @@ def main():
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     path, directory, params = sys.argv[1:4]
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.append(os.path.dirname(path))  # at the end: a contender may be named like the package that it runs
     try:
         contender = load_contender(path)(json.loads(params), directory)
         for line in sys.stdin:

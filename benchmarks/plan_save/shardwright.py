@@ -27,4 +27,4 @@ class Contender(Base):
 
     def check(self):
         info = json.loads(shardwright.plan_info(self.mine))
-        return info["items"] == len(self.state)
+        return info["item_count"] == len(self.state)

@@ -61,10 +61,11 @@ static int show_slice(shw_checkpoint* checkpoint) {
     return failed("read", error);
   }
   shw_tensor described = SHW_TENSOR_INIT;
-  if (shw_owned_tensor_describe(slice, &described, &error) != SHW_OK) return failed("describe", error);
+  if (shw_owned_tensor_describe(slice, &described, &error) != SHW_OK)
+    return failed("describe", error);
   const float* values = described.data;
-  printf("layer.weight[1:3, 2:5] = %g %g %g | %g %g %g\n", values[0], values[1], values[2], values[3],
-         values[4], values[5]);
+  printf("layer.weight[1:3, 2:5] = %g %g %g | %g %g %g\n", values[0], values[1], values[2],
+         values[3], values[4], values[5]);
   shw_owned_tensor_release(slice);
   return 0;
 }

@@ -44,8 +44,9 @@ static shw_status next_call(struct faulty_storage* storage, enum slot slot, shw_
   pthread_mutex_unlock(&storage->lock);
   if (status == SHW_OK) return SHW_OK;
   char message[128];
-  int length = snprintf(message, sizeof(message), "faulty storage: call %llu of %s fails on request",
-                        (unsigned long long)number, slot_names[slot]);
+  int length =
+      snprintf(message, sizeof(message), "faulty storage: call %llu of %s fails on request",
+               (unsigned long long)number, slot_names[slot]);
   return the_host->error_create(status, message, (uint64_t)length, NULL, 0, NULL, err);
 }
 
@@ -123,8 +124,7 @@ static void faulty_abort(void* user, void* object) {
 static shw_status faulty_remove(void* user, const char* key, uint64_t key_size, shw_error** err) {
   struct faulty_storage* storage = user;
   shw_status status = next_call(storage, REMOVE, err);
-  return status != SHW_OK ? status
-                          : storage->inner.remove(storage->inner.user, key, key_size, err);
+  return status != SHW_OK ? status : storage->inner.remove(storage->inner.user, key, key_size, err);
 }
 
 static void faulty_release(void* user) {
@@ -153,7 +153,8 @@ static int read_fault(const char* text, struct fault* fault) {
 static shw_status bad_config(const char* word, shw_error** err) {
   char message[128];
   int length = snprintf(message, sizeof(message), "faulty storage: '%.64s' is no fault", word);
-  return the_host->error_create(SHW_INVALID_ARGUMENT, message, (uint64_t)length, NULL, 0, NULL, err);
+  return the_host->error_create(SHW_INVALID_ARGUMENT, message, (uint64_t)length, NULL, 0, NULL,
+                                err);
 }
 
 static shw_status read_config(struct faulty_storage* storage, const char* config, uint64_t size,

@@ -302,9 +302,9 @@ static shw_status memory_commit(void* user, void* opaque, int32_t condition,
   shw_status status = SHW_OK;
   pthread_mutex_lock(&storage->lock);
   const struct blob* old = find(storage, object->key, object->key_size);
-  int lost = (condition == SHW_COMMIT_IF_ABSENT && old != NULL) ||
-             (condition == SHW_COMMIT_IF_VERSION &&
-              (old == NULL ? 0 : old->version) != expected_version);
+  int lost =
+      (condition == SHW_COMMIT_IF_ABSENT && old != NULL) ||
+      (condition == SHW_COMMIT_IF_VERSION && (old == NULL ? 0 : old->version) != expected_version);
   if (lost) {
     status = fail(err, SHW_ABORTED, "somebody else wrote", object->key, object->key_size);
   } else {

@@ -59,7 +59,9 @@ static int poll_timeout(int64_t deadline_ns) {
   return left < 0 ? 0 : (int)(left > 1000000 ? 1000000 : left);
 }
 
-static uint64_t half_size(const struct half* half) { return sizeof(half->frame) + half->frame.size; }
+static uint64_t half_size(const struct half* half) {
+  return sizeof(half->frame) + half->frame.size;
+}
 
 /* Bytes that can be moved next, and where they are. */
 static uint64_t next_run(struct half* half, uint8_t** at) {
@@ -76,8 +78,8 @@ static uint64_t next_run(struct half* half, uint8_t** at) {
 static int move_bytes(int fd, struct half* half, int sending) {
   uint8_t* at = NULL;
   uint64_t size = next_run(half, &at);
-  ssize_t moved = sending ? send(fd, at, size, MSG_DONTWAIT | MSG_NOSIGNAL)
-                          : recv(fd, at, size, MSG_DONTWAIT);
+  ssize_t moved =
+      sending ? send(fd, at, size, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(fd, at, size, MSG_DONTWAIT);
   if (moved > 0) {
     half->done += (uint64_t)moved;
     return 1;
@@ -94,8 +96,9 @@ static shw_status wrong_frame(struct pair* pair, const struct frame* found, shw_
     return fail(err, found->code, message);
   }
   snprintf(message, sizeof(message),
-           "rank %d is out of step: it sent operation %llu with tag %u and %llu bytes", 1 - pair->rank,
-           (unsigned long long)found->sequence, found->tag, (unsigned long long)found->size);
+           "rank %d is out of step: it sent operation %llu with tag %u and %llu bytes",
+           1 - pair->rank, (unsigned long long)found->sequence, found->tag,
+           (unsigned long long)found->size);
   return fail(err, SHW_ABORTED, message);
 }
 
@@ -137,7 +140,8 @@ static shw_status run_exchange(struct pair* pair, struct half* out, struct half*
 
 /* One operation: `mine` goes to the other rank, `theirs` comes from it. */
 static shw_status exchange(struct pair* pair, const shw_collective_call* call, const void* mine,
-                           uint64_t mine_size, void* theirs, uint64_t theirs_size, shw_error** err) {
+                           uint64_t mine_size, void* theirs, uint64_t theirs_size,
+                           shw_error** err) {
   struct half out = {{call->sequence, call->tag, DATA, mine_size, 0, 0}, NULL, 0};
   struct half in = {{call->sequence, call->tag, DATA, theirs_size, 0, 0}, theirs, 0};
   out.bytes = (uint8_t*)mine; /* only read from */

@@ -136,7 +136,7 @@ class Demo:
         digest = readers.cli(self.build, "digest", "--algorithm", "sha256", "--json", self.checkpoint)
         require(json.loads(digest.stdout) == self.expected, "the command line printed other digests")
         self.record("command line digest", f"{len(self.expected)} digests equal")
-        for command in (["info"], ["ls"], ["show", "--slice", "2:4,0:4"]):
+        for command in (["info"], ["ls"], ["show", "--slice", "[2:4, 0:4]"]):
             name = [memory["slice_name"]] if command[0] == "show" else []
             shown = readers.cli(self.build, command[0], self.checkpoint, *name, *command[1:])
             require(shown.returncode == 0, f"{command[0]}: {shown.stderr}")
@@ -147,7 +147,7 @@ class Demo:
         self.say("5. one byte of a copy is flipped")
         damaged = os.path.join(self.home, "damaged")
         shutil.copytree(self.checkpoint, damaged)
-        where = readers.flip_byte(damaged, "model.head.weight", readers.cli(self.build, "info", "--json", "--entries", damaged))
+        where = readers.flip_byte(self.build, damaged, "model.head.weight")
         verify = readers.cli(self.build, "verify", "--deep", damaged)
         text = verify.stdout + verify.stderr
         require(verify.returncode == 1, f"verify --deep ended with {verify.returncode}:\n{text}")

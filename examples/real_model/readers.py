@@ -5,9 +5,9 @@ A reader program is called as PROGRAM CHECKPOINT NAME and prints tab-separated l
     tensor <TAB> name <TAB> dtype <TAB> shape as 2,3 <TAB> SHA-256 in hex        (one per tensor)
     slice <TAB> name <TAB> bytes of NAME[2:4, 0:4] in hex
 """
-import json
 import os
 import subprocess
+import sys
 
 
 def cli(build, *arguments):
@@ -41,14 +41,15 @@ def run_reader(command, checkpoint, name):
     return tensors, slice_hex
 
 
-def flip_byte(checkpoint, tensor, info):
-    """Flips the first byte of a tensor's first chunk; returns the name of the file."""
-    entry = next(t for t in json.loads(info.stdout)["tensors"] if t["name"] == tensor)
-    chunk = entry["chunks"][0]
-    path = os.path.join(checkpoint, chunk["file"])
-    with open(path, "r+b") as f:
-        f.seek(chunk["offset"])
+def flip_byte(build, checkpoint, tensor):
+    """Flips the first bit of a tensor's first chunk; returns the name of the file."""
+    sys.path.insert(0, os.path.join(build, "python"))
+    import shardwright
+    with shardwright.open(checkpoint) as opened:
+        chunk = opened.tensor(tensor).chunks()[0]
+    with open(os.path.join(checkpoint, chunk.file), "r+b") as f:
+        f.seek(chunk.offset)
         byte = f.read(1)[0]
-        f.seek(chunk["offset"])
+        f.seek(chunk.offset)
         f.write(bytes([byte ^ 1]))
-    return os.path.basename(path)
+    return os.path.basename(chunk.file)
