@@ -45,7 +45,8 @@ Result<Box> read_box(const plan::Catalog& catalog, size_t tensor, const int64_t*
   if (inside.ok()) return box;
   return std::move(inside)
       .with_detail("tensor", name)
-      .annotated(fmt::format("cannot read box {} of tensor '{}'", box_text(box), escape_text(name)));
+      .annotated(
+          fmt::format("cannot read box {} of tensor '{}'", box_text(box), escape_text(name)));
 }
 
 Status check_target(const plan::Catalog& catalog, const exec::BoxRead& read) {
@@ -86,10 +87,9 @@ Result<std::vector<exec::BoxRead>> read_box_batch(const CheckpointImpl& impl,
     exec::BoxRead read;
     SHW_RETURN_IF_ERROR(check_tensor_number(catalog, tensors[i]));
     read.tensor = tensors[i];
-    SHW_ASSIGN_OR_RETURN(
-        read.box, whole ? read_box(catalog, tensors[i], nullptr, nullptr)
-                        : read_box(catalog, tensors[i], batch.box_offsets + value,
-                                   batch.box_sizes + value));
+    SHW_ASSIGN_OR_RETURN(read.box, whole ? read_box(catalog, tensors[i], nullptr, nullptr)
+                                         : read_box(catalog, tensors[i], batch.box_offsets + value,
+                                                    batch.box_sizes + value));
     value += catalog.shape(read.tensor).size();
     shw_tensor target;
     SHW_RETURN_IF_ERROR(read_element(batch.targets, i, "targets", &target));

@@ -31,6 +31,7 @@ struct LoadCall {
   std::shared_ptr<collective::Collective> collective;
   exec::LoadOptions options;
   int32_t format = SHW_FORMAT_AUTO;
+  std::string shown_path;  // as the host wrote it, for the report
 };
 
 struct LoadArguments {
@@ -51,6 +52,7 @@ Result<LoadCall> read_call(const LoadArguments& given) {
   SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
   SHW_ASSIGN_OR_RETURN(call.options, read_load_options(options));
   call.format = options.format;
+  call.shown_path = given.path == nullptr ? "" : given.path;
   SHW_ASSIGN_OR_RETURN(call.location, read_location(given.storage, given.path, "path"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
   SHW_ASSIGN_OR_RETURN(call.runtime.own,
@@ -68,7 +70,10 @@ Result<exec::Report> run(exec::Runtime& runtime, const LoadCall& call,
       SHW_RETURN_IF_ERROR(check_format(call.format, (*opened)->opened().format_name()));
     }
   }
-  return exec::load(runtime, call.location, *call.state, *call.collective, call.options, context);
+  SHW_ASSIGN_OR_RETURN(auto report, exec::load(runtime, call.location, *call.state,
+                                               *call.collective, call.options, context));
+  report.path = call.shown_path;
+  return report;
 }
 
 Result<std::shared_ptr<LoadPlannerImpl>> make_planner(const shw_checkpoint* checkpoint,

@@ -32,6 +32,7 @@ struct SaveCall {
   std::shared_ptr<collective::Collective> collective;
   exec::SaveOptions options;
   uint64_t staging_limit = 0;  // jobs: bytes that may be copied before writing; 0 = no limit
+  std::string shown_path;      // as the host wrote it, for the report
 };
 
 struct SaveArguments {
@@ -53,6 +54,7 @@ Result<SaveCall> read_call(const SaveArguments& given, bool asynchronous) {
   SHW_ASSIGN_OR_RETURN(call.options, read_save_options(options));
   SHW_ASSIGN_OR_RETURN(call.location, read_location(given.storage, given.path, "path"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
+  call.shown_path = given.path;
   // The memory of a job holds the staged state; blocks in flight come on top, from the context.
   call.staging_limit = options.memory_budget;
   SHW_ASSIGN_OR_RETURN(call.runtime.own,
@@ -70,14 +72,20 @@ uint64_t state_bytes(const State& state) {
   return total;
 }
 
+Result<exec::Report> save_now(exec::Runtime& runtime, const std::shared_ptr<const State>& state,
+                              const SaveCall& call, const exec::CallContext& context) {
+  SHW_ASSIGN_OR_RETURN(auto report, exec::save(runtime, state, call.location, *call.collective,
+                                               call.options, context));
+  report.path = call.shown_path;
+  return report;
+}
+
 // Copies the state when it fits the limit, so that the host may go on; else saves from the host's
 // memory and is staged when the pipeline has read it.
 Result<exec::Report> run_job(exec::Runtime& runtime, const SaveCall& call,
                              const exec::CallContext& context) {
   const bool fits = call.staging_limit == 0 || state_bytes(*call.state) <= call.staging_limit;
-  if (!fits) {
-    return exec::save(runtime, call.state, call.location, *call.collective, call.options, context);
-  }
+  if (!fits) return save_now(runtime, call.state, call, context);
   auto staged = exec::stage_state(runtime, *call.state, context);
   if (!staged.ok()) {
     call.collective->abort(staged.status());
@@ -86,7 +94,7 @@ Result<exec::Report> run_job(exec::Runtime& runtime, const SaveCall& call,
   if (context.on_staged) context.on_staged();
   exec::CallContext rest = context;
   rest.on_staged = nullptr;
-  return exec::save(runtime, *staged, call.location, *call.collective, call.options, rest);
+  return save_now(runtime, *staged, call, rest);
 }
 
 Result<std::vector<plan::Bytes>> read_parts(const void* data, const uint64_t* offsets,
@@ -158,9 +166,8 @@ shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* s
     SHW_ASSIGN_OR_RETURN(const auto call,
                          capi::read_call({context, state, storage, path, collective, options},
                                          /*asynchronous=*/false));
-    SHW_ASSIGN_OR_RETURN(auto report,
-                         exec::save(call.runtime.get(), call.state, call.location, *call.collective,
-                                    call.options, capi::call_context(call.options.deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(auto report, capi::save_now(call.runtime.get(), call.state, call,
+                                                     capi::call_context(call.options.deadline_ns)));
     *out = capi::report_of(std::move(report));
     return {};
   });
@@ -227,8 +234,12 @@ shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* 
     SHW_ASSIGN_OR_RETURN(
         const auto lists,
         impl->planner->global_plan(locals, target, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(const auto first, shardwright::plan::decode_write_list(lists.front()));
     SHW_ASSIGN_OR_RETURN(*out, capi::parts_buffer(lists));
+    impl->generation = first.generation;
+    impl->plan_digest = first.plan_digest;
     impl->target = std::move(target);
+    impl->shown_path = path;
     return {};
   });
 }
@@ -286,6 +297,7 @@ shw_status shw_save_commit(shw_save_planner* planner, const void* results,
                          capi::read_parts(results, result_offsets, result_count, "results"));
     SHW_ASSIGN_OR_RETURN(auto report, impl->planner->commit(parts, impl->target,
                                                             capi::call_context(impl->deadline_ns)));
+    report.path = impl->shown_path;
     *out = capi::report_of(std::move(report));
     return {};
   });

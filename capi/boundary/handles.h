@@ -148,7 +148,10 @@ struct SavePlannerImpl {
   int32_t world_size = 1;
   int64_t deadline_ns = 0;
   format::Location target;  // of the global plan; no storage before it
-  plan::Bytes finished;     // this rank's plan
+  std::string shown_path;   // as the host wrote it
+  std::string generation;   // of the global plan
+  plan::Digest128 plan_digest{};
+  plan::Bytes finished;  // this rank's plan
 };
 
 struct LoadPlannerImpl {

@@ -41,6 +41,7 @@ Result<format::Location> read_location(const shw_storage* storage, const char* p
   format::Location location;
   if (storage == nullptr) {
     SHW_ASSIGN_OR_RETURN(auto given, path_argument(path, parameter));
+    location.display = given;
     SHW_ASSIGN_OR_RETURN(auto root, absolute_path(std::move(given)));
     location.storage = storage::make_posix_storage(std::move(root));
     return location;

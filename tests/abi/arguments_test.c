@@ -47,7 +47,9 @@ static void null_pointers_are_named(void) {
   release_env(&env);
 }
 
-static void getters_and_releases_take_null(void) { call_getters_with_null(); }
+static void getters_and_releases_take_null(void) {
+  call_getters_with_null();
+}
 
 static void a_full_error_slot_is_left_alone(void) {
   struct env env;
@@ -112,7 +114,9 @@ static shw_status any_open(void* user, const char* key, uint64_t size, int32_t m
   (void)user, (void)key, (void)size, (void)mode, (void)object, (void)err;
   return SHW_INTERNAL;
 }
-static void any_object(void* user, void* object) { (void)user, (void)object; }
+static void any_object(void* user, void* object) {
+  (void)user, (void)object;
+}
 static shw_status any_list(void* user, const char* prefix, uint64_t size, shw_storage_list_fn sink,
                            void* sink_user, shw_error** err) {
   (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;

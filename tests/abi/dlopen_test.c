@@ -9,14 +9,14 @@
 
 #include <shardwright/shardwright.h>
 
-#define REQUIRE(condition)                                                \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #condition);             \
-      const char* reason = dlerror();                                     \
-      if (reason != NULL) fprintf(stderr, "%s\n", reason);                \
-      exit(1);                                                            \
-    }                                                                     \
+#define REQUIRE(condition)                                    \
+  do {                                                        \
+    if (!(condition)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      const char* reason = dlerror();                         \
+      if (reason != NULL) fprintf(stderr, "%s\n", reason);    \
+      exit(1);                                                \
+    }                                                         \
   } while (0)
 
 typedef shw_status (*get_api_function)(uint32_t, uint32_t, const shw_api**, shw_error**);

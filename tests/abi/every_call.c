@@ -8,7 +8,9 @@
 #include "support/states.h"
 
 static char mark;
-void* untouched(void) { return &mark; }
+void* untouched(void) {
+  return &mark;
+}
 
 static float values[6];
 static int64_t tensor_shape[] = {2, 3};
@@ -28,7 +30,8 @@ static void make_structs(struct env* env) {
   shw_context_options_init(&env->context_options_value, sizeof(env->context_options_value));
   shw_save_options_init(&env->save_options_value, sizeof(env->save_options_value));
   shw_load_options_init(&env->load_options_value, sizeof(env->load_options_value));
-  shw_checkpoint_options_init(&env->checkpoint_options_value, sizeof(env->checkpoint_options_value));
+  shw_checkpoint_options_init(&env->checkpoint_options_value,
+                              sizeof(env->checkpoint_options_value));
   shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));
   shw_chunk_info_init(&env->chunk_info_value, sizeof(env->chunk_info_value));
   shw_box_batch_init(&env->box_batch_value, sizeof(env->box_batch_value));
@@ -89,8 +92,10 @@ void make_env(struct env* env) {
   CHECK_OK(shw_collective_group_create(1, &env->collective_group, &error));
   CHECK_OK(shw_save(env->context, env->state, NULL, path, NULL, NULL, &env->report, &error));
   env->checkpoint = open_at(env->context, path);
-  CHECK_OK(shw_save_planner_create(env->context, env->state, 0, 1, NULL, &env->save_planner, &error));
-  CHECK_OK(shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
+  CHECK_OK(
+      shw_save_planner_create(env->context, env->state, 0, 1, NULL, &env->save_planner, &error));
+  CHECK_OK(
+      shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
   CHECK_OK(shw_load_planner_local_plan(env->load_planner, &env->plan, &error));
   CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
   CHECK_OK(shw_job_wait(env->job, -1, &error));

@@ -29,7 +29,9 @@ extern void* __libc_calloc(size_t count, size_t size);
 extern void* __libc_realloc(void* memory, size_t size);
 extern void* __libc_memalign(size_t alignment, size_t size);
 
-void* malloc(size_t size) { return must_fail() ? (errno = ENOMEM, NULL) : __libc_malloc(size); }
+void* malloc(size_t size) {
+  return must_fail() ? (errno = ENOMEM, NULL) : __libc_malloc(size);
+}
 void* calloc(size_t count, size_t size) {
   return must_fail() ? (errno = ENOMEM, NULL) : __libc_calloc(count, size);
 }
@@ -141,7 +143,8 @@ static shw_status open_checkpoint(void* user, shw_error** err) {
 
 static shw_status fail_to_find(void* user, shw_error** err) {
   uint64_t index = 0;
-  const shw_status status = shw_state_find_tensor(user, "a name that is not there", 24, &index, err);
+  const shw_status status =
+      shw_state_find_tensor(user, "a name that is not there", 24, &index, err);
   if (status != SHW_NOT_FOUND) return status;
   CHECK(err == NULL || *err != NULL);
   shw_error_release(*err);

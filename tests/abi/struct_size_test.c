@@ -46,7 +46,8 @@ static shw_status give_context_options(struct env* env, void* value, shw_error**
 }
 static shw_status give_save_options(struct env* env, void* value, shw_error** err) {
   shw_save_planner* planner = NULL;
-  const shw_status status = shw_save_planner_create(env->context, env->state, 0, 1, value, &planner, err);
+  const shw_status status =
+      shw_save_planner_create(env->context, env->state, 0, 1, value, &planner, err);
   shw_save_planner_release(planner);
   return status;
 }
@@ -149,7 +150,8 @@ static void sizes_that_are_none_are_refused(void) {
   struct env env;
   make_env(&env);
   for (int i = 0; i < SUBJECTS; ++i) {
-    const uint32_t sizes[] = {0, 4, 8, subjects[i].size - 8, subjects[i].size + 4, 4104, UINT32_MAX};
+    const uint32_t sizes[] = {0,    4,         8, subjects[i].size - 8, subjects[i].size + 4,
+                              4104, UINT32_MAX};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); ++k) {
       check_subject(&env, &subjects[i], good_value(&subjects[i], sizes[k]), SHW_INVALID_ARGUMENT,
                     "struct_size");
@@ -244,14 +246,14 @@ static void arrays_have_one_stride(void) {
   release_env(&env);
 }
 
-#define CHECK_TWIN(type, macro, function)                             \
-  do {                                                                \
-    type from_macro = macro;                                          \
-    type from_function;                                               \
-    memset(&from_function, 0xEE, sizeof(from_function));              \
-    function(&from_function, sizeof(type));                           \
-    CHECK(memcmp(&from_macro, &from_function, sizeof(type)) == 0);    \
-    function(NULL, sizeof(type));                                     \
+#define CHECK_TWIN(type, macro, function)                          \
+  do {                                                             \
+    type from_macro = macro;                                       \
+    type from_function;                                            \
+    memset(&from_function, 0xEE, sizeof(from_function));           \
+    function(&from_function, sizeof(type));                        \
+    CHECK(memcmp(&from_macro, &from_function, sizeof(type)) == 0); \
+    function(NULL, sizeof(type));                                  \
   } while (0)
 
 static void init_functions_equal_their_macros(void) {
@@ -290,7 +292,9 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_load_options), SHW_LOAD_OPTIONS_SIZE_V1);
 }
 
-TEST_MAIN(TEST_ENTRY(sizes_that_are_none_are_refused), TEST_ENTRY(longer_structs_must_end_with_zeros),
+TEST_MAIN(TEST_ENTRY(sizes_that_are_none_are_refused),
+          TEST_ENTRY(longer_structs_must_end_with_zeros),
           TEST_ENTRY(unknown_flags_and_reserved_fields_are_told),
           TEST_ENTRY(out_structs_are_filled_as_far_as_known), TEST_ENTRY(arrays_have_one_stride),
-          TEST_ENTRY(init_functions_equal_their_macros), TEST_ENTRY(oldest_sizes_are_those_of_today))
+          TEST_ENTRY(init_functions_equal_their_macros),
+          TEST_ENTRY(oldest_sizes_are_those_of_today))

@@ -37,7 +37,8 @@ static void read_everything(const struct shared* shared) {
   batch.box_sizes = sizes;
   CHECK_OK(shw_checkpoint_read_boxes(shared->checkpoint, &batch, &report, &error));
   CHECK(slice[0] == 3 && slice[5] == 8);
-  CHECK_OK(shw_checkpoint_digests(shared->checkpoint, &tensor, 1, SHW_DIGEST_XXH3, &digest, &error));
+  CHECK_OK(
+      shw_checkpoint_digests(shared->checkpoint, &tensor, 1, SHW_DIGEST_XXH3, &digest, &error));
   CHECK_INT(shw_buffer_size(digest), 32);
   CHECK_TEXT(shw_checkpoint_tensor_name(shared->checkpoint, tensor, NULL), "w");
   shw_buffer_release(digest);
@@ -74,7 +75,8 @@ static void open_and_save(const struct shared* shared, int number) {
   shw_report* report = NULL;
   shw_checkpoint_release(open_at(shared->context, shared->path));
   snprintf(path, sizeof(path), "saved/%d", number);
-  CHECK_OK(shw_save(shared->context, shared->state, shared->storage, path, NULL, NULL, &report, &error));
+  CHECK_OK(
+      shw_save(shared->context, shared->state, shared->storage, path, NULL, NULL, &report, &error));
   shw_report_release(report);
 }
 
@@ -108,8 +110,8 @@ static void const_calls_run_together(void) {
                     &error));
   shared.checkpoint = open_at(shared.context, shared.path);
   CHECK_OK(shw_storage_create_memory(&shared.storage, &error));
-  CHECK_OK(shw_save_async(shared.context, shared.state, shared.storage, "job", NULL, NULL, &shared.job,
-                          &error));
+  CHECK_OK(shw_save_async(shared.context, shared.state, shared.storage, "job", NULL, NULL,
+                          &shared.job, &error));
   pthread_t threads[THREADS];
   struct worker workers[THREADS];
   for (int i = 0; i < THREADS; ++i) {
@@ -118,7 +120,8 @@ static void const_calls_run_together(void) {
     CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
   }
   for (int i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
-  (void)shw_job_wait(shared.job, -1, NULL);
+  const shw_status ended = shw_job_wait(shared.job, -1, NULL);
+  CHECK(ended == SHW_OK || ended == SHW_CANCELLED);
   shw_job_release(shared.job);
   shw_checkpoint_release(shared.checkpoint);
   shw_report_release(shared.report);

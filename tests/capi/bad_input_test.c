@@ -2,9 +2,9 @@
  *
  * What bad input gives: for each kind the status, a message that names what and where, and data left
  * as it was. Storage faults, plugins, tensors, states and plans have test files of their own. */
-#include <sys/stat.h>
-#include <sys/resource.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/ranks.h"
@@ -36,6 +36,18 @@ static shw_status try_open(const struct fixture* fixture, const char* path, shw_
   return status;
 }
 
+/* Opens and checks structure, sizes, trailers and index digests. */
+static shw_status try_verify(const struct fixture* fixture, shw_error** err) {
+  shw_checkpoint* checkpoint = NULL;
+  shw_report* report = NULL;
+  shw_status status =
+      shw_checkpoint_open(fixture->context, NULL, fixture->path, NULL, &checkpoint, err);
+  if (status == SHW_OK) status = shw_checkpoint_verify(checkpoint, 0, &report, err);
+  shw_report_release(report);
+  shw_checkpoint_release(checkpoint);
+  return status;
+}
+
 /* Saves w; the caller looks at the outcome. */
 static shw_status try_save(shw_context* context, const char* path, const shw_save_options* options,
                            shw_error** err) {
@@ -48,8 +60,9 @@ static shw_status try_save(shw_context* context, const char* path, const shw_sav
   return status;
 }
 
-static shw_status try_load(const struct fixture* fixture, const char* name, const shw_tensor* tensor,
-                           const shw_load_options* options, shw_error** err) {
+static shw_status try_load(const struct fixture* fixture, const char* name,
+                           const shw_tensor* tensor, const shw_load_options* options,
+                           shw_error** err) {
   shw_error* error = NULL;
   shw_state* state = make_state();
   shw_report* report = NULL;
@@ -69,8 +82,8 @@ static void unknown_option_values_are_refused(void) {
   int32_t* const words[] = {&options.overwrite, &options.durability,      &options.digests,
                             &options.owner,     &options.verify_replicas, &options.preset,
                             &options.format};
-  static const char* const names[] = {"overwrite", "durability",      "digests", "owner",
-                                      "verify_replicas", "preset", "format"};
+  static const char* const names[] = {"overwrite",       "durability", "digests", "owner",
+                                      "verify_replicas", "preset",     "format"};
   for (int i = 0; i < 7; ++i) {
     *words[i] = 9;
     CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_INVALID_ARGUMENT,
@@ -78,7 +91,8 @@ static void unknown_option_values_are_refused(void) {
     *words[i] = 0;
   }
   options.flags = 4;
-  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_UNIMPLEMENTED, "flags");
+  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_UNIMPLEMENTED,
+              "flags");
   options.flags = 0;
   options.format = SHW_FORMAT_TORCH_DCP;
   CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_UNIMPLEMENTED,
@@ -107,8 +121,9 @@ static void save_differently(struct rank* rank) {
   shw_context* context = make_context();
   shw_state* state = make_state();
   given->prepare(rank->rank, state, &options);
-  CHECK_FAILS(shw_save(context, state, NULL, given->path, rank->collective, &options, &report, &error),
-              given->wanted, given->text);
+  CHECK_FAILS(
+      shw_save(context, state, NULL, given->path, rank->collective, &options, &report, &error),
+      given->wanted, given->text);
   CHECK(report == NULL);
   shw_state_release(state);
   shw_context_release(context);
@@ -235,8 +250,9 @@ static void paths_without_a_checkpoint_are_told_apart(void) {
   shw_checkpoint_options options = SHW_CHECKPOINT_OPTIONS_INIT;
   shw_checkpoint* checkpoint = NULL;
   options.format = SHW_FORMAT_TORCH_DCP;
-  CHECK_FAILS(shw_checkpoint_open(fixture.context, NULL, fixture.path, &options, &checkpoint, &error),
-              SHW_INVALID_ARGUMENT, "torch_dcp");
+  CHECK_FAILS(
+      shw_checkpoint_open(fixture.context, NULL, fixture.path, &options, &checkpoint, &error),
+      SHW_INVALID_ARGUMENT, "torch_dcp");
   shw_context_release(fixture.context);
 }
 
@@ -262,14 +278,14 @@ static void damage_of_every_file_is_found(void) {
     FILE* file = fopen(path, "rb");
     CHECK(file != NULL && fread(kept, 1, size, file) == size && fclose(file) == 0);
     truncate_file(path, size - 1);
-    CHECK_FAILS(try_open(&fixture, fixture.path, &error), SHW_DATA_LOSS, files[i]);
+    CHECK_FAILS(try_verify(&fixture, &error), SHW_DATA_LOSS, files[i]);
     write_file(path, kept, size);
     flip_byte(path, size - 1, 0x10); /* digest of the manifest, trailer of the data file */
-    CHECK_FAILS(try_open(&fixture, fixture.path, &error), SHW_DATA_LOSS, files[i]);
+    CHECK_FAILS(try_verify(&fixture, &error), SHW_DATA_LOSS, files[i]);
     write_file(path, kept, size);
-    CHECK_OK(try_open(&fixture, fixture.path, &error));
+    CHECK_OK(try_verify(&fixture, &error));
     CHECK(unlink(path) == 0);
-    if (i == 1) CHECK_FAILS(try_open(&fixture, fixture.path, &error), SHW_DATA_LOSS, files[i]);
+    if (i == 1) CHECK_FAILS(try_verify(&fixture, &error), SHW_DATA_LOSS, files[i]);
     write_file(path, kept, size);
   }
   shw_context_release(fixture.context);
@@ -283,8 +299,8 @@ static void flipped_payload_is_found_on_read(void) {
   CHECK_OK(shw_checkpoint_chunk_infos(checkpoint, 0, 1, &chunk, &error));
   flip_byte(find_file(fixture.path, "rank-00000.shw"), chunk.offset + 5, 0x80);
   shw_owned_tensor* tensor = NULL;
-  CHECK_FAILS(shw_checkpoint_read_tensor(checkpoint, 0, NULL, NULL, 2, &tensor, &error), SHW_DATA_LOSS,
-              "w");
+  CHECK_FAILS(shw_checkpoint_read_tensor(checkpoint, 0, NULL, NULL, 2, &tensor, &error),
+              SHW_DATA_LOSS, "w");
   CHECK(tensor == NULL);
   float wanted[6];
   const shw_tensor target = float_tensor(wanted, SHAPE(2, 3), 2);
@@ -367,7 +383,8 @@ static void doubled_and_broken_metadata_is_refused(void) {
   options.metadata = "a\xFF";
   options.metadata_offsets = bad;
   options.metadata_count = 1;
-  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_INVALID_ARGUMENT, "UTF-8");
+  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_INVALID_ARGUMENT,
+              "UTF-8");
   shw_context_release(fixture.context);
 }
 
@@ -405,8 +422,9 @@ TEST_MAIN(TEST_ENTRY(unknown_option_values_are_refused),
           TEST_ENTRY(what_differs_from_the_stored_is_refused),
           TEST_ENTRY(a_cast_must_be_allowed_and_is_reported),
           TEST_ENTRY(paths_without_a_checkpoint_are_told_apart),
-          TEST_ENTRY(an_existing_checkpoint_can_be_protected), TEST_ENTRY(damage_of_every_file_is_found),
-          TEST_ENTRY(flipped_payload_is_found_on_read), TEST_ENTRY(links_inside_a_generation_are_unsafe),
+          TEST_ENTRY(an_existing_checkpoint_can_be_protected),
+          TEST_ENTRY(damage_of_every_file_is_found), TEST_ENTRY(flipped_payload_is_found_on_read),
+          TEST_ENTRY(links_inside_a_generation_are_unsafe),
           TEST_ENTRY(a_full_disk_leaves_the_old_checkpoint),
           TEST_ENTRY(a_plan_of_another_checkpoint_is_refused),
           TEST_ENTRY(doubled_and_broken_metadata_is_refused), TEST_ENTRY(a_dead_rank_ends_the_save),

@@ -74,8 +74,8 @@ static void tells_what_it_holds(void) {
   CHECK_INT(shw_checkpoint_chunk_box(checkpoint, info.first_chunk, box, 1, &size, &error),
             SHW_BUFFER_TOO_SMALL);
   CHECK_FAILS(shw_checkpoint_tensor_infos(checkpoint, 4, 1, &info, &error), SHW_OUT_OF_RANGE, "4");
-  CHECK_FAILS(shw_checkpoint_chunk_infos(checkpoint, UINT64_MAX, 2, &chunk, &error), SHW_OUT_OF_RANGE,
-              "");
+  CHECK_FAILS(shw_checkpoint_chunk_infos(checkpoint, UINT64_MAX, 2, &chunk, &error),
+              SHW_OUT_OF_RANGE, "");
   shw_checkpoint_release(checkpoint);
   shw_context_release(context);
 }
@@ -113,7 +113,8 @@ static void finds_by_name_and_suggests(void) {
               SHW_NOT_FOUND, "layer.weight");
   CHECK_INT(index, 99);
   CHECK_OK(shw_checkpoint_find_object(checkpoint, "blob", 4, -1, &index, &error));
-  CHECK_TEXT(shw_checkpoint_object_content_type(checkpoint, index, NULL), "application/octet-stream");
+  CHECK_TEXT(shw_checkpoint_object_content_type(checkpoint, index, NULL),
+             "application/octet-stream");
   CHECK_INT(shw_checkpoint_object_size(checkpoint, index), 5);
   CHECK_INT(shw_checkpoint_object_rank(checkpoint, index), -1);
   shw_buffer* bytes = NULL;
@@ -149,7 +150,8 @@ static void reads_boxes_into_memory_of_the_caller(void) {
   batch.box_sizes = sizes;
   CHECK_OK(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error));
   CHECK(slice[0] == 9 && slice[1] == 10 && slice[2] == 15 && slice[3] == 16 && scale == 7);
-  CHECK(columns[0] == 5 && columns[3] == 11 && columns[6] == 17 && columns[9] == 23 && columns[1] == 0);
+  CHECK(columns[0] == 5 && columns[3] == 11 && columns[6] == 17 && columns[9] == 23 &&
+        columns[1] == 0);
   shw_report_release(report);
   report = NULL;
   const int64_t outside[] = {3, 3, 0, 5};
@@ -226,7 +228,8 @@ static void verifies_and_lists_damage(void) {
   shw_chunk_info chunk = SHW_CHUNK_INFO_INIT;
   CHECK_OK(shw_checkpoint_chunk_infos(checkpoint, 0, 1, &chunk, &error));
   flip_byte(find_file(path, "rank-00000.shw"), chunk.offset, 1);
-  CHECK_FAILS(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error), SHW_DATA_LOSS, "");
+  CHECK_FAILS(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error), SHW_DATA_LOSS,
+              "");
   CHECK(report == NULL);
   CHECK_OK(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP | SHW_VERIFY_LIST, &report, &error));
   CHECK(shw_report_name_count(report, SHW_REPORT_FINDING) >= 1);

@@ -110,7 +110,9 @@ static void out_of_step(struct rank* rank) {
   const shw_collective_call call = numbered(1, rank->rank == 0 ? 1 : 2);
   CHECK_FAILS(shw_collective_barrier(rank->collective, &call, &error), SHW_ABORTED, "");
 }
-static void ranks_out_of_step_get_aborted(void) { run_ranks(3, out_of_step, NULL); }
+static void ranks_out_of_step_get_aborted(void) {
+  run_ranks(3, out_of_step, NULL);
+}
 
 static void aborting(struct rank* rank) {
   shw_error* error = NULL;
@@ -121,14 +123,18 @@ static void aborting(struct rank* rank) {
   CHECK_FAILS(shw_collective_barrier(rank->collective, NULL, &error), SHW_DATA_LOSS,
               "rank 1 is broken");
 }
-static void an_abort_wakes_all_ranks(void) { run_ranks(3, aborting, NULL); }
+static void an_abort_wakes_all_ranks(void) {
+  run_ranks(3, aborting, NULL);
+}
 
 static void leaving(struct rank* rank) {
   shw_error* error = NULL;
   if (rank->rank == 2) return;
   CHECK_FAILS(shw_collective_barrier(rank->collective, NULL, &error), SHW_ABORTED, "rank 2");
 }
-static void a_rank_that_is_gone_wakes_the_others(void) { run_ranks(3, leaving, NULL); }
+static void a_rank_that_is_gone_wakes_the_others(void) {
+  run_ranks(3, leaving, NULL);
+}
 
 static void waiting(struct rank* rank) {
   shw_error* error = NULL;
@@ -154,15 +160,18 @@ static void bad_arguments_are_refused(void) {
   int64_t value = 0;
   CHECK_FAILS(shw_collective_group_create(0, &group, &error), SHW_INVALID_ARGUMENT, "size");
   CHECK_OK(shw_collective_group_create(2, &group, &error));
-  CHECK_FAILS(shw_collective_group_member(group, 2, &collective, &error), SHW_INVALID_ARGUMENT, "2");
+  CHECK_FAILS(shw_collective_group_member(group, 2, &collective, &error), SHW_INVALID_ARGUMENT,
+              "2");
   CHECK_OK(shw_collective_group_member(group, 1, &collective, &error));
   shw_collective* twice = NULL;
-  CHECK_FAILS(shw_collective_group_member(group, 1, &twice, &error), SHW_FAILED_PRECONDITION, "taken");
-  CHECK_FAILS(shw_collective_broadcast(collective, NULL, &value, 8, 2, &error), SHW_INVALID_ARGUMENT,
-              "root");
+  CHECK_FAILS(shw_collective_group_member(group, 1, &twice, &error), SHW_FAILED_PRECONDITION,
+              "taken");
+  CHECK_FAILS(shw_collective_broadcast(collective, NULL, &value, 8, 2, &error),
+              SHW_INVALID_ARGUMENT, "root");
   CHECK_FAILS(shw_collective_all_reduce_i64(collective, NULL, &value, 1, 3, &error),
               SHW_INVALID_ARGUMENT, "operation");
-  CHECK_FAILS(shw_collective_abort(collective, SHW_OK, "", 0, &error), SHW_INVALID_ARGUMENT, "code");
+  CHECK_FAILS(shw_collective_abort(collective, SHW_OK, "", 0, &error), SHW_INVALID_ARGUMENT,
+              "code");
   shw_collective_release(collective);
   shw_collective_group_release(group);
 }
@@ -199,9 +208,15 @@ static void run_pair(rank_function function) {
   CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void sample_pair_plugin_conforms(void) { run_pair(conforms); }
-static void sample_pair_plugin_finds_ranks_out_of_step(void) { run_pair(out_of_step); }
-static void sample_pair_plugin_aborts(void) { run_pair(aborting); }
+static void sample_pair_plugin_conforms(void) {
+  run_pair(conforms);
+}
+static void sample_pair_plugin_finds_ranks_out_of_step(void) {
+  run_pair(out_of_step);
+}
+static void sample_pair_plugin_aborts(void) {
+  run_pair(aborting);
+}
 
 /* A whole save and load over the plugin. */
 static char pair_path[300];
@@ -233,7 +248,8 @@ static void sample_pair_plugin_carries_a_checkpoint(void) {
 TEST_MAIN(TEST_ENTRY(single_conforms), TEST_ENTRY(threads_conform),
           TEST_ENTRY(ranks_out_of_step_get_aborted), TEST_ENTRY(an_abort_wakes_all_ranks),
           TEST_ENTRY(a_rank_that_is_gone_wakes_the_others),
-          TEST_ENTRY(a_silent_rank_is_not_waited_for_for_ever), TEST_ENTRY(bad_arguments_are_refused),
-          TEST_ENTRY(sample_pair_plugin_conforms),
-          TEST_ENTRY(sample_pair_plugin_finds_ranks_out_of_step), TEST_ENTRY(sample_pair_plugin_aborts),
+          TEST_ENTRY(a_silent_rank_is_not_waited_for_for_ever),
+          TEST_ENTRY(bad_arguments_are_refused), TEST_ENTRY(sample_pair_plugin_conforms),
+          TEST_ENTRY(sample_pair_plugin_finds_ranks_out_of_step),
+          TEST_ENTRY(sample_pair_plugin_aborts),
           TEST_ENTRY(sample_pair_plugin_carries_a_checkpoint))

@@ -73,7 +73,8 @@ static void gives_a_table_of_this_version_only(void) {
   CHECK_INT(api->struct_size, sizeof(shw_api));
   CHECK_TEXT(api->status_name(SHW_ABORTED), "ABORTED");
   CHECK(api->error_release == shw_error_release);
-  CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR + 1, 0, &api, &error), SHW_UNIMPLEMENTED, "interface version");
+  CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR + 1, 0, &api, &error), SHW_UNIMPLEMENTED,
+              "interface version");
   CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR + 1, &api, &error), SHW_UNIMPLEMENTED,
               "interface version");
 }

@@ -219,7 +219,8 @@ static void plans_are_moved_by_the_host(void) {
   shw_buffer* global = make_global_plan(&host);
   execute_all(&host, global, &results);
   CHECK(!exists(path_in(host.path, "manifest.shw")));
-  CHECK_OK(shw_save_commit(host.planners[0], results.bytes, results.offsets, RANKS, &report, &error));
+  CHECK_OK(
+      shw_save_commit(host.planners[0], results.bytes, results.offsets, RANKS, &report, &error));
   shw_report_release(report);
   shw_buffer_release(global);
   check_planner_load(&host);
@@ -239,8 +240,9 @@ static void a_rank_without_result_fails_the_commit(void) {
           results.offsets[4] - results.offsets[3]);
   results.offsets[3] = results.offsets[2];
   results.offsets[4] -= lost;
-  CHECK_FAILS(shw_save_commit(host.planners[0], results.bytes, results.offsets, RANKS, &report, &error),
-              SHW_ABORTED, "rank 2");
+  CHECK_FAILS(
+      shw_save_commit(host.planners[0], results.bytes, results.offsets, RANKS, &report, &error),
+      SHW_ABORTED, "rank 2");
   CHECK(!exists(path_in(host.path, "manifest.shw")));
   shw_buffer_release(global);
   stop_host(&host);
@@ -254,8 +256,8 @@ static void plans_of_another_rank_or_order_are_refused(void) {
   shw_plan* plan = NULL;
   shw_buffer* result = NULL;
   start_host(&host);
-  CHECK_FAILS(shw_save_commit(host.planners[0], "", (const uint64_t[]){0, 0, 0, 0, 0}, RANKS, &report,
-                              &error),
+  CHECK_FAILS(shw_save_commit(host.planners[0], "", (const uint64_t[]){0, 0, 0, 0, 0}, RANKS,
+                              &report, &error),
               SHW_FAILED_PRECONDITION, "global_plan");
   shw_buffer* global = make_global_plan(&host);
   CHECK_FAILS(shw_save_planner_finish(host.planners[1], shw_buffer_part_data(global, 0),

@@ -130,9 +130,9 @@ static void shutdown_ends_what_is_left(void) {
     shw_job_release(jobs[i]);
   }
   shw_job* late = NULL;
-  CHECK_FAILS(shw_save_async(context, state, NULL, path_in(directory, "late"), NULL, NULL, &late,
-                             &error),
-              SHW_FAILED_PRECONDITION, "shut down");
+  CHECK_FAILS(
+      shw_save_async(context, state, NULL, path_in(directory, "late"), NULL, NULL, &late, &error),
+      SHW_FAILED_PRECONDITION, "shut down");
   shw_state_release(state);
   shw_context_release(context);
 }
@@ -149,12 +149,12 @@ static void waits_give_pending_when_time_is_over(void) {
   CHECK_OK(shw_collective_group_member(group, 0, &first, &error));
   CHECK_OK(shw_collective_group_member(group, 1, &second, &error));
   shw_collective_group_release(group);
-  CHECK_OK(shw_save_async(context, state, NULL, path_in(scratch_directory(), "c"), first, NULL, &job,
-                          &error));
+  CHECK_OK(shw_save_async(context, state, NULL, path_in(scratch_directory(), "c"), first, NULL,
+                          &job, &error));
   CHECK_INT(shw_job_wait(job, 0, &error), SHW_PENDING);
   CHECK_INT(shw_job_wait(job, 1000000, &error), SHW_PENDING);
   CHECK(error == NULL);
-  shw_collective_release(first); /* the job keeps it */
+  shw_collective_release(first);  /* the job keeps it */
   shw_collective_release(second); /* the rank is gone: the other one gets to know */
   CHECK_FAILS(shw_job_wait(job, -1, &error), SHW_ABORTED, "rank 1");
   shw_job_release(job);

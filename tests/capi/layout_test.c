@@ -41,13 +41,15 @@ static void says_how_much_room_it_needs(void) {
   CHECK_OK(shw_layout_create(&spec, &layout, &error));
   uint64_t size = 0, count = 7;
   int64_t box[4] = {9, 9, 9, 9};
-  CHECK_INT(shw_layout_boxes(layout, SHAPE(5, 4), 2, 0, box, 3, &size, &error), SHW_BUFFER_TOO_SMALL);
+  CHECK_INT(shw_layout_boxes(layout, SHAPE(5, 4), 2, 0, box, 3, &size, &error),
+            SHW_BUFFER_TOO_SMALL);
   CHECK(error == NULL && size == 4 && box[0] == 9);
   CHECK_OK(shw_layout_box_count(layout, SHAPE(5, 4), 2, 17, &count, &error));
   CHECK_INT(count, 0);
   CHECK_OK(shw_layout_boxes(layout, SHAPE(5, 1), 2, 1, box, 4, &size, &error));
   CHECK_INT(box[3], 0); /* an empty shard */
-  CHECK_FAILS(shw_layout_boxes(layout, NULL, 0, 1, box, 4, &size, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(shw_layout_boxes(layout, NULL, 0, 1, box, 4, &size, &error), SHW_INVALID_ARGUMENT,
+              "");
   shw_layout_release(layout);
 }
 

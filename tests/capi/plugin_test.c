@@ -15,19 +15,21 @@ static const char* plugin_directory(void) {
 }
 
 /* A table with every required slot; none of them is called. */
-static shw_status never_open(void* user, const char* key, uint64_t size, int32_t mode, void** object,
-                             shw_error** err) {
+static shw_status never_open(void* user, const char* key, uint64_t size, int32_t mode,
+                             void** object, shw_error** err) {
   (void)user, (void)key, (void)size, (void)mode, (void)object, (void)err;
   return SHW_INTERNAL;
 }
-static void no_object(void* user, void* object) { (void)user, (void)object; }
+static void no_object(void* user, void* object) {
+  (void)user, (void)object;
+}
 static shw_status host_exception(void* user, const char* key, uint64_t size, shw_storage_stat* out,
                                  shw_error** err) {
   (void)user, (void)key, (void)size, (void)out;
   return shw_error_create(SHW_HOST_EXCEPTION, "from the host", 13, NULL, 0, NULL, err);
 }
-static shw_status bare_status(void* user, const char* prefix, uint64_t size, shw_storage_list_fn sink,
-                              void* sink_user, shw_error** err) {
+static shw_status bare_status(void* user, const char* prefix, uint64_t size,
+                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
   return SHW_UNAVAILABLE;
 }
@@ -54,7 +56,9 @@ static shw_status never_commit(void* user, void* object, int32_t condition, uint
   (void)user, (void)object, (void)condition, (void)version, (void)err;
   return SHW_INTERNAL;
 }
-static void count_release(void* user) { ++*(int*)user; }
+static void count_release(void* user) {
+  ++*(int*)user;
+}
 
 static shw_storage_vtable full_table(int* releases) {
   shw_storage_vtable table = SHW_STORAGE_VTABLE_INIT;
@@ -98,7 +102,8 @@ static void a_table_without_a_required_slot_is_refused(void) {
   shw_collective* collective = NULL;
   shw_collective_vtable transport = SHW_COLLECTIVE_VTABLE_INIT;
   transport.name = "host";
-  CHECK_FAILS(shw_collective_create(&transport, &collective, &error), SHW_INVALID_ARGUMENT, "barrier");
+  CHECK_FAILS(shw_collective_create(&transport, &collective, &error), SHW_INVALID_ARGUMENT,
+              "barrier");
 }
 
 static void errors_of_the_host_come_out_as_they_went_in(void) {
@@ -168,17 +173,18 @@ static void what_is_no_plugin_is_refused(void) {
   CHECK(dladdr((void*)shw_save, &info) != 0);
   CHECK_FAILS(shw_context_load_plugin(context, info.dli_fname, &error), SHW_INVALID_ARGUMENT,
               "shw_plugin_v1");
-  CHECK_FAILS(shw_context_open_storage(context, "sample_pair", "", 0, &storage, &error), SHW_NOT_FOUND,
-              "load it first");
+  CHECK_FAILS(shw_context_open_storage(context, "sample_pair", "", 0, &storage, &error),
+              SHW_NOT_FOUND, "load it first");
   CHECK_OK(shw_context_load_plugin(context, "sample_pair", &error));
   CHECK_FAILS(shw_context_open_storage(context, "sample_pair", "", 0, &storage, &error),
               SHW_UNIMPLEMENTED, "no storage");
-  CHECK_FAILS(shw_context_open_collective(context, "sample_pair", "nonsense", 8, &collective, &error),
-              SHW_INVALID_ARGUMENT, "PATH");
+  CHECK_FAILS(
+      shw_context_open_collective(context, "sample_pair", "nonsense", 8, &collective, &error),
+      SHW_INVALID_ARGUMENT, "PATH");
   shw_context_release(context);
 }
 
-/* Saves over an older checkpoint with one fault; afterwards the old or the new one opens, whole. */
+/* Saves with one fault; afterwards there is a whole checkpoint, or none when the save failed. */
 static void save_with_fault(shw_context* context, const char* fault, shw_status wanted) {
   shw_error* error = NULL;
   shw_storage* storage = NULL;
@@ -187,7 +193,8 @@ static void save_with_fault(shw_context* context, const char* fault, shw_status 
   float values[4] = {1, 2, 3, 4};
   shw_state* state = make_state();
   add_floats(state, "w", values, SHAPE(4), 1);
-  CHECK_OK(shw_context_open_storage(context, "sample_faulty", fault, strlen(fault), &storage, &error));
+  CHECK_OK(
+      shw_context_open_storage(context, "sample_faulty", fault, strlen(fault), &storage, &error));
   const shw_status status = shw_save(context, state, storage, "c", NULL, NULL, &report, &error);
   if (status != SHW_OK) {
     CHECK_INT(status, wanted);
@@ -197,7 +204,12 @@ static void save_with_fault(shw_context* context, const char* fault, shw_status 
   shw_error_release(error);
   error = NULL;
   shw_report_release(report);
-  const shw_status opened = shw_checkpoint_open(context, storage, "c", NULL, &checkpoint, &error);
+  shw_status opened = shw_checkpoint_open(context, storage, "c", NULL, &checkpoint, &error);
+  if (opened == wanted) { /* the fault was not due before */
+    shw_error_release(error);
+    error = NULL;
+    opened = shw_checkpoint_open(context, storage, "c", NULL, &checkpoint, &error);
+  }
   CHECK(opened == SHW_OK || (status != SHW_OK && opened == SHW_NOT_FOUND));
   shw_error_release(error);
   shw_checkpoint_release(checkpoint);
@@ -283,6 +295,7 @@ static void a_plugin_that_lacks_a_slot_is_refused_as_a_whole(void) {
 TEST_MAIN(TEST_ENTRY(a_table_without_a_required_slot_is_refused),
           TEST_ENTRY(errors_of_the_host_come_out_as_they_went_in),
           TEST_ENTRY(plugins_are_found_by_name_file_and_manifest),
-          TEST_ENTRY(directories_of_the_options_come_first), TEST_ENTRY(what_is_no_plugin_is_refused),
+          TEST_ENTRY(directories_of_the_options_come_first),
+          TEST_ENTRY(what_is_no_plugin_is_refused),
           TEST_ENTRY(a_save_survives_a_fault_at_every_call), TEST_ENTRY(the_host_table_works),
           TEST_ENTRY(a_plugin_that_lacks_a_slot_is_refused_as_a_whole))

@@ -131,7 +131,8 @@ static void conforms(shw_storage* storage) {
 static void posix_conforms(void) {
   shw_error* error = NULL;
   shw_storage* storage = NULL;
-  CHECK_OK(shw_storage_create_posix(path_in(scratch_directory(), "made/on/demand"), &storage, &error));
+  CHECK_OK(
+      shw_storage_create_posix(path_in(scratch_directory(), "made/on/demand"), &storage, &error));
   conforms(storage);
 }
 
@@ -151,8 +152,12 @@ static void plugin_conforms(const char* name) {
   shw_context_release(context);
   conforms(storage);
 }
-static void sample_memory_plugin_conforms(void) { plugin_conforms("sample_memory"); }
-static void sample_faulty_plugin_without_faults_conforms(void) { plugin_conforms("sample_faulty"); }
+static void sample_memory_plugin_conforms(void) {
+  plugin_conforms("sample_memory");
+}
+static void sample_faulty_plugin_without_faults_conforms(void) {
+  plugin_conforms("sample_faulty");
+}
 
 TEST_MAIN(TEST_ENTRY(posix_conforms), TEST_ENTRY(memory_conforms),
           TEST_ENTRY(sample_memory_plugin_conforms),

@@ -4,13 +4,35 @@
 #include "support/states.h"
 
 static void knows_every_dtype_both_ways(void) {
-  static const char* const names[] = {
-      "bool",          "int8",           "int16",         "int32",           "int64",
-      "uint8",         "uint16",         "uint32",        "uint64",          "float16",
-      "bfloat16",      "float32",        "float64",       "complex32",       "complex64",
-      "complex128",    "float8_e3m4",    "float8_e4m3",   "float8_e4m3b11fnuz", "float8_e4m3fn",
-      "float8_e4m3fnuz", "float8_e5m2",  "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn",
-      "float6_e3m2fn", "float4_e2m1fn",  "int4",          "uint4"};
+  static const char* const names[] = {"bool",
+                                      "int8",
+                                      "int16",
+                                      "int32",
+                                      "int64",
+                                      "uint8",
+                                      "uint16",
+                                      "uint32",
+                                      "uint64",
+                                      "float16",
+                                      "bfloat16",
+                                      "float32",
+                                      "float64",
+                                      "complex32",
+                                      "complex64",
+                                      "complex128",
+                                      "float8_e3m4",
+                                      "float8_e4m3",
+                                      "float8_e4m3b11fnuz",
+                                      "float8_e4m3fn",
+                                      "float8_e4m3fnuz",
+                                      "float8_e5m2",
+                                      "float8_e5m2fnuz",
+                                      "float8_e8m0fnu",
+                                      "float6_e2m3fn",
+                                      "float6_e3m2fn",
+                                      "float4_e2m1fn",
+                                      "int4",
+                                      "uint4"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     shw_error* error = NULL;
     uint32_t packed = 0;
@@ -59,15 +81,21 @@ static void refuses_bad_descriptors(void) {
   static const int64_t shape[] = {4, 6}, negative[] = {4, -6}, huge[] = {INT64_MAX, 4, 0};
   static const int64_t wide[] = {100, 1};
   const shw_tensor good = float_tensor(data, shape, 2);
-  struct bad_tensor cases[] = {
-      {"ndim", SHW_INVALID_ARGUMENT, good},      {"ndim", SHW_INVALID_ARGUMENT, good},
-      {"shape", SHW_INVALID_ARGUMENT, good},     {"", SHW_INVALID_ARGUMENT, good},
-      {"", SHW_INVALID_ARGUMENT, good},          {"", SHW_INVALID_ARGUMENT, good},
-      {"", SHW_INVALID_ARGUMENT, good},          {"device type 5", SHW_UNIMPLEMENTED, good},
-      {"", SHW_UNIMPLEMENTED, good},             {"", SHW_UNIMPLEMENTED, good},
-      {"", SHW_INVALID_ARGUMENT, good},          {"", SHW_INVALID_ARGUMENT, good},
-      {"flags", SHW_UNIMPLEMENTED, good},        {"byte 80", SHW_UNIMPLEMENTED, good},
-      {"struct_size", SHW_INVALID_ARGUMENT, good}};
+  struct bad_tensor cases[] = {{"ndim", SHW_INVALID_ARGUMENT, good},
+                               {"ndim", SHW_INVALID_ARGUMENT, good},
+                               {"shape", SHW_INVALID_ARGUMENT, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"device type 5", SHW_UNIMPLEMENTED, good},
+                               {"", SHW_UNIMPLEMENTED, good},
+                               {"", SHW_UNIMPLEMENTED, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"flags", SHW_UNIMPLEMENTED, good},
+                               {"byte 80", SHW_UNIMPLEMENTED, good},
+                               {"struct_size", SHW_INVALID_ARGUMENT, good}};
   cases[0].tensor.ndim = -1;
   cases[1].tensor.ndim = 65;
   cases[2].tensor.shape = NULL;

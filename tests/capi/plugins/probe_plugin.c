@@ -14,19 +14,21 @@ EXPORTED const shw_host_api* probe_host;
 EXPORTED shw_status shw_plugin_v1(const shw_host_api* host, shw_plugin* out, shw_error** err);
 
 #ifdef PROBE_BROKEN
-static shw_status never_open(void* user, const char* key, uint64_t size, int32_t mode, void** object,
-                             shw_error** err) {
+static shw_status never_open(void* user, const char* key, uint64_t size, int32_t mode,
+                             void** object, shw_error** err) {
   (void)user, (void)key, (void)size, (void)mode, (void)object, (void)err;
   return SHW_INTERNAL;
 }
-static void never(void* user, void* object) { (void)user, (void)object; }
+static void never(void* user, void* object) {
+  (void)user, (void)object;
+}
 static shw_status never_stat(void* user, const char* key, uint64_t size, shw_storage_stat* out,
                              shw_error** err) {
   (void)user, (void)key, (void)size, (void)out, (void)err;
   return SHW_INTERNAL;
 }
-static shw_status never_list(void* user, const char* prefix, uint64_t size, shw_storage_list_fn sink,
-                             void* sink_user, shw_error** err) {
+static shw_status never_list(void* user, const char* prefix, uint64_t size,
+                             shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
   return SHW_INTERNAL;
 }

@@ -12,61 +12,61 @@
 
 #include <shardwright/shardwright.h>
 
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
       fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                       \
-    }                                                                                \
+      exit(1);                                                                      \
+    }                                                                               \
   } while (0)
 
-#define CHECK_INT(found, wanted)                                                           \
-  do {                                                                                     \
-    const int64_t found_value = (int64_t)(found);                                          \
-    const int64_t wanted_value = (int64_t)(wanted);                                        \
-    if (found_value != wanted_value) {                                                     \
-      fprintf(stderr, "%s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #found,    \
-              (long long)found_value, (long long)wanted_value);                            \
-      exit(1);                                                                             \
-    }                                                                                      \
+#define CHECK_INT(found, wanted)                                                        \
+  do {                                                                                  \
+    const int64_t found_value = (int64_t)(found);                                       \
+    const int64_t wanted_value = (int64_t)(wanted);                                     \
+    if (found_value != wanted_value) {                                                  \
+      fprintf(stderr, "%s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #found, \
+              (long long)found_value, (long long)wanted_value);                         \
+      exit(1);                                                                          \
+    }                                                                                   \
   } while (0)
 
-#define CHECK_TEXT(found, wanted)                                                              \
-  do {                                                                                         \
-    const char* found_text = (found);                                                          \
-    const char* wanted_text = (wanted);                                                        \
-    if (strcmp(found_text, wanted_text) != 0) {                                                \
-      fprintf(stderr, "%s:%d: %s is '%s', expected '%s'\n", __FILE__, __LINE__, #found,        \
-              found_text, wanted_text);                                                        \
-      exit(1);                                                                                 \
-    }                                                                                          \
+#define CHECK_TEXT(found, wanted)                                                       \
+  do {                                                                                  \
+    const char* found_text = (found);                                                   \
+    const char* wanted_text = (wanted);                                                 \
+    if (strcmp(found_text, wanted_text) != 0) {                                         \
+      fprintf(stderr, "%s:%d: %s is '%s', expected '%s'\n", __FILE__, __LINE__, #found, \
+              found_text, wanted_text);                                                 \
+      exit(1);                                                                          \
+    }                                                                                   \
   } while (0)
 
 /* The call succeeds; the variable `error` (shw_error*) must be in scope and NULL. */
-#define CHECK_OK(call)                                                                       \
-  do {                                                                                       \
-    const shw_status found_status = (call);                                                  \
-    if (found_status != SHW_OK) {                                                            \
-      fprintf(stderr, "%s:%d: %s gives %s: %s\n", __FILE__, __LINE__, #call,                 \
-              shw_status_name(found_status), shw_error_message(error, NULL));                \
-      exit(1);                                                                               \
-    }                                                                                        \
-    CHECK(error == NULL);                                                                    \
+#define CHECK_OK(call)                                                        \
+  do {                                                                        \
+    const shw_status found_status = (call);                                   \
+    if (found_status != SHW_OK) {                                             \
+      fprintf(stderr, "%s:%d: %s gives %s: %s\n", __FILE__, __LINE__, #call,  \
+              shw_status_name(found_status), shw_error_message(error, NULL)); \
+      exit(1);                                                                \
+    }                                                                         \
+    CHECK(error == NULL);                                                     \
   } while (0)
 
 /* The call fails with this status, and its message holds the text; `error` is released. */
-#define CHECK_FAILS(call, wanted, text)                                                            \
-  do {                                                                                             \
-    const shw_status found_status = (call);                                                        \
-    if (found_status != (wanted) || error == NULL || shw_error_code(error) != (wanted) ||          \
-        strstr(shw_error_message(error, NULL), (text)) == NULL) {                                  \
-      fprintf(stderr, "%s:%d: %s gives %s: '%s', expected %s with '%s'\n", __FILE__, __LINE__,     \
-              #call, shw_status_name(found_status), shw_error_message(error, NULL),                \
-              shw_status_name(wanted), (text));                                                    \
-      exit(1);                                                                                     \
-    }                                                                                              \
-    shw_error_release(error);                                                                      \
-    error = NULL;                                                                                  \
+#define CHECK_FAILS(call, wanted, text)                                                        \
+  do {                                                                                         \
+    const shw_status found_status = (call);                                                    \
+    if (found_status != (wanted) || error == NULL || shw_error_code(error) != (wanted) ||      \
+        strstr(shw_error_message(error, NULL), (text)) == NULL) {                              \
+      fprintf(stderr, "%s:%d: %s gives %s: '%s', expected %s with '%s'\n", __FILE__, __LINE__, \
+              #call, shw_status_name(found_status), shw_error_message(error, NULL),            \
+              shw_status_name(wanted), (text));                                                \
+      exit(1);                                                                                 \
+    }                                                                                          \
+    shw_error_release(error);                                                                  \
+    error = NULL;                                                                              \
   } while (0)
 
 typedef void (*test_function)(void);
@@ -74,8 +74,7 @@ struct test {
   const char* name;
   test_function run;
 };
-#define TEST_ENTRY(function) \
-  { #function, function }
+#define TEST_ENTRY(function) {#function, function}
 
 /* Runs all tests, or those named on the command line; prints one line each. */
 static inline int run_tests(const struct test* tests, int count, int argc, char** argv) {
@@ -92,10 +91,10 @@ static inline int run_tests(const struct test* tests, int count, int argc, char*
   if (ran == 0) fprintf(stderr, "no test has that name\n");
   return ran == 0;
 }
-#define TEST_MAIN(...)                                                                        \
-  int main(int argc, char** argv) {                                                           \
-    static const struct test tests[] = {__VA_ARGS__};                                         \
-    return run_tests(tests, (int)(sizeof(tests) / sizeof(tests[0])), argc, argv);             \
+#define TEST_MAIN(...)                                                            \
+  int main(int argc, char** argv) {                                               \
+    static const struct test tests[] = {__VA_ARGS__};                             \
+    return run_tests(tests, (int)(sizeof(tests) / sizeof(tests[0])), argc, argv); \
   }
 
 #endif

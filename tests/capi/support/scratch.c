@@ -78,7 +78,9 @@ void flip_byte(const char* path, uint64_t offset, uint8_t mask) {
   CHECK(fclose(file) == 0);
 }
 
-void truncate_file(const char* path, uint64_t size) { CHECK(truncate(path, (off_t)size) == 0); }
+void truncate_file(const char* path, uint64_t size) {
+  CHECK(truncate(path, (off_t)size) == 0);
+}
 
 static const char* wanted_ending;
 static char found_path[LONGEST_PATH];

@@ -16,7 +16,8 @@ shw_state* make_state(void);
 shw_tensor float_tensor(float* data, const int64_t* shape, int32_t ndim);
 
 /* Adds one whole tensor. */
-void add_floats(shw_state* state, const char* name, float* data, const int64_t* shape, int32_t ndim);
+void add_floats(shw_state* state, const char* name, float* data, const int64_t* shape,
+                int32_t ndim);
 
 /* One shard: the box (offsets, sizes) of a tensor with this global shape, row-major in `data`. */
 struct shard {
