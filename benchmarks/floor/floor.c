@@ -61,7 +61,8 @@ static void* transfer(void* argument) {
   Slice* s = argument;
   for (uint64_t at = s->begin; at < s->end;) {
     const uint64_t want = s->end - at < kBlock ? s->end - at : kBlock;
-    const ssize_t done = s->writing ? pwrite(s->fd, s->buffer, want, (off_t)at) : pread(s->fd, s->buffer, want, (off_t)at);
+    const ssize_t done = s->writing ? pwrite(s->fd, s->buffer, want, (off_t)at)
+                                    : pread(s->fd, s->buffer, want, (off_t)at);
     if (done <= 0) die(s->writing ? "pwrite" : "pread");
     at += (uint64_t)done;
   }
@@ -69,7 +70,8 @@ static void* transfer(void* argument) {
 }
 
 /* One file moved by `threads` threads, O_DIRECT; fdatasync is inside the time of a write. */
-static double move_file(const char* path, uint64_t size, int writing, int threads, uint8_t** buffers) {
+static double move_file(const char* path, uint64_t size, int writing, int threads,
+                        uint8_t** buffers) {
   const int flags = writing ? O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT : O_RDONLY | O_DIRECT;
   const double start = now();
   const int fd = open(path, flags, 0644);
@@ -108,13 +110,16 @@ static int compare(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
-static void print_line(const char* what, uint64_t size, double* seconds, int reps, const char* variant) {
+static void print_line(const char* what, uint64_t size, double* seconds, int reps,
+                       const char* variant) {
   qsort(seconds, (size_t)reps, sizeof(*seconds), compare);
   const double median = seconds[reps / 2];
-  printf("{\"bench\":\"floor\",\"what\":\"%s\",\"bytes\":%llu,\"reps\":%d,\"variant\":\"%s\",\"s_min\":%.9f,"
-         "\"s_median\":%.9f,\"s_max\":%.9f,\"gbps_median\":%.3f}\n",
-         what, (unsigned long long)size, reps, variant, seconds[0], median, seconds[reps - 1],
-         (double)size / median / 1e9);
+  printf(
+      "{\"bench\":\"floor\",\"what\":\"%s\",\"bytes\":%llu,\"reps\":%d,\"variant\":\"%s\",\"s_"
+      "min\":%.9f,"
+      "\"s_median\":%.9f,\"s_max\":%.9f,\"gbps_median\":%.3f}\n",
+      what, (unsigned long long)size, reps, variant, seconds[0], median, seconds[reps - 1],
+      (double)size / median / 1e9);
 }
 
 static void run_file(int writing, uint64_t size, int reps, const char* dir) {
@@ -124,7 +129,8 @@ static void run_file(int writing, uint64_t size, int reps, const char* dir) {
   for (int i = 0; i < kMaxThreads; ++i) buffers[i] = touched(kBlock);
   /* FLOOR_THREADS fixes the variant, so that quick runs pay for the choice once. */
   const char* fixed = getenv("FLOOR_THREADS");
-  const int threads = fixed != NULL ? atoi(fixed) : kVariants[best_variant(path, size, writing, buffers)];
+  const int threads =
+      fixed != NULL ? atoi(fixed) : kVariants[best_variant(path, size, writing, buffers)];
   if (threads < 1 || threads > kMaxThreads) die("FLOOR_THREADS");
   double seconds[kMaxReps];
   if (!writing) move_file(path, size, 1, 1, buffers);
@@ -172,7 +178,9 @@ static void run_commit(int reps, const char* dir) {
   print_line("commit", 4096, seconds, reps, "fsync+rename+fsync");
 }
 
-static int64_t trivial(int64_t x) { return x + 1; }
+static int64_t trivial(int64_t x) {
+  return x + 1;
+}
 
 static void run_call(int reps) {
   int64_t (*volatile function)(int64_t) = trivial;
@@ -200,11 +208,17 @@ int main(int argc, char** argv) {
   int reps = atoi(argv[3]);
   if (reps < 1 || reps > kMaxReps) reps = kMaxReps;
   const char* dir = argc > 4 ? argv[4] : ".";
-  if (strcmp(kind, "memcpy") == 0 && size > 0) run_memcpy(size, reps);
-  else if (strcmp(kind, "dwrite") == 0 && size > 0) run_file(1, size, reps, dir);
-  else if (strcmp(kind, "dread") == 0 && size > 0) run_file(0, size, reps, dir);
-  else if (strcmp(kind, "commit") == 0) run_commit(reps, dir);
-  else if (strcmp(kind, "call") == 0) run_call(reps);
-  else return 2;
+  if (strcmp(kind, "memcpy") == 0 && size > 0)
+    run_memcpy(size, reps);
+  else if (strcmp(kind, "dwrite") == 0 && size > 0)
+    run_file(1, size, reps, dir);
+  else if (strcmp(kind, "dread") == 0 && size > 0)
+    run_file(0, size, reps, dir);
+  else if (strcmp(kind, "commit") == 0)
+    run_commit(reps, dir);
+  else if (strcmp(kind, "call") == 0)
+    run_call(reps);
+  else
+    return 2;
   return 0;
 }

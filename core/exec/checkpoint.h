@@ -36,7 +36,8 @@ struct ReadOutcome {
 
 class Checkpoint {
  public:
-  static Result<std::shared_ptr<const Checkpoint>> open(Runtime& runtime, const format::Location& location);
+  static Result<std::shared_ptr<const Checkpoint>> open(Runtime& runtime,
+                                                        const format::Location& location);
   virtual ~Checkpoint() = default;
 
   virtual const format::OpenedCheckpoint& opened() const = 0;
@@ -48,13 +49,15 @@ class Checkpoint {
   virtual Result<size_t> find_tensor(std::string_view name, int32_t rank) const = 0;
   virtual Result<size_t> find_object(std::string_view name, int32_t rank) const = 0;
   // All boxes or a failure; targets may be partly filled then. OUT_OF_RANGE for a box outside its tensor.
-  virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify, const CallContext& call) const = 0;
+  virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
+                                         const CallContext& call) const = 0;
   virtual Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const = 0;
   // Structure, sizes and index digests; deep: every byte, padding included. Damage is listed in the report and makes
   // the result a success that says so (report.damage not empty); a failure means that verifying itself failed.
   virtual Result<Report> verify(bool deep, const CallContext& call) const = 0;
   // Digest of the whole tensor's row-major bytes, in bounded memory.
-  virtual Result<std::vector<std::byte>> tensor_digest(size_t tensor, integrity::TensorDigestAlgorithm algorithm,
+  virtual Result<std::vector<std::byte>> tensor_digest(size_t tensor,
+                                                       integrity::TensorDigestAlgorithm algorithm,
                                                        const CallContext& call) const = 0;
   // {"schema":1, format, generation, world_size, created, metadata, counts, bytes, files:[...], tensors:[...],
   // objects:[...]}; with_entries false leaves the two lists out.

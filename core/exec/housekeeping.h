@@ -15,17 +15,18 @@
 namespace shardwright::exec {
 
 struct GcOptions {
-  bool apply = false;       // false: a dry run that lists what would go
-  int64_t grace_ns = 0;     // 0 = kGcGraceNs, negative = none: younger generations stay
+  bool apply = false;    // false: a dry run that lists what would go
+  int64_t grace_ns = 0;  // 0 = kGcGraceNs, negative = none: younger generations stay
 };
 // report.removed lists generations with bytes; a generation that is named, young or whose path is locked stays.
-Result<Report> collect_garbage(Runtime& runtime, const format::Location& location, const GcOptions& options);
+Result<Report> collect_garbage(Runtime& runtime, const format::Location& location,
+                               const GcOptions& options);
 
 struct StepInfo {
-  std::string name;         // "step-00000100"
+  std::string name;  // "step-00000100"
   int64_t step = 0;
-  std::string state;        // "whole", "damaged", "uncommitted"
-  std::string message;      // why not whole
+  std::string state;    // "whole", "damaged", "uncommitted"
+  std::string message;  // why not whole
 };
 struct RunInfo {
   std::vector<StepInfo> steps;  // ascending

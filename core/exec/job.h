@@ -13,7 +13,14 @@
 
 namespace shardwright::exec {
 
-enum class JobState : int32_t { kQueued = 0, kRunning = 1, kStaged = 2, kSucceeded = 3, kFailed = 4, kCancelled = 5 };
+enum class JobState : int32_t {
+  kQueued = 0,
+  kRunning = 1,
+  kStaged = 2,
+  kSucceeded = 3,
+  kFailed = 4,
+  kCancelled = 5
+};
 
 struct ProgressSnapshot {
   int32_t stage = 0;
@@ -34,7 +41,7 @@ class Job {
   virtual bool wait_staged(int64_t timeout_ns) = 0;
   virtual void cancel() = 0;
   virtual ProgressSnapshot progress() const = 0;
-  virtual Status status() const = 0;                     // of a terminal job
+  virtual Status status() const = 0;                         // of a terminal job
   virtual std::shared_ptr<const Report> report() const = 0;  // null unless succeeded
 };
 

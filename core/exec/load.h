@@ -13,15 +13,18 @@
 namespace shardwright::exec {
 
 // Height 1. execute refuses a plan of another state or generation (FAILED_PRECONDITION).
-Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& state, const LoadOptions& options,
-                                 int32_t rank);
-Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint, const plan::LoadPlan& plan, State& state,
-                            const LoadOptions& options, const CallContext& call);
+Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& state,
+                                 const LoadOptions& options, int32_t rank);
+Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
+                            const plan::LoadPlan& plan, State& state, const LoadOptions& options,
+                            const CallContext& call);
 
 // Height 2.
-Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state, collective::Collective& collective,
-                    const LoadOptions& options, const CallContext& call);
+Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
+                    collective::Collective& collective, const LoadOptions& options,
+                    const CallContext& call);
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
-                    collective::Collective& collective, const LoadOptions& options, const CallContext& call);
+                    collective::Collective& collective, const LoadOptions& options,
+                    const CallContext& call);
 
 }  // namespace shardwright::exec

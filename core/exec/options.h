@@ -21,12 +21,13 @@ struct SaveOptions {
   Overwrite overwrite = Overwrite::kReplace;
   Durability durability = Durability::kFull;
   bool digests = true;
-  int64_t deadline_ns = 0;            // relative; 0 = none (collectives: kDefaultCollectiveDeadlineNs), negative = no limit
-  int32_t keep_generations = 1;       // >= 1
+  int64_t deadline_ns =
+      0;  // relative; 0 = none (collectives: kDefaultCollectiveDeadlineNs), negative = no limit
+  int32_t keep_generations = 1;  // >= 1
   uint32_t file_mode = 0;
   std::map<std::string, std::string> metadata;
-  std::string trace_path;             // "" = no trace
-  std::string format = "native";      // others: UNIMPLEMENTED naming it
+  std::string trace_path;         // "" = no trace
+  std::string format = "native";  // others: UNIMPLEMENTED naming it
 };
 
 struct LoadOptions {

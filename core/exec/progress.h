@@ -10,7 +10,15 @@
 namespace shardwright::exec {
 
 // Stages in order; numbers are those of the C surface.
-enum class Stage : int32_t { kQueued = 0, kPlanning = 1, kStaging = 2, kWriting = 3, kCommitting = 4, kReading = 5, kDone = 6 };
+enum class Stage : int32_t {
+  kQueued = 0,
+  kPlanning = 1,
+  kStaging = 2,
+  kWriting = 3,
+  kCommitting = 4,
+  kReading = 5,
+  kDone = 6
+};
 
 struct Progress {
   std::atomic<int32_t> stage{0};
@@ -21,7 +29,8 @@ struct Progress {
 
   void enter(Stage next) {
     int32_t seen = stage.load();
-    while (seen < static_cast<int32_t>(next) && !stage.compare_exchange_weak(seen, static_cast<int32_t>(next))) {
+    while (seen < static_cast<int32_t>(next) &&
+           !stage.compare_exchange_weak(seen, static_cast<int32_t>(next))) {
     }
   }
 };

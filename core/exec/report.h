@@ -41,18 +41,18 @@ struct Report {
   std::string generation;
   int32_t rank = 0;
   int32_t world_size = 1;
-  std::string durability;       // "full", "none", "memory"
+  std::string durability;  // "full", "none", "memory"
   bool digests = true;
-  std::string verify;           // "on_read", "off", "structure", "deep"
-  std::string dir_fsync = "ok"; // "ok", "unsupported", "skipped"
+  std::string verify;            // "on_read", "off", "structure", "deep"
+  std::string dir_fsync = "ok";  // "ok", "unsupported", "skipped"
   uint64_t tensors = 0;
   uint64_t objects = 0;
   uint64_t chunks = 0;
-  uint64_t bytes_state = 0;     // of this rank's entries that took part
-  uint64_t bytes_written = 0;   // by this rank
-  uint64_t bytes_read = 0;      // from storage by this rank
-  uint64_t bytes_over_read = 0; // bytes_read - bytes that were wanted
-  uint64_t bytes_total = 0;     // of the whole checkpoint
+  uint64_t bytes_state = 0;      // of this rank's entries that took part
+  uint64_t bytes_written = 0;    // by this rank
+  uint64_t bytes_read = 0;       // from storage by this rank
+  uint64_t bytes_over_read = 0;  // bytes_read - bytes that were wanted
+  uint64_t bytes_total = 0;      // of the whole checkpoint
   uint64_t memory_budget = 0;
   uint64_t staging_peak_bytes = 0;
   std::vector<std::string> loaded;
@@ -60,8 +60,8 @@ struct Report {
   std::vector<std::string> unexpected;
   std::vector<CastReport> casts;
   std::vector<DamageReport> damage;
-  std::vector<NamedBytes> removed;   // gc and clean-up: generations
-  std::vector<std::string> notes;    // what was skipped or unsupported
+  std::vector<NamedBytes> removed;  // gc and clean-up: generations
+  std::vector<std::string> notes;   // what was skipped or unsupported
   std::vector<StageTime> times;
   int64_t elapsed_ns = 0;
 

@@ -24,7 +24,7 @@ struct RuntimeOptions {
   int32_t threads = 0;         // 0 = default_thread_count()
   uint64_t memory_budget = 0;  // 0 = kDefaultMemoryBudgetBytes
   AllocatorHooks allocator;
-  LogSink* log = nullptr;      // null = null_log_sink(); outlives the runtime
+  LogSink* log = nullptr;  // null = null_log_sink(); outlives the runtime
   const Clock* clock = nullptr;
   RandomSource random;
 };

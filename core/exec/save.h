@@ -43,14 +43,17 @@ struct CallContext {
 // (FAILED_PRECONDITION otherwise). Thread-compatible. Keeps the state alive.
 class SavePlanner {
  public:
-  static Result<std::unique_ptr<SavePlanner>> create(Runtime& runtime, std::shared_ptr<const State> state,
-                                                     SaveOptions options, plan::RankPosition position);
+  static Result<std::unique_ptr<SavePlanner>> create(Runtime& runtime,
+                                                     std::shared_ptr<const State> state,
+                                                     SaveOptions options,
+                                                     plan::RankPosition position);
   virtual ~SavePlanner() = default;
 
   // Every rank: its description, content digests of replicas included.
   virtual Result<Bytes> local_plan(const CallContext& call) = 0;
   // Coordinator only: locals[i] is rank i's. Steps 0 and 1; one write list per rank.
-  virtual Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals, const format::Location& location,
+  virtual Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
+                                                 const format::Location& location,
                                                  const CallContext& call) = 0;
   // Every rank: checks that mine fits this rank and state (FAILED_PRECONDITION otherwise) and keeps it.
   virtual Status finish(std::span<const std::byte> mine) = 0;
@@ -63,13 +66,15 @@ class SavePlanner {
   virtual void abandon(const format::Location& location) = 0;
 };
 
-// Height 2: one call on all ranks of the collective. staging_limit_bytes > 0 (asynchronous saves): all tensors are first
-// copied into memory of that limit, then on_staged is called, then bytes are written.
-Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state, const format::Location& location,
-                    collective::Collective& collective, const SaveOptions& options, const CallContext& call);
+// Height 2: one call on all ranks of the collective. on_staged is called when all extents of this rank are written; an
+// asynchronous save gives a staged copy of the state instead and calls on_staged itself.
+Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
+                    const format::Location& location, collective::Collective& collective,
+                    const SaveOptions& options, const CallContext& call);
 
 // A copy of every tensor in private memory (one block), for asynchronous saves: afterwards the host may change its
-// tensors. RESOURCE_EXHAUSTED naming the bytes when memory is out.
-Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state, const CallContext& call);
+// tensors; on_staged is left to the caller. RESOURCE_EXHAUSTED naming the bytes when memory is out.
+Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
+                                                 const CallContext& call);
 
 }  // namespace shardwright::exec

@@ -13,7 +13,8 @@
 /* Prints the error of a failed call and ends the program; a success passes through. */
 static void check(shw_status status, shw_error** err) {
   if (status == SHW_OK) return;
-  fprintf(stderr, "%s: %s\n", shw_status_name(status), *err != NULL ? shw_error_message(*err, NULL) : "");
+  fprintf(stderr, "%s: %s\n", shw_status_name(status),
+          *err != NULL ? shw_error_message(*err, NULL) : "");
   shw_error_release(*err);
   exit(1);
 }
@@ -27,7 +28,8 @@ static void print_hex(const void* data, uint64_t size) {
 static void print_tensors(const shw_checkpoint* checkpoint) {
   shw_error* err = NULL;
   shw_buffer* digests = NULL; /* one part per tensor */
-  check(shw_checkpoint_digests(checkpoint, NULL, shw_checkpoint_tensor_count(checkpoint), SHW_DIGEST_SHA256, &digests, &err),
+  check(shw_checkpoint_digests(checkpoint, NULL, shw_checkpoint_tensor_count(checkpoint),
+                               SHW_DIGEST_SHA256, &digests, &err),
         &err);
   for (uint64_t i = 0; i < shw_checkpoint_tensor_count(checkpoint); ++i) {
     shw_tensor_info info = SHW_TENSOR_INFO_INIT;
@@ -37,7 +39,8 @@ static void print_tensors(const shw_checkpoint* checkpoint) {
     const int64_t* shape = shw_checkpoint_tensor_shape(checkpoint, i);
     for (int32_t d = 0; d < info.ndim; ++d) printf("%s%" PRId64, d > 0 ? "," : "", shape[d]);
     printf("\t");
-    printf("%.*s\n", (int)shw_buffer_part_size(digests, i), (const char*)shw_buffer_part_data(digests, i));
+    printf("%.*s\n", (int)shw_buffer_part_size(digests, i),
+           (const char*)shw_buffer_part_data(digests, i));
   }
   shw_buffer_release(digests);
 }

@@ -11,7 +11,8 @@ void check(shw_status status, shw_error** error) {
   Failed failed{status, *error != nullptr ? shw_error_message(*error, nullptr) : "", {}};
   for (uint64_t i = 0; i < shw_error_detail_count(*error); ++i) {
     shw_error_detail detail{};
-    if (shw_error_detail_at(*error, i, &detail) == SHW_OK) failed.details[detail.key] = detail.value;
+    if (shw_error_detail_at(*error, i, &detail) == SHW_OK)
+      failed.details[detail.key] = detail.value;
   }
   shw_error_release(*error);
   *error = nullptr;
@@ -19,8 +20,10 @@ void check(shw_status status, shw_error** error) {
 }
 
 SaveOptions::SaveOptions(const Json& words) {
-  options.overwrite = text_of(words, "overwrite") == "refuse" ? SHW_OVERWRITE_REFUSE : SHW_OVERWRITE_REPLACE;
-  options.owner = text_of(words, "owner") == "lowest_rank" ? SHW_OWNER_LOWEST_RANK : SHW_OWNER_BALANCED;
+  options.overwrite =
+      text_of(words, "overwrite") == "refuse" ? SHW_OVERWRITE_REFUSE : SHW_OVERWRITE_REPLACE;
+  options.owner =
+      text_of(words, "owner") == "lowest_rank" ? SHW_OWNER_LOWEST_RANK : SHW_OWNER_BALANCED;
   options.format = text_of(words, "format") == "torch_dcp" ? SHW_FORMAT_TORCH_DCP : SHW_FORMAT_AUTO;
   if (member(words, "deadline").is_number()) {
     options.deadline_ns = static_cast<int64_t>(member(words, "deadline").get<double>() * 1e9);

@@ -44,7 +44,8 @@ void write_file(const fs::path& path, const std::string& text) {
 
 void flip_bit(const fs::path& path, const Json& step) {
   std::string bytes = read_file(path);
-  bytes.at(member(step, "offset").get<size_t>()) ^= static_cast<char>(1 << member(step, "bit").get<int>());
+  bytes.at(member(step, "offset").get<size_t>()) ^=
+      static_cast<char>(1 << member(step, "bit").get<int>());
   write_file(path, bytes);
 }
 

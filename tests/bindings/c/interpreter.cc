@@ -28,18 +28,29 @@ void require(bool condition, const std::string& text) {
 // Every method of the failing storage.
 shw_status fail(shw_error** err) {
   static constexpr char kMessage[] = "the host storage fails on purpose";
-  return shw_error_create(SHW_HOST_EXCEPTION, kMessage, sizeof(kMessage) - 1, nullptr, 0, nullptr, err);
+  return shw_error_create(SHW_HOST_EXCEPTION, kMessage, sizeof(kMessage) - 1, nullptr, 0, nullptr,
+                          err);
 }
 
 Storage failing_storage() {
   shw_storage_vtable table = SHW_STORAGE_VTABLE_INIT;
   table.name = "failing";
-  table.open = [](void*, const char*, uint64_t, int32_t, void**, shw_error** err) { return fail(err); };
+  table.open = [](void*, const char*, uint64_t, int32_t, void**, shw_error** err) {
+    return fail(err);
+  };
   table.close = [](void*, void*) {};
-  table.stat = [](void*, const char*, uint64_t, shw_storage_stat*, shw_error** err) { return fail(err); };
-  table.list = [](void*, const char*, uint64_t, shw_storage_list_fn, void*, shw_error** err) { return fail(err); };
-  table.read_at = [](void*, void*, uint64_t, void*, uint64_t, uint64_t*, shw_error** err) { return fail(err); };
-  table.write_at = [](void*, void*, uint64_t, const void*, uint64_t, shw_error** err) { return fail(err); };
+  table.stat = [](void*, const char*, uint64_t, shw_storage_stat*, shw_error** err) {
+    return fail(err);
+  };
+  table.list = [](void*, const char*, uint64_t, shw_storage_list_fn, void*, shw_error** err) {
+    return fail(err);
+  };
+  table.read_at = [](void*, void*, uint64_t, void*, uint64_t, uint64_t*, shw_error** err) {
+    return fail(err);
+  };
+  table.write_at = [](void*, void*, uint64_t, const void*, uint64_t, shw_error** err) {
+    return fail(err);
+  };
   table.sync = [](void*, void*, shw_error** err) { return fail(err); };
   table.commit = [](void*, void*, int32_t, uint64_t, shw_error** err) { return fail(err); };
   table.abort = [](void*, void*) {};
@@ -67,8 +78,8 @@ void Interpreter::run(const Json& step) {
     return check(status, &error);
   }
   if (op == "open") {
-    checkpoints_[text_of(step, "id")] = make<Checkpoint>(shw_checkpoint_open, context_, storage_of(step),
-                                                         path_of(step).c_str(), nullptr);
+    checkpoints_[text_of(step, "id")] = make<Checkpoint>(
+        shw_checkpoint_open, context_, storage_of(step), path_of(step).c_str(), nullptr);
     return;
   }
   if (op == "expect_tensor") return expect_tensor(step);
@@ -182,7 +193,8 @@ void Interpreter::add_object(shw_state* state, const Json& entry) {
 
 void Interpreter::make_storage(const Json& step) {
   const bool memory = text_of(step, "kind") == "memory";
-  storages_[text_of(step, "id")] = memory ? make<Storage>(shw_storage_create_memory) : failing_storage();
+  storages_[text_of(step, "id")] =
+      memory ? make<Storage>(shw_storage_create_memory) : failing_storage();
 }
 
 void Interpreter::save_or_load(const Json& step) {
@@ -191,7 +203,8 @@ void Interpreter::save_or_load(const Json& step) {
   if (text_of(step, "op") == "save") {
     last_save_ = step;
     const SaveOptions options(member(step, "options"));
-    make<Report>(shw_save, context_, state, storage_of(step), path.c_str(), nullptr, &options.options);
+    make<Report>(shw_save, context_, state, storage_of(step), path.c_str(), nullptr,
+                 &options.options);
   } else {
     const shw_load_options options = load_options(member(step, "options"));
     make<Report>(shw_load, context_, state, storage_of(step), path.c_str(), nullptr, &options);
@@ -205,18 +218,20 @@ void Interpreter::start_job(const Json& step) {
   if (text_of(step, "op") == "save_async") {
     last_save_ = step;
     const SaveOptions options(member(step, "options"));
-    jobs_[id] = make<Job>(shw_save_async, context_, state, storage_of(step), path.c_str(), nullptr, &options.options);
+    jobs_[id] = make<Job>(shw_save_async, context_, state, storage_of(step), path.c_str(), nullptr,
+                          &options.options);
   } else {
     const shw_load_options options = load_options(member(step, "options"));
-    jobs_[id] = make<Job>(shw_load_async, context_, state, storage_of(step), path.c_str(), nullptr, &options);
+    jobs_[id] = make<Job>(shw_load_async, context_, state, storage_of(step), path.c_str(), nullptr,
+                          &options);
   }
 }
 
 void Interpreter::expect_tensor(const Json& step) {
   const HostTensor& host = *tensors_.at(text_of(step, "id"));
   const Bytes found = host.strides.empty() ? host.bytes : reorder(host.bytes, host.shape, false);
-  const Bytes wanted =
-      step.contains("hex") ? bytes_of_hex(text_of(step, "hex")) : pattern_bytes(step, host.dtype, host.shape);
+  const Bytes wanted = step.contains("hex") ? bytes_of_hex(text_of(step, "hex"))
+                                            : pattern_bytes(step, host.dtype, host.shape);
   require(found == wanted, "tensor " + text_of(step, "id") + " holds other bytes");
 }
 
@@ -224,8 +239,10 @@ void Interpreter::check_digests(const Json& wanted) {
   if (!wanted.is_object()) return;
   // The scenario's last storage, if it made one, at that save's path.
   shw_storage* storage = storage_of(last_save_);
-  const std::string path = storage != nullptr ? text_of(last_save_, "path") : (root_ / "p").string();
-  const Checkpoint checkpoint = make<Checkpoint>(shw_checkpoint_open, context_, storage, path.c_str(), nullptr);
+  const std::string path =
+      storage != nullptr ? text_of(last_save_, "path") : (root_ / "p").string();
+  const Checkpoint checkpoint =
+      make<Checkpoint>(shw_checkpoint_open, context_, storage, path.c_str(), nullptr);
   for (const auto& [name, value] : wanted.items()) {
     require(digest(checkpoint.get(), name, "xxh3") == text_of(value), "another digest of " + name);
   }

@@ -84,7 +84,8 @@ class Interpreter {
   Bytes join(const Json& ids, std::vector<uint64_t>* offsets);
   std::string path_of(const Json& step) const;
   shw_storage* storage_of(const Json& step) const;
-  std::string digest(shw_checkpoint* checkpoint, const std::string& name, const std::string& algorithm);
+  std::string digest(shw_checkpoint* checkpoint, const std::string& name,
+                     const std::string& algorithm);
 
   shw_context* context_;
   std::filesystem::path root_;

@@ -13,7 +13,9 @@ void compare(const std::string& wanted, const std::string& found) {
   if (wanted != found) throw std::runtime_error("expected " + wanted + ", found " + found);
 }
 
-std::string sized(const char* text, uint64_t size) { return text != nullptr ? std::string(text, size) : ""; }
+std::string sized(const char* text, uint64_t size) {
+  return text != nullptr ? std::string(text, size) : "";
+}
 
 Bytes bytes_of(const Buffer& buffer) {
   const auto* data = static_cast<const uint8_t*>(shw_buffer_data(buffer.get()));
@@ -36,7 +38,8 @@ void check_names(shw_checkpoint* checkpoint, const Json& step) {
 uint64_t find(shw_checkpoint* checkpoint, const std::string& name) {
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), -1, &index, &error), &error);
+  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), -1, &index, &error),
+        &error);
   return index;
 }
 
@@ -46,8 +49,8 @@ void check_read(shw_checkpoint* checkpoint, const Json& step) {
   const std::vector<int64_t> sizes = numbers_of(member(step, "sizes"));
   shw_owned_tensor* made = nullptr;
   shw_error* error = nullptr;
-  check(shw_checkpoint_read_tensor(checkpoint, index, offsets.data(), sizes.data(), static_cast<int32_t>(sizes.size()),
-                                   &made, &error),
+  check(shw_checkpoint_read_tensor(checkpoint, index, offsets.data(), sizes.data(),
+                                   static_cast<int32_t>(sizes.size()), &made, &error),
         &error);
   const Owned<shw_owned_tensor, shw_owned_tensor_release> tensor(made);
   shw_tensor view = SHW_TENSOR_INIT;
@@ -59,7 +62,8 @@ void check_object(shw_checkpoint* checkpoint, const Json& step) {
   const std::string name = text_of(step, "name");
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), -1, &index, &error), &error);
+  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), -1, &index, &error),
+        &error);
   shw_buffer* made = nullptr;
   check(shw_checkpoint_read_objects(checkpoint, &index, 1, &made, &error), &error);
   const Buffer buffer(made);
@@ -67,7 +71,8 @@ void check_object(shw_checkpoint* checkpoint, const Json& step) {
   const char* type = shw_checkpoint_object_content_type(checkpoint, index, &size);
   compare(text_of(step, "content_type"), sized(type, size));
   const std::string text = text_of(step, "text");
-  const std::string wanted = step.contains("hex") ? text_of(step, "hex") : hex_of(text.data(), text.size());
+  const std::string wanted =
+      step.contains("hex") ? text_of(step, "hex") : hex_of(text.data(), text.size());
   compare(wanted, hex_of(shw_buffer_data(buffer.get()), shw_buffer_size(buffer.get())));
 }
 
@@ -84,7 +89,8 @@ void check_metadata(shw_checkpoint* checkpoint, const Json& step) {
 
 }  // namespace
 
-std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& name, const std::string& algorithm) {
+std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& name,
+                                const std::string& algorithm) {
   const uint64_t index = find(checkpoint, name);
   shw_buffer* made = nullptr;
   shw_error* error = nullptr;
@@ -102,7 +108,8 @@ void Interpreter::look(const Json& step) {
   if (op == "object") return check_object(checkpoint, step);
   if (op == "metadata") return check_metadata(checkpoint, step);
   if (op == "digest") {
-    const std::string found = digest(checkpoint, text_of(step, "tensor"), text_of(step, "algorithm"));
+    const std::string found =
+        digest(checkpoint, text_of(step, "tensor"), text_of(step, "algorithm"));
     return compare(text_of(step, "expected"), found);
   }
   if (op != "verify") throw std::runtime_error("unknown step " + op);
@@ -145,8 +152,10 @@ bool Interpreter::run_save_planner(const Json& step) {
   if (op == "save_planner") {
     const SaveOptions options(member(step, "options"));
     shw_save_planner* planner = nullptr;
-    check(shw_save_planner_create(context_, states_.at(text_of(step, "state")).get(), member(step, "rank").get<int32_t>(),
-                                  member(step, "world_size").get<int32_t>(), &options.options, &planner, &error),
+    check(shw_save_planner_create(context_, states_.at(text_of(step, "state")).get(),
+                                  member(step, "rank").get<int32_t>(),
+                                  member(step, "world_size").get<int32_t>(), &options.options,
+                                  &planner, &error),
           &error);
     save_planners_[id] = SavePlanner(planner);
     return true;
@@ -161,13 +170,14 @@ bool Interpreter::run_save_planner(const Json& step) {
     std::vector<uint64_t> offsets;
     const Bytes plans = join(member(step, "plans"), &offsets);
     last_save_ = step;
-    check(shw_save_planner_global_plan(planner, storage_of(step), path.c_str(), plans.data(), offsets.data(),
-                                       offsets.size() - 1, &made, &error),
+    check(shw_save_planner_global_plan(planner, storage_of(step), path.c_str(), plans.data(),
+                                       offsets.data(), offsets.size() - 1, &made, &error),
           &error);
     const Buffer parts(made);
     for (uint64_t i = 0; i < member(step, "ids").size(); ++i) {
       const auto* data = static_cast<const uint8_t*>(shw_buffer_part_data(parts.get(), i));
-      plans_[text_of(member(step, "ids")[i])] = Bytes(data, data + shw_buffer_part_size(parts.get(), i));
+      plans_[text_of(member(step, "ids")[i])] =
+          Bytes(data, data + shw_buffer_part_size(parts.get(), i));
     }
   } else if (op == "finish") {
     const Bytes& mine = plans_.at(text_of(step, "plan"));
@@ -187,7 +197,9 @@ bool Interpreter::run_save_planner(const Json& step) {
     std::vector<uint64_t> offsets;
     const Bytes results = join(member(step, "results"), &offsets);
     shw_report* report = nullptr;
-    check(shw_save_commit(planner, results.data(), offsets.data(), offsets.size() - 1, &report, &error), &error);
+    check(shw_save_commit(planner, results.data(), offsets.data(), offsets.size() - 1, &report,
+                          &error),
+          &error);
     shw_report_release(report);
   }
   return true;
@@ -200,8 +212,8 @@ bool Interpreter::run_load_planner(const Json& step) {
     const shw_load_options options = load_options(member(step, "options"));
     shw_load_planner* planner = nullptr;
     check(shw_load_planner_create(checkpoints_.at(text_of(step, "checkpoint")).get(),
-                                  states_.at(text_of(step, "state")).get(), member(step, "rank").get<int32_t>(), &options,
-                                  &planner, &error),
+                                  states_.at(text_of(step, "state")).get(),
+                                  member(step, "rank").get<int32_t>(), &options, &planner, &error),
           &error);
     load_planners_[text_of(step, "id")] = LoadPlanner(planner);
     return true;

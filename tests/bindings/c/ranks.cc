@@ -42,16 +42,21 @@ void Interpreter::run_ranks(const Json& step) {
     }
     const Json options = member(step, "options").is_array() ? step["options"][rank] : Json();
     shw_state* state = states_.at(text_of(states[rank])).get();
-    threads.emplace_back([=, this, &outcomes, collective = members[rank].get(), storage = storage_of(step)] {
+    threads.emplace_back([=, this, &outcomes, collective = members[rank].get(),
+                          storage = storage_of(step)] {
       shw_report* report = nullptr;
       shw_error* error = nullptr;
       try {
         if (saving) {
           const SaveOptions save(options);
-          check(shw_save(context_, state, storage, path.c_str(), collective, &save.options, &report, &error), &error);
+          check(shw_save(context_, state, storage, path.c_str(), collective, &save.options, &report,
+                         &error),
+                &error);
         } else {
           const shw_load_options load = load_options(options);
-          check(shw_load(context_, state, storage, path.c_str(), collective, &load, &report, &error), &error);
+          check(
+              shw_load(context_, state, storage, path.c_str(), collective, &load, &report, &error),
+              &error);
         }
         shw_report_release(report);
       } catch (const Failed& failed) {

@@ -22,10 +22,13 @@ using contract::text_of;
 std::string check_end(const Json& scenario, const Failed* failed) {
   const std::string wanted = text_of(scenario, "code");
   const std::string found = failed != nullptr ? shw_status_name(failed->status) : "OK";
-  if (wanted != found) return wanted + " was expected, got " + found + (failed != nullptr ? ": " + failed->message : "");
+  if (wanted != found)
+    return wanted + " was expected, got " + found +
+           (failed != nullptr ? ": " + failed->message : "");
   if (failed == nullptr || !scenario.contains("details")) return "";
   for (const Json& key : scenario["details"]) {
-    if (!failed->details.contains(text_of(key))) return "no detail " + text_of(key) + " in: " + failed->message;
+    if (!failed->details.contains(text_of(key)))
+      return "no detail " + text_of(key) + " in: " + failed->message;
   }
   return "";
 }
@@ -46,7 +49,8 @@ std::string run_steps(const Json& scenario, contract::Interpreter* interpreter) 
   return problem;
 }
 
-std::string run_scenario(const Json& scenario, shw_context* context, const std::filesystem::path& directory) {
+std::string run_scenario(const Json& scenario, shw_context* context,
+                         const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
   std::string problem;
   try {
@@ -71,7 +75,8 @@ int main(int argc, char** argv) {
   const Json contract = Json::parse(std::ifstream(argv[1]));
   shw_context* context = nullptr;
   if (shw_context_create(nullptr, &context, nullptr) != SHW_OK) return 1;
-  const auto root = std::filesystem::temp_directory_path() / ("c-contract-" + std::to_string(getpid()));
+  const auto root =
+      std::filesystem::temp_directory_path() / ("c-contract-" + std::to_string(getpid()));
   int passed = 0, failed = 0, skipped = 0;
   for (const Json& scenario : contract["scenarios"]) {
     const std::string name = text_of(scenario, "name");
@@ -82,7 +87,8 @@ int main(int argc, char** argv) {
       continue;
     }
     const std::string problem = run_scenario(scenario, context, root);
-    std::cout << (problem.empty() ? "passed: " : "FAILED: ") << name << (problem.empty() ? "" : ": ") << problem << "\n";
+    std::cout << (problem.empty() ? "passed: " : "FAILED: ") << name
+              << (problem.empty() ? "" : ": ") << problem << "\n";
     ++(problem.empty() ? passed : failed);
   }
   shw_context_release(context);

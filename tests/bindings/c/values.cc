@@ -44,7 +44,9 @@ std::string text_of(const Json& value) {
   return out;
 }
 
-std::string text_of(const Json& object, const char* key) { return text_of(member(object, key)); }
+std::string text_of(const Json& object, const char* key) {
+  return text_of(member(object, key));
+}
 
 std::vector<int64_t> numbers_of(const Json& value) {
   return value.is_array() ? value.get<std::vector<int64_t>>() : std::vector<int64_t>();
@@ -95,7 +97,8 @@ Bytes reorder(const Bytes& bytes, const std::vector<int64_t>& shape, bool to_col
     for (size_t c = 0; c < columns; ++c) {
       const size_t row_major = (r * columns + c) * width;
       const size_t column_major = (c * rows + r) * width;
-      std::memcpy(&out[to_columns ? column_major : row_major], &bytes[to_columns ? row_major : column_major], width);
+      std::memcpy(&out[to_columns ? column_major : row_major],
+                  &bytes[to_columns ? row_major : column_major], width);
     }
   }
   return out;

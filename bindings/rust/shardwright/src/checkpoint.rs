@@ -33,33 +33,42 @@ impl DigestAlgorithm {
 
 /// One stored tensor.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct TensorInfo {
+    /// Fully qualified name.
     pub name: String,
+    /// Nested path as JSON array text; empty = flat.
     pub path: String,
+    /// Element type.
     pub dtype: DType,
+    /// Global extents.
     pub shape: Vec<i64>,
     /// Owner of a rank-local entry, else -1.
     pub rank: i32,
+    /// Bytes of all elements.
     pub byte_size: u64,
+    /// Chunks that hold them.
     pub chunk_count: u64,
 }
 
 /// Where one chunk lies.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct ChunkInfo {
+    /// Number of its tensor.
     pub tensor: usize,
+    /// File, relative to the checkpoint.
     pub file: String,
+    /// First byte in the file.
     pub offset: u64,
+    /// Bytes.
     pub byte_size: u64,
 }
 
 /// A byte object with its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Object {
+    /// E.g. "application/json".
     pub content_type: String,
+    /// The bytes as stored.
     pub bytes: Vec<u8>,
 }
 

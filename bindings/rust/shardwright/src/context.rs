@@ -13,13 +13,18 @@ use crate::options::span_ns;
 
 /// Severity of a log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum LogLevel {
+    /// Every step.
     Trace = 0,
+    /// For whoever looks for a fault.
     Debug = 1,
+    /// What a user may want to know.
     Info = 2,
+    /// What should not have happened but was dealt with.
     Warning = 3,
+    /// What failed.
     Error = 4,
+    /// Nothing.
     Off = 5,
 }
 

@@ -30,10 +30,12 @@ pub enum CommitCondition {
 
 /// Facts about one object; version 0 = not offered.
 #[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
 pub struct ObjectStat {
+    /// Bytes.
     pub size: u64,
+    /// Nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i64,
+    /// Changes whenever the content does.
     pub version: u64,
 }
 

@@ -30,13 +30,18 @@ pub enum JobState {
 
 /// How far a job is; values never decrease.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct Progress {
+    /// What it is doing, e.g. "write".
     pub stage: String,
+    /// Bytes moved so far.
     pub bytes_done: u64,
+    /// Bytes to move; 0 = not known yet.
     pub bytes_total: u64,
+    /// Items done so far.
     pub items_done: u64,
+    /// Items in all; 0 = not known yet.
     pub items_total: u64,
+    /// Time since it was submitted.
     pub elapsed: Duration,
 }
 

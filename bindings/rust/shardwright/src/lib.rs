@@ -20,7 +20,7 @@
 //!
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
 //! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back.
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod checkpoint;
 mod collective;

@@ -58,8 +58,14 @@ choice! {
 }
 choice! {
     /// Planner behaviour.
-    #[allow(missing_docs)]
-    Preset { #[default] Standard = SHW_PRESET_STANDARD, Default = SHW_PRESET_DEFAULT, Megatron = SHW_PRESET_MEGATRON, }
+    Preset {
+        /// HyperParallel's standard planner.
+        #[default] Standard = SHW_PRESET_STANDARD,
+        /// torch DCP's default planner.
+        Default = SHW_PRESET_DEFAULT,
+        /// Megatron's torch_dist strategies.
+        Megatron = SHW_PRESET_MEGATRON,
+    }
 }
 choice! {
     /// Format of what is written, or expected.
@@ -124,11 +130,14 @@ choice! {
 
 /// Strictness of the names that a glob matches; the first match wins.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct Strict {
+    /// Pattern over names.
     pub glob: String,
+    /// Wanted but not stored.
     pub missing: Missing,
+    /// Stored but not wanted.
     pub unexpected: Unexpected,
+    /// Stored with another dtype.
     pub cast: Cast,
 }
 

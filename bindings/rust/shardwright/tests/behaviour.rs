@@ -71,7 +71,8 @@ fn load_without_a_target_gives_tensors_and_objects() {
 #[test]
 fn jobs_own_their_buffers_and_give_them_back() {
     let scratch = Scratch::new();
-    let job = shardwright::save_async(owned_state(), &Location::path(scratch.0.join("p")), &SaveOptions::default()).unwrap();
+    let job =
+        shardwright::save_async(owned_state(), &Location::path(scratch.0.join("p")), &SaveOptions::default()).unwrap();
     let (report, state) = job.finish().unwrap();
     assert!(report.summary().unwrap().bytes_total > 48);
     assert_eq!(state.tensor_bytes("w").unwrap()[47], 47);
