@@ -39,9 +39,9 @@ def test_functions_of_cpp_are_found_with_their_lines():
 
 
 def test_functions_of_java_are_found():
-    text = "public final class A implements B {\n  /** x. */\n  public int f(int a) throws X {\n    return g(() -> {\n" \
+    text = "@Timeout(value = 60)\npublic final class A implements B {\n  /** x. */\n  @Test\n  public int f(int a) throws X {\n    return g(() -> {\n" \
            "      h();\n    });\n  }\n}\n"
-    assert names(text, "a/A.java") == {"f": 5}
+    assert names(text, "a/A.java") == {"f": 6}
 
 
 def test_functions_of_rust_are_found():

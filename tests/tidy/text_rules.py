@@ -69,9 +69,13 @@ def check_opening(tree: SourceTree) -> list[Finding]:
                 if not re.match(r"\s*(//|#(?!include|define|if|pragma)|\*|/\*)", line):
                     break
                 text.append(line.strip("/#* \t"))
+        # The numbered steps of a protocol stand at the top too, and may be long.
+        steps = next((index for index, line in enumerate(text) if re.match(r"\s*\d+[.)]?\s", line)), len(text))
+        text = text[:steps]
         content = [line for line in text if line.strip()]
-        # A source whose header says it, and a folder's list of files, need no second text.
-        spoken_for = path.endswith("CMakeLists.txt") or (path.endswith(".cc") and tree.exists(f"{path[:-3]}.h"))
+        # A source whose header says it, a test whose names are sentences, and a folder's list of files need no text.
+        spoken_for = path.endswith(("CMakeLists.txt", "_test.cc")) or (
+            path.endswith(".cc") and (tree.exists(f"{path[:-3]}.h") or tree.exists(f"{path[:-3]}_internal.h")))
         if not content and not spoken_for:
             findings.append(Finding(path, 2, "opening", "the file does not say what it is for"))
         elif len(text) > OPENING_LINES_MAX:
