@@ -19,6 +19,7 @@ option(SHW_TESTS_CLI "Test group: command line." ON)
 option(SHW_TESTS_CRASH "Test group: programs that kill, tear and starve a save." ON)
 option(SHW_TESTS_FUZZ "Test group: fuzz targets; libFuzzer programs under clang, else a replay of the corpus." ON)
 option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
+option(SHW_TESTS_TORCH "Test group: PyTorch state dicts and process groups (needs torch when it runs)." ON)
 option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pages." ON)
 
 option(SHW_FMT_COMPILED_ONCE "Compile fmt in one target; OFF takes it as a header-only library (two seconds a source)." OFF)

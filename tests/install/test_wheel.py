@@ -35,9 +35,9 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
     flags = next(preset for preset in presets if preset["name"] == "dev")["cacheVariables"]
-    settings = [f"-Ccmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
+    settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder,
-        f"-Ccmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"-Cbuild-dir={BUILD / 'wheel'}", *settings, SOURCE,
+        f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={BUILD / 'wheel'}", *settings, SOURCE,
         env=clean_environment())
     return next(folder.glob("*.whl"))
 
