@@ -70,7 +70,11 @@ class OpenedCheckpoint {
 struct Location {
   std::shared_ptr<storage::Storage> storage;  // co-owned by everything that reads from it
   std::string prefix;                         // key prefix, "" = the storage's root
+  std::string display = {};                   // path as the host wrote it; "" = the prefix
 };
+
+// What messages and reports call the place.
+std::string shown_path(const Location& location);
 
 // Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
 // INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but only

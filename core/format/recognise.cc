@@ -30,10 +30,6 @@ Status only_listed(std::string_view where, std::string_view family) {
       .with_detail("format", family);
 }
 
-std::string shown(const Location& location) {
-  return location.prefix.empty() ? "." : location.prefix;
-}
-
 // Family of a single file by its first bytes, "" when unknown.
 std::string_view file_family(std::span<const std::byte> head, std::string_view name) {
   const auto begins_with = [&](std::string_view magic, size_t offset) {
@@ -51,7 +47,7 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
 }
 
 Status explain_file(const Location& location, uint64_t size_bytes) {
-  const std::string where = shown(location);
+  const std::string where = shown_path(location);
   std::array<std::byte, kSniffBytes> buffer{};
   const auto head =
       std::span(buffer).first(static_cast<size_t>(std::min<uint64_t>(size_bytes, kSniffBytes)));
@@ -124,7 +120,7 @@ std::string_view directory_family(std::span<const std::string> names) {
 }
 
 Status explain_directory(const Location& location, std::span<const std::string> names) {
-  const std::string where = shown(location);
+  const std::string where = shown_path(location);
   const auto is_lock = [](const std::string& name) { return name == native::kLockName; };
   if (std::ranges::all_of(names, is_lock)) {
     return not_found(
@@ -166,6 +162,11 @@ Status explain_directory(const Location& location, std::span<const std::string> 
 }
 
 }  // namespace
+
+std::string shown_path(const Location& location) {
+  if (!location.display.empty()) return location.display;
+  return location.prefix.empty() ? "." : location.prefix;
+}
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location) {
   if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));

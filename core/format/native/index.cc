@@ -124,10 +124,9 @@ Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
                                     std::span<const StoredObject> objects) {
   std::vector<const StoredChunk*> by_position;
   for (const StoredChunk& chunk : chunks) by_position.push_back(&chunk);
-  std::stable_sort(
-      by_position.begin(), by_position.end(), [](const StoredChunk* a, const StoredChunk* b) {
-        return std::pair(a->position, a->tensor.name) < std::pair(b->position, b->tensor.name);
-      });
+  std::sort(by_position.begin(), by_position.end(), [](const StoredChunk* a, const StoredChunk* b) {
+    return std::pair(a->position, a->tensor.name) < std::pair(b->position, b->tensor.name);
+  });
   // Group number of each tensor = order of its first chunk.
   std::map<std::pair<std::string_view, int32_t>, size_t> groups;
   std::vector<std::vector<const StoredChunk*>> tensors;
@@ -147,11 +146,10 @@ Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
   }
   std::vector<const StoredObject*> ordered;
   for (const StoredObject& object : objects) ordered.push_back(&object);
-  std::stable_sort(
-      ordered.begin(), ordered.end(), [](const StoredObject* a, const StoredObject* b) {
-        return std::tuple(a->record.position, a->record.size_bytes, a->name, a->record.rank) <
-               std::tuple(b->record.position, b->record.size_bytes, b->name, b->record.rank);
-      });
+  std::sort(ordered.begin(), ordered.end(), [](const StoredObject* a, const StoredObject* b) {
+    return std::tuple(a->record.position, a->record.size_bytes, a->name, a->record.rank) <
+           std::tuple(b->record.position, b->record.size_bytes, b->name, b->record.rank);
+  });
   for (const StoredObject* object : ordered) {
     plan::ObjectRecord record = object->record;
     record.place = 0;
