@@ -7,10 +7,13 @@
 
 static shw_status out_of_memory(shw_error** err) {
   static const char kMessage[] = "no memory for the arguments of the call";
-  return shw_error_create(SHW_RESOURCE_EXHAUSTED, kMessage, sizeof(kMessage) - 1, NULL, 0, NULL, err);
+  return shw_error_create(SHW_RESOURCE_EXHAUSTED, kMessage, sizeof(kMessage) - 1, NULL, 0, NULL,
+                          err);
 }
 
-static uint64_t last(const uint64_t* offsets, uint64_t count) { return offsets != NULL ? offsets[count] : 0; }
+static uint64_t last(const uint64_t* offsets, uint64_t count) {
+  return offsets != NULL ? offsets[count] : 0;
+}
 
 /* Copy of size bytes at *end, which moves on; NULL stays NULL. Parts are kept at multiples of eight. */
 static void* place(char** end, const void* data, uint64_t size) {
@@ -28,15 +31,20 @@ static void* block(uint64_t struct_size, uint64_t bytes, int parts, char** end) 
   return memory;
 }
 
-shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
-                                        const char* kind_globs, const uint64_t* kind_offsets, const int32_t* kind_values,
-                                        uint64_t kind_count, const char* metadata, const uint64_t* metadata_offsets,
-                                        uint64_t metadata_count, shw_save_options** out, shw_error** err) {
+shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs,
+                                        const char* trace_path, const char* kind_globs,
+                                        const uint64_t* kind_offsets, const int32_t* kind_values,
+                                        uint64_t kind_count, const char* metadata,
+                                        const uint64_t* metadata_offsets, uint64_t metadata_count,
+                                        shw_save_options** out, shw_error** err) {
   const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0;
-  const uint64_t globs = last(kind_offsets, kind_count), texts = last(metadata_offsets, 2 * metadata_count);
-  const uint64_t offsets = (kind_count + 1) * 8, pairs = (2 * metadata_count + 1) * 8, values = kind_count * 4;
+  const uint64_t globs = last(kind_offsets, kind_count),
+                 texts = last(metadata_offsets, 2 * metadata_count);
+  const uint64_t offsets = (kind_count + 1) * 8, pairs = (2 * metadata_count + 1) * 8,
+                 values = kind_count * 4;
   char* end = NULL;
-  shw_save_options* o = block(sizeof(*o), trace + globs + offsets + values + texts + pairs, 6, &end);
+  shw_save_options* o =
+      block(sizeof(*o), trace + globs + offsets + values + texts + pairs, 6, &end);
   if (o == NULL) return out_of_memory(err);
   shw_save_options_init(o, sizeof(*o));
   o->overwrite = ints[0];
@@ -63,13 +71,17 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
   return SHW_OK;
 }
 
-void shw_java_save_options_release(shw_save_options* options) { free(options); }
+void shw_java_save_options_release(shw_save_options* options) {
+  free(options);
+}
 
-shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
-                                        const char* strict_globs, const uint64_t* strict_offsets,
-                                        const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
+shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
+                                        const char* trace_path, const char* strict_globs,
+                                        const uint64_t* strict_offsets, const int32_t* strict_rules,
+                                        uint64_t strict_count, shw_load_options** out,
                                         shw_error** err) {
-  const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0, globs = last(strict_offsets, strict_count);
+  const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0,
+                 globs = last(strict_offsets, strict_count);
   const uint64_t offsets = (strict_count + 1) * 8, rules = strict_count * 3 * 4;
   char* end = NULL;
   shw_load_options* o = block(sizeof(*o), trace + globs + offsets + rules, 4, &end);
@@ -93,10 +105,12 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
   return SHW_OK;
 }
 
-void shw_java_load_options_release(shw_load_options* options) { free(options); }
+void shw_java_load_options_release(shw_load_options* options) {
+  free(options);
+}
 
-shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
-                                              shw_error** err) {
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs,
+                                              shw_checkpoint_options** out, shw_error** err) {
   shw_checkpoint_options* o = calloc(1, sizeof(*o));
   if (o == NULL) return out_of_memory(err);
   shw_checkpoint_options_init(o, sizeof(*o));
@@ -109,10 +123,12 @@ shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t
   return SHW_OK;
 }
 
-void shw_java_checkpoint_options_release(shw_checkpoint_options* options) { free(options); }
+void shw_java_checkpoint_options_release(shw_checkpoint_options* options) {
+  free(options);
+}
 
-shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
-                                   shw_context** out, shw_error** err) {
+shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
+                                   void* log_bridge, shw_context** out, shw_error** err) {
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
   options.threads = threads;
   options.memory_budget = memory_budget;
@@ -144,12 +160,12 @@ static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const i
   return t;
 }
 
-shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
-                                      const int64_t* facts, const int64_t* shapes, const int64_t* strides,
-                                      const int64_t* global_shapes, const uint64_t* global_shape_offsets,
-                                      const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
-                                      const int64_t* local_offsets, const char* paths, const uint64_t* path_offsets,
-                                      shw_error** err) {
+shw_status shw_java_state_add_tensors(
+    shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+    const int64_t* facts, const int64_t* shapes, const int64_t* strides,
+    const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
+    const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
+    const char* paths, const uint64_t* path_offsets, shw_error** err) {
   shw_tensor* tensors = malloc((count + 1) * (sizeof(*tensors) + sizeof(int32_t)));
   if (tensors == NULL) return out_of_memory(err);
   int32_t* kinds = (int32_t*)(tensors + count + 1);
@@ -176,10 +192,12 @@ shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const ch
   return status;
 }
 
-shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
-                                      const char* contents, const uint64_t* content_offsets, const char* content_types,
+shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names,
+                                      const uint64_t* name_offsets, const char* contents,
+                                      const uint64_t* content_offsets, const char* content_types,
                                       const uint64_t* content_type_offsets, const char* paths,
-                                      const uint64_t* path_offsets, const int32_t* kinds, shw_error** err) {
+                                      const uint64_t* path_offsets, const int32_t* kinds,
+                                      shw_error** err) {
   shw_object_batch batch = SHW_OBJECT_BATCH_INIT;
   batch.count = count;
   batch.names = names;
@@ -194,8 +212,9 @@ shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const ch
   return shw_state_add_objects(state, &batch, err);
 }
 
-shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
-                                  const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err) {
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks,
+                                  uint64_t rank_count, const int32_t* kinds, const int32_t* dims,
+                                  shw_layout** out, shw_error** err) {
   shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
   spec.mesh_ndim = mesh_ndim;
   spec.mesh_shape = mesh;
@@ -206,9 +225,17 @@ shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const 
   return shw_layout_create(&spec, out, err);
 }
 
-shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
-                             const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
-                             shw_error** err) {
+shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index,
+                               shw_owned_tensor** out, shw_error** err) {
+  shw_tensor_info info = SHW_TENSOR_INFO_INIT;
+  const shw_status status = shw_checkpoint_tensor_infos(checkpoint, index, 1, &info, err);
+  if (status != SHW_OK) return status;
+  return shw_checkpoint_read_tensor(checkpoint, index, NULL, NULL, info.ndim, out, err);
+}
+
+shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index,
+                             const int64_t* box_offsets, const int64_t* box_sizes, int32_t ndim,
+                             void* target, uint64_t target_bytes, shw_error** err) {
   shw_tensor_info info = SHW_TENSOR_INFO_INIT;
   shw_status status = shw_checkpoint_tensor_infos(checkpoint, index, 1, &info, err);
   if (status != SHW_OK) return status;
@@ -233,8 +260,8 @@ shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, c
   return status;
 }
 
-shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
-                                 shw_error** err) {
+shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size,
+                                 uint64_t* out, shw_error** err) {
   shw_storage_stat stat = SHW_STORAGE_STAT_INIT;
   const shw_status status = shw_storage_stat_key(storage, key, key_size, &stat, err);
   if (status == SHW_OK) *out = stat.size;

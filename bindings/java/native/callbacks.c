@@ -16,7 +16,8 @@ JNIEnv* shw_java_enter(shw_error** err) {
   JNIEnv* env = shw_java_environment();
   if (env != NULL && (*env)->PushLocalFrame(env, 16) == 0) return env;
   static const char kMessage[] = "the Java virtual machine takes no more calls";
-  if (err != NULL) shw_error_create(SHW_UNAVAILABLE, kMessage, sizeof(kMessage) - 1, NULL, 0, NULL, err);
+  if (err != NULL)
+    shw_error_create(SHW_UNAVAILABLE, kMessage, sizeof(kMessage) - 1, NULL, 0, NULL, err);
   return NULL;
 }
 
@@ -32,6 +33,7 @@ void shw_java_log(void* user, int32_t level, const shw_log_record* record) {
   const char* component = record->component != NULL ? record->component : "";
   jbyteArray from = shw_java_bytes(env, component, strlen(component));
   jbyteArray text = shw_java_bytes(env, record->message, record->message_size);
-  if (from != NULL && text != NULL) (*env)->CallVoidMethod(env, user, log_method, (jint)level, from, text);
+  if (from != NULL && text != NULL)
+    (*env)->CallVoidMethod(env, user, log_method, (jint)level, from, text);
   shw_java_leave(env, NULL); /* a log callback has no way to fail */
 }

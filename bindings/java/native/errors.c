@@ -6,7 +6,8 @@
 #include "bindings/java/native/native.h"
 
 static jclass exception_class;
-static jmethodID create_method;   /* static Throwable create(int, byte[], byte[][], boolean, byte[][]) */
+static jmethodID
+    create_method; /* static Throwable create(int, byte[], byte[][], boolean, byte[][]) */
 static jmethodID describe_method; /* static byte[][] describe(Throwable) */
 static jclass bytes_class;
 
@@ -16,7 +17,8 @@ int shw_java_bind_errors(JNIEnv* env) {
   if (local == NULL || bytes == NULL) return -1;
   exception_class = (*env)->NewGlobalRef(env, local);
   bytes_class = (*env)->NewGlobalRef(env, bytes);
-  create_method = (*env)->GetStaticMethodID(env, local, "create", "(I[B[[BZ[[B)Ljava/lang/Throwable;");
+  create_method =
+      (*env)->GetStaticMethodID(env, local, "create", "(I[B[[BZ[[B)Ljava/lang/Throwable;");
   describe_method = (*env)->GetStaticMethodID(env, local, "describe", "(Ljava/lang/Throwable;)[[B");
   return exception_class != NULL && create_method != NULL && describe_method != NULL ? 0 : -1;
 }
@@ -50,7 +52,8 @@ static jobjectArray causes_of(JNIEnv* env, const shw_error* error) {
   for (const shw_error* c = shw_error_cause(error); c != NULL; c = shw_error_cause(c)) ++count;
   jobjectArray array = (*env)->NewObjectArray(env, count, bytes_class, NULL);
   jsize i = 0;
-  for (const shw_error* c = shw_error_cause(error); array != NULL && c != NULL; c = shw_error_cause(c)) {
+  for (const shw_error* c = shw_error_cause(error); array != NULL && c != NULL;
+       c = shw_error_cause(c)) {
     jbyteArray message = message_of(env, c);
     if (message == NULL) return NULL;
     (*env)->SetObjectArrayElement(env, array, i++, message);
@@ -66,9 +69,9 @@ void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error) {
     jobjectArray causes = details != NULL ? causes_of(env, error) : NULL;
     if (causes != NULL) {
       const jboolean retryable = shw_error_is_retryable(error) != 0;
-      jobject thrown = (*env)->CallStaticObjectMethod(env, exception_class, create_method, (jint)status, message, details,
-                                                      retryable, causes);
-      if (thrown != NULL) (*env)->Throw(env, thrown);
+      jobject thrown = (*env)->CallStaticObjectMethod(
+          env, exception_class, create_method, (jint)status, message, details, retryable, causes);
+      if (!(*env)->ExceptionCheck(env) && thrown != NULL) (*env)->Throw(env, thrown);
     }
   }
   shw_error_release(error);
@@ -76,18 +79,20 @@ void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error) {
 
 /* Gives the error of a callback: a status that the host chose keeps it, anything else is HOST_EXCEPTION and can be found
  * again under `key`. */
-static shw_status callback_error(shw_status status, const char* key, const char* message, uint64_t size,
-                                 shw_error** err) {
+static shw_status callback_error(shw_status status, const char* key, const char* message,
+                                 uint64_t size, shw_error** err) {
   const shw_error_detail detail = {"host_exception", key, strlen(key)};
   shw_error* unused = NULL;
-  shw_error_create(status, message, size, &detail, key[0] != '\0' ? 1 : 0, NULL, err != NULL ? err : &unused);
+  shw_error_create(status, message, size, &detail, key[0] != '\0' ? 1 : 0, NULL,
+                   err != NULL ? err : &unused);
   shw_error_release(unused);
   return status;
 }
 
 /* describe(thrown) = {status as text, key, message}; NULL when the machine has no memory left for it. */
 static jobjectArray describe(JNIEnv* env, jthrowable thrown) {
-  jobjectArray parts = (*env)->CallStaticObjectMethod(env, exception_class, describe_method, thrown);
+  jobjectArray parts =
+      (*env)->CallStaticObjectMethod(env, exception_class, describe_method, thrown);
   if (!(*env)->ExceptionCheck(env)) return parts;
   (*env)->ExceptionClear(env);
   return NULL;
@@ -109,7 +114,8 @@ shw_status shw_java_take_exception(JNIEnv* env, shw_error** err) {
   }
   if (texts[0].data != NULL && texts[1].data != NULL && texts[2].data != NULL) {
     status = (shw_status)strtol((const char*)texts[0].data, NULL, 10);
-    callback_error(status, (const char*)texts[1].data, (const char*)texts[2].data, texts[2].size - 1, err);
+    callback_error(status, (const char*)texts[1].data, (const char*)texts[2].data,
+                   texts[2].size - 1, err);
   } else {
     callback_error(status, "", kMessage, sizeof(kMessage) - 1, err);
   }

@@ -20,8 +20,10 @@ int shw_java_bind_collective(JNIEnv* env) {
   if (type == NULL) return -1;
   methods.barrier = (*env)->GetMethodID(env, type, "barrier", "()V");
   methods.broadcast = (*env)->GetMethodID(env, type, "broadcast", "(Ljava/nio/ByteBuffer;I)V");
-  methods.all_gather = (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)V");
-  methods.all_gather_v = (*env)->GetMethodID(env, type, "allGatherV", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[J)V");
+  methods.all_gather =
+      (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)V");
+  methods.all_gather_v = (*env)->GetMethodID(env, type, "allGatherV",
+                                             "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[J)V");
   methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JI)[J");
   methods.abort = (*env)->GetMethodID(env, type, "abort", "([B)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
@@ -40,18 +42,19 @@ static shw_status host_barrier(void* user, const shw_collective_call* call, shw_
   return shw_java_leave(env, err);
 }
 
-static shw_status host_broadcast(void* user, const shw_collective_call* call, void* data, uint64_t size, int32_t root,
-                                 shw_error** err) {
+static shw_status host_broadcast(void* user, const shw_collective_call* call, void* data,
+                                 uint64_t size, int32_t root, shw_error** err) {
   (void)call;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jobject buffer = buffer_of(env, data, size);
-  if (buffer != NULL) (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root);
+  if (buffer != NULL)
+    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root);
   return shw_java_leave(env, err);
 }
 
-static shw_status host_all_gather(void* user, const shw_collective_call* call, const void* in, uint64_t size, void* out,
-                                  shw_error** err) {
+static shw_status host_all_gather(void* user, const shw_collective_call* call, const void* in,
+                                  uint64_t size, void* out, shw_error** err) {
   (void)call;
   const Host* host = user;
   JNIEnv* env = shw_java_enter(err);
@@ -62,8 +65,9 @@ static shw_status host_all_gather(void* user, const shw_collective_call* call, c
   return shw_java_leave(env, err);
 }
 
-static shw_status host_all_gather_v(void* user, const shw_collective_call* call, const void* in, uint64_t size,
-                                    void* out, const uint64_t* sizes, shw_error** err) {
+static shw_status host_all_gather_v(void* user, const shw_collective_call* call, const void* in,
+                                    uint64_t size, void* out, const uint64_t* sizes,
+                                    shw_error** err) {
   (void)call;
   const Host* host = user;
   JNIEnv* env = shw_java_enter(err);
@@ -80,15 +84,16 @@ static shw_status host_all_gather_v(void* user, const shw_collective_call* call,
   return shw_java_leave(env, err);
 }
 
-static shw_status host_all_reduce(void* user, const shw_collective_call* call, int64_t* values, uint64_t count,
-                                  int32_t operation, shw_error** err) {
+static shw_status host_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
+                                  uint64_t count, int32_t operation, shw_error** err) {
   (void)call;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jlongArray in = (*env)->NewLongArray(env, (jsize)count);
   if (in != NULL) {
     (*env)->SetLongArrayRegion(env, in, 0, (jsize)count, (const jlong*)values);
-    jlongArray out = (*env)->CallObjectMethod(env, ((Host*)user)->bridge, methods.all_reduce, in, (jint)operation);
+    jlongArray out = (*env)->CallObjectMethod(env, ((Host*)user)->bridge, methods.all_reduce, in,
+                                              (jint)operation);
     if (!(*env)->ExceptionCheck(env) && out != NULL)
       (*env)->GetLongArrayRegion(env, out, 0, (jsize)count, (jlong*)values);
   }
@@ -111,7 +116,8 @@ static void host_release(void* user) {
   free(host);
 }
 
-shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err) {
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size,
+                                      shw_collective** out, shw_error** err) {
   Host* host = malloc(sizeof(*host));
   if (host == NULL) return SHW_RESOURCE_EXHAUSTED;
   host->bridge = bridge;

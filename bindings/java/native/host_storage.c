@@ -24,12 +24,13 @@ int shw_java_bind_storage(JNIEnv* env) {
   return (*env)->ExceptionCheck(env) ? -1 : 0;
 }
 
-static shw_status storage_open(void* user, const char* key, uint64_t key_size, int32_t mode, void** object,
-                               shw_error** err) {
+static shw_status storage_open(void* user, const char* key, uint64_t key_size, int32_t mode,
+                               void** object, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jbyteArray text = shw_java_bytes(env, key, key_size);
-  const jlong opened = text != NULL ? (*env)->CallLongMethod(env, user, methods.open, text, (jint)mode) : 0;
+  const jlong opened =
+      text != NULL ? (*env)->CallLongMethod(env, user, methods.open, text, (jint)mode) : 0;
   const shw_status status = shw_java_leave(env, err);
   if (status == SHW_OK) *object = (void*)(intptr_t)opened;
   return status;
@@ -42,8 +43,12 @@ static void call_object(void* user, void* object, jmethodID method) {
   shw_java_leave(env, NULL); /* close and abort have no way to fail */
 }
 
-static void storage_close(void* user, void* object) { call_object(user, object, methods.close); }
-static void storage_abort(void* user, void* object) { call_object(user, object, methods.abort); }
+static void storage_close(void* user, void* object) {
+  call_object(user, object, methods.close);
+}
+static void storage_abort(void* user, void* object) {
+  call_object(user, object, methods.abort);
+}
 
 /* size, modified, version of a key through the bridge. */
 static shw_status stat_values(JNIEnv* env, void* user, jbyteArray key, jlong values[3]) {
@@ -54,7 +59,8 @@ static shw_status stat_values(JNIEnv* env, void* user, jbyteArray key, jlong val
   return SHW_OK;
 }
 
-static shw_status storage_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out, shw_error** err) {
+static shw_status storage_stat(void* user, const char* key, uint64_t key_size,
+                               shw_storage_stat* out, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jlong values[3] = {0, 0, 0};
@@ -70,7 +76,8 @@ static shw_status storage_stat(void* user, const char* key, uint64_t key_size, s
 }
 
 /* Gives one key to the sink. */
-static shw_status sink_key(JNIEnv* env, void* user, jbyteArray key, shw_storage_list_fn sink, void* sink_user) {
+static shw_status sink_key(JNIEnv* env, void* user, jbyteArray key, shw_storage_list_fn sink,
+                           void* sink_user) {
   jlong values[3] = {0, 0, 0};
   const shw_status found = stat_values(env, user, key, values);
   if (found != SHW_OK) return found;
@@ -86,8 +93,8 @@ static shw_status sink_key(JNIEnv* env, void* user, jbyteArray key, shw_storage_
   return status;
 }
 
-static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_size, shw_storage_list_fn sink,
-                               void* sink_user, shw_error** err) {
+static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_size,
+                               shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   shw_status stopped = SHW_OK;
@@ -105,28 +112,30 @@ static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_s
   return status != SHW_OK ? status : stopped;
 }
 
-static shw_status storage_read_at(void* user, void* object, uint64_t offset, void* data, uint64_t size, uint64_t* done,
-                                  shw_error** err) {
+static shw_status storage_read_at(void* user, void* object, uint64_t offset, void* data,
+                                  uint64_t size, uint64_t* done, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jobject buffer = (*env)->NewDirectByteBuffer(env, data, (jlong)size);
   jlong count = 0;
   if (buffer != NULL)
-    count = (*env)->CallLongMethod(env, user, methods.read_at, (jlong)(intptr_t)object, (jlong)offset, buffer);
+    count = (*env)->CallLongMethod(env, user, methods.read_at, (jlong)(intptr_t)object,
+                                   (jlong)offset, buffer);
   const shw_status status = shw_java_leave(env, err);
   if (status != SHW_OK) return status;
   *done = (uint64_t)count;
   return *done < size ? SHW_OUT_OF_RANGE : SHW_OK;
 }
 
-static shw_status storage_write_at(void* user, void* object, uint64_t offset, const void* data, uint64_t size,
-                                   shw_error** err) {
+static shw_status storage_write_at(void* user, void* object, uint64_t offset, const void* data,
+                                   uint64_t size, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   /* The bridge hands it on as a read-only buffer. */
   jobject buffer = (*env)->NewDirectByteBuffer(env, (void*)(intptr_t)data, (jlong)size);
   if (buffer != NULL)
-    (*env)->CallVoidMethod(env, user, methods.write_at, (jlong)(intptr_t)object, (jlong)offset, buffer);
+    (*env)->CallVoidMethod(env, user, methods.write_at, (jlong)(intptr_t)object, (jlong)offset,
+                           buffer);
   return shw_java_leave(env, err);
 }
 
@@ -137,10 +146,12 @@ static shw_status storage_sync(void* user, void* object, shw_error** err) {
   return shw_java_leave(env, err);
 }
 
-static shw_status storage_commit(void* user, void* object, int32_t condition, uint64_t version, shw_error** err) {
+static shw_status storage_commit(void* user, void* object, int32_t condition, uint64_t version,
+                                 shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  (*env)->CallVoidMethod(env, user, methods.commit, (jlong)(intptr_t)object, (jint)condition, (jlong)version);
+  (*env)->CallVoidMethod(env, user, methods.commit, (jlong)(intptr_t)object, (jint)condition,
+                         (jlong)version);
   return shw_java_leave(env, err);
 }
 

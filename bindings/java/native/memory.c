@@ -36,7 +36,8 @@ JNIEnv* shw_java_environment(void) {
   JNIEnv* env = NULL;
   if (machine == NULL) return NULL;
   if ((*machine)->GetEnv(machine, (void**)&env, JNI_VERSION_1_8) == JNI_OK) return env;
-  return (*machine)->AttachCurrentThreadAsDaemon(machine, (void**)&env, NULL) == JNI_OK ? env : NULL;
+  return (*machine)->AttachCurrentThreadAsDaemon(machine, (void**)&env, NULL) == JNI_OK ? env
+                                                                                        : NULL;
 }
 
 JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
@@ -44,8 +45,8 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   machine = vm;
   JNIEnv* env = NULL;
   if ((*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
-  const int bound = shw_java_bind_errors(env) == 0 && shw_java_bind_log(env) == 0 && shw_java_bind_storage(env) == 0 &&
-                    shw_java_bind_collective(env) == 0;
+  const int bound = shw_java_bind_errors(env) == 0 && shw_java_bind_log(env) == 0 &&
+                    shw_java_bind_storage(env) == 0 && shw_java_bind_collective(env) == 0;
   return bound ? JNI_VERSION_1_8 : JNI_ERR;
 }
 
@@ -94,8 +95,8 @@ NATIVE(jlongArray, jobProgress)(JNIEnv* env, jclass type, jlong job) {
     shw_java_throw(env, status, err);
     return NULL;
   }
-  const jlong values[] = {(jlong)p.bytes_done, (jlong)p.bytes_total, (jlong)p.items_done, (jlong)p.items_total,
-                          p.elapsed_ns};
+  const jlong values[] = {(jlong)p.bytes_done, (jlong)p.bytes_total, (jlong)p.items_done,
+                          (jlong)p.items_total, p.elapsed_ns};
   return longs(env, values, 5);
 }
 
@@ -121,9 +122,16 @@ NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
     shw_java_throw(env, status, err);
     return NULL;
   }
-  const jlong values[] = {s.flags,      (jlong)s.tensor_count, (jlong)s.object_count,   (jlong)s.chunk_count,
-                          (jlong)s.file_count, (jlong)s.bytes, (jlong)s.bytes_total,    (jlong)s.bytes_over_read,
-                          (jlong)s.bytes_staged_peak, s.elapsed_ns};
+  const jlong values[] = {s.flags,
+                          (jlong)s.tensor_count,
+                          (jlong)s.object_count,
+                          (jlong)s.chunk_count,
+                          (jlong)s.file_count,
+                          (jlong)s.bytes,
+                          (jlong)s.bytes_total,
+                          (jlong)s.bytes_over_read,
+                          (jlong)s.bytes_staged_peak,
+                          s.elapsed_ns};
   return longs(env, values, 10);
 }
 
@@ -141,8 +149,13 @@ NATIVE(jlongArray, tensorFacts)(JNIEnv* env, jclass type, jlong handle) {
       shw_java_throw(env, status, err);
       return NULL;
     }
-    const jlong facts[] = {info.dtype_code + 256 * info.dtype_bits, info.ndim, info.kind, info.rank,
-                           (jlong)info.element_count, (jlong)info.byte_size, (jlong)info.first_chunk,
+    const jlong facts[] = {info.dtype_code + 256 * info.dtype_bits,
+                           info.ndim,
+                           info.kind,
+                           info.rank,
+                           (jlong)info.element_count,
+                           (jlong)info.byte_size,
+                           (jlong)info.first_chunk,
                            (jlong)info.chunk_count};
     (*env)->SetLongArrayRegion(env, array, (jsize)(i * 8), 8, facts);
   }
@@ -163,7 +176,8 @@ NATIVE(jlongArray, tensorShapes)(JNIEnv* env, jclass type, jlong handle) {
       shw_tensor_info info = SHW_TENSOR_INFO_INIT;
       if (shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, NULL) != SHW_OK) continue;
       if (fill && info.ndim > 0)
-        memcpy(values + at, shw_checkpoint_tensor_shape(checkpoint, i), (size_t)info.ndim * sizeof(jlong));
+        memcpy(values + at, shw_checkpoint_tensor_shape(checkpoint, i),
+               (size_t)info.ndim * sizeof(jlong));
       at += (uint64_t)info.ndim;
     }
     total = at;
@@ -190,14 +204,16 @@ NATIVE(jlongArray, chunkFacts)(JNIEnv* env, jclass type, jlong handle) {
       shw_java_throw(env, status, err);
       return NULL;
     }
-    const jlong facts[] = {(jlong)info.tensor, (jlong)info.file, (jlong)info.offset, (jlong)info.byte_size};
+    const jlong facts[] = {(jlong)info.tensor, (jlong)info.file, (jlong)info.offset,
+                           (jlong)info.byte_size};
     (*env)->SetLongArrayRegion(env, array, (jsize)(i * 4), 4, facts);
   }
   return array;
 }
 
 /* For each box ndim offsets, then ndim sizes. */
-NATIVE(jlongArray, layoutBoxes)(JNIEnv* env, jclass type, jlong layout, jlongArray shape, jint rank) {
+NATIVE(jlongArray, layoutBoxes)(JNIEnv* env, jclass type, jlong layout, jlongArray shape,
+                                jint rank) {
   (void)type;
   const jsize ndim = (*env)->GetArrayLength(env, shape);
   jlong* extents = (*env)->GetLongArrayElements(env, shape, NULL);
@@ -210,9 +226,12 @@ NATIVE(jlongArray, layoutBoxes)(JNIEnv* env, jclass type, jlong layout, jlongArr
   shw_status status = shw_layout_box_count(of, (const int64_t*)extents, ndim, rank, &count, &err);
   const uint64_t capacity = count * (uint64_t)ndim * 2;
   if (status == SHW_OK && (boxes = malloc((capacity + 1) * sizeof(jlong))) != NULL)
-    status = shw_layout_boxes(of, (const int64_t*)extents, ndim, rank, (int64_t*)boxes, capacity, &size, &err);
-  if (status != SHW_OK) shw_java_throw(env, status, err);
-  else if (boxes != NULL) array = longs(env, boxes, size);
+    status = shw_layout_boxes(of, (const int64_t*)extents, ndim, rank, (int64_t*)boxes, capacity,
+                              &size, &err);
+  if (status != SHW_OK)
+    shw_java_throw(env, status, err);
+  else if (boxes != NULL)
+    array = longs(env, boxes, size);
   free(boxes);
   (*env)->ReleaseLongArrayElements(env, shape, extents, JNI_ABORT);
   return array;
@@ -223,12 +242,14 @@ NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
   (void)type;
   shw_tensor view = SHW_TENSOR_INIT;
   shw_error* err = NULL;
-  const shw_status status = shw_owned_tensor_describe((const shw_owned_tensor*)(intptr_t)tensor, &view, &err);
+  const shw_status status =
+      shw_owned_tensor_describe((const shw_owned_tensor*)(intptr_t)tensor, &view, &err);
   if (status != SHW_OK) {
     shw_java_throw(env, status, err);
     return NULL;
   }
-  jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size, view.dtype_code + 256 * view.dtype_bits};
+  jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size,
+                          view.dtype_code + 256 * view.dtype_bits};
   for (int32_t d = 0; d < view.ndim; ++d) values[3 + d] = view.shape[d];
   return longs(env, values, 3 + (uint64_t)view.ndim);
 }
@@ -237,7 +258,8 @@ NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
 NATIVE(jbyteArray, stateObject)(JNIEnv* env, jclass type, jlong state, jlong index) {
   (void)type;
   uint64_t size = 0;
-  const void* data = shw_state_object_data((const shw_state*)(intptr_t)state, (uint64_t)index, &size);
+  const void* data =
+      shw_state_object_data((const shw_state*)(intptr_t)state, (uint64_t)index, &size);
   return shw_java_bytes(env, data, size);
 }
 

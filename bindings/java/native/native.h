@@ -38,52 +38,62 @@ JNIEnv* shw_java_enter(shw_error** err);
 shw_status shw_java_leave(JNIEnv* env, shw_error** err);
 
 /* Options with copied texts; NULL pointers in ints or longs are not allowed. Release with the function below. */
-shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
-                                        const char* kind_globs, const uint64_t* kind_offsets, const int32_t* kind_values,
-                                        uint64_t kind_count, const char* metadata, const uint64_t* metadata_offsets,
-                                        uint64_t metadata_count, shw_save_options** out, shw_error** err);
+shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs,
+                                        const char* trace_path, const char* kind_globs,
+                                        const uint64_t* kind_offsets, const int32_t* kind_values,
+                                        uint64_t kind_count, const char* metadata,
+                                        const uint64_t* metadata_offsets, uint64_t metadata_count,
+                                        shw_save_options** out, shw_error** err);
 void shw_java_save_options_release(shw_save_options* options);
-shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
-                                        const char* strict_globs, const uint64_t* strict_offsets,
-                                        const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
+shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
+                                        const char* trace_path, const char* strict_globs,
+                                        const uint64_t* strict_offsets, const int32_t* strict_rules,
+                                        uint64_t strict_count, shw_load_options** out,
                                         shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
-shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
-                                              shw_error** err);
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs,
+                                              shw_checkpoint_options** out, shw_error** err);
 void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 
 /* Context with a Java log callback (io.shardwright.LogBridge), NULL = off. */
-shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
-                                   shw_context** out, shw_error** err);
+shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
+                                   void* log_bridge, shw_context** out, shw_error** err);
 
 /* Tensors in bulk. facts: six numbers per tensor: address, bytes, dtype code + 256 * bits, ndim, flags, kind. shapes and
  * strides back to back (strides NULL = row-major all). The other arrays are those of shw_tensor_batch. */
-shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
-                                      const int64_t* facts, const int64_t* shapes, const int64_t* strides,
-                                      const int64_t* global_shapes, const uint64_t* global_shape_offsets,
-                                      const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
-                                      const int64_t* local_offsets, const char* paths, const uint64_t* path_offsets,
-                                      shw_error** err);
-shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
-                                      const char* contents, const uint64_t* content_offsets, const char* content_types,
+shw_status shw_java_state_add_tensors(
+    shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
+    const int64_t* facts, const int64_t* shapes, const int64_t* strides,
+    const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
+    const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
+    const char* paths, const uint64_t* path_offsets, shw_error** err);
+shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names,
+                                      const uint64_t* name_offsets, const char* contents,
+                                      const uint64_t* content_offsets, const char* content_types,
                                       const uint64_t* content_type_offsets, const char* paths,
-                                      const uint64_t* path_offsets, const int32_t* kinds, shw_error** err);
+                                      const uint64_t* path_offsets, const int32_t* kinds,
+                                      shw_error** err);
 
-shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
-                                  const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err);
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks,
+                                  uint64_t rank_count, const int32_t* kinds, const int32_t* dims,
+                                  shw_layout** out, shw_error** err);
+/* Reads a whole tensor. */
+shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index,
+                               shw_owned_tensor** out, shw_error** err);
 /* Reads one box of a tensor into memory of the host. */
-shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
-                             const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
-                             shw_error** err);
-shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
-                                 shw_error** err);
+shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index,
+                             const int64_t* box_offsets, const int64_t* box_sizes, int32_t ndim,
+                             void* target, uint64_t target_bytes, shw_error** err);
+shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size,
+                                 uint64_t* out, shw_error** err);
 
 /* Waits for the end of a job or for the time to pass; the outcome is asked for elsewhere. */
 void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 
 /* Storages and collectives of the host; bridge is the global reference that shw_java_reference gave. */
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
-shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err);
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size,
+                                      shw_collective** out, shw_error** err);
 /* Method tables that the host's objects are called through; cached at load. */
 int shw_java_bind_storage(JNIEnv* env);
 int shw_java_bind_collective(JNIEnv* env);

@@ -29,6 +29,8 @@ shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const ch
                                       const uint64_t* path_offsets, const int32_t* kinds, shw_error** err);
 shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
                                   const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err);
+shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index, shw_owned_tensor** out,
+                               shw_error** err);
 shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
                              const int64_t* box_sizes, int32_t ndim, void* target, uint64_t target_bytes,
                              shw_error** err);

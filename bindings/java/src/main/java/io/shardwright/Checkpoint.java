@@ -188,12 +188,12 @@ public final class Checkpoint extends Handle {
      */
     public Tensor read(String name) {
         byte[] text = Text.bytes(name);
-        return with(h -> new Tensor(shw_nativeJNI.shw_checkpoint_read_tensor(h, find(h, text), null, null, 0)));
+        return with(h -> new Tensor(shw_nativeJNI.shw_java_read_whole(h, find(h, text))));
     }
 
     /** A tensor by its position. */
     Tensor readAt(long index) {
-        return with(h -> new Tensor(shw_nativeJNI.shw_checkpoint_read_tensor(h, index, null, null, 0)));
+        return with(h -> new Tensor(shw_nativeJNI.shw_java_read_whole(h, index)));
     }
 
     /**

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves and loads in the background.
+package io.shardwright;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class JobTest {
+    private static final Duration LONG = Duration.ofSeconds(30);
+
+    /** A storage whose writes wait for a gate. */
+    private static final class GatedStorage extends MapStorage {
+        final CountDownLatch entered = new CountDownLatch(1);
+        final CountDownLatch gate = new CountDownLatch(1);
+
+        @Override
+        void beforeWrite() {
+            entered.countDown();
+            try {
+                gate.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    private static State weights(float... values) {
+        return State.builder().add("w", values).build();
+    }
+
+    @Test
+    void aJobEndsWithItsReport() throws Exception {
+        float[] target = new float[2];
+        try (Storage storage = Storage.memory(); State state = weights(1, 2); State into = weights(target)) {
+            try (Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+                assertTrue(job.awaitStaged(LONG));
+                assertTrue(job.await().bytes() >= 8);
+                assertEquals(JobState.SUCCEEDED, job.state());
+                assertTrue(job.progress().bytesDone() >= 8);
+                assertSame(job.await(), job.future().get(30, TimeUnit.SECONDS));
+            }
+            Shardwright.loadAsync(into, "p", new LoadOptions().storage(storage)).future().get(30, TimeUnit.SECONDS);
+        }
+        assertArrayEquals(new float[] {1, 2}, target);
+    }
+
+    @Test
+    void aJobThatFailsGivesItsError() {
+        try (Storage storage = Storage.memory(); State into = weights(1);
+                Job job = Shardwright.loadAsync(into, "p", new LoadOptions().storage(storage))) {
+            NotFoundException e = assertThrows(NotFoundException.class, job::await);
+            assertSame(e, assertThrows(NotFoundException.class, job::await));
+            ExecutionException wrapped = assertThrows(ExecutionException.class, () -> job.future().get(30, TimeUnit.SECONDS));
+            assertSame(e, wrapped.getCause());
+            assertEquals(JobState.FAILED, job.state());
+        }
+    }
+
+    @Test
+    void anExceptionOfTheHostEndsAJobAsItself() {
+        UnsupportedOperationException mine = new UnsupportedOperationException("mine");
+        try (Storage storage = Storage.host(new MapStorage() {
+            @Override
+            void beforeWrite() {
+                throw mine;
+            }
+        }); State state = weights(1); Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+            ExecutionException e = assertThrows(ExecutionException.class, () -> job.future().get(30, TimeUnit.SECONDS));
+            assertSame(mine, e.getCause());
+        }
+    }
+
+    @Test
+    void aWaitEndsWhenItsTimePassed() throws Exception {
+        GatedStorage host = new GatedStorage();
+        try (Storage storage = Storage.host(host); State state = weights(1);
+                Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+            host.entered.await();
+            assertFalse(job.await(Duration.ofMillis(5)));
+            assertFalse(job.isDone());
+            assertThrows(FailedPreconditionException.class, job::report);
+            host.gate.countDown();
+            assertTrue(job.await(LONG));
+        }
+    }
+
+    @Test
+    void anInterruptCancelsTheJobAndWaitsForItsEnd() throws Exception {
+        GatedStorage host = new GatedStorage();
+        AtomicReference<Throwable> outcome = new AtomicReference<>();
+        try (Storage storage = Storage.host(host); State state = weights(1);
+                Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+            Thread waiter = new Thread(() -> {
+                try {
+                    job.await();
+                } catch (Throwable e) {
+                    outcome.set(e);
+                }
+            });
+            waiter.start();
+            host.entered.await();
+            waiter.interrupt();
+            while (waiter.isInterrupted()) { // cleared once the job was told to stop
+                Thread.onSpinWait();
+            }
+            host.gate.countDown();
+            waiter.join();
+            assertInstanceOf(InterruptedException.class, outcome.get());
+            assertEquals(JobState.CANCELLED, job.state());
+            assertThrows(CancelledException.class, job::report);
+            assertTrue(storage.list("p/").isEmpty());
+        }
+    }
+
+    @Test
+    void memoryStaysWhileAJobRuns() throws Exception {
+        GatedStorage host = new GatedStorage();
+        try (Storage storage = Storage.host(host)) {
+            Job job = startAndForget(storage);
+            host.entered.await();
+            System.gc();
+            host.gate.countDown();
+            job.await();
+            try (Loaded loaded = Shardwright.load("p", new LoadOptions().storage(storage))) {
+                assertEquals(5f, loaded.tensors().get("w").bytes().asFloatBuffer().get(4999));
+            }
+        }
+    }
+
+    private static Job startAndForget(Storage storage) {
+        float[] values = new float[5000];
+        values[4999] = 5;
+        try (Tensor more = Tensor.zeros(DType.UINT8, 1 << 20)) {
+            State both = State.builder().add("w", values).add("more", HostTensor.of(more)).build();
+            Job job = Shardwright.saveAsync(both, "p", new SaveOptions().storage(storage).memoryBudget(8 << 20));
+            both.close();
+            return job;
+        }
+    }
+
+    @Test
+    void closeOfARunningJobCancelsIt() throws Exception {
+        GatedStorage host = new GatedStorage();
+        try (Storage storage = Storage.host(host); State state = weights(1)) {
+            Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage));
+            host.entered.await();
+            job.cancel();
+            host.gate.countDown();
+            job.close();
+            job.close();
+            assertThrows(IllegalStateException.class, job::state);
+            assertThrows(ExecutionException.class, () -> job.future().get(30, TimeUnit.SECONDS));
+        }
+    }
+
+    @Test
+    void aContextThatWasShutDownTakesNoJobs() {
+        Context context = Context.builder().threads(1).build();
+        try (Storage storage = Storage.memory(); State state = weights(1)) {
+            assertTrue(context.shutdown(LONG));
+            assertThrows(FailedPreconditionException.class,
+                    () -> Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage).context(context)));
+        }
+        context.close();
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users do first: save, load, open, in every kind of memory.
+package io.shardwright;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SaveAndLoadTest {
+    private static final float[] WEIGHTS = {1, 2, 3, 4, 5, 6};
+
+    @TempDir
+    private Path folder;
+    private String path;
+
+    @BeforeEach
+    void choosePath() {
+        path = folder.resolve("p").toString();
+    }
+
+    private static ByteBuffer direct(int size) {
+        return ByteBuffer.allocateDirect(size).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static ByteBuffer weights() {
+        ByteBuffer buffer = direct(24);
+        buffer.asFloatBuffer().put(WEIGHTS);
+        return buffer;
+    }
+
+    private void saveWeights() {
+        try (State state = State.builder().add("w", WEIGHTS, 2, 3).build()) {
+            Shardwright.save(state, path, new SaveOptions());
+        }
+    }
+
+    private static float[] floats(ByteBuffer bytes) {
+        float[] values = new float[bytes.remaining() / 4];
+        bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(values);
+        return values;
+    }
+
+    @Test
+    void aSavedArrayIsReadBack() {
+        saveWeights();
+        try (Checkpoint checkpoint = Checkpoint.open(folder.resolve("p"))) {
+            assertEquals(List.of("w"), checkpoint.keys());
+            assertEquals("native", checkpoint.format());
+            assertEquals(1, checkpoint.worldSize());
+            TensorInfo info = checkpoint.tensors().get(0);
+            assertEquals(DType.FLOAT32, info.dtype());
+            assertArrayEquals(new long[] {2, 3}, info.shape());
+            assertEquals(24, info.byteSize());
+            assertArrayEquals(WEIGHTS, floats(checkpoint.read("w").bytes()));
+            assertArrayEquals(new float[] {2, 5},
+                    floats(checkpoint.readBox("w", new long[] {0, 1}, new long[] {2, 1}).bytes()));
+            assertTrue(checkpoint.verify(true).findings().isEmpty());
+            assertEquals(1, checkpoint.chunks().get(0).byteSize() / 24);
+        }
+    }
+
+    @Test
+    void aBoxIsReadIntoADirectBuffer() {
+        saveWeights();
+        ByteBuffer target = direct(16);
+        target.position(4).limit(12);
+        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+            Box column = new Box(new long[] {0, 1}, new long[] {2, 1});
+            checkpoint.readBox("w", column, target);
+            assertArrayEquals(new float[] {2, 5}, floats(target.slice()));
+            assertEquals(0, target.getInt(0));
+            assertThrows(InvalidArgumentException.class, () -> checkpoint.readBox("w", column, ByteBuffer.allocate(8)));
+            assertThrows(InvalidArgumentException.class,
+                    () -> checkpoint.readBox("w", column, direct(8).asReadOnlyBuffer()));
+            assertThrows(InvalidArgumentException.class, () -> checkpoint.readBox("w", column, direct(4)));
+        }
+    }
+
+    @Test
+    void everyKindOfMemoryIsSavedAndLoaded() {
+        ByteBuffer sliced = direct(40);
+        sliced.position(8).limit(32);
+        sliced.slice().order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().put(WEIGHTS);
+        ByteBuffer heap = ByteBuffer.allocate(24).order(ByteOrder.LITTLE_ENDIAN);
+        heap.asFloatBuffer().put(WEIGHTS);
+        try (State state = State.builder().add("direct", DType.FLOAT32, weights(), 2, 3)
+                .add("sliced", DType.FLOAT32, sliced, 2, 3).add("heap", DType.FLOAT32, heap, 2, 3)
+                .add("read_only", DType.FLOAT32, weights().asReadOnlyBuffer(), 2, 3).add("array", WEIGHTS, 2, 3)
+                .add("columns", HostTensor.of(DType.FLOAT32, weights(), 3, 2).strides(1, 3)).build()) {
+            Shardwright.save(state, path, new SaveOptions());
+        }
+        ByteBuffer toSlice = direct(40);
+        toSlice.position(8).limit(32);
+        ByteBuffer toDirect = direct(24);
+        ByteBuffer toHeap = ByteBuffer.allocate(24);
+        float[] toArray = new float[6];
+        try (State into = State.builder().add("direct", DType.FLOAT32, toDirect, 2, 3)
+                .add("sliced", DType.FLOAT32, toSlice, 2, 3).add("heap", DType.FLOAT32, toHeap, 2, 3)
+                .add("array", toArray, 2, 3).build()) {
+            Report report = Shardwright.loadInto(into, path, new LoadOptions());
+            assertEquals(List.of("columns", "read_only"), report.unexpected().stream().sorted().toList());
+        }
+        assertArrayEquals(WEIGHTS, floats(toDirect));
+        assertArrayEquals(WEIGHTS, floats(toSlice.slice()));
+        assertArrayEquals(WEIGHTS, floats(toHeap));
+        assertArrayEquals(WEIGHTS, toArray);
+        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+            assertArrayEquals(new float[] {1, 4, 2, 5, 3, 6}, floats(checkpoint.read("columns").bytes()));
+        }
+    }
+
+    @Test
+    void aReadOnlyTargetIsRefusedBeforeAnythingIsRead() {
+        saveWeights();
+        try (State both = State.builder().add("w", WEIGHTS, 2, 3).add("v", WEIGHTS, 2, 3).build()) {
+            Shardwright.save(both, path, new SaveOptions());
+        }
+        ByteBuffer writable = direct(24);
+        try (State into = State.builder().add("v", DType.FLOAT32, writable, 2, 3)
+                .add("w", DType.FLOAT32, direct(24).asReadOnlyBuffer(), 2, 3).build()) {
+            InvalidArgumentException e = assertThrows(InvalidArgumentException.class,
+                    () -> Shardwright.loadInto(into, path, new LoadOptions()));
+            assertEquals("w", e.details().get("tensor"));
+        }
+        assertArrayEquals(new float[6], floats(writable));
+    }
+
+    @Test
+    void arraysOfAllTypesKeepTheirElements() {
+        try (State state = State.builder().add("b", new byte[] {1, -2}).add("s", new short[] {3, -4})
+                .add("i", new int[] {5, -6}).add("l", new long[] {7, -8}).add("d", new double[] {0.5, -1.5}).build()) {
+            Shardwright.save(state, path, new SaveOptions());
+        }
+        byte[] b = new byte[2];
+        short[] s = new short[2];
+        int[] i = new int[2];
+        long[] l = new long[2];
+        double[] d = new double[2];
+        try (State into = State.builder().add("b", b).add("s", s).add("i", i).add("l", l).add("d", d).build()) {
+            Shardwright.loadInto(into, path, new LoadOptions());
+        }
+        assertArrayEquals(new byte[] {1, -2}, b);
+        assertArrayEquals(new short[] {3, -4}, s);
+        assertArrayEquals(new int[] {5, -6}, i);
+        assertArrayEquals(new long[] {7, -8}, l);
+        assertArrayEquals(new double[] {0.5, -1.5}, d);
+    }
+
+    @Test
+    void namesHoldNulAndCharactersAboveFfff() {
+        List<String> names = List.of("a\0b", "smile \uD83D\uDE00", "..", "\u00e9");
+        State.Builder builder = State.builder();
+        names.forEach(name -> builder.add(name, WEIGHTS));
+        try (State state = builder.json("j\0\uD83D\uDE00", "\uD83D\uDE00\0").build()) {
+            assertEquals(names, state.tensorNames());
+            Shardwright.save(state, path, new SaveOptions().metadata("\uD83D\uDE00", "\u00e9"));
+        }
+        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+            assertEquals(names.stream().sorted().toList(), checkpoint.keys().stream().sorted().toList());
+            assertEquals("\uD83D\uDE00\0", checkpoint.objects().get("j\0\uD83D\uDE00").json());
+            assertEquals(Map.of("\uD83D\uDE00", "\u00e9"), checkpoint.metadata());
+            assertArrayEquals(WEIGHTS, floats(checkpoint.read("a\0b").bytes()));
+        }
+        assertThrows(InvalidArgumentException.class, () -> State.builder().add("half \uD83D", WEIGHTS).build());
+    }
+
+    @Test
+    void errorsCarryCodeDetailsAndMessage() {
+        NotFoundException e = assertThrows(NotFoundException.class, () -> Checkpoint.open(path));
+        assertEquals(StatusCode.NOT_FOUND, e.code());
+        assertEquals(5, e.status());
+        assertTrue(e.details().containsKey("file"));
+        assertTrue(e.getMessage().contains("/p"), e.getMessage());
+        assertFalse(e.isRetryable());
+        InvalidArgumentException size = assertThrows(InvalidArgumentException.class,
+                () -> State.builder().add("w", WEIGHTS, 7).build());
+        assertEquals("w", size.details().get("tensor"));
+        assertThrows(AlreadyExistsException.class, () -> State.builder().add("w", WEIGHTS).add("w", WEIGHTS).build());
+        InvalidArgumentException word = assertThrows(InvalidArgumentException.class, () -> Overwrite.of("sometimes"));
+        assertEquals("overwrite", word.details().get("parameter"));
+    }
+
+    @Test
+    void everyOptionOfASaveReachesTheLibrary() {
+        SaveOptions options = new SaveOptions().durability(Durability.NONE).digests(false).owner(Owner.LOWEST_RANK)
+                .verifyReplicas(VerifyReplicas.OFF).kind("*", Kind.REPLICATED).memoryBudget(8 << 20).threads(1)
+                .deadline(java.time.Duration.ofSeconds(60)).keepGenerations(2).fileMode(0600).format(Format.NATIVE)
+                .preset(Preset.STANDARD).tracePath(folder.resolve("trace.json").toString());
+        try (State state = State.builder().add("w", WEIGHTS).build()) {
+            Report report = Shardwright.save(state, path, options);
+            assertFalse(report.isDurable());
+            assertFalse(report.hasDigests());
+            assertEquals(1, report.tensorCount());
+            assertTrue(report.bytes() >= 24);
+            assertTrue(report.json().contains("\"schema\""));
+        }
+        assertTrue(folder.resolve("trace.json").toFile().length() > 0);
+        assertThrows(InvalidArgumentException.class, () -> new SaveOptions().threads(-1));
+    }
+
+    @Test
+    void strictRulesReplaceTheOptionsOfALoad() {
+        saveWeights();
+        try (State into = State.builder().add("w", new double[6], 2, 3).add("other", WEIGHTS).build()) {
+            Report report = Shardwright.loadInto(into, path, new LoadOptions()
+                    .strict("other", Missing.REPORT, Unexpected.REPORT, Cast.ERROR)
+                    .strict("w", Missing.ERROR, Unexpected.ERROR, Cast.ALLOW));
+            assertEquals(List.of("other"), report.missing());
+            assertEquals(1, report.casts().size());
+        }
+    }
+
+    @Test
+    void stepsAreListedAndOldGenerationsCollected() {
+        path = folder.resolve("step-00000001").toString();
+        saveWeights();
+        assertTrue(Shardwright.listSteps(folder.toString()).contains("step-00000001"));
+        Report dry = Shardwright.collectGarbage(path, new GarbageOptions().grace(java.time.Duration.ZERO));
+        assertTrue(dry.removed().isEmpty());
+        assertThrows(NotFoundException.class, () -> Shardwright.listSteps(folder.resolve("nothing").toString()));
+    }
+}
