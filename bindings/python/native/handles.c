@@ -9,6 +9,16 @@
 
 static const char closed_name[] = "shw_closed";
 
+/* From a destructor: an exception that is on its way stays set, whatever a host's close() does. */
+static void release_quietly(void (*release)(void *pointer), void *pointer) {
+  if (shw_py_finalizing()) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Py_BEGIN_ALLOW_THREADS release(pointer);
+  Py_END_ALLOW_THREADS
+  PyErr_Restore(type, value, trace);
+}
+
 #define DEFINE_HANDLE(noun)                                                                     \
   static void release_##noun(void *pointer) { shw_##noun##_release((shw_##noun *)pointer); }   \
   static void destroy_##noun(PyObject *capsule) {                                               \
@@ -17,9 +27,7 @@ static const char closed_name[] = "shw_closed";
       PyErr_Clear();                                                                            \
       return;                                                                                   \
     }                                                                                           \
-    if (shw_py_finalizing()) return;                                                            \
-    Py_BEGIN_ALLOW_THREADS release_##noun(pointer);                                             \
-    Py_END_ALLOW_THREADS                                                                        \
+    release_quietly(release_##noun, pointer);                                                   \
   }                                                                                             \
   PyObject *shw_py_own_##noun(shw_##noun *handle) {                                             \
     PyObject *capsule = PyCapsule_New(handle, "shw_" #noun, destroy_##noun);                    \

@@ -39,9 +39,17 @@ static void on_abort(void *user, void *object) {
   call_quietly(object, "abort", 0);
 }
 
+/* -1 with a TypeError that says what a method must give. */
+static int check_tuple(PyObject *object, const char *expected) {
+  if (PyTuple_Check(object)) return 0;
+  PyErr_Format(PyExc_TypeError, "a storage gave %R where a tuple (%s) is expected", object, expected);
+  return -1;
+}
+
 static int read_stat(PyObject *tuple, shw_storage_stat *out) {
   unsigned long long size, version;
   long long modified;
+  if (check_tuple(tuple, "size, modified_ns, version") < 0) return -1;
   if (!PyArg_ParseTuple(tuple, "KLK", &size, &modified, &version)) return -1;
   out->size = size;
   out->modified_ns = modified;
@@ -64,6 +72,7 @@ static int give_entry(PyObject *row, shw_storage_list_fn sink, void *sink_user) 
   Py_ssize_t key_size;
   unsigned long long size, version;
   long long modified;
+  if (check_tuple(row, "key, size, modified_ns, version") < 0) return -1;
   if (!PyArg_ParseTuple(row, "s#KLK", &entry.key, &key_size, &size, &modified, &version)) return -1;
   entry.key_size = (uint64_t)key_size;
   entry.size = size;

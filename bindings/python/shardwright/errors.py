@@ -180,7 +180,10 @@ def _keep(error: BaseException) -> str:
 
 def _take_kept(details: Mapping[str, str]) -> BaseException | None:
     with _kept_lock:
-        return _kept.pop(details.get(_KEY, ""), None)
+        found = _kept.pop(details.get(_KEY, ""), None)
+        for key in [key for key, error in _kept.items() if error is found]:
+            del _kept[key]  # raised again by later operations of the same call
+        return found
 
 
 def from_native(code: int, message: str, details: Sequence[tuple[str, str]], retryable: int,

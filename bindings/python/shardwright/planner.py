@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import _options, context
 from ._library import native
 from .checkpoint import Checkpoint, path_argument
-from .errors import InvalidArgumentError
+from .errors import FailedPreconditionError, InvalidArgumentError
 from .report import Report
 from .state import State
 from .storage import handle_of as storage_handle
@@ -92,6 +92,13 @@ def plan_info(data: Any, item_limit: int = 100) -> str:
     return str(native.shw_plan_json(native.shw_plan_create(data), item_limit)[0].decode("utf-8"))
 
 
+def _plan(given: Plan | None, own: Plan | None, before: str) -> Plan:
+    plan = given if given is not None else own
+    if plan is None:
+        raise FailedPreconditionError(f"there is no plan to execute; call {before} first", {"parameter": "plan"})
+    return plan
+
+
 class SavePlanner:
     """Plans the save of one rank.
 
@@ -130,9 +137,8 @@ class SavePlanner:
 
     def execute(self, plan: Plan | None = None, *, path: Any = None, storage: Any = None) -> bytes:
         """Writes this rank's file; the result is for the rank that commits."""
-        plan = plan or self._plan
         place = self._place(path, storage)
-        result: bytes = native.shw_save_execute(self._handle, plan._handle if plan else None, *place)[0]
+        result: bytes = native.shw_save_execute(self._handle, _plan(plan, self._plan, "finish")._handle, *place)[0]
         return result
 
     def commit(self, results: Sequence[bytes | None]) -> Report:
@@ -187,8 +193,8 @@ class LoadPlanner:
 
     def execute(self, plan: Plan | None = None) -> Report:
         """Reads what the plan says (None = the planner's own) into the state."""
-        plan = plan or self._plan
-        report = Report(native.shw_load_execute(self._handle, plan._handle if plan else None))
+        chosen = _plan(plan, self._plan, "local_plan")
+        report = Report(native.shw_load_execute(self._handle, chosen._handle))
         self._state.put_objects(report.missing, self._trust_pickle)
         return report
 

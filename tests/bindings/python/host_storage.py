@@ -37,6 +37,7 @@ class DictStorage:
 
     def remove(self, key):
         self.objects.pop(key, None)
+        self.versions.pop(key, None)
 
     def close(self):
         self.closed += 1

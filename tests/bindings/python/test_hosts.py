@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storages and collectives of the host: Python objects behind the tables of functions, and the ranks of one process."""
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import host_storage
+import numpy as np
+import pytest
+import shardwright
+
+
+class Boom(Exception):
+    pass
+
+
+def on_ranks(count, work):
+    """Runs work(rank, collective) on threads; results, or the exception of each rank."""
+    results, ends = [None] * count, shardwright.thread_collectives(count)
+
+    def run(rank):
+        try:
+            results[rank] = work(rank, ends[rank])
+        except BaseException as e:
+            results[rank] = e
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    return results
+
+
+# ---- storage ----
+
+def test_a_python_storage_holds_checkpoints():
+    host = host_storage.DictStorage()
+    state = {"w": np.arange(300_000.0), "n": 1}
+    shardwright.save(state, "run/a", storage=host)
+    shardwright.save({"w": state["w"] + 1, "n": 2}, "run/a", storage=host)
+    with shardwright.open("run/a", storage=host) as c:
+        assert c["w"][5:8].tolist() == [6, 7, 8] and c.verify(deep=True).damage == []
+    assert shardwright.load("run/a", storage=host)["n"] == 2
+    with pytest.raises(shardwright.NotFoundError):
+        shardwright.open("run/b", storage=host)
+
+
+def test_a_storage_wraps_a_host_with_its_name_and_closes_it_once():
+    host = host_storage.DictStorage()
+    with shardwright.CustomStorage(host) as storage:
+        assert storage.name == "dict" and storage.capabilities == 7
+        storage.put("a/b", b"xyz")
+        assert storage.read("a/b") == b"xyz" and storage.read("a/b", 1, 1) == b"y" and storage.stat("a/b")[0] == 3
+        assert storage.list("a") == ["a/b"]
+        with pytest.raises(shardwright.OutOfRangeError):
+            storage.read("a/b", 2, 5)
+        storage.remove("a/b")
+        with pytest.raises(shardwright.NotFoundError):
+            storage.read("a/b")
+    storage.close()
+    assert host.closed == 1
+
+
+@pytest.mark.parametrize("make", [shardwright.MemoryStorage, None])
+def test_built_in_storages_do_the_same(make, tmp_path):
+    storage = shardwright.PosixStorage(tmp_path / "root") if make is None else make()
+    storage.put("a/b", b"xyz", condition="if_absent")
+    with pytest.raises(shardwright.AbortedError):
+        storage.put("a/b", b"", condition="if_absent")
+    assert storage.read("a/b") == b"xyz" and storage.list() == ["a/b"] and storage.name in ("posix", "memory")
+    for key in ("../x", "/x", "a//b", "a/./b"):
+        with pytest.raises(shardwright.InvalidArgumentError):
+            storage.put(key, b"")
+    shardwright.save({"w": np.ones(3)}, "deep/run", storage=storage)
+    assert shardwright.load("deep/run", storage=storage)["w"].numpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("call", ["save", "async", "thread"])
+def test_an_exception_of_a_storage_comes_out_as_itself(call):
+    host = host_storage.DictStorage()
+    host.failure = Boom("the disk of the host")
+    state = {"w": np.ones(10)}
+    outcome = []
+
+    def run():
+        try:
+            if call == "async":
+                shardwright.save_async(state, "p", storage=host).result(30)
+            else:
+                shardwright.save(state, "p", storage=host)
+        except BaseException as e:
+            outcome.append(e)
+
+    if call == "thread":
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join(30)
+    else:
+        run()
+    assert outcome[0] is host.failure and outcome[0].__traceback__ is not None
+    assert "p/manifest.shw" not in host.objects
+
+
+def test_errors_of_a_storage_keep_their_status():
+    host = host_storage.DictStorage()
+    host.failure = shardwright.ResourceExhaustedError("quota", {"resource": "quota"})
+    with pytest.raises(shardwright.ResourceExhaustedError, match="quota"):
+        shardwright.save({"w": np.ones(10)}, "p", storage=host)
+
+
+@pytest.mark.parametrize("method", ["open", "stat", "list", "remove"])
+def test_methods_that_answer_nonsense_fail_the_call(method):
+    host = host_storage.DictStorage()
+    shardwright.save({"w": np.ones(1)}, "p", storage=host)
+    setattr(host, method, lambda *a: 5 if method != "open" else None)
+    try:
+        shardwright.save({"w": np.zeros(1)}, "p", storage=host)
+        shardwright.load("p", storage=host)
+    except (TypeError, AttributeError, ValueError):
+        pass
+
+
+def test_a_view_that_is_kept_fails_the_call_that_lent_it():
+    host = host_storage.DictStorage()
+    kept = []
+
+    class Keeper(host_storage.DictObject):
+        def write_at(self, offset, data):
+            kept.append(pickle.PickleBuffer(data))
+            super().write_at(offset, data)
+
+    opened = host.open
+    host.open = lambda key, mode: opened(key, mode) if mode == "read" else Keeper(host, key, bytearray())
+    with pytest.raises(BufferError, match="view"):
+        shardwright.save({"w": np.ones(10)}, "p", storage=host)
+
+
+def test_storages_are_freed_with_their_last_user():
+    host = host_storage.DictStorage()
+    gone = weakref.ref(host)
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    c = shardwright.open("p", storage=host)
+    assert c["w"][:].sum() == 10
+    c.close()
+    del host, c
+    gc.collect()
+    assert gone() is None
+
+
+# ---- collectives ----
+
+def test_ranks_of_one_process_exchange_bytes():
+    def work(rank, end):
+        end.barrier()
+        return (end.rank, end.size, end.broadcast(bytes([rank] * 2), 2), end.all_gather(bytes([rank])),
+                end.all_gather(b"x" * rank, [0, 1, 2]), end.all_reduce_i64([rank, -rank], "sum"),
+                end.all_reduce_i64([rank], "max"))
+
+    assert on_ranks(3, work) == [(r, 3, b"\2\2", b"\0\1\2", b"xxx", (3, -3), (2,)) for r in range(3)]
+
+
+def test_ranks_save_parts_and_load_others(tmp_path):
+    whole = np.arange(70.0).reshape(10, 7)
+
+    def save(rank, end):
+        rows = shardwright.Layout((3,), [0])
+        (start, size), = rows.boxes((10, 7), rank)
+        local = whole[start[0]:start[0] + size[0]].copy()
+        state = {"w": shardwright.Shard(local, (10, 7), layout=rows), "same": np.ones(5), "own": rank, "step": 3}
+        return shardwright.save(state, tmp_path / "p", collective=end, kind=[("own", "rank_local")])
+
+    assert all(isinstance(r, shardwright.Report) for r in on_ranks(3, save))
+    with shardwright.open(tmp_path / "p") as c:
+        assert c.world_size == 3 and (c["w"][:] == whole).all() and c.object("own", rank=2) == 2
+        assert sum(chunk.nbytes for chunk in c["same"].chunks()) == 40
+
+    def load(rank, end):
+        columns = shardwright.Layout((2,), [1])
+        (_, size), = columns.boxes((10, 7), rank)
+        local = np.zeros(size)
+        shardwright.load(tmp_path / "p", {"w": shardwright.Shard(local, (10, 7), layout=columns)}, collective=end)
+        return local
+
+    parts = on_ranks(2, load)
+    assert (np.concatenate(parts, axis=1) == whole).all()
+    own = on_ranks(3, lambda rank, end: shardwright.load(tmp_path / "p", collective=end)["own"])
+    assert own == [0, 1, 2]
+
+
+def test_a_rank_that_fails_fails_all_with_its_cause(tmp_path):
+    class Broken(host_storage.DictStorage):
+        pass
+
+    good, bad = host_storage.DictStorage(), Broken()
+    bad.objects, bad.versions = good.objects, good.versions
+    bad.failure = shardwright.ResourceExhaustedError("quota of rank 1")
+    whole = np.arange(8.0)
+    results = on_ranks(2, lambda rank, end: shardwright.save(
+        {"w": shardwright.Shard(whole[4 * rank:4 * rank + 4].copy(), (8,), boxes=(((4 * rank,), (4,)),))}, "p",
+        storage=(good, bad)[rank], collective=end))
+    assert [type(r) for r in results] == [shardwright.ResourceExhaustedError] * 2, results
+    assert all("rank 1" in str(r) for r in results) and "p/manifest.shw" not in good.objects
+
+
+class OneRank:
+    """A host's collective of a single rank, which counts calls and can fail."""
+
+    rank, size, name = 0, 1, "one"
+
+    def __init__(self):
+        self.calls, self.failure = [], None
+
+    def _called(self, name):
+        self.calls.append(name)
+        if self.failure is not None:
+            raise self.failure
+
+    def barrier(self, timeout):
+        self._called("barrier")
+
+    def broadcast(self, data, root, timeout):
+        self._called("broadcast")
+
+    def all_gather(self, data, out, timeout):
+        self._called("all_gather")
+        out[:] = data
+
+    def all_gather_v(self, data, out, sizes, timeout):
+        self._called("all_gather_v")
+        out[:] = data
+
+    def all_reduce_i64(self, values, operation, timeout):
+        assert values.format == "q"
+        self._called("all_reduce_i64")
+
+    def abort(self, code, message):
+        self.calls.append(("abort", code))
+
+
+def test_a_collective_of_the_host_carries_a_save(tmp_path):
+    host = OneRank()
+    shardwright.save({"w": np.ones(3)}, tmp_path / "p", collective=host)
+    assert host.calls
+    end = shardwright.CustomCollective(host)
+    assert (end.name, end.rank, end.size, end.all_gather(b"ab"), end.all_reduce_i64([5], "sum")) == ("one", 0, 1, b"ab", (5,))
+    assert end.broadcast(b"q", 0) == b"q"
+    end.abort("enough")
+    assert host.calls[-1] == ("abort", 10)
+
+
+@pytest.mark.parametrize("call", ["save", "load"])
+def test_an_exception_of_a_collective_comes_out_as_itself(call, tmp_path):
+    host = OneRank()
+    shardwright.save({"w": np.ones(3)}, tmp_path / "p", collective=host)
+    host.failure = Boom("the network of the host")
+    with pytest.raises(Boom) as caught:
+        if call == "save":
+            shardwright.save({"w": np.zeros(3)}, tmp_path / "p", collective=host)
+        else:
+            shardwright.load(tmp_path / "p", {"w": np.zeros(3)}, collective=host)
+    assert caught.value is host.failure
+    assert shardwright.load(tmp_path / "p")["w"].numpy().tolist() == [1, 1, 1]
+
+
+def test_callbacks_leak_nothing(tmp_path):
+    host, failing = host_storage.DictStorage(), OneRank()
+    failing.failure = Boom("again")
+
+    def work():
+        shardwright.save({"w": np.ones(3)}, "p", storage=host, collective=OneRank())
+        shardwright.load("p", storage=host)
+        try:
+            shardwright.save({"w": np.ones(3)}, "q", storage=host, collective=failing)
+        except Boom:
+            failing.calls.clear()
+            failing.failure.__traceback__ = None
+
+    for _ in range(20):
+        work()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(100):
+        work()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 200  # a job thread gives back late what it held
