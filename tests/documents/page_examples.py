@@ -64,7 +64,7 @@ class Workplace:
         self.environment["PYTHONPATH"] = str(build / "python")
         self.environment["LD_LIBRARY_PATH"] = str(build / "lib")
         self.environment["SHW_LIBRARY_PATH"] = str(build / "lib")
-        self.environment["SHW_LIB_DIR"] = str(build / "lib")
+        self.environment["SHARDWRIGHT_DIR"] = str(build)
 
     def run(self, example: Example) -> subprocess.CompletedProcess[str]:
         """Runs one example; status and output are the caller's to judge."""
