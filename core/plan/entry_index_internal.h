@@ -64,7 +64,7 @@ class EntryIndex {
   static uint64_t hash_of(const EntryKey& key) {
     constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // spreads ranks over all bits
     const uint64_t hash =
-        std::hash<std::string_view>{}(key.name) + kOdd * static_cast<uint32_t>(key.rank + 1);
+        std::hash<std::string_view>{}(key.name) + kOdd * (static_cast<uint32_t>(key.rank) + 1U);
     return hash ^ (hash >> 29);
   }
   static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
