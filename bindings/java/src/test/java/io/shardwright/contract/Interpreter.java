@@ -93,9 +93,13 @@ final class Interpreter implements AutoCloseable {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() {
         for (AutoCloseable object : made) {
-            object.close();
+            try {
+                object.close();
+            } catch (Exception e) {
+                throw new ContractRunner.Wrong("closing " + object + ": " + e);
+            }
         }
     }
 
