@@ -163,6 +163,20 @@ class LargeTensorTest {
                 }
             }
             loadRow(storage);
+            loadWhole(storage);
+        }
+    }
+
+    private static void loadWhole(Storage storage) {
+        try (Tensor whole = Tensor.zeros(DType.UINT8, ROWS, COLUMNS);
+                State into = State.builder().add("big", HostTensor.of(whole)).build()) {
+            Shardwright.loadInto(into, "p", new LoadOptions().storage(storage));
+            assertEquals(7, whole.slice((1L << 31) + 5, 1).get(0));
+            int last = 0;
+            for (ByteBuffer slice : whole.slices()) {
+                last = slice.get(slice.remaining() - 1);
+            }
+            assertEquals(9, last);
         }
     }
 
