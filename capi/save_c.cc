@@ -99,7 +99,6 @@ Result<exec::Report> run_job(exec::Runtime& runtime, const SaveCall& call,
 
 Result<std::vector<plan::Bytes>> read_parts(const void* data, const uint64_t* offsets,
                                             uint64_t count, const char* parameter) {
-  SHW_RETURN_IF_ERROR(need_pointer(offsets, parameter));
   SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(data, offsets, count, parameter));
   std::vector<plan::Bytes> parts(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -227,6 +226,8 @@ shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* 
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plans, "plans"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plan_offsets, "plan_offsets"));
     SHW_RETURN_IF_ERROR(capi::check_part_count(*impl, plan_count, "plans"));
     SHW_ASSIGN_OR_RETURN(const auto locals,
                          capi::read_parts(plans, plan_offsets, plan_count, "plans"));
@@ -288,6 +289,8 @@ shw_status shw_save_commit(shw_save_planner* planner, const void* results,
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(results, "results"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(result_offsets, "result_offsets"));
     SHW_RETURN_IF_ERROR(capi::check_part_count(*impl, result_count, "results"));
     if (impl->target.storage == nullptr) {
       return shardwright::failed_precondition(

@@ -35,6 +35,7 @@ static void make_structs(struct env* env) {
   shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));
   shw_chunk_info_init(&env->chunk_info_value, sizeof(env->chunk_info_value));
   shw_box_batch_init(&env->box_batch_value, sizeof(env->box_batch_value));
+  env->tensor_batch_value.count = 1;
   env->tensor_value.dtype_code = SHW_DTYPE_FLOAT;
   env->tensor_value.dtype_bits = 32;
 }

@@ -37,6 +37,8 @@ def argument(parameter):
     kind = parameter.type
     if parameter.name == "err":
         return "err"
+    if parameter.name in ("first", "index"):
+        return "0"
     if kind in INTEGERS:
         return "2" if parameter.name == "ndim" else INTEGERS[kind]
     if kind in POINTERS:

@@ -24,21 +24,23 @@ static int must_fail(void) {
   return 1;
 }
 
+#define EXPORTED __attribute__((visibility("default")))
+
 extern void* __libc_malloc(size_t size);
 extern void* __libc_calloc(size_t count, size_t size);
 extern void* __libc_realloc(void* memory, size_t size);
 extern void* __libc_memalign(size_t alignment, size_t size);
 
-void* malloc(size_t size) {
+EXPORTED void* malloc(size_t size) {
   return must_fail() ? (errno = ENOMEM, NULL) : __libc_malloc(size);
 }
-void* calloc(size_t count, size_t size) {
+EXPORTED void* calloc(size_t count, size_t size) {
   return must_fail() ? (errno = ENOMEM, NULL) : __libc_calloc(count, size);
 }
-void* realloc(void* memory, size_t size) {
+EXPORTED void* realloc(void* memory, size_t size) {
   return must_fail() ? (errno = ENOMEM, NULL) : __libc_realloc(memory, size);
 }
-void* aligned_alloc(size_t alignment, size_t size) {
+EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
   return must_fail() ? (errno = ENOMEM, NULL) : __libc_memalign(alignment, size);
 }
 
