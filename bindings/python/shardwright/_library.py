@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 
@@ -42,5 +42,9 @@ def _load() -> Any:
     return module
 
 
-native: Any = _load()
+if TYPE_CHECKING:
+    from ._native import _shw_native as native
+else:
+    native = _load()
 __version__: str = native.shw_version_string()
+__all__ = ["__version__", "native"]

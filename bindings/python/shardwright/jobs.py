@@ -88,7 +88,13 @@ class Job:
     def then(self, finish: Callable[[Report], None]) -> None:
         """Adds a step that runs once, in the call that first gives the report."""
         before = self._finish
-        self._finish = finish if before is None else lambda report: (before(report), finish(report), None)[-1]
+
+        def both(report: Report) -> None:
+            if before is not None:
+                before(report)
+            finish(report)
+
+        self._finish = both
 
     def report(self) -> Report:
         """The report of a job that succeeded; FailedPreconditionError before that. The first call after a load puts

@@ -21,7 +21,7 @@ def dtype_number(name: str) -> int:
     return number
 
 
-class Tensor(native.TensorBase):  # type: ignore[misc]
+class Tensor(native.TensorBase):
     """A dense row-major host tensor in memory of the library.
 
     Offers the buffer protocol where the dtype has a format, and DLPack, so that `numpy.asarray(t)` and

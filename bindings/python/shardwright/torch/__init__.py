@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.utils.dlpack
 
 from .. import calls
 from ..collective import Collective, CustomCollective
@@ -123,7 +124,7 @@ def _with_torch_tensors(value: Any) -> Any:
     """torch tensors over the same bytes; dtypes that torch lacks stay as they are."""
     if isinstance(value, Tensor):
         try:
-            return torch.from_dlpack(value)
+            return torch.utils.dlpack.from_dlpack(value)
         except (BufferError, RuntimeError):
             return value
     if isinstance(value, dict):

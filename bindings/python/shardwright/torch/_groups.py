@@ -39,6 +39,7 @@ def _side_group(group: dist.ProcessGroup, use: str) -> dist.ProcessGroup:
         return known[1]
     ranks = dist.get_process_group_ranks(group)
     made = dist.new_group(ranks, backend="gloo", use_local_synchronization=True)
+    assert isinstance(made, dist.ProcessGroup)
     _made[key] = (group, made)
     return made
 
@@ -112,9 +113,9 @@ class GroupTransport:
         work = dist.all_gather_into_tensor(gathered, padded, group=self._group, async_op=True)
         self._wait(work, "all_gather_v", timeout)
         position = 0
-        view = memoryview(gathered.numpy())
+        view: Any = gathered.numpy()
         for rank, size in enumerate(sizes):
-            out[position:position + size] = view[rank * largest:rank * largest + size]
+            out[position:position + size] = memoryview(view[rank * largest:rank * largest + size])
             position += size
 
     def all_reduce_i64(self, values: memoryview, operation: str, timeout: float | None) -> None:
@@ -126,9 +127,9 @@ class GroupTransport:
         work = dist.all_gather_into_tensor(gathered, mine, group=self._group, async_op=True)
         self._wait(work, "all_reduce", timeout)
         columns = zip(*gathered.reshape(self.size, -1).tolist(), strict=True)
-        reduce = {"min": min, "max": max, "sum": sum}[operation]
+        reductions: dict[str, Any] = {"min": min, "max": max, "sum": sum}
         for index, column in enumerate(columns):
-            result = reduce(column)
+            result = int(reductions[operation](column))
             if not -_INT64 <= result < _INT64:
                 raise OutOfRangeError(f"sum {result} over {self.size} ranks does not fit into 64 bits")
             values[index] = result
