@@ -136,7 +136,7 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
 
 Result<Report> CheckpointReader::verify(bool deep, const CallContext& call) const {
   SHW_ASSIGN_OR_RETURN(Report report, verify_checkpoint(reader_, *opened_, deep, call));
-  report.path = location_.prefix;
+  report.path = format::shown_path(location_);
   return report;
 }
 

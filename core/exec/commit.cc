@@ -224,7 +224,7 @@ class CommitTask {
   void describe(const native::Manifest& manifest) {
     report_.operation = "save";
     report_.format = "native";
-    report_.path = input_.location.prefix;
+    report_.path = format::shown_path(input_.location);
     report_.generation = manifest.generation;
     report_.world_size = manifest.world_size;
     report_.tensors = manifest.catalog.tensors.size();

@@ -123,7 +123,7 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   Report report;
   report.operation = "gc";
   report.format = "native";
-  report.path = location.prefix;
+  report.path = format::shown_path(location);
   const int64_t begin = runtime.clock().monotonic_ns();
   const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
   PathLock lock{nullptr, true, ""};
@@ -136,7 +136,7 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, native::read_current(location));
   if (current.damaged) return data_loss("the manifest was damaged while gc looked at it");
   if (!current.exists && generations.empty()) {
-    return not_found(fmt::format("there is no checkpoint at '{}'", escape_text(location.prefix)));
+    return not_found(fmt::format("there is no checkpoint at '{}'", escape_text(format::shown_path(location))));
   }
   report.generation = current.generation;
   for (const native::GenerationInfo& info : generations) {
@@ -168,7 +168,7 @@ Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
   }));
   if (found.empty()) {
     return not_found(
-        fmt::format("no step directories (step-00000100) below {}", escape_text(location.prefix)));
+        fmt::format("no step directories (step-00000100) below {}", escape_text(format::shown_path(location))));
   }
   RunInfo run;
   for (const auto& [number, name] : found) {

@@ -153,7 +153,7 @@ Status StepwiseSave::check_target(const format::Location& location) {
   if (!replaced_.exists || options_.overwrite == Overwrite::kReplace) return {};
   return already_exists(fmt::format("there is a checkpoint at '{}' already; save with overwrite "
                                     "'replace' or choose another path",
-                                    escape_text(location.prefix.empty() ? "." : location.prefix)))
+                                    escape_text(format::shown_path(location))))
       .with_detail("file", storage::join_key(location.prefix, native::kManifestName));
 }
 
@@ -176,7 +176,7 @@ Status StepwiseSave::check_free_space(const format::Location& location) const {
   return resource_exhausted(
              "disk", fmt::format("the save needs {} bytes and keeps {} in reserve, but only {} "
                                  "bytes are free at '{}'; make room or save elsewhere",
-                                 planned, needed - planned, *free, escape_text(location.prefix)))
+                                 planned, needed - planned, *free, escape_text(format::shown_path(location))))
       .with_detail("expected", fmt::to_string(needed))
       .with_detail("found", fmt::to_string(*free));
 }
@@ -342,7 +342,7 @@ Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
 void StepwiseSave::complete(Report* report, const format::Location& location) {
   report->operation = "save";
   report->format = "native";
-  report->path = location.prefix;
+  report->path = format::shown_path(location);
   report->generation = std::string(generation());
   report->rank = position_.rank;
   report->world_size = position_.world_size;
