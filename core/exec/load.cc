@@ -55,7 +55,7 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
   Report report;
   report.operation = "load";
   report.format = std::string(checkpoint.opened().format_name());
-  report.path = checkpoint.location().prefix;
+  report.path = format::shown_path(checkpoint.location());
   report.generation = plan.generation;
   report.rank = plan.rank;
   report.verify = options.verify == VerifyRule::kOnRead ? "on_read" : "off";
@@ -63,9 +63,6 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
   if (!report.digests)
     report.notes.emplace_back("the checkpoint was saved without digests; payload was not checked");
   report.objects = plan.objects.size();
-  report.loaded = plan.loaded;
-  report.missing = plan.missing;
-  report.unexpected = plan.unexpected;
   uint64_t last_chunk = UINT64_MAX;
   std::vector<bool> read(state.tensors().size(), false);
   for (const plan::ReadItem& item : plan.reads) {
@@ -138,20 +135,12 @@ struct LoadInput {
   Trace* trace;
 };
 
-// Steps 3 (proof) and 4.
+// Step 4 with a plan that fits; the caller adds the plan's lists of names to the report.
 Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State& state,
                        const CallContext& call) {
-  SHW_RETURN_IF_ERROR(check_options(input.options));
   const CallContext limited = with_deadline(call, input.options);
   const format::OpenedCheckpoint& opened = input.checkpoint.opened();
-  if (plan.generation != opened.generation()) {
-    return failed_precondition(
-               fmt::format("the load plan is of generation {}, the checkpoint of {}",
-                           escape_text(plan.generation), opened.generation()))
-        .with_detail("generation", plan.generation);
-  }
   const plan::Catalog& stored = opened.catalog();
-  SHW_RETURN_IF_ERROR(internal::prove_load_plan(stored, plan, state));
   const int64_t begin = clock_of(call).monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kReading);
   Report report = describe(input.checkpoint, plan, state, input.options);
@@ -206,6 +195,10 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
   {
     const Trace::Span span(&trace, "plan");
     plan = plan_load(*checkpoint, state, options, collective.rank());
+    if (plan.ok()) {
+      Status fits = internal::check_targets(*plan, state);
+      if (!fits.ok()) plan = std::move(fits);
+    }
   }
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
@@ -213,6 +206,9 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
   const Status agreed = exchange.agree(kTagLoaded, report.status());
   write_trace(runtime, trace);
   SHW_RETURN_IF_ERROR(agreed);
+  report->loaded = std::move(plan->loaded);
+  report->missing = std::move(plan->missing);
+  report->unexpected = std::move(plan->unexpected);
   report->world_size = collective.size();
   report->times.insert(report->times.begin(), {"plan", plan_ns});
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
@@ -234,10 +230,23 @@ Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& stat
 Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
                             const plan::LoadPlan& plan, State& state, const LoadOptions& options,
                             const CallContext& call) {
+  SHW_RETURN_IF_ERROR(check_options(options));
+  const format::OpenedCheckpoint& opened = checkpoint.opened();
+  if (plan.generation != opened.generation()) {
+    return failed_precondition(
+               fmt::format("the load plan is of generation {}, the checkpoint of {}",
+                           escape_text(plan.generation), opened.generation()))
+        .with_detail("generation", plan.generation);
+  }
+  SHW_RETURN_IF_ERROR(internal::prove_load_plan(opened.catalog(), plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));
   Result<Report> report = execute({runtime, checkpoint, options, &trace}, plan, state, call);
   write_trace(runtime, trace);
-  if (report.ok() && call.progress != nullptr) call.progress->enter(Stage::kDone);
+  SHW_RETURN_IF_ERROR(report.status());
+  report->loaded = plan.loaded;
+  report->missing = plan.missing;
+  report->unexpected = plan.unexpected;
+  if (call.progress != nullptr) call.progress->enter(Stage::kDone);
   return report;
 }
 

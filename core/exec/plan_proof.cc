@@ -37,6 +37,15 @@ bool inside(const Box& part, const Box& whole) {
   return true;
 }
 
+Status check_cast(const TensorEntry& entry, DType stored) {
+  if (cast_is_supported(stored, entry.local.dtype)) return {};
+  return unimplemented(
+             fmt::format("tensor {} is stored as {} and wanted as {}; this cast is not supported",
+                         escape_text(entry.name), dtype_name(stored),
+                         dtype_name(entry.local.dtype)))
+      .with_detail("tensor", entry.name);
+}
+
 // Proof that a plan fits a state and a checkpoint.
 class PlanProof {
  public:
@@ -107,11 +116,7 @@ class PlanProof {
         });
     if (!noted)
       return foreign_plan(fmt::format("the dtype of {} differs", escape_text(entry.name)));
-    if (cast_is_supported(stored, wanted)) return {};
-    return unimplemented(
-               fmt::format("tensor {} is stored as {} and wanted as {}; this cast is not supported",
-                           escape_text(entry.name), dtype_name(stored), dtype_name(wanted)))
-        .with_detail("tensor", entry.name);
+    return check_cast(entry, stored);
   }
 
   Status check_filled() {
@@ -166,6 +171,19 @@ class PlanProof {
 Status prove_load_plan(const plan::Catalog& stored, const plan::LoadPlan& plan,
                        const State& state) {
   return PlanProof(stored, plan, state).check();
+}
+
+Status check_targets(const plan::LoadPlan& plan, const State& state) {
+  for (const plan::CastNote& note : plan.casts) {
+    SHW_RETURN_IF_ERROR(check_cast(state.tensors()[note.entry], note.stored));
+  }
+  for (const plan::ReadItem& item : plan.reads) {
+    const TensorEntry& entry = state.tensors()[item.entry];
+    const bool writable =
+        device_is_host_accessible(entry.local.device_type) && !entry.local.read_only;
+    if (!writable) return check_writable(entry.local, entry.name);
+  }
+  return {};
 }
 
 }  // namespace shardwright::exec::internal

@@ -15,4 +15,8 @@ namespace shardwright::exec::internal {
 // supported; INVALID_ARGUMENT for read-only memory.
 Status prove_load_plan(const plan::Catalog& stored, const plan::LoadPlan& plan, const State& state);
 
+// The part of it that the planner does not prove, for a plan that was made for this very state just before: memory can
+// be written and casts are supported.
+Status check_targets(const plan::LoadPlan& plan, const State& state);
+
 }  // namespace shardwright::exec::internal
