@@ -5,7 +5,7 @@ Handles are capsules that release themselves. Calls that fail raise an exception
 package uses is declared.
 """
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from typing_extensions import disjoint_base
 
@@ -13,7 +13,7 @@ _Handle = object
 _Text = str | bytes | None
 _T = TypeVar("_T", bound=TensorBase)
 
-@disjoint_base
+@final
 class Columns: ...
 
 @disjoint_base
