@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pause points: named places of a save at which kill tests stop the writer. Compiled in only where
-// SHW_TEST_HOOKS is defined: then SHW_TEST_PAUSE_AT=<name> makes the process create the file named
-// by SHW_TEST_PAUSE_FILE at that place and wait for its end. Elsewhere a pause point is nothing.
+// Pause points: named places of a save at which kill tests stop the writer. They are compiled in only
+// where SHW_TEST_HOOKS is defined, by a test that brings its own pause_point; elsewhere they are
+// nothing.
 #pragma once
 
 #include <string_view>

@@ -141,7 +141,6 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
   SHW_RETURN_IF_ERROR(staged->add_tensors(std::move(staging.entries)));
   SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
   staged->add_keepalive(block);
-  if (call.on_staged) call.on_staged();
   return std::shared_ptr<const State>(std::move(staged));
 }
 

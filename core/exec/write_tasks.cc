@@ -56,8 +56,8 @@ class TaskCutter {
     if (end > limit()) cut(begin);
     note(item);
   }
-  std::vector<WriteTask> finish(uint64_t end) {
-    first_of_next_ = SIZE_MAX;
+  std::vector<WriteTask> finish(uint64_t end, size_t item_count) {
+    first_of_next_ = item_count;
     if (end > begin_) cut(end);
     return std::move(tasks_);
   }
@@ -104,7 +104,7 @@ Result<std::vector<WriteTask>> make_write_tasks(const plan::WriteList& list,
                         &end)) {
     return failed_precondition("the write list is beyond what a file can hold");
   }
-  return cutter.finish(end);
+  return cutter.finish(end, list.items.size());
 }
 
 }  // namespace shardwright::exec::internal

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/job.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/exec/save_world.h"
+#include "tests/support/gate.h"
+
+namespace shardwright::exec::test {
+namespace {
+
+using shardwright::test::Gate;
+
+constexpr int64_t kLongNs = int64_t{60} * 1'000'000'000;
+
+// Tells on which thread it was released.
+struct Lent {
+  explicit Lent(std::thread::id* thread) : released_on(thread) {}
+  ~Lent() { *released_on = std::this_thread::get_id(); }
+  std::thread::id* released_on;
+};
+
+class JobTest : public testing::Test {
+ protected:
+  JobTest() : runtime_(make_runtime()), queue_(*JobQueue::create(*runtime_)) {}
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<JobQueue> queue_;
+};
+
+TEST_F(JobTest, RunsAndReports) {
+  const auto job = queue_->submit(
+      [](const CallContext&) {
+        Report report;
+        report.path = "here";
+        return report;
+      },
+      nullptr);
+  ASSERT_TRUE(job->wait(kLongNs));
+  EXPECT_EQ(job->state(), JobState::kSucceeded);
+  EXPECT_TRUE(job->status().ok());
+  ASSERT_NE(job->report(), nullptr);
+  EXPECT_EQ(job->report()->path, "here");
+  EXPECT_EQ(job->progress().stage, static_cast<int32_t>(Stage::kDone));
+  EXPECT_GE(job->progress().elapsed_ns, 0);
+}
+
+TEST_F(JobTest, GoesThroughItsStatesInOrder) {
+  Gate begun, stage, end;
+  const auto job = queue_->submit(
+      [&](const CallContext& call) -> Result<Report> {
+        begun.open();
+        stage.pass();
+        call.on_staged();
+        end.pass();
+        return data_loss("broken");
+      },
+      nullptr);
+  begun.pass();
+  EXPECT_EQ(job->state(), JobState::kRunning);
+  EXPECT_FALSE(job->wait_staged(0));
+  stage.open();
+  EXPECT_TRUE(job->wait_staged(kLongNs));
+  EXPECT_EQ(job->state(), JobState::kStaged);
+  EXPECT_FALSE(job->wait(1'000'000));
+  EXPECT_EQ(job->report(), nullptr);
+  end.open();
+  EXPECT_TRUE(job->wait(-1));
+  EXPECT_EQ(job->state(), JobState::kFailed);
+  EXPECT_EQ(job->status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(job->report(), nullptr);
+}
+
+TEST_F(JobTest, RunsOneAfterAnotherInOrder) {
+  Gate first;
+  std::vector<int> order;
+  const auto one = queue_->submit(
+      [&](const CallContext&) {
+        first.pass();
+        order.push_back(1);
+        return Report();
+      },
+      nullptr);
+  const auto two = queue_->submit(
+      [&](const CallContext&) {
+        order.push_back(2);
+        return Report();
+      },
+      nullptr);
+  EXPECT_EQ(queue_->unfinished(), 2);
+  EXPECT_EQ(two->state(), JobState::kQueued);
+  first.open();
+  EXPECT_TRUE(two->wait(kLongNs));
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST_F(JobTest, AQueuedJobThatIsCancelledNeverRuns) {
+  Gate first;
+  const auto one = queue_->submit(
+      [&](const CallContext&) {
+        first.pass();
+        return Report();
+      },
+      nullptr);
+  bool ran = false;
+  const auto two = queue_->submit(
+      [&](const CallContext&) {
+        ran = true;
+        return Report();
+      },
+      nullptr);
+  two->cancel();
+  first.open();
+  EXPECT_TRUE(two->wait(kLongNs));
+  EXPECT_EQ(two->state(), JobState::kCancelled);
+  EXPECT_EQ(two->status().code(), StatusCode::kCancelled);
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(JobTest, WorkThatThrowsFails) {
+  const auto job =
+      queue_->submit([](const CallContext&) -> Result<Report> { throw std::bad_alloc(); }, nullptr);
+  ASSERT_TRUE(job->wait(kLongNs));
+  EXPECT_EQ(job->status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(JobTest, WhatWasLentIsReleasedByTheThreadThatDropsTheJobLast) {
+  std::thread::id released;
+  auto job = queue_->submit([](const CallContext&) { return Report(); },
+                            std::make_shared<Lent>(&released));
+  ASSERT_TRUE(job->wait(kLongNs));
+  EXPECT_EQ(released, std::thread::id());
+  job.reset();
+  EXPECT_EQ(released, std::this_thread::get_id());
+}
+
+TEST_F(JobTest, WhatADroppedJobWasLentIsReleasedByALaterCall) {
+  std::thread::id released;
+  std::thread::id captured;
+  Gate end;
+  {
+    const auto lent = std::make_shared<Lent>(&captured);
+    const auto job = queue_->submit(
+        [&end, lent](const CallContext&) {
+          end.pass();
+          return Report();
+        },
+        std::make_shared<Lent>(&released));
+  }
+  end.open();
+  EXPECT_TRUE(queue_->shutdown(kLongNs));
+  EXPECT_EQ(released, std::this_thread::get_id());
+  EXPECT_EQ(captured, std::this_thread::get_id());
+}
+
+TEST_F(JobTest, ShutdownCancelsWhatDoesNotEnd) {
+  const auto job = queue_->submit(
+      [](const CallContext& call) -> Result<Report> {
+        while (true) {
+          Status status = call.control.check("waiting to be cancelled");
+          if (!status.ok()) return status;
+          std::this_thread::yield();
+        }
+      },
+      nullptr);
+  EXPECT_TRUE(queue_->shutdown(50'000'000));
+  EXPECT_EQ(job->state(), JobState::kCancelled);
+  EXPECT_EQ(queue_->unfinished(), 0);
+}
+
+TEST_F(JobTest, ShutdownSaysWhenAJobDoesNotEnd) {
+  Gate end;
+  const auto job = queue_->submit(
+      [&](const CallContext&) {
+        end.pass();
+        return Report();
+      },
+      nullptr);
+  EXPECT_FALSE(queue_->shutdown(5'000'000));
+  end.open();
+  EXPECT_TRUE(queue_->shutdown(-1));
+}
+
+TEST_F(JobTest, SavesInTheBackground) {
+  const World world = make_world(1, 3);
+  const format::Location location{storage::make_memory_storage(), "ckpt"};
+  const auto alone = collective::make_single_collective();
+  const auto job = queue_->submit(
+      [&](const CallContext& call) -> Result<Report> {
+        SHW_ASSIGN_OR_RETURN(const auto staged,
+                             stage_state(*runtime_, *world.ranks[0].state, call));
+        return save(*runtime_, staged, location, *alone, SaveOptions(), call);
+      },
+      nullptr);
+  ASSERT_TRUE(job->wait(kLongNs));
+  ASSERT_EQ(job->state(), JobState::kSucceeded) << job->status().to_string();
+  EXPECT_TRUE(stores(*runtime_, location, world));
+}
+
+TEST_F(JobTest, ACancelledSaveLeavesTheOldCheckpoint) {
+  const format::Location location{storage::make_memory_storage(), "ckpt"};
+  const World old_world = make_small_world(1, 1);
+  ASSERT_TRUE(save_world(*runtime_, old_world, location)[0].ok());
+  const auto before = contents(location);
+  Gate cancelled;
+  const World new_world = make_world(1, 2);
+  const auto alone = collective::make_single_collective();
+  const auto job = queue_->submit(
+      [&](const CallContext& call) {
+        cancelled.pass();
+        return save(*runtime_, new_world.ranks[0].state, location, *alone, SaveOptions(), call);
+      },
+      nullptr);
+  job->cancel();
+  cancelled.open();
+  ASSERT_TRUE(job->wait(kLongNs));
+  EXPECT_EQ(job->state(), JobState::kCancelled);
+  EXPECT_EQ(contents(location), before);
+}
+
+}  // namespace
+}  // namespace shardwright::exec::test

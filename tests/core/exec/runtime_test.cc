@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/limits.h"
+
+namespace shardwright::exec {
+namespace {
+
+TEST(Runtime, HasDefaultsForEverything) {
+  const auto runtime = Runtime::create({});
+  ASSERT_TRUE(runtime.ok()) << runtime.status().to_string();
+  EXPECT_EQ((*runtime)->pool().thread_count(), default_thread_count());
+  EXPECT_EQ((*runtime)->staging().budget_bytes(), kDefaultMemoryBudgetBytes);
+  EXPECT_GT((*runtime)->clock().unix_ns(), 0);
+  EXPECT_EQ((*runtime)->log().level(), LogLevel::kOff);
+  const auto first = (*runtime)->random_bytes();
+  const auto second = (*runtime)->random_bytes();
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE(*first, *second);
+}
+
+TEST(Runtime, RefusesWhatCannotWork) {
+  RuntimeOptions negative;
+  negative.threads = -1;
+  EXPECT_EQ(Runtime::create(negative).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Runtime::create(negative).status().detail("parameter"), "threads");
+  RuntimeOptions small;
+  small.memory_budget = 2 * kWriteBlockBytes - 1;
+  EXPECT_EQ(Runtime::create(small).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Runtime::create(small).status().detail("parameter"), "memory_budget");
+}
+
+}  // namespace
+}  // namespace shardwright::exec

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/exec/save_world.h"
+
+namespace shardwright::exec::test {
+namespace {
+
+TEST(StageState, TheCopyIsIndependentOfTheOriginal) {
+  const auto runtime = make_runtime();
+  World world = make_world(1, 9);
+  const auto staged = stage_state(*runtime, *world.ranks[0].state, CallContext());
+  ASSERT_TRUE(staged.ok()) << staged.status().to_string();
+  for (const auto& memory : world.ranks[0].memory)
+    std::fill(memory->begin(), memory->end(), std::byte{0xAA});
+  const format::Location location{storage::make_memory_storage(), "ckpt"};
+  const auto alone = collective::make_single_collective();
+  const auto saved = save(*runtime, *staged, location, *alone, SaveOptions(), CallContext());
+  ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+  EXPECT_TRUE(stores(*runtime, location, world));
+}
+
+TEST(StageState, StridedTensorsArePacked) {
+  const auto runtime = make_runtime();
+  // A transposed matrix: element (i, j) lies at j * 3 + i.
+  std::vector<float> memory(12);
+  std::iota(memory.begin(), memory.end(), 0.0F);
+  TensorView view;
+  view.data = reinterpret_cast<std::byte*>(memory.data());
+  view.dtype = DType::kFloat32;
+  view.shape = Dims{3, 4};
+  view.strides = Dims{1, 3};
+  State state;
+  std::vector<TensorEntry> entries{plain_tensor_entry("t", view)};
+  ASSERT_TRUE(state.add_tensors(std::move(entries)).ok());
+  const auto staged = stage_state(*runtime, state, CallContext());
+  ASSERT_TRUE(staged.ok()) << staged.status().to_string();
+  const TensorView& copy = (*staged)->tensors()[0].local;
+  EXPECT_TRUE(copy.is_contiguous());
+  const auto* values = reinterpret_cast<const float*>(copy.data);
+  EXPECT_EQ(std::vector<float>(values, values + 4), (std::vector<float>{0, 3, 6, 9}));
+}
+
+TEST(StageState, ACancelledCallStagesNothing) {
+  const auto runtime = make_runtime();
+  const World world = make_world(1, 9);
+  CancellationFlag flag;
+  flag.cancel();
+  CallContext call;
+  call.control.cancellation = &flag;
+  EXPECT_EQ(stage_state(*runtime, *world.ranks[0].state, call).status().code(),
+            StatusCode::kCancelled);
+}
+
+TEST(StageState, DevicesThatTheHostCannotReadAreRefusedByName) {
+  const auto runtime = make_runtime();
+  std::vector<float> memory(4);
+  TensorView view;
+  view.data = reinterpret_cast<std::byte*>(memory.data());
+  view.dtype = DType::kFloat32;
+  view.shape = Dims{4};
+  view.device_type = static_cast<int32_t>(DeviceType::kCuda);
+  auto state = std::make_shared<State>();
+  std::vector<TensorEntry> entries{plain_tensor_entry("on.device", view)};
+  ASSERT_TRUE(state->add_tensors(std::move(entries)).ok());
+  const Status staged = stage_state(*runtime, *state, CallContext()).status();
+  EXPECT_EQ(staged.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(staged.detail("tensor"), "on.device");
+  const Status planned =
+      SavePlanner::create(*runtime, state, SaveOptions(), plan::RankPosition()).status();
+  EXPECT_EQ(planned.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(planned.detail("tensor"), "on.device");
+}
+
+}  // namespace
+}  // namespace shardwright::exec::test
