@@ -271,11 +271,11 @@ shw_status shw_save_execute(shw_save_planner* planner, const shw_plan* plan, shw
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
     SHW_ASSIGN_OR_RETURN(const auto given, capi::need(plan, "plan"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
     if (impl->finished.empty() || given->bytes != impl->finished) {
       return shardwright::failed_precondition(
           "the plan is not the one that this planner has finished");
     }
-    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
     SHW_ASSIGN_OR_RETURN(const auto result,
                          impl->planner->execute(location, capi::call_context(impl->deadline_ns)));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(result)));

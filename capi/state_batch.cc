@@ -58,17 +58,16 @@ class TensorBatchReader {
     return batch_.count == 0 ? Status() : check_struct_array();
   }
 
-  Result<TensorEntry> next(uint64_t index) {
-    TensorEntry entry;
-    entry.name = names_.at(index);
-    entry.path = paths_.at(index);
-    SHW_ASSIGN_OR_RETURN(entry.kind, read_kind(batch_.kinds, index));
+  // Fills the entry in place: entries are large, and there may be very many.
+  Status fill(uint64_t index, TensorEntry* entry) {
+    entry->name = names_.at(index);
+    entry->path = paths_.at(index);
+    SHW_ASSIGN_OR_RETURN(entry->kind, read_kind(batch_.kinds, index));
     shw_tensor tensor;
     SHW_RETURN_IF_ERROR(read_element(batch_.tensors, index, "tensors", &tensor));
-    SHW_ASSIGN_OR_RETURN(entry.local, host_view_of_tensor(tensor));
-    SHW_RETURN_IF_ERROR(read_global_shape(index, &entry));
-    SHW_RETURN_IF_ERROR(read_pieces(index, &entry));
-    return entry;
+    SHW_ASSIGN_OR_RETURN(entry->local, host_view_of_tensor(tensor));
+    SHW_RETURN_IF_ERROR(read_global_shape(index, entry));
+    return read_pieces(index, entry);
   }
 
  private:
@@ -157,16 +156,13 @@ Status at_entry(const Status& status, const char* list, uint64_t index, std::str
 Result<std::vector<TensorEntry>> read_tensor_batch(const shw_tensor_batch& batch) {
   TensorBatchReader reader(batch);
   SHW_RETURN_IF_ERROR(reader.open());
-  std::vector<TensorEntry> entries;
-  entries.reserve(batch.count);
+  std::vector<TensorEntry> entries(batch.count);
   for (uint64_t i = 0; i < batch.count; ++i) {
-    auto entry = reader.next(i);
-    if (!entry.ok()) {
-      const std::string_view name(batch.names + batch.name_offsets[i],
-                                  batch.name_offsets[i + 1] - batch.name_offsets[i]);
-      return at_entry(entry.status(), "tensors", i, name);
-    }
-    entries.push_back(std::move(*entry));
+    const Status status = reader.fill(i, &entries[i]);
+    if (status.ok()) continue;
+    const std::string_view name(batch.names + batch.name_offsets[i],
+                                batch.name_offsets[i + 1] - batch.name_offsets[i]);
+    return at_entry(status, "tensors", i, name);
   }
   return entries;
 }
