@@ -14,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/wire/catalog_generated.h"
+#include "core/plan/wire/columns_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -21,6 +22,9 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::Vector;
+using internal::copy_column;
+using internal::count_of;
+using internal::record_at;
 
 static_assert(std::endian::native == std::endian::little,
               "records are copied in little-endian order");
@@ -78,27 +82,6 @@ Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* 
       builder->CreateUninitializedVector(count, sizeof(uint64_t), alignof(uint64_t), &out);
   std::memcpy(out, data, count * sizeof(uint64_t));
   return offset;
-}
-
-template <typename T>
-size_t count_of(const Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
-
-// A record by copy: the verifier does not prove that a vector's elements are aligned.
-template <typename Wire>
-Wire record_at(const Vector<const Wire*>* vector, size_t index) {
-  Wire record;
-  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
-  return record;
-}
-
-// Copies a vector of fixed-size elements into a column of equal elements.
-template <typename Element, typename T>
-std::vector<Element> copy_column(const Vector<T>* vector) {
-  std::vector<Element> column(count_of(vector));
-  if (!column.empty()) std::memcpy(column.data(), vector->Data(), column.size() * sizeof(Element));
-  return column;
 }
 
 Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRecord*>* from) {

@@ -8,6 +8,7 @@
 
 #include "core/base/limits.h"
 #include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/columns_internal.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -16,26 +17,6 @@ namespace {
 
 using flatbuffers::uoffset_t;
 using flatbuffers::Vector;
-
-template <typename T>
-uoffset_t count_of(const Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
-
-// A record by copy: the verifier does not prove that a vector's elements are aligned.
-template <typename Wire>
-Wire record_at(const Vector<const Wire*>* vector, uint64_t index) {
-  Wire record;
-  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
-  return record;
-}
-
-template <typename Element, typename T>
-std::vector<Element> copy_column(const Vector<T>* vector) {
-  std::vector<Element> column(count_of(vector));
-  if (!column.empty()) std::memcpy(column.data(), vector->Data(), column.size() * sizeof(Element));
-  return column;
-}
 
 std::string copy_text(const Vector<uint8_t>* bytes) {
   return bytes == nullptr
@@ -53,10 +34,11 @@ Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
   std::vector<std::string> names;
   if (list == nullptr) return names;
   const std::string texts = copy_text(list->texts());
-  names.reserve(count_of(list->ends()));
+  const std::vector<uint64_t> ends = copy_column<uint64_t>(list->ends());
+  names.reserve(ends.size());
   uint64_t begin = 0;
-  for (uoffset_t i = 0; i < count_of(list->ends()); ++i) {
-    const uint64_t end = list->ends()->Get(i);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const uint64_t end = ends[i];
     if (end < begin || end > texts.size())
       return data_loss(fmt::format("name {} of a list ends at {}", i, end));
     names.push_back(texts.substr(begin, end - begin));

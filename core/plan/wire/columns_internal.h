@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies vectors out of verified buffers. The FlatBuffers verifier (25.12) checks the alignment of a
+// vector's length, which is 4, and not that of its elements: in a damaged buffer elements of 8 bytes
+// may lie at any multiple of 4, and reading them in place would be undefined. So vectors whose
+// elements are aligned to 8 are never read in place.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include <flatbuffers/vector.h>
+
+namespace shardwright::plan::internal {
+
+// Elements of a vector that may be absent.
+template <typename T>
+flatbuffers::uoffset_t count_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+// One element by copy; index < count_of(vector).
+template <typename Wire>
+Wire record_at(const flatbuffers::Vector<const Wire*>* vector, uint64_t index) {
+  Wire record;
+  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
+  return record;
+}
+
+// The elements as values of the same bytes.
+template <typename Element, typename T>
+std::vector<Element> copy_column(const flatbuffers::Vector<T>* vector) {
+  static_assert(std::is_trivially_copyable_v<Element>);
+  static_assert(sizeof(Element) == flatbuffers::IndirectHelper<T>::element_stride);
+  std::vector<Element> column(count_of(vector));
+  if (!column.empty()) {
+    std::memcpy(static_cast<void*>(column.data()), vector->Data(), column.size() * sizeof(Element));
+  }
+  return column;
+}
+
+}  // namespace shardwright::plan::internal
