@@ -136,7 +136,8 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, native::read_current(location));
   if (current.damaged) return data_loss("the manifest was damaged while gc looked at it");
   if (!current.exists && generations.empty()) {
-    return not_found(fmt::format("there is no checkpoint at '{}'", escape_text(format::shown_path(location))));
+    return not_found(
+        fmt::format("there is no checkpoint at '{}'", escape_text(format::shown_path(location))));
   }
   report.generation = current.generation;
   for (const native::GenerationInfo& info : generations) {
@@ -167,8 +168,8 @@ Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
     return Status();
   }));
   if (found.empty()) {
-    return not_found(
-        fmt::format("no step directories (step-00000100) below {}", escape_text(format::shown_path(location))));
+    return not_found(fmt::format("no step directories (step-00000100) below {}",
+                                 escape_text(format::shown_path(location))));
   }
   RunInfo run;
   for (const auto& [number, name] : found) {
