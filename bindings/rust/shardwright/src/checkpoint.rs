@@ -194,6 +194,14 @@ impl Checkpoint {
             .collect())
     }
 
+    fn raw_info(&self, index: u64) -> Result<ffi::shw_tensor_info> {
+        // SAFETY: all zero is valid; one element of the stated size is written.
+        let mut info: ffi::shw_tensor_info = unsafe { std::mem::zeroed() };
+        info.struct_size = size_of::<ffi::shw_tensor_info>() as u32;
+        unsafe { raw::checkpoint_tensor_infos(self.handle, index, 1, &mut info) }?;
+        Ok(info)
+    }
+
     fn find(&self, name: &str) -> Result<u64> {
         Ok(unsafe { raw::checkpoint_find_tensor(self.handle, name.as_bytes(), -1) }?)
     }
@@ -202,7 +210,13 @@ impl Checkpoint {
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let index = self.find(name)?;
         Tensor::from_handle(unsafe {
-            raw::checkpoint_read_tensor(self.handle, index, std::ptr::null(), std::ptr::null(), 0)
+            raw::checkpoint_read_tensor(
+                self.handle,
+                index,
+                std::ptr::null(),
+                std::ptr::null(),
+                self.raw_info(index)?.ndim,
+            )
         }?)
     }
 
