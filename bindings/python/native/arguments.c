@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int shw_py_text(PyObject *object, char const **data, uint64_t *size) {
+int shw_py_text(PyObject* object, char const** data, uint64_t* size) {
   Py_ssize_t length = 0;
   *data = NULL;
   *size = 0;
@@ -15,7 +15,7 @@ int shw_py_text(PyObject *object, char const **data, uint64_t *size) {
   if (PyUnicode_Check(object)) {
     *data = PyUnicode_AsUTF8AndSize(object, &length);
   } else if (PyBytes_Check(object)) {
-    char *bytes = NULL;
+    char* bytes = NULL;
     if (PyBytes_AsStringAndSize(object, &bytes, &length) == 0) *data = bytes;
   } else {
     PyErr_SetString(PyExc_TypeError, "expected text or bytes");
@@ -23,25 +23,26 @@ int shw_py_text(PyObject *object, char const **data, uint64_t *size) {
   *size = (uint64_t)length;
   if (!*data && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
     PyErr_Clear();
-    shw_py_fail(SHW_INVALID_ARGUMENT, "a text holds half of a surrogate pair and cannot be written as UTF-8");
+    shw_py_fail(SHW_INVALID_ARGUMENT,
+                "a text holds half of a surrogate pair and cannot be written as UTF-8");
   }
   return *data ? 0 : -1;
 }
 
-int shw_py_no_nul(const char *data, uint64_t size, const char *parameter) {
+int shw_py_no_nul(const char* data, uint64_t size, const char* parameter) {
   if (!data || memchr(data, 0, size) == NULL) return 0;
   shw_py_fail(SHW_INVALID_ARGUMENT, "parameter %s holds a NUL character", parameter);
   return -1;
 }
 
-void shw_py_blob_free(shw_py_blob *blob) {
+void shw_py_blob_free(shw_py_blob* blob) {
   free(blob->data);
   free(blob->offsets);
   blob->data = NULL;
   blob->offsets = NULL;
 }
 
-int shw_py_join(PyObject *list, shw_py_blob *blob) {
+int shw_py_join(PyObject* list, shw_py_blob* blob) {
   const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : -1;
   if (count < 0) {
     PyErr_SetString(PyExc_TypeError, "expected a list of bytes");
@@ -50,7 +51,7 @@ int shw_py_join(PyObject *list, shw_py_blob *blob) {
   blob->count = (uint64_t)count;
   blob->offsets = calloc((size_t)count + 1, sizeof *blob->offsets);
   for (Py_ssize_t i = 0; blob->offsets && i < count; ++i) {
-    char *bytes = NULL;
+    char* bytes = NULL;
     Py_ssize_t size = 0;
     if (PyBytes_AsStringAndSize(PyList_GetItem(list, i), &bytes, &size) < 0) goto failed;
     blob->offsets[i + 1] = blob->offsets[i] + (uint64_t)size;
@@ -70,7 +71,7 @@ failed:
   return -1;
 }
 
-int shw_py_indices(PyObject *list, shw_py_blob *blob) {
+int shw_py_indices(PyObject* list, shw_py_blob* blob) {
   const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : -1;
   if (count < 0) {
     PyErr_SetString(PyExc_TypeError, "expected a list of numbers");
@@ -92,11 +93,11 @@ int shw_py_indices(PyObject *list, shw_py_blob *blob) {
   return 0;
 }
 
-PyObject *shw_py_parts(shw_buffer *buffer) {
+PyObject* shw_py_parts(shw_buffer* buffer) {
   const uint64_t count = shw_buffer_part_count(buffer);
-  PyObject *list = PyList_New((Py_ssize_t)count);
+  PyObject* list = PyList_New((Py_ssize_t)count);
   for (uint64_t i = 0; list && i < count; ++i) {
-    PyObject *part = PyBytes_FromStringAndSize(shw_buffer_part_data(buffer, i),
+    PyObject* part = PyBytes_FromStringAndSize(shw_buffer_part_data(buffer, i),
                                                (Py_ssize_t)shw_buffer_part_size(buffer, i));
     if (!part || PyList_SetItem(list, (Py_ssize_t)i, part) < 0) Py_CLEAR(list);
   }
@@ -105,10 +106,10 @@ PyObject *shw_py_parts(shw_buffer *buffer) {
 }
 
 /* Bytes of a tuple item as an array of `size` items of `width` bytes; None is NULL. */
-static int array_of(PyObject *object, size_t width, uint64_t expected, const void **out) {
+static int array_of(PyObject* object, size_t width, uint64_t expected, const void** out) {
   *out = NULL;
   if (object == Py_None) return 0;
-  char *bytes = NULL;
+  char* bytes = NULL;
   Py_ssize_t size = 0;
   if (PyBytes_AsStringAndSize(object, &bytes, &size) < 0) return -1;
   if ((uint64_t)size != expected * width) {
@@ -119,19 +120,21 @@ static int array_of(PyObject *object, size_t width, uint64_t expected, const voi
   return 0;
 }
 
-int shw_py_save_options_read(PyObject *tuple, shw_py_save_options *filled, shw_save_options const **out) {
+int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
+                             shw_save_options const** out) {
   *out = NULL;
   if (tuple == Py_None) return 0;
-  shw_save_options *o = &filled->options;
+  shw_save_options* o = &filled->options;
   shw_save_options_init(o, sizeof *o);
   PyObject *kind_offsets, *kind_values, *metadata_offsets;
   Py_ssize_t globs_size, metadata_size;
   unsigned long long kind_count, metadata_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiiIIIKLzz#OOKz#OK", &o->overwrite, &o->durability, &o->digests, &o->owner,
-                        &o->verify_replicas, &o->format, &o->preset, &o->threads, &o->file_mode, &o->keep_generations,
-                        &memory_budget, &deadline_ns, &o->trace_path, &o->kind_globs, &globs_size, &kind_offsets,
-                        &kind_values, &kind_count, &o->metadata, &metadata_size, &metadata_offsets,
+  if (!PyArg_ParseTuple(tuple, "iiiiiiiIIIKLzz#OOKz#OK", &o->overwrite, &o->durability, &o->digests,
+                        &o->owner, &o->verify_replicas, &o->format, &o->preset, &o->threads,
+                        &o->file_mode, &o->keep_generations, &memory_budget, &deadline_ns,
+                        &o->trace_path, &o->kind_globs, &globs_size, &kind_offsets, &kind_values,
+                        &kind_count, &o->metadata, &metadata_size, &metadata_offsets,
                         &metadata_count)) {
     return -1;
   }
@@ -152,18 +155,20 @@ int shw_py_save_options_read(PyObject *tuple, shw_py_save_options *filled, shw_s
   return 0;
 }
 
-int shw_py_load_options_read(PyObject *tuple, shw_py_load_options *filled, shw_load_options const **out) {
+int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
+                             shw_load_options const** out) {
   *out = NULL;
   if (tuple == Py_None) return 0;
-  shw_load_options *o = &filled->options;
+  shw_load_options* o = &filled->options;
   shw_load_options_init(o, sizeof *o);
   PyObject *strict_offsets, *strict_rules;
   Py_ssize_t globs_size;
   unsigned long long strict_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiIKLzz#OOK", &o->missing, &o->unexpected, &o->cast, &o->verify, &o->format,
-                        &o->preset, &o->threads, &memory_budget, &deadline_ns, &o->trace_path, &o->strict_globs,
-                        &globs_size, &strict_offsets, &strict_rules, &strict_count)) {
+  if (!PyArg_ParseTuple(tuple, "iiiiiiIKLzz#OOK", &o->missing, &o->unexpected, &o->cast, &o->verify,
+                        &o->format, &o->preset, &o->threads, &memory_budget, &deadline_ns,
+                        &o->trace_path, &o->strict_globs, &globs_size, &strict_offsets,
+                        &strict_rules, &strict_count)) {
     return -1;
   }
   o->memory_budget = memory_budget;
@@ -180,15 +185,17 @@ int shw_py_load_options_read(PyObject *tuple, shw_py_load_options *filled, shw_l
   return 0;
 }
 
-int shw_py_checkpoint_options_read(PyObject *tuple, shw_py_checkpoint_options *filled,
-                                   shw_checkpoint_options const **out) {
+int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* filled,
+                                   shw_checkpoint_options const** out) {
   *out = NULL;
   if (tuple == Py_None) return 0;
-  shw_checkpoint_options *o = &filled->options;
+  shw_checkpoint_options* o = &filled->options;
   shw_checkpoint_options_init(o, sizeof *o);
   unsigned long long memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiIKL", &o->verify, &o->format, &o->threads, &memory_budget, &deadline_ns)) return -1;
+  if (!PyArg_ParseTuple(tuple, "iiIKL", &o->verify, &o->format, &o->threads, &memory_budget,
+                        &deadline_ns))
+    return -1;
   o->memory_budget = memory_budget;
   o->deadline_ns = deadline_ns;
   *out = o;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static PyTypeObject *columns_type;
+static PyTypeObject* columns_type;
 
-void *vector_push(vector *v, size_t size) {
+void* vector_push(vector* v, size_t size) {
   if (!v->data || v->capacity - v->size < size) {
     size_t capacity = v->capacity ? v->capacity * 2 : 256;
     while (capacity - v->size < size) capacity *= 2;
-    char *data = realloc(v->data, capacity);
+    char* data = realloc(v->data, capacity);
     if (!data) {
       PyErr_NoMemory();
       return NULL;
@@ -20,70 +20,75 @@ void *vector_push(vector *v, size_t size) {
     v->data = data;
     v->capacity = capacity;
   }
-  void *room = v->data + v->size;
+  void* room = v->data + v->size;
   v->size += size;
   return room;
 }
 
-int vector_append(vector *v, const void *data, size_t size) {
-  void *room = vector_push(v, size);
+int vector_append(vector* v, const void* data, size_t size) {
+  void* room = vector_push(v, size);
   if (!room) return -1;
   if (size) memcpy(room, data, size);
   return 0;
 }
 
-columns *columns_of(PyObject *object) {
-  if (columns_type && PyObject_TypeCheck(object, columns_type)) return (columns *)object;
+columns* columns_of(PyObject* object) {
+  if (columns_type && PyObject_TypeCheck(object, columns_type)) return (columns*)object;
   PyErr_SetString(PyExc_TypeError, "expected columns");
   return NULL;
 }
 
-static void columns_dealloc(PyObject *object) {
-  columns *self = (columns *)object;
-  PyTypeObject *type = Py_TYPE(object);
-  for (size_t i = 0; i < VECTOR_COUNT(self->views, Py_buffer); ++i) PyBuffer_Release((Py_buffer *)self->views.data + i);
-  for (size_t i = 0; i < VECTOR_COUNT(self->owners, PyObject *); ++i) Py_DECREF(((PyObject **)self->owners.data)[i]);
+static void columns_dealloc(PyObject* object) {
+  columns* self = (columns*)object;
+  PyTypeObject* type = Py_TYPE(object);
+  for (size_t i = 0; i < VECTOR_COUNT(self->views, Py_buffer); ++i)
+    PyBuffer_Release((Py_buffer*)self->views.data + i);
+  for (size_t i = 0; i < VECTOR_COUNT(self->owners, PyObject*); ++i)
+    Py_DECREF(((PyObject**)self->owners.data)[i]);
   for (size_t i = 0; i < VECTOR_COUNT(self->dlpacks, taken_dlpack); ++i) {
-    const taken_dlpack taken = ((taken_dlpack *)self->dlpacks.data)[i];
+    const taken_dlpack taken = ((taken_dlpack*)self->dlpacks.data)[i];
     if (taken.versioned) {
-      shw_dl_managed_versioned *managed = taken.managed;
+      shw_dl_managed_versioned* managed = taken.managed;
       if (managed->deleter) managed->deleter(managed);
     } else {
-      shw_dl_managed *managed = taken.managed;
+      shw_dl_managed* managed = taken.managed;
       if (managed->deleter) managed->deleter(managed);
     }
   }
-  vector *all[] = {&self->names, &self->name_offsets, &self->tensors, &self->extents, &self->extent_places, &self->paths,
-                   &self->path_offsets, &self->kinds, &self->global_shapes, &self->global_offsets, &self->box_ranges,
-                   &self->box_offsets, &self->box_sizes, &self->local_offsets, &self->layout_indices, &self->views,
-                   &self->owners, &self->dlpacks};
+  vector* all[] = {&self->names,          &self->name_offsets,  &self->tensors,
+                   &self->extents,        &self->extent_places, &self->paths,
+                   &self->path_offsets,   &self->kinds,         &self->global_shapes,
+                   &self->global_offsets, &self->box_ranges,    &self->box_offsets,
+                   &self->box_sizes,      &self->local_offsets, &self->layout_indices,
+                   &self->views,          &self->owners,        &self->dlpacks};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) free(all[i]->data);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(object);
   Py_DECREF(type);
 }
 
-PyObject *shw_py_columns(PyObject *writable) {
-  columns *self = (columns *)PyType_GenericAlloc(columns_type, 0);
+PyObject* shw_py_columns(PyObject* writable) {
+  columns* self = (columns*)PyType_GenericAlloc(columns_type, 0);
   if (!self) return NULL;
   self->writable = PyObject_IsTrue(writable) == 1;
   const uint64_t zero = 0;
-  vector *starts[] = {&self->name_offsets, &self->path_offsets, &self->global_offsets, &self->box_ranges};
+  vector* starts[] = {&self->name_offsets, &self->path_offsets, &self->global_offsets,
+                      &self->box_ranges};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; ++i) {
     if (vector_append(starts[i], &zero, sizeof zero) < 0) {
       Py_DECREF(self);
       return NULL;
     }
   }
-  return (PyObject *)self;
+  return (PyObject*)self;
 }
 
-PyObject *shw_py_columns_count(PyObject *object) {
-  const columns *self = columns_of(object);
+PyObject* shw_py_columns_count(PyObject* object) {
+  const columns* self = columns_of(object);
   return self ? PyLong_FromUnsignedLongLong(self->count) : NULL;
 }
 
-int columns_add_tensor(columns *self, const shw_tensor *tensor) {
+int columns_add_tensor(columns* self, const shw_tensor* tensor) {
   if (self->sealed) {
     PyErr_SetString(PyExc_RuntimeError, "the columns are part of a state already");
     return -1;
@@ -95,17 +100,18 @@ int columns_add_tensor(columns *self, const shw_tensor *tensor) {
       vector_append(&self->extents, tensor->shape, ndim * sizeof(int64_t)) < 0) {
     return -1;
   }
-  if (tensor->strides && vector_append(&self->extents, tensor->strides, ndim * sizeof(int64_t)) < 0) return -1;
+  if (tensor->strides && vector_append(&self->extents, tensor->strides, ndim * sizeof(int64_t)) < 0)
+    return -1;
   ++self->count;
   return 0;
 }
 
 /* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. */
-static void seal(columns *self) {
+static void seal(columns* self) {
   if (self->sealed) return;
-  shw_tensor *tensors = (shw_tensor *)self->tensors.data;
-  const uint64_t *places = (const uint64_t *)self->extent_places.data;
-  const int64_t *extents = (const int64_t *)self->extents.data;
+  shw_tensor* tensors = (shw_tensor*)self->tensors.data;
+  const uint64_t* places = (const uint64_t*)self->extent_places.data;
+  const int64_t* extents = (const int64_t*)self->extents.data;
   for (uint64_t i = 0; i < self->count; ++i) {
     tensors[i].shape = extents + places[i] / 2;
     tensors[i].strides = places[i] % 2 ? tensors[i].shape + tensors[i].ndim : NULL;
@@ -113,7 +119,7 @@ static void seal(columns *self) {
   self->sealed = 1;
 }
 
-static int layouts_of(PyObject *list, const shw_layout ***out, uint64_t *count) {
+static int layouts_of(PyObject* list, const shw_layout*** out, uint64_t* count) {
   *out = NULL;
   *count = 0;
   const Py_ssize_t size = PyList_Size(list);
@@ -124,7 +130,7 @@ static int layouts_of(PyObject *list, const shw_layout ***out, uint64_t *count) 
     return -1;
   }
   for (Py_ssize_t i = 0; i < size; ++i) {
-    void *layout = NULL;
+    void* layout = NULL;
     if (shw_py_handle(PyList_GetItem(list, i), "shw_layout", &layout) < 0) return -1;
     (*out)[i] = layout;
   }
@@ -132,13 +138,13 @@ static int layouts_of(PyObject *list, const shw_layout ***out, uint64_t *count) 
   return 0;
 }
 
-PyObject *shw_py_columns_add_to_state(PyObject *object, PyObject *capsule, PyObject *layout_list,
-                                      PyObject *rank_object) {
-  columns *self = columns_of(object);
-  void *state = NULL;
+PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObject* layout_list,
+                                      PyObject* rank_object) {
+  columns* self = columns_of(object);
+  void* state = NULL;
   const long rank = PyLong_AsLong(rank_object);
   if (!self || PyErr_Occurred() || shw_py_handle(capsule, "shw_state", &state) < 0) return NULL;
-  const shw_layout **layouts = NULL;
+  const shw_layout** layouts = NULL;
   shw_tensor_batch batch;
   shw_tensor_batch_init(&batch, sizeof batch);
   if (layouts_of(layout_list, &layouts, &batch.layout_count) < 0) {
@@ -148,28 +154,28 @@ PyObject *shw_py_columns_add_to_state(PyObject *object, PyObject *capsule, PyObj
   seal(self);
   batch.count = self->count;
   batch.names = self->names.data;
-  batch.name_offsets = (const uint64_t *)self->name_offsets.data;
-  batch.tensors = (const shw_tensor *)self->tensors.data;
+  batch.name_offsets = (const uint64_t*)self->name_offsets.data;
+  batch.tensors = (const shw_tensor*)self->tensors.data;
   if (self->paths.size) {
     batch.paths = self->paths.data;
-    batch.path_offsets = (const uint64_t *)self->path_offsets.data;
+    batch.path_offsets = (const uint64_t*)self->path_offsets.data;
   }
-  if (self->kinds.size) batch.kinds = (const int32_t *)self->kinds.data;
+  if (self->kinds.size) batch.kinds = (const int32_t*)self->kinds.data;
   if (self->placed) {
-    batch.global_shapes = (const int64_t *)self->global_shapes.data;
-    batch.global_shape_offsets = (const uint64_t *)self->global_offsets.data;
+    batch.global_shapes = (const int64_t*)self->global_shapes.data;
+    batch.global_shape_offsets = (const uint64_t*)self->global_offsets.data;
     if (batch.layout_count) {
       batch.layouts = layouts;
-      batch.layout_indices = (const uint32_t *)self->layout_indices.data;
+      batch.layout_indices = (const uint32_t*)self->layout_indices.data;
     } else {
-      batch.box_ranges = (const uint64_t *)self->box_ranges.data;
-      batch.box_offsets = (const int64_t *)self->box_offsets.data;
-      batch.box_sizes = (const int64_t *)self->box_sizes.data;
-      batch.local_offsets = (const int64_t *)self->local_offsets.data;
+      batch.box_ranges = (const uint64_t*)self->box_ranges.data;
+      batch.box_offsets = (const int64_t*)self->box_offsets.data;
+      batch.box_sizes = (const int64_t*)self->box_sizes.data;
+      batch.local_offsets = (const int64_t*)self->local_offsets.data;
     }
   }
   batch.rank = (int32_t)rank;
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   const shw_status status = shw_state_add_tensors(state, &batch, &error);
   free(layouts);
   if (status == SHW_OK) Py_RETURN_NONE;
@@ -178,12 +184,13 @@ PyObject *shw_py_columns_add_to_state(PyObject *object, PyObject *capsule, PyObj
 }
 
 /* Reads one box (offsets None = the whole tensor) into the only tensor of the columns; gives the report. */
-PyObject *shw_py_checkpoint_read(PyObject *capsule, PyObject *index_object, PyObject *offset_object,
-                                 PyObject *size_object, PyObject *object) {
-  columns *self = columns_of(object);
-  void *checkpoint = NULL;
+PyObject* shw_py_checkpoint_read(PyObject* capsule, PyObject* index_object, PyObject* offset_object,
+                                 PyObject* size_object, PyObject* object) {
+  columns* self = columns_of(object);
+  void* checkpoint = NULL;
   const uint64_t index = PyLong_AsUnsignedLongLong(index_object);
-  if (!self || PyErr_Occurred() || shw_py_handle(capsule, "shw_checkpoint", &checkpoint) < 0) return NULL;
+  if (!self || PyErr_Occurred() || shw_py_handle(capsule, "shw_checkpoint", &checkpoint) < 0)
+    return NULL;
   if (self->count != 1) {
     PyErr_SetString(PyExc_ValueError, "expected columns of one tensor");
     return NULL;
@@ -192,32 +199,33 @@ PyObject *shw_py_checkpoint_read(PyObject *capsule, PyObject *index_object, PyOb
   shw_box_batch batch;
   shw_box_batch_init(&batch, sizeof batch);
   if (offset_object != Py_None) {
-    if (shw_py_int64s(offset_object, offsets, 64) < 0 || shw_py_int64s(size_object, sizes, 64) < 0) return NULL;
+    if (shw_py_int64s(offset_object, offsets, 64) < 0 || shw_py_int64s(size_object, sizes, 64) < 0)
+      return NULL;
     batch.box_offsets = offsets;
     batch.box_sizes = sizes;
   }
   seal(self);
   batch.count = 1;
   batch.tensors = &index;
-  batch.targets = (const shw_tensor *)self->tensors.data;
-  shw_report *report = NULL;
-  shw_error *error = NULL;
+  batch.targets = (const shw_tensor*)self->tensors.data;
+  shw_report* report = NULL;
+  shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status = shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error);
-  Py_END_ALLOW_THREADS
-  if (status == SHW_OK) return shw_py_own_report(report);
+  Py_END_ALLOW_THREADS if (status == SHW_OK) return shw_py_own_report(report);
   shw_py_raise(status, error);
   return NULL;
 }
 
-static PyType_Slot columns_slots[] = {{Py_tp_dealloc, (void *)columns_dealloc},
-                                      {Py_tp_doc, "Tensors in flat arrays."},
-                                      {0, NULL}};
+static PyType_Slot columns_slots[] = {
+    {Py_tp_dealloc, (void*)columns_dealloc}, {Py_tp_doc, "Tensors in flat arrays."}, {0, NULL}};
 static PyType_Spec columns_spec = {"shardwright._native._shw_native.Columns", sizeof(columns), 0,
-                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, columns_slots};
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   columns_slots};
 
-int shw_py_init_columns(PyObject *module) {
-  columns_type = (PyTypeObject *)PyType_FromSpec(&columns_spec);
-  if (!columns_type || PyModule_AddObjectRef(module, "Columns", (PyObject *)columns_type) < 0) return -1;
+int shw_py_init_columns(PyObject* module) {
+  columns_type = (PyTypeObject*)PyType_FromSpec(&columns_spec);
+  if (!columns_type || PyModule_AddObjectRef(module, "Columns", (PyObject*)columns_type) < 0)
+    return -1;
   return 0;
 }

@@ -9,56 +9,56 @@
 
 /* Growing array of bytes. */
 typedef struct {
-  char *data;
+  char* data;
   size_t size, capacity;
 } vector;
 
 /* A DLPack tensor that was taken over; its deleter runs when the columns end. */
 typedef struct {
-  void *managed;
+  void* managed;
   int versioned;
 } taken_dlpack;
 
 typedef struct {
-  PyObject_HEAD
-  vector names, name_offsets;   /* char, uint64_t (count + 1) */
-  vector tensors;               /* shw_tensor; shape and strides are set when the batch is made */
-  vector extents;               /* int64_t: shape, then strides where there are any */
-  vector extent_places;         /* uint64_t: 2 x index into extents + 1 when strides follow */
-  vector paths, path_offsets;   /* char, uint64_t (count + 1) */
-  vector kinds;                 /* int32_t */
+  PyObject_HEAD vector names, name_offsets; /* char, uint64_t (count + 1) */
+  vector tensors;             /* shw_tensor; shape and strides are set when the batch is made */
+  vector extents;             /* int64_t: shape, then strides where there are any */
+  vector extent_places;       /* uint64_t: 2 x index into extents + 1 when strides follow */
+  vector paths, path_offsets; /* char, uint64_t (count + 1) */
+  vector kinds;               /* int32_t */
   vector global_shapes, global_offsets; /* int64_t, uint64_t (count + 1); placed columns only */
   vector box_ranges, box_offsets, box_sizes, local_offsets;
-  vector layout_indices;        /* uint32_t */
-  vector views;                 /* Py_buffer that are held */
-  vector owners;                /* PyObject* that are held */
-  vector dlpacks;               /* taken_dlpack */
+  vector layout_indices; /* uint32_t */
+  vector views;          /* Py_buffer that are held */
+  vector owners;         /* PyObject* that are held */
+  vector dlpacks;        /* taken_dlpack */
   uint64_t count;
-  int writable;                 /* targets of a load: read-only memory is flagged */
-  int placed;                   /* entries carry a global shape with boxes or a layout */
-  int sealed;                   /* part of a batch: takes no more */
+  int writable; /* targets of a load: read-only memory is flagged */
+  int placed;   /* entries carry a global shape with boxes or a layout */
+  int sealed;   /* part of a batch: takes no more */
 } columns;
 
 /* Room for `size` more bytes at the end, or NULL with MemoryError. */
-void *vector_push(vector *v, size_t size);
-int vector_append(vector *v, const void *data, size_t size);
+void* vector_push(vector* v, size_t size);
+int vector_append(vector* v, const void* data, size_t size);
 #define VECTOR_COUNT(v, type) ((v).size / sizeof(type))
 
 /* The columns of an object of that type, NULL with TypeError. */
-columns *columns_of(PyObject *object);
+columns* columns_of(PyObject* object);
 
 /* What a type is to the columns. */
 enum { LEAF_OTHER = 0, LEAF_EXCHANGE = 1, LEAF_BUFFER = 2, LEAF_OWN = 3 };
 typedef struct {
   int kind;
-  const shw_dl_exchange *exchange;
+  const shw_dl_exchange* exchange;
 } leaf_type;
 /* Kind of a value, cached per type; -1 with an exception. */
-int leaf_type_of(PyObject *value, leaf_type *out);
+int leaf_type_of(PyObject* value, leaf_type* out);
 
 /* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an exception. */
-int columns_add_leaf(columns *self, PyObject *value, const leaf_type *type, const char *name, uint64_t name_size);
+int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
+                     uint64_t name_size);
 /* Appends one tensor that is described by `tensor`; shape and strides are copied. */
-int columns_add_tensor(columns *self, const shw_tensor *tensor);
+int columns_add_tensor(columns* self, const shw_tensor* tensor);
 
 #endif

@@ -10,14 +10,14 @@
 
 /* Where a container lies: its joined name, and its path text such as ["optim",0 without the bracket; empty at the top. */
 typedef struct {
-  const char *name;
+  const char* name;
   Py_ssize_t name_size;
-  const char *path;
+  const char* path;
   Py_ssize_t path_size;
 } place;
 
 /* Joined name of the entry that was added last. */
-static int add_name(columns *self, const place *at, const char *name, size_t size) {
+static int add_name(columns* self, const place* at, const char* name, size_t size) {
   if (at->path_size && (vector_append(&self->names, at->name, (size_t)at->name_size) < 0 ||
                         vector_append(&self->names, ".", 1) < 0)) {
     return -1;
@@ -27,39 +27,42 @@ static int add_name(columns *self, const place *at, const char *name, size_t siz
   return vector_append(&self->name_offsets, &end, sizeof end);
 }
 
-static int end_path(columns *self) {
+static int end_path(columns* self) {
   const uint64_t end = self->paths.size;
   return vector_append(&self->path_offsets, &end, sizeof end);
 }
 
 /* One key: text of the joined name, and what kind of path part it is. */
 typedef struct {
-  const char *text;
+  const char* text;
   Py_ssize_t size;
   enum { KEY_TEXT, KEY_INTEGER, KEY_POSITION } kind;
-  PyObject *owned;
+  PyObject* owned;
 } key_text;
 
-static int push_json_string(vector *v, const char *text, Py_ssize_t size) {
+static int push_json_string(vector* v, const char* text, Py_ssize_t size) {
   if (vector_append(v, "\"", 1) < 0) return -1;
   for (Py_ssize_t i = 0; i < size; ++i) {
     const unsigned char c = (unsigned char)text[i];
     char escaped[8];
     int length = 1;
     escaped[0] = text[i];
-    if (c == '"' || c == '\\') length = snprintf(escaped, sizeof escaped, "\\%c", c);
-    else if (c < 0x20) length = snprintf(escaped, sizeof escaped, "\\u%04x", c);
+    if (c == '"' || c == '\\')
+      length = snprintf(escaped, sizeof escaped, "\\%c", c);
+    else if (c < 0x20)
+      length = snprintf(escaped, sizeof escaped, "\\u%04x", c);
     if (vector_append(v, escaped, (size_t)length) < 0) return -1;
   }
   return vector_append(v, "\"", 1);
 }
 
 /* Path of the entry that was added last: none for a text key at the top, whose name says it all. */
-static int push_path(columns *self, const place *at, const key_text *key) {
-  vector *v = &self->paths;
+static int push_path(columns* self, const place* at, const key_text* key) {
+  vector* v = &self->paths;
   if (at->path_size == 0 && key->kind == KEY_TEXT) return end_path(self);
-  if (at->path_size ? vector_append(v, at->path, (size_t)at->path_size) < 0 || vector_append(v, ",", 1) < 0
-                    : vector_append(v, "[", 1) < 0) {
+  if (at->path_size
+          ? vector_append(v, at->path, (size_t)at->path_size) < 0 || vector_append(v, ",", 1) < 0
+          : vector_append(v, "[", 1) < 0) {
     return -1;
   }
   int failed;
@@ -75,7 +78,7 @@ static int push_path(columns *self, const place *at, const key_text *key) {
 }
 
 /* 1 for a usable key, 0 for a key of another type, -1 with an exception. */
-static int read_key(PyObject *key, key_text *out) {
+static int read_key(PyObject* key, key_text* out) {
   out->owned = NULL;
   if (PyUnicode_Check(key)) {
     out->kind = KEY_TEXT;
@@ -91,15 +94,16 @@ static int read_key(PyObject *key, key_text *out) {
   return out->text ? 1 : -1;
 }
 
-static int add_rest(PyObject *rest, PyObject *key, PyObject *value) {
-  PyObject *pair = PyTuple_Pack(2, key, value);
+static int add_rest(PyObject* rest, PyObject* key, PyObject* value) {
+  PyObject* pair = PyTuple_Pack(2, key, value);
   const int failed = !pair || PyList_Append(rest, pair) < 0;
   Py_XDECREF(pair);
   return failed ? -1 : 0;
 }
 
 /* One value of a container: into the columns when it is a tensor, else into `rest`. */
-static int take_value(columns *self, const place *at, PyObject *key, int position, PyObject *value, PyObject *rest) {
+static int take_value(columns* self, const place* at, PyObject* key, int position, PyObject* value,
+                      PyObject* rest) {
   leaf_type type;
   key_text text;
   if (leaf_type_of(value, &type) < 0) return -1;
@@ -109,8 +113,8 @@ static int take_value(columns *self, const place *at, PyObject *key, int positio
   if (usable == 0) return add_rest(rest, key, value);
   if (position) text.kind = KEY_POSITION;
   int taken = columns_add_leaf(self, value, &type, text.text, (uint64_t)text.size);
-  if (taken == 1 && (add_name(self, at, text.text, (size_t)text.size) < 0 ||
-                     push_path(self, at, &text) < 0)) {
+  if (taken == 1 &&
+      (add_name(self, at, text.text, (size_t)text.size) < 0 || push_path(self, at, &text) < 0)) {
     taken = -1;
   }
   Py_XDECREF(text.owned);
@@ -118,7 +122,7 @@ static int take_value(columns *self, const place *at, PyObject *key, int positio
   return taken ? 0 : add_rest(rest, key, value);
 }
 
-static int take_dict(columns *self, const place *at, PyObject *dict, PyObject *rest) {
+static int take_dict(columns* self, const place* at, PyObject* dict, PyObject* rest) {
   Py_ssize_t next = 0;
   PyObject *key, *value;
   while (PyDict_Next(dict, &next, &key, &value)) {
@@ -127,11 +131,11 @@ static int take_dict(columns *self, const place *at, PyObject *dict, PyObject *r
   return 0;
 }
 
-static int take_sequence(columns *self, const place *at, PyObject *sequence, PyObject *rest) {
+static int take_sequence(columns* self, const place* at, PyObject* sequence, PyObject* rest) {
   const Py_ssize_t count = PySequence_Size(sequence);
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject *key = PyLong_FromSsize_t(i);
-    PyObject *value = key ? PySequence_GetItem(sequence, i) : NULL;
+    PyObject* key = PyLong_FromSsize_t(i);
+    PyObject* value = key ? PySequence_GetItem(sequence, i) : NULL;
     const int failed = !value || take_value(self, at, key, 1, value, rest) < 0;
     Py_XDECREF(key);
     Py_XDECREF(value);
@@ -141,17 +145,18 @@ static int take_sequence(columns *self, const place *at, PyObject *sequence, PyO
 }
 
 /* Adds the tensors of a dict, list or tuple; gives (how many were added, [(key, value) of everything else]). */
-PyObject *shw_py_columns_collect(PyObject *object, PyObject *container, PyObject *name, PyObject *path) {
-  columns *self = columns_of(object);
+PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject* name,
+                                 PyObject* path) {
+  columns* self = columns_of(object);
   place at;
-  char *text = NULL;
+  char* text = NULL;
   if (!self) return NULL;
   if (PyBytes_AsStringAndSize(name, &text, &at.name_size) < 0) return NULL;
   at.name = text;
   if (PyBytes_AsStringAndSize(path, &text, &at.path_size) < 0) return NULL;
   at.path = text;
   const uint64_t before = self->count;
-  PyObject *rest = PyList_New(0);
+  PyObject* rest = PyList_New(0);
   if (!rest) return NULL;
   const int failed = PyDict_Check(container) ? take_dict(self, &at, container, rest)
                                              : take_sequence(self, &at, container, rest);
@@ -164,28 +169,29 @@ PyObject *shw_py_columns_collect(PyObject *object, PyObject *container, PyObject
 
 /* ---- one leaf, anywhere ---- */
 
-static int push_int64s(vector *v, PyObject *sequence) {
+static int push_int64s(vector* v, PyObject* sequence) {
   const Py_ssize_t count = PySequence_Size(sequence);
-  int64_t *room = count < 0 ? NULL : vector_push(v, (size_t)count * sizeof *room);
+  int64_t* room = count < 0 ? NULL : vector_push(v, (size_t)count * sizeof *room);
   return room && shw_py_int64s(sequence, room, count) >= 0 ? 0 : -1;
 }
 
 /* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count, kind) */
-static int push_placement(columns *self, PyObject *placement) {
+static int push_placement(columns* self, PyObject* placement) {
   PyObject *global_shape, *offsets, *sizes, *local_offsets;
   unsigned layout_index;
   unsigned long long box_count;
   int kind;
-  if (!PyArg_ParseTuple(placement, "OIOOOKi", &global_shape, &layout_index, &offsets, &sizes, &local_offsets,
-                        &box_count, &kind)) {
+  if (!PyArg_ParseTuple(placement, "OIOOOKi", &global_shape, &layout_index, &offsets, &sizes,
+                        &local_offsets, &box_count, &kind)) {
     return -1;
   }
-  const uint64_t *ranges = (const uint64_t *)self->box_ranges.data;
+  const uint64_t* ranges = (const uint64_t*)self->box_ranges.data;
   const uint64_t boxes_end = ranges[VECTOR_COUNT(self->box_ranges, uint64_t) - 1] + box_count;
   const uint32_t layout = layout_index;
   const int32_t entry_kind = kind;
-  if (push_int64s(&self->global_shapes, global_shape) < 0 || push_int64s(&self->box_offsets, offsets) < 0 ||
-      push_int64s(&self->box_sizes, sizes) < 0 || push_int64s(&self->local_offsets, local_offsets) < 0) {
+  if (push_int64s(&self->global_shapes, global_shape) < 0 ||
+      push_int64s(&self->box_offsets, offsets) < 0 || push_int64s(&self->box_sizes, sizes) < 0 ||
+      push_int64s(&self->local_offsets, local_offsets) < 0) {
     return -1;
   }
   const uint64_t shape_end = VECTOR_COUNT(self->global_shapes, int64_t);
@@ -201,8 +207,9 @@ static int push_placement(columns *self, PyObject *placement) {
 
 /* `leaf`: a tensor or DLPack capsule, or (buffer of the bytes, dtype number, shape). True when it was taken. `path` is
  * complete or empty. Columns are either all placed or all without placement. */
-PyObject *shw_py_columns_add(PyObject *object, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement) {
-  columns *self = columns_of(object);
+PyObject* shw_py_columns_add(PyObject* object, PyObject* name, PyObject* path, PyObject* leaf,
+                             PyObject* placement) {
+  columns* self = columns_of(object);
   char *name_text, *path_text;
   Py_ssize_t name_size, path_size;
   if (!self || PyBytes_AsStringAndSize(name, &name_text, &name_size) < 0 ||
@@ -218,7 +225,7 @@ PyObject *shw_py_columns_add(PyObject *object, PyObject *name, PyObject *path, P
   if (taken < 0) return NULL;
   if (taken == 0) Py_RETURN_FALSE;
   if (dtype) {
-    shw_tensor *added = (shw_tensor *)self->tensors.data + self->count - 1;
+    shw_tensor* added = (shw_tensor*)self->tensors.data + self->count - 1;
     added->dtype_code = (uint8_t)(dtype & 255);
     added->dtype_bits = (uint8_t)(dtype >> 8);
   }
@@ -238,26 +245,29 @@ typedef struct {
 } flat_views;
 
 /* Checks that the arrays fit together; the number of tensors or -1. */
-static Py_ssize_t flat_count(const flat_views *v) {
+static Py_ssize_t flat_count(const flat_views* v) {
   const Py_ssize_t count = v->addresses.len / 8;
   const uint64_t *names = v->name_offsets.buf, *shapes = v->shape_offsets.buf;
   int fits = v->name_offsets.len == 8 * (count + 1) && v->dtypes.len == 2 * count &&
              v->shape_offsets.len == 8 * (count + 1) && names[0] == 0 && shapes[0] == 0 &&
              names[count] == (uint64_t)v->names.len && shapes[count] * 8 == (uint64_t)v->shapes.len;
-  for (Py_ssize_t i = 0; fits && i < count; ++i) fits = names[i] <= names[i + 1] && shapes[i] <= shapes[i + 1];
+  for (Py_ssize_t i = 0; fits && i < count; ++i)
+    fits = names[i] <= names[i + 1] && shapes[i] <= shapes[i + 1];
   if (fits) return count;
   shw_py_fail(SHW_INVALID_ARGUMENT, "lengths or offsets of the flat arrays do not fit together");
   return -1;
 }
 
-static int add_flat(columns *self, const flat_views *v, Py_ssize_t count) {
-  const uint64_t *name_offsets = v->name_offsets.buf, *shape_offsets = v->shape_offsets.buf, *addresses = v->addresses.buf;
-  const uint16_t *dtypes = v->dtypes.buf;
-  const uint64_t names_before = self->names.size, extents_before = VECTOR_COUNT(self->extents, int64_t);
-  uint64_t *name_ends = vector_push(&self->name_offsets, (size_t)count * sizeof *name_ends);
-  uint64_t *path_ends = vector_push(&self->path_offsets, (size_t)count * sizeof *path_ends);
-  uint64_t *places = vector_push(&self->extent_places, (size_t)count * sizeof *places);
-  shw_tensor *tensors = vector_push(&self->tensors, (size_t)count * sizeof *tensors);
+static int add_flat(columns* self, const flat_views* v, Py_ssize_t count) {
+  const uint64_t *name_offsets = v->name_offsets.buf, *shape_offsets = v->shape_offsets.buf,
+                 *addresses = v->addresses.buf;
+  const uint16_t* dtypes = v->dtypes.buf;
+  const uint64_t names_before = self->names.size,
+                 extents_before = VECTOR_COUNT(self->extents, int64_t);
+  uint64_t* name_ends = vector_push(&self->name_offsets, (size_t)count * sizeof *name_ends);
+  uint64_t* path_ends = vector_push(&self->path_offsets, (size_t)count * sizeof *path_ends);
+  uint64_t* places = vector_push(&self->extent_places, (size_t)count * sizeof *places);
+  shw_tensor* tensors = vector_push(&self->tensors, (size_t)count * sizeof *tensors);
   if (!name_ends || !path_ends || !places || !tensors ||
       vector_append(&self->names, v->names.buf, (size_t)v->names.len) < 0 ||
       vector_append(&self->extents, v->shapes.buf, (size_t)v->shapes.len) < 0) {
@@ -269,7 +279,7 @@ static int add_flat(columns *self, const flat_views *v, Py_ssize_t count) {
     path_ends[i] = self->paths.size;
     places[i] = 2 * (extents_before + shape_offsets[i]);
     tensors[i].struct_size = sizeof *tensors;
-    tensors[i].data = (void *)(uintptr_t)addresses[i];
+    tensors[i].data = (void*)(uintptr_t)addresses[i];
     tensors[i].device_type = SHW_DEVICE_CPU;
     tensors[i].dtype_code = (uint8_t)(dtypes[i] & 255);
     tensors[i].dtype_bits = (uint8_t)(dtypes[i] >> 8);
@@ -281,24 +291,26 @@ static int add_flat(columns *self, const flat_views *v, Py_ssize_t count) {
 }
 
 /* (names, name offsets u64, addresses u64, dtype numbers u16, extents i64, extent offsets u64, owner) */
-PyObject *shw_py_columns_add_flat(PyObject *object, PyObject *arrays) {
-  columns *self = columns_of(object);
+PyObject* shw_py_columns_add_flat(PyObject* object, PyObject* arrays) {
+  columns* self = columns_of(object);
   flat_views v;
-  PyObject *owner;
-  if (!self || !PyArg_ParseTuple(arrays, "y*y*y*y*y*y*O", &v.names, &v.name_offsets, &v.addresses, &v.dtypes, &v.shapes,
-                                 &v.shape_offsets, &owner)) {
+  PyObject* owner;
+  if (!self || !PyArg_ParseTuple(arrays, "y*y*y*y*y*y*O", &v.names, &v.name_offsets, &v.addresses,
+                                 &v.dtypes, &v.shapes, &v.shape_offsets, &owner)) {
     return NULL;
   }
   const Py_ssize_t count = flat_count(&v);
   int failed = count < 0 || self->sealed || add_flat(self, &v, count) < 0;
-  PyObject **held = failed ? NULL : vector_push(&self->owners, sizeof *held);
+  PyObject** held = failed ? NULL : vector_push(&self->owners, sizeof *held);
   if (held) {
     Py_INCREF(owner);
     *held = owner;
   }
-  Py_buffer *views[] = {&v.names, &v.name_offsets, &v.addresses, &v.dtypes, &v.shapes, &v.shape_offsets};
+  Py_buffer* views[] = {&v.names,  &v.name_offsets, &v.addresses,
+                        &v.dtypes, &v.shapes,       &v.shape_offsets};
   for (size_t i = 0; i < sizeof views / sizeof views[0]; ++i) PyBuffer_Release(views[i]);
   if (held) Py_RETURN_NONE;
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the columns are part of a state already");
+  if (!PyErr_Occurred())
+    PyErr_SetString(PyExc_RuntimeError, "the columns are part of a state already");
   return NULL;
 }

@@ -10,14 +10,14 @@
 #define CACHED_TYPES 64
 #define RANK_MAX 64
 
-static PyObject *leaf_classifier; /* value -> kind, asked once per type */
+static PyObject* leaf_classifier; /* value -> kind, asked once per type */
 static struct {
-  PyObject *type;
+  PyObject* type;
   leaf_type found;
 } cache[CACHED_TYPES];
 static size_t cache_size;
 
-PyObject *shw_py_set_classifier(PyObject *classifier) {
+PyObject* shw_py_set_classifier(PyObject* classifier) {
   Py_INCREF(classifier);
   Py_XDECREF(leaf_classifier);
   leaf_classifier = classifier;
@@ -25,17 +25,18 @@ PyObject *shw_py_set_classifier(PyObject *classifier) {
 }
 
 /* Exchange table of major version 1 that a type offers, NULL when there is none. */
-static const shw_dl_exchange *exchange_of(PyObject *type) {
-  PyObject *capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
-  const shw_dl_exchange *table = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+static const shw_dl_exchange* exchange_of(PyObject* type) {
+  PyObject* capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
+  const shw_dl_exchange* table =
+      capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
   PyErr_Clear();
   Py_XDECREF(capsule); /* the table lives as long as its type, which the cache holds */
   while (table && table->major != SHW_DL_MAJOR) table = table->previous;
   return table && table->tensor_from_object ? table : NULL;
 }
 
-int leaf_type_of(PyObject *value, leaf_type *out) {
-  PyObject *type = (PyObject *)Py_TYPE(value);
+int leaf_type_of(PyObject* value, leaf_type* out) {
+  PyObject* type = (PyObject*)Py_TYPE(value);
   for (size_t i = 0; i < cache_size; ++i) {
     if (cache[i].type == type) {
       *out = cache[i].found;
@@ -44,7 +45,8 @@ int leaf_type_of(PyObject *value, leaf_type *out) {
   }
   out->kind = LEAF_OTHER;
   out->exchange = NULL;
-  PyObject *answer = leaf_classifier ? PyObject_CallFunctionObjArgs(leaf_classifier, value, NULL) : NULL;
+  PyObject* answer =
+      leaf_classifier ? PyObject_CallFunctionObjArgs(leaf_classifier, value, NULL) : NULL;
   if (!answer) return -1;
   out->kind = (int)PyLong_AsLong(answer);
   Py_DECREF(answer);
@@ -60,15 +62,15 @@ int leaf_type_of(PyObject *value, leaf_type *out) {
   return 0;
 }
 
-static int hold(columns *self, PyObject *owner) {
-  PyObject **room = vector_push(&self->owners, sizeof *room);
+static int hold(columns* self, PyObject* owner) {
+  PyObject** room = vector_push(&self->owners, sizeof *room);
   if (!room) return -1;
   Py_INCREF(owner);
   *room = owner;
   return 0;
 }
 
-static int is_row_major(const int64_t *shape, const int64_t *strides, int32_t ndim) {
+static int is_row_major(const int64_t* shape, const int64_t* strides, int32_t ndim) {
   int64_t expected = 1;
   for (int32_t i = ndim - 1; i >= 0; --i) {
     if (strides[i] != expected) return 0;
@@ -77,7 +79,7 @@ static int is_row_major(const int64_t *shape, const int64_t *strides, int32_t nd
   return 1;
 }
 
-static void tensor_of_dl(const shw_dl_tensor *from, shw_tensor *to) {
+static void tensor_of_dl(const shw_dl_tensor* from, shw_tensor* to) {
   shw_tensor_init(to, sizeof *to);
   to->data = from->data;
   to->byte_offset = from->byte_offset;
@@ -88,12 +90,13 @@ static void tensor_of_dl(const shw_dl_tensor *from, shw_tensor *to) {
   to->dtype_lanes = from->dtype_lanes;
   to->ndim = from->ndim;
   to->shape = from->shape;
-  to->strides = from->strides && !is_row_major(from->shape, from->strides, from->ndim) ? from->strides : NULL;
+  to->strides =
+      from->strides && !is_row_major(from->shape, from->strides, from->ndim) ? from->strides : NULL;
 }
 
 /* 1 when a method without arguments answers true. */
-static int asks(PyObject *value, const char *method) {
-  PyObject *answer = PyObject_CallMethod(value, method, NULL);
+static int asks(PyObject* value, const char* method) {
+  PyObject* answer = PyObject_CallMethod(value, method, NULL);
   if (!answer) {
     PyErr_Clear();
     return 0;
@@ -105,14 +108,14 @@ static int asks(PyObject *value, const char *method) {
 
 /* torch keeps conjugation and negation of views as a bit that the exchange does not carry. A negated view is the
  * imaginary part of a conjugated one, so it is a scalar or has strides. */
-static int has_lazy_bit(PyObject *value, const shw_tensor *tensor) {
+static int has_lazy_bit(PyObject* value, const shw_tensor* tensor) {
   if (tensor->dtype_code == SHW_DTYPE_COMPLEX) return asks(value, "is_conj");
   if (tensor->ndim == 0 || tensor->strides) return asks(value, "is_neg");
   return 0;
 }
 
-static int add_exchange(columns *self, PyObject *value, const shw_dl_exchange *exchange, const char *name,
-                        uint64_t name_size) {
+static int add_exchange(columns* self, PyObject* value, const shw_dl_exchange* exchange,
+                        const char* name, uint64_t name_size) {
   shw_dl_tensor described;
   shw_tensor tensor;
   if (exchange->tensor_from_object(value, &described) != 0) {
@@ -120,11 +123,13 @@ static int add_exchange(columns *self, PyObject *value, const shw_dl_exchange *e
     return -1;
   }
   /* What lies on a device is left to the caller, who may have a way to stage it. */
-  if (described.device_type != SHW_DEVICE_CPU && described.device_type != SHW_DEVICE_CUDA_HOST) return 0;
+  if (described.device_type != SHW_DEVICE_CPU && described.device_type != SHW_DEVICE_CUDA_HOST)
+    return 0;
   tensor_of_dl(&described, &tensor);
   if (has_lazy_bit(value, &tensor)) {
     shw_py_fail(SHW_INVALID_ARGUMENT,
-                "tensor '%.*s' is a lazily conjugated or negated view; call resolve_conj() or resolve_neg() first",
+                "tensor '%.*s' is a lazily conjugated or negated view; call resolve_conj() or "
+                "resolve_neg() first",
                 (int)name_size, name);
     return -1;
   }
@@ -132,10 +137,12 @@ static int add_exchange(columns *self, PyObject *value, const shw_dl_exchange *e
 }
 
 /* dtype of a struct-module format; 0 when there is none. */
-static int dtype_of_format(const char *format, Py_ssize_t itemsize, uint8_t *code) {
+static int dtype_of_format(const char* format, Py_ssize_t itemsize, uint8_t* code) {
   if (!format) format = "B";
-  if (*format == '<' || *format == '=' || *format == '@' || *format == '|') ++format;
-  else if ((*format == '>' || *format == '!') && itemsize > 1) return 0;
+  if (*format == '<' || *format == '=' || *format == '@' || *format == '|')
+    ++format;
+  else if ((*format == '>' || *format == '!') && itemsize > 1)
+    return 0;
   const int complex = *format == 'Z';
   if (complex) ++format;
   if (format[0] == '\0' || format[1] != '\0') return 0;
@@ -143,16 +150,21 @@ static int dtype_of_format(const char *format, Py_ssize_t itemsize, uint8_t *cod
     *code = SHW_DTYPE_COMPLEX;
     return strchr("fd", *format) != NULL;
   }
-  if (*format == '?') *code = SHW_DTYPE_BOOL;
-  else if (strchr("bhilqn", *format)) *code = SHW_DTYPE_INT;
-  else if (strchr("BHILQN", *format)) *code = SHW_DTYPE_UINT;
-  else if (strchr("efd", *format)) *code = SHW_DTYPE_FLOAT;
-  else return 0;
+  if (*format == '?')
+    *code = SHW_DTYPE_BOOL;
+  else if (strchr("bhilqn", *format))
+    *code = SHW_DTYPE_INT;
+  else if (strchr("BHILQN", *format))
+    *code = SHW_DTYPE_UINT;
+  else if (strchr("efd", *format))
+    *code = SHW_DTYPE_FLOAT;
+  else
+    return 0;
   return 1;
 }
 
 /* Takes over `view`, which is released here when it is no tensor. */
-static int add_view(columns *self, Py_buffer *view, int read_only) {
+static int add_view(columns* self, Py_buffer* view, int read_only) {
   shw_tensor tensor;
   int64_t strides[RANK_MAX];
   shw_tensor_init(&tensor, sizeof tensor);
@@ -165,28 +177,31 @@ static int add_view(columns *self, Py_buffer *view, int read_only) {
   tensor.dtype_bits = (uint8_t)(8 * view->itemsize);
   tensor.dtype_lanes = 1;
   tensor.ndim = view->ndim;
-  tensor.shape = (const int64_t *)view->shape;
+  tensor.shape = (const int64_t*)view->shape;
   if (read_only) tensor.flags = SHW_TENSOR_READ_ONLY;
   for (int i = 0; view->strides && i < view->ndim; ++i) {
     if (view->strides[i] % view->itemsize != 0) {
       PyBuffer_Release(view);
-      shw_py_fail(SHW_INVALID_ARGUMENT, "strides of a buffer are no multiple of its element size; copy the array first");
+      shw_py_fail(SHW_INVALID_ARGUMENT,
+                  "strides of a buffer are no multiple of its element size; copy the array first");
       return -1;
     }
     strides[i] = view->strides[i] / view->itemsize;
   }
   if (view->strides && !is_row_major(tensor.shape, strides, tensor.ndim)) tensor.strides = strides;
-  if (columns_add_tensor(self, &tensor) < 0 || vector_append(&self->views, view, sizeof *view) < 0) {
+  if (columns_add_tensor(self, &tensor) < 0 ||
+      vector_append(&self->views, view, sizeof *view) < 0) {
     PyBuffer_Release(view);
     return -1;
   }
   return 1;
 }
 
-static int add_buffer(columns *self, PyObject *value) {
+static int add_buffer(columns* self, PyObject* value) {
   Py_buffer view;
   int read_only = 0;
-  if (self->writable && PyObject_GetBuffer(value, &view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) == 0) {
+  if (self->writable &&
+      PyObject_GetBuffer(value, &view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) == 0) {
     return add_view(self, &view, 0);
   }
   if (self->writable) {
@@ -201,17 +216,17 @@ static int add_buffer(columns *self, PyObject *value) {
 }
 
 /* Takes a DLPack capsule: renamed once the tensor is in the columns, from where its deleter is called. */
-static int add_capsule(columns *self, PyObject *capsule) {
-  const char *name = PyCapsule_GetName(capsule);
+static int add_capsule(columns* self, PyObject* capsule) {
+  const char* name = PyCapsule_GetName(capsule);
   const int versioned = name && strcmp(name, "dltensor_versioned") == 0;
   if (!versioned && !(name && strcmp(name, "dltensor") == 0)) {
     shw_py_fail(SHW_INVALID_ARGUMENT, "a DLPack capsule was used before");
     return -1;
   }
-  void *managed = PyCapsule_GetPointer(capsule, name);
+  void* managed = PyCapsule_GetPointer(capsule, name);
   shw_tensor tensor;
   shw_tensor_init(&tensor, sizeof tensor);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   const shw_status status = versioned ? shw_tensor_from_dlpack(managed, &tensor, &error)
                                       : shw_tensor_from_dlpack_legacy(managed, &tensor, &error);
   if (status != SHW_OK) {
@@ -219,12 +234,18 @@ static int add_capsule(columns *self, PyObject *capsule) {
     return -1;
   }
   const taken_dlpack taken = {managed, versioned};
-  if (columns_add_tensor(self, &tensor) < 0 || vector_append(&self->dlpacks, &taken, sizeof taken) < 0) return -1;
-  return PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor") < 0 ? -1 : 1;
+  if (columns_add_tensor(self, &tensor) < 0 ||
+      vector_append(&self->dlpacks, &taken, sizeof taken) < 0)
+    return -1;
+  return PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor") < 0
+             ? -1
+             : 1;
 }
 
-int columns_add_leaf(columns *self, PyObject *value, const leaf_type *type, const char *name, uint64_t name_size) {
-  if (type->kind == LEAF_EXCHANGE) return add_exchange(self, value, type->exchange, name, name_size);
+int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
+                     uint64_t name_size) {
+  if (type->kind == LEAF_EXCHANGE)
+    return add_exchange(self, value, type->exchange, name, name_size);
   if (type->kind == LEAF_BUFFER) return add_buffer(self, value);
   if (type->kind == LEAF_OWN) {
     shw_tensor tensor;

@@ -9,29 +9,29 @@
 #include <stdint.h>
 
 typedef struct {
-  void *data;
+  void* data;
   int32_t device_type;
   int32_t device_id;
   int32_t ndim;
   uint8_t dtype_code;
   uint8_t dtype_bits;
   uint16_t dtype_lanes;
-  int64_t *shape;
-  int64_t *strides;
+  int64_t* shape;
+  int64_t* strides;
   uint64_t byte_offset;
 } shw_dl_tensor;
 
 typedef struct DLManagedTensor {
   shw_dl_tensor tensor;
-  void *manager;
-  void (*deleter)(struct DLManagedTensor *self);
+  void* manager;
+  void (*deleter)(struct DLManagedTensor* self);
 } shw_dl_managed;
 
 typedef struct DLManagedTensorVersioned {
   uint32_t major;
   uint32_t minor;
-  void *manager;
-  void (*deleter)(struct DLManagedTensorVersioned *self);
+  void* manager;
+  void (*deleter)(struct DLManagedTensorVersioned* self);
   uint64_t flags;
   shw_dl_tensor tensor;
 } shw_dl_managed_versioned;
@@ -44,12 +44,12 @@ typedef struct DLManagedTensorVersioned {
 typedef struct shw_dl_exchange {
   uint32_t major;
   uint32_t minor;
-  struct shw_dl_exchange *previous;
-  void *allocate;
-  int (*managed_from_object)(void *object, shw_dl_managed_versioned **out);
-  void *object_from_managed;
-  int (*tensor_from_object)(void *object, shw_dl_tensor *out);
-  int (*current_stream)(int32_t device_type, int32_t device_id, void **out);
+  struct shw_dl_exchange* previous;
+  void* allocate;
+  int (*managed_from_object)(void* object, shw_dl_managed_versioned** out);
+  void* object_from_managed;
+  int (*tensor_from_object)(void* object, shw_dl_tensor* out);
+  int (*current_stream)(int32_t device_type, int32_t device_id, void** out);
 } shw_dl_exchange;
 
 #endif

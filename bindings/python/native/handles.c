@@ -10,36 +10,37 @@
 static const char closed_name[] = "shw_closed";
 
 /* From a destructor: an exception that is on its way stays set, whatever a host's close() does. */
-static void release_quietly(void (*release)(void *pointer), void *pointer) {
+static void release_quietly(void (*release)(void* pointer), void* pointer) {
   if (shw_py_finalizing()) return;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   Py_BEGIN_ALLOW_THREADS release(pointer);
-  Py_END_ALLOW_THREADS
-  PyErr_Restore(type, value, trace);
+  Py_END_ALLOW_THREADS PyErr_Restore(type, value, trace);
 }
 
-#define DEFINE_HANDLE(noun)                                                                     \
-  static void release_##noun(void *pointer) { shw_##noun##_release((shw_##noun *)pointer); }   \
-  static void destroy_##noun(PyObject *capsule) {                                               \
-    void *pointer = PyCapsule_GetPointer(capsule, "shw_" #noun);                                \
-    if (!pointer) {                                                                             \
-      PyErr_Clear();                                                                            \
-      return;                                                                                   \
-    }                                                                                           \
-    release_quietly(release_##noun, pointer);                                                   \
-  }                                                                                             \
-  PyObject *shw_py_own_##noun(shw_##noun *handle) {                                             \
-    PyObject *capsule = PyCapsule_New(handle, "shw_" #noun, destroy_##noun);                    \
-    if (!capsule) release_##noun(handle);                                                       \
-    return capsule;                                                                             \
+#define DEFINE_HANDLE(noun)                                                  \
+  static void release_##noun(void* pointer) {                                \
+    shw_##noun##_release((shw_##noun*)pointer);                              \
+  }                                                                          \
+  static void destroy_##noun(PyObject* capsule) {                            \
+    void* pointer = PyCapsule_GetPointer(capsule, "shw_" #noun);             \
+    if (!pointer) {                                                          \
+      PyErr_Clear();                                                         \
+      return;                                                                \
+    }                                                                        \
+    release_quietly(release_##noun, pointer);                                \
+  }                                                                          \
+  PyObject* shw_py_own_##noun(shw_##noun* handle) {                          \
+    PyObject* capsule = PyCapsule_New(handle, "shw_" #noun, destroy_##noun); \
+    if (!capsule) release_##noun(handle);                                    \
+    return capsule;                                                          \
   }
 SHW_PY_EACH_HANDLE(DEFINE_HANDLE)
 #undef DEFINE_HANDLE
 
 typedef struct {
-  const char *name;
-  void (*release)(void *pointer);
+  const char* name;
+  void (*release)(void* pointer);
 } handle_kind;
 
 static const handle_kind kinds[] = {
@@ -48,17 +49,18 @@ static const handle_kind kinds[] = {
 #undef ROW
 };
 
-int shw_py_handle(PyObject *object, const char *name, void **out) {
+int shw_py_handle(PyObject* object, const char* name, void** out) {
   *out = NULL;
   if (object == Py_None) return 0;
   if (PyCapsule_CheckExact(object)) {
-    const char *found = PyCapsule_GetName(object);
+    const char* found = PyCapsule_GetName(object);
     if (found && strcmp(found, name) == 0) {
       *out = PyCapsule_GetPointer(object, found);
       return *out ? 0 : -1;
     }
     if (found && strcmp(found, closed_name) == 0) {
-      shw_py_fail(SHW_FAILED_PRECONDITION, "the %s was closed before this call; open or make it again", name + 4);
+      shw_py_fail(SHW_FAILED_PRECONDITION,
+                  "the %s was closed before this call; open or make it again", name + 4);
       return -1;
     }
   }
@@ -66,15 +68,15 @@ int shw_py_handle(PyObject *object, const char *name, void **out) {
   return -1;
 }
 
-PyObject *shw_py_close(PyObject *handle) {
-  const char *found = PyCapsule_CheckExact(handle) ? PyCapsule_GetName(handle) : NULL;
+PyObject* shw_py_close(PyObject* handle) {
+  const char* found = PyCapsule_CheckExact(handle) ? PyCapsule_GetName(handle) : NULL;
   for (size_t i = 0; found && i < sizeof kinds / sizeof kinds[0]; ++i) {
     if (strcmp(found, kinds[i].name) != 0) continue;
-    void *pointer = PyCapsule_GetPointer(handle, found);
-    if (PyCapsule_SetDestructor(handle, NULL) < 0 || PyCapsule_SetName(handle, closed_name) < 0) return NULL;
+    void* pointer = PyCapsule_GetPointer(handle, found);
+    if (PyCapsule_SetDestructor(handle, NULL) < 0 || PyCapsule_SetName(handle, closed_name) < 0)
+      return NULL;
     Py_BEGIN_ALLOW_THREADS kinds[i].release(pointer);
-    Py_END_ALLOW_THREADS
-    break;
+    Py_END_ALLOW_THREADS break;
   }
   Py_RETURN_NONE;
 }

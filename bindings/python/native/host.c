@@ -6,34 +6,35 @@
 
 #include <stdlib.h>
 
-int shw_py_enter(PyGILState_STATE *gil) {
+int shw_py_enter(PyGILState_STATE* gil) {
   if (shw_py_finalizing()) return 0;
   *gil = PyGILState_Ensure();
   return 1;
 }
 
-shw_status shw_py_leave(PyGILState_STATE gil, PyObject *result, shw_error **err) {
+shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err) {
   const shw_status status = result ? SHW_OK : shw_py_status_of_exception(err);
   Py_XDECREF(result);
   PyGILState_Release(gil);
   return status;
 }
 
-PyObject *shw_py_lend(const void *data, uint64_t size, int writable) {
+PyObject* shw_py_lend(const void* data, uint64_t size, int writable) {
   static char nothing[1];
-  return PyMemoryView_FromMemory(data ? (char *)(uintptr_t)data : nothing, (Py_ssize_t)size,
+  return PyMemoryView_FromMemory(data ? (char*)(uintptr_t)data : nothing, (Py_ssize_t)size,
                                  writable ? PyBUF_WRITE : PyBUF_READ);
 }
 
-PyObject *shw_py_take_back(PyObject *view, PyObject *result) {
+PyObject* shw_py_take_back(PyObject* view, PyObject* result) {
   if (!view) return result;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject *released = PyObject_CallMethod(view, "release", NULL);
+  PyObject* released = PyObject_CallMethod(view, "release", NULL);
   Py_DECREF(view);
   if (!released && !type) {
     PyErr_Clear();
-    PyErr_SetString(PyExc_BufferError, "a callback kept a view of memory that is valid during the call only");
+    PyErr_SetString(PyExc_BufferError,
+                    "a callback kept a view of memory that is valid during the call only");
     Py_CLEAR(result);
     return NULL;
   }
@@ -43,15 +44,16 @@ PyObject *shw_py_take_back(PyObject *view, PyObject *result) {
   return result;
 }
 
-shw_py_host *shw_py_host_create(PyObject *object, const char *fallback_name) {
-  shw_py_host *host = malloc(sizeof *host);
+shw_py_host* shw_py_host_create(PyObject* object, const char* fallback_name) {
+  shw_py_host* host = malloc(sizeof *host);
   if (!host) {
     PyErr_NoMemory();
     return NULL;
   }
-  PyObject *text = PyObject_GetAttrString(object, "name");
+  PyObject* text = PyObject_GetAttrString(object, "name");
   if (!text) PyErr_Clear();
-  host->name = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text) : PyBytes_FromString(fallback_name);
+  host->name = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text)
+                                             : PyBytes_FromString(fallback_name);
   Py_XDECREF(text);
   if (!host->name) {
     free(host);
@@ -63,11 +65,11 @@ shw_py_host *shw_py_host_create(PyObject *object, const char *fallback_name) {
   return host;
 }
 
-void shw_py_host_release(void *user) {
-  shw_py_host *host = user;
+void shw_py_host_release(void* user) {
+  shw_py_host* host = user;
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return; /* the interpreter takes its objects with it */
-  PyObject *closed = PyObject_CallMethod(host->object, "close", NULL);
+  PyObject* closed = PyObject_CallMethod(host->object, "close", NULL);
   if (!closed) PyErr_Clear(); /* close is optional, and nobody is left to hear of its failure */
   Py_XDECREF(closed);
   Py_DECREF(host->object);

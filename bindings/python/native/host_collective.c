@@ -9,100 +9,109 @@
 
 #define DEFAULT_TIMEOUT_NS 1800000000000
 
-static PyObject *object_of(void *user) { return ((shw_py_host *)user)->object; }
+static PyObject* object_of(void* user) {
+  return ((shw_py_host*)user)->object;
+}
 
 /* Seconds as float, None = no limit. */
-static PyObject *timeout_of(const shw_collective_call *call) {
+static PyObject* timeout_of(const shw_collective_call* call) {
   const int64_t timeout = call ? call->timeout_ns : 0;
   if (timeout < 0) return Py_BuildValue("");
   return PyFloat_FromDouble((double)(timeout ? timeout : DEFAULT_TIMEOUT_NS) / 1e9);
 }
 
-static shw_status on_barrier(void *user, const shw_collective_call *call, shw_error **err) {
+static shw_status on_barrier(void* user, const shw_collective_call* call, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, PyObject_CallMethod(object_of(user), "barrier", "N", timeout_of(call)), err);
+  return shw_py_leave(gil, PyObject_CallMethod(object_of(user), "barrier", "N", timeout_of(call)),
+                      err);
 }
 
-static shw_status on_broadcast(void *user, const shw_collective_call *call, void *data, uint64_t size, int32_t root,
-                               shw_error **err) {
+static shw_status on_broadcast(void* user, const shw_collective_call* call, void* data,
+                               uint64_t size, int32_t root, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *view = shw_py_lend(data, size, 1);
-  PyObject *done = view ? PyObject_CallMethod(object_of(user), "broadcast", "OiN", view, (int)root, timeout_of(call))
+  PyObject* view = shw_py_lend(data, size, 1);
+  PyObject* done = view ? PyObject_CallMethod(object_of(user), "broadcast", "OiN", view, (int)root,
+                                              timeout_of(call))
                         : NULL;
   return shw_py_leave(gil, shw_py_take_back(view, done), err);
 }
 
-static shw_status on_all_gather(void *user, const shw_collective_call *call, const void *in, uint64_t size, void *out,
-                                shw_error **err) {
+static shw_status on_all_gather(void* user, const shw_collective_call* call, const void* in,
+                                uint64_t size, void* out, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *mine = shw_py_lend(in, size, 0);
-  PyObject *all = shw_py_lend(out, size * (uint64_t)((shw_py_host *)user)->ranks, 1);
-  PyObject *done = mine && all ? PyObject_CallMethod(object_of(user), "all_gather", "OON", mine, all, timeout_of(call))
+  PyObject* mine = shw_py_lend(in, size, 0);
+  PyObject* all = shw_py_lend(out, size * (uint64_t)((shw_py_host*)user)->ranks, 1);
+  PyObject* done = mine && all ? PyObject_CallMethod(object_of(user), "all_gather", "OON", mine,
+                                                     all, timeout_of(call))
                                : NULL;
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
-static shw_status on_all_gather_v(void *user, const shw_collective_call *call, const void *in, uint64_t size, void *out,
-                                  const uint64_t *sizes, shw_error **err) {
+static shw_status on_all_gather_v(void* user, const shw_collective_call* call, const void* in,
+                                  uint64_t size, void* out, const uint64_t* sizes,
+                                  shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  const int32_t ranks = ((shw_py_host *)user)->ranks;
+  const int32_t ranks = ((shw_py_host*)user)->ranks;
   uint64_t total = 0;
-  PyObject *list = PyList_New(ranks);
+  PyObject* list = PyList_New(ranks);
   for (int32_t i = 0; list && i < ranks; ++i) {
     total += sizes[i];
-    PyObject *number = PyLong_FromUnsignedLongLong(sizes[i]);
+    PyObject* number = PyLong_FromUnsignedLongLong(sizes[i]);
     if (!number || PyList_SetItem(list, i, number) < 0) Py_CLEAR(list);
   }
-  PyObject *mine = shw_py_lend(in, size, 0);
-  PyObject *all = shw_py_lend(out, total, 1);
-  PyObject *done = list && mine && all
-                       ? PyObject_CallMethod(object_of(user), "all_gather_v", "OOON", mine, all, list, timeout_of(call))
+  PyObject* mine = shw_py_lend(in, size, 0);
+  PyObject* all = shw_py_lend(out, total, 1);
+  PyObject* done = list && mine && all
+                       ? PyObject_CallMethod(object_of(user), "all_gather_v", "OOON", mine, all,
+                                             list, timeout_of(call))
                        : NULL;
   Py_XDECREF(list);
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
-static const char *const reduce_words[] = {"min", "max", "sum"};
+static const char* const reduce_words[] = {"min", "max", "sum"};
 
-static shw_status on_all_reduce(void *user, const shw_collective_call *call, int64_t *values, uint64_t count,
-                                int32_t operation, shw_error **err) {
+static shw_status on_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
+                                uint64_t count, int32_t operation, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  const char *word = operation >= 0 && operation < 3 ? reduce_words[operation] : "unknown";
-  PyObject *view = shw_py_lend(values, count * sizeof *values, 1);
-  PyObject *numbers = view ? PyObject_CallMethod(view, "cast", "s", "q") : NULL;
-  PyObject *done = numbers ? PyObject_CallMethod(object_of(user), "all_reduce_i64", "OsN", numbers, word,
-                                                 timeout_of(call))
+  const char* word = operation >= 0 && operation < 3 ? reduce_words[operation] : "unknown";
+  PyObject* view = shw_py_lend(values, count * sizeof *values, 1);
+  PyObject* numbers = view ? PyObject_CallMethod(view, "cast", "s", "q") : NULL;
+  PyObject* done = numbers ? PyObject_CallMethod(object_of(user), "all_reduce_i64", "OsN", numbers,
+                                                 word, timeout_of(call))
                            : NULL;
   done = shw_py_take_back(numbers, done);
   return shw_py_leave(gil, shw_py_take_back(view, done), err);
 }
 
-static void on_abort(void *user, shw_status code, const char *message, uint64_t message_size) {
+static void on_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return;
-  PyObject *text = PyUnicode_DecodeUTF8(message ? message : "", (Py_ssize_t)message_size, "replace");
-  PyObject *done = text ? PyObject_CallMethod(object_of(user), "abort", "iO", (int)code, text) : NULL;
+  PyObject* text =
+      PyUnicode_DecodeUTF8(message ? message : "", (Py_ssize_t)message_size, "replace");
+  PyObject* done =
+      text ? PyObject_CallMethod(object_of(user), "abort", "iO", (int)code, text) : NULL;
   if (!done) PyErr_WriteUnraisable(object_of(user));
   Py_XDECREF(done);
   Py_XDECREF(text);
   PyGILState_Release(gil);
 }
 
-static int attribute(PyObject *object, const char *name, int32_t *out) {
-  PyObject *value = PyObject_GetAttrString(object, name);
+static int attribute(PyObject* object, const char* name, int32_t* out) {
+  PyObject* value = PyObject_GetAttrString(object, name);
   const long number = value ? PyLong_AsLong(value) : -1;
   Py_XDECREF(value);
   *out = (int32_t)number;
   return PyErr_Occurred() ? -1 : 0;
 }
 
-PyObject *shw_py_collective_create(PyObject *object) {
-  shw_py_host *host = shw_py_host_create(object, "host");
+PyObject* shw_py_collective_create(PyObject* object) {
+  shw_py_host* host = shw_py_host_create(object, "host");
   if (!host) return NULL;
   shw_collective_vtable table;
   shw_collective_vtable_init(&table, sizeof table);
@@ -120,8 +129,8 @@ PyObject *shw_py_collective_create(PyObject *object) {
   table.all_reduce_i64 = on_all_reduce;
   table.abort = on_abort;
   table.release = shw_py_host_release;
-  shw_collective *collective = NULL;
-  shw_error *error = NULL;
+  shw_collective* collective = NULL;
+  shw_error* error = NULL;
   const shw_status status = shw_collective_create(&table, &collective, &error);
   if (status == SHW_OK) return shw_py_own_collective(collective);
   shw_py_host_release(host);
@@ -131,32 +140,31 @@ PyObject *shw_py_collective_create(PyObject *object) {
 
 /* ---- operations of any collective ---- */
 
-static PyObject *finish(shw_status status, shw_error *error, PyObject *result) {
+static PyObject* finish(shw_status status, shw_error* error, PyObject* result) {
   if (status == SHW_OK) return result;
   Py_XDECREF(result);
   shw_py_raise(status, error);
   return NULL;
 }
 
-static PyObject *call_broadcast(shw_collective *collective, PyObject *arguments) {
-  PyObject *data;
+static PyObject* call_broadcast(shw_collective* collective, PyObject* arguments) {
+  PyObject* data;
   int root;
   if (!PyArg_ParseTuple(arguments, "Si", &data, &root)) return NULL;
   const Py_ssize_t size = PyBytes_Size(data);
-  PyObject *result = PyBytes_FromStringAndSize(NULL, size);
+  PyObject* result = PyBytes_FromStringAndSize(NULL, size);
   if (!result) return NULL;
-  char *bytes = PyBytes_AsString(result);
+  char* bytes = PyBytes_AsString(result);
   memcpy(bytes, PyBytes_AsString(data), (size_t)size);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status =
       shw_collective_broadcast(collective, NULL, bytes, (uint64_t)size, (int32_t)root, &error);
-  Py_END_ALLOW_THREADS
-  return finish(status, error, result);
+  Py_END_ALLOW_THREADS return finish(status, error, result);
 }
 
 /* (bytes, sizes of all ranks or None where they are equal) */
-static PyObject *call_all_gather(shw_collective *collective, PyObject *arguments) {
+static PyObject* call_all_gather(shw_collective* collective, PyObject* arguments) {
   PyObject *data, *list;
   if (!PyArg_ParseTuple(arguments, "SO", &data, &list)) return NULL;
   const int32_t ranks = shw_collective_size(collective);
@@ -172,46 +180,46 @@ static PyObject *call_all_gather(shw_collective *collective, PyObject *arguments
       return shw_py_fail(SHW_INVALID_ARGUMENT, "parameter sizes needs one value per rank");
     }
   }
-  PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
-  char *all = result ? PyBytes_AsString(result) : NULL;
-  const char *mine = PyBytes_AsString(data);
-  shw_error *error = NULL;
+  PyObject* result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+  char* all = result ? PyBytes_AsString(result) : NULL;
+  const char* mine = PyBytes_AsString(data);
+  shw_error* error = NULL;
   shw_status status = SHW_OK;
   if (all) {
     Py_BEGIN_ALLOW_THREADS status =
-        sizes.offsets ? shw_collective_all_gather_v(collective, NULL, mine, size, all, sizes.offsets, &error)
-                      : shw_collective_all_gather(collective, NULL, mine, size, all, &error);
+        sizes.offsets
+            ? shw_collective_all_gather_v(collective, NULL, mine, size, all, sizes.offsets, &error)
+            : shw_collective_all_gather(collective, NULL, mine, size, all, &error);
     Py_END_ALLOW_THREADS
   }
   shw_py_blob_free(&sizes);
   return finish(status, error, result);
 }
 
-static PyObject *call_all_reduce(shw_collective *collective, PyObject *arguments) {
-  PyObject *list;
+static PyObject* call_all_reduce(shw_collective* collective, PyObject* arguments) {
+  PyObject* list;
   int operation;
   if (!PyArg_ParseTuple(arguments, "Oi", &list, &operation)) return NULL;
   int64_t values[64];
   const Py_ssize_t count = shw_py_int64s(list, values, 64);
   if (count < 0) return NULL;
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status =
-      shw_collective_all_reduce_i64(collective, NULL, values, (uint64_t)count, (int32_t)operation, &error);
-  Py_END_ALLOW_THREADS
-  return finish(status, error, status == SHW_OK ? shw_py_int_tuple(values, count) : NULL);
+  Py_BEGIN_ALLOW_THREADS status = shw_collective_all_reduce_i64(
+      collective, NULL, values, (uint64_t)count, (int32_t)operation, &error);
+  Py_END_ALLOW_THREADS return finish(status, error,
+                                     status == SHW_OK ? shw_py_int_tuple(values, count) : NULL);
 }
 
-PyObject *shw_py_collective_call(PyObject *capsule, PyObject *operation, PyObject *arguments) {
-  void *collective = NULL;
-  const char *word = PyUnicode_AsUTF8AndSize(operation, NULL);
+PyObject* shw_py_collective_call(PyObject* capsule, PyObject* operation, PyObject* arguments) {
+  void* collective = NULL;
+  const char* word = PyUnicode_AsUTF8AndSize(operation, NULL);
   if (!word || shw_py_handle(capsule, "shw_collective", &collective) < 0) return NULL;
   if (strcmp(word, "broadcast") == 0) return call_broadcast(collective, arguments);
   if (strcmp(word, "all_gather") == 0) return call_all_gather(collective, arguments);
   if (strcmp(word, "all_reduce_i64") == 0) return call_all_reduce(collective, arguments);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status = shw_collective_barrier(collective, NULL, &error);
-  Py_END_ALLOW_THREADS
-  return finish(status, error, Py_BuildValue(""));
+  Py_END_ALLOW_THREADS return finish(status, error, Py_BuildValue(""));
 }

@@ -4,15 +4,18 @@
  * storage calls whose results are structs. Callbacks come from any thread of the library. */
 #include "bindings/python/native/host.h"
 
-static PyObject *object_of(void *user) { return ((shw_py_host *)user)->object; }
+static PyObject* object_of(void* user) {
+  return ((shw_py_host*)user)->object;
+}
 
-static shw_status on_open(void *user, const char *key, uint64_t key_size, int32_t mode, void **object,
-                          shw_error **err) {
-  static const char *const words[] = {"read", "create", "create_visible"};
+static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_t mode,
+                          void** object, shw_error** err) {
+  static const char* const words[] = {"read", "create", "create_visible"};
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  const char *word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
-  PyObject *made = PyObject_CallMethod(object_of(user), "open", "s#s", key, (Py_ssize_t)key_size, word);
+  const char* word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
+  PyObject* made =
+      PyObject_CallMethod(object_of(user), "open", "s#s", key, (Py_ssize_t)key_size, word);
   if (made) {
     *object = made;
     Py_INCREF(made);
@@ -21,32 +24,33 @@ static shw_status on_open(void *user, const char *key, uint64_t key_size, int32_
 }
 
 /* close and abort cannot fail: an exception goes to the unraisable hook. */
-static void call_quietly(void *object, const char *method, int last) {
+static void call_quietly(void* object, const char* method, int last) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return;
-  PyObject *done = PyObject_CallMethod(object, method, NULL);
+  PyObject* done = PyObject_CallMethod(object, method, NULL);
   if (!done) PyErr_WriteUnraisable(object);
   Py_XDECREF(done);
-  if (last) Py_DECREF((PyObject *)object);
+  if (last) Py_DECREF((PyObject*)object);
   PyGILState_Release(gil);
 }
-static void on_close(void *user, void *object) {
+static void on_close(void* user, void* object) {
   (void)user;
   call_quietly(object, "close", 1);
 }
-static void on_abort(void *user, void *object) {
+static void on_abort(void* user, void* object) {
   (void)user;
   call_quietly(object, "abort", 0);
 }
 
 /* -1 with a TypeError that says what a method must give. */
-static int check_tuple(PyObject *object, const char *expected) {
+static int check_tuple(PyObject* object, const char* expected) {
   if (PyTuple_Check(object)) return 0;
-  PyErr_Format(PyExc_TypeError, "a storage gave %R where a tuple (%s) is expected", object, expected);
+  PyErr_Format(PyExc_TypeError, "a storage gave %R where a tuple (%s) is expected", object,
+               expected);
   return -1;
 }
 
-static int read_stat(PyObject *tuple, shw_storage_stat *out) {
+static int read_stat(PyObject* tuple, shw_storage_stat* out) {
   unsigned long long size, version;
   long long modified;
   if (check_tuple(tuple, "size, modified_ns, version") < 0) return -1;
@@ -57,16 +61,17 @@ static int read_stat(PyObject *tuple, shw_storage_stat *out) {
   return 0;
 }
 
-static shw_status on_stat(void *user, const char *key, uint64_t key_size, shw_storage_stat *out, shw_error **err) {
+static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out,
+                          shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *found = PyObject_CallMethod(object_of(user), "stat", "s#", key, (Py_ssize_t)key_size);
+  PyObject* found = PyObject_CallMethod(object_of(user), "stat", "s#", key, (Py_ssize_t)key_size);
   if (found && read_stat(found, out) < 0) Py_CLEAR(found);
   return shw_py_leave(gil, found, err);
 }
 
 /* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
-static int give_entry(PyObject *row, shw_storage_list_fn sink, void *sink_user) {
+static int give_entry(PyObject* row, shw_storage_list_fn sink, void* sink_user) {
   shw_storage_entry entry;
   shw_storage_entry_init(&entry, sizeof entry);
   Py_ssize_t key_size;
@@ -81,15 +86,16 @@ static int give_entry(PyObject *row, shw_storage_list_fn sink, void *sink_user) 
   return sink(sink_user, &entry);
 }
 
-static shw_status on_list(void *user, const char *prefix, uint64_t prefix_size, shw_storage_list_fn sink,
-                          void *sink_user, shw_error **err) {
+static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
+                          shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *rows = PyObject_CallMethod(object_of(user), "list", "s#", prefix, (Py_ssize_t)prefix_size);
-  PyObject *walk = rows ? PyObject_GetIter(rows) : NULL;
+  PyObject* rows =
+      PyObject_CallMethod(object_of(user), "list", "s#", prefix, (Py_ssize_t)prefix_size);
+  PyObject* walk = rows ? PyObject_GetIter(rows) : NULL;
   Py_XDECREF(rows);
   shw_status stopped = SHW_OK;
-  PyObject *row = NULL;
+  PyObject* row = NULL;
   while (walk && stopped == SHW_OK && (row = PyIter_Next(walk)) != NULL) {
     stopped = give_entry(row, sink, sink_user);
     Py_DECREF(row);
@@ -99,14 +105,15 @@ static shw_status on_list(void *user, const char *prefix, uint64_t prefix_size, 
   return status == SHW_OK ? stopped : status;
 }
 
-static shw_status on_read(void *user, void *object, uint64_t offset, void *data, uint64_t size, uint64_t *done,
-                          shw_error **err) {
+static shw_status on_read(void* user, void* object, uint64_t offset, void* data, uint64_t size,
+                          uint64_t* done, shw_error** err) {
   (void)user;
   PyGILState_STATE gil;
   *done = 0;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *view = shw_py_lend(data, size, 1);
-  PyObject *result = view ? PyObject_CallMethod(object, "read_at", "KO", (unsigned long long)offset, view) : NULL;
+  PyObject* view = shw_py_lend(data, size, 1);
+  PyObject* result =
+      view ? PyObject_CallMethod(object, "read_at", "KO", (unsigned long long)offset, view) : NULL;
   result = shw_py_take_back(view, result);
   const uint64_t count = result ? PyLong_AsUnsignedLongLong(result) : 0;
   if (PyErr_Occurred()) Py_CLEAR(result);
@@ -119,49 +126,53 @@ static shw_status on_read(void *user, void *object, uint64_t offset, void *data,
   return status == SHW_OK && count < size ? SHW_OUT_OF_RANGE : status;
 }
 
-static shw_status on_write(void *user, void *object, uint64_t offset, const void *data, uint64_t size,
-                           shw_error **err) {
+static shw_status on_write(void* user, void* object, uint64_t offset, const void* data,
+                           uint64_t size, shw_error** err) {
   (void)user;
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject *view = shw_py_lend(data, size, 0);
-  PyObject *result = view ? PyObject_CallMethod(object, "write_at", "KO", (unsigned long long)offset, view) : NULL;
+  PyObject* view = shw_py_lend(data, size, 0);
+  PyObject* result =
+      view ? PyObject_CallMethod(object, "write_at", "KO", (unsigned long long)offset, view) : NULL;
   return shw_py_leave(gil, shw_py_take_back(view, result), err);
 }
 
-static shw_status on_sync(void *user, void *object, shw_error **err) {
+static shw_status on_sync(void* user, void* object, shw_error** err) {
   (void)user;
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   return shw_py_leave(gil, PyObject_CallMethod(object, "sync", NULL), err);
 }
 
-static shw_status on_commit(void *user, void *object, int32_t condition, uint64_t expected_version, shw_error **err) {
+static shw_status on_commit(void* user, void* object, int32_t condition, uint64_t expected_version,
+                            shw_error** err) {
   (void)user;
-  static const char *const words[] = {"none", "if_absent", "if_version"};
+  static const char* const words[] = {"none", "if_absent", "if_version"};
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  const char *word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
+  const char* word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
   return shw_py_leave(
-      gil, PyObject_CallMethod(object, "commit", "sK", word, (unsigned long long)expected_version), err);
+      gil, PyObject_CallMethod(object, "commit", "sK", word, (unsigned long long)expected_version),
+      err);
 }
 
-static shw_status on_remove(void *user, const char *key, uint64_t key_size, shw_error **err) {
+static shw_status on_remove(void* user, const char* key, uint64_t key_size, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, PyObject_CallMethod(object_of(user), "remove", "s#", key, (Py_ssize_t)key_size), err);
+  return shw_py_leave(
+      gil, PyObject_CallMethod(object_of(user), "remove", "s#", key, (Py_ssize_t)key_size), err);
 }
 
-static uint64_t number_of(PyObject *object, const char *attribute) {
-  PyObject *value = PyObject_GetAttrString(object, attribute);
+static uint64_t number_of(PyObject* object, const char* attribute) {
+  PyObject* value = PyObject_GetAttrString(object, attribute);
   const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : 0;
   if (PyErr_Occurred()) PyErr_Clear(); /* both attributes are optional */
   Py_XDECREF(value);
   return number;
 }
 
-PyObject *shw_py_storage_create(PyObject *object) {
-  shw_py_host *host = shw_py_host_create(object, "host");
+PyObject* shw_py_storage_create(PyObject* object) {
+  shw_py_host* host = shw_py_host_create(object, "host");
   if (!host) return NULL;
   shw_storage_vtable table;
   shw_storage_vtable_init(&table, sizeof table);
@@ -180,8 +191,8 @@ PyObject *shw_py_storage_create(PyObject *object) {
   table.abort = on_abort;
   table.remove = on_remove;
   table.release = shw_py_host_release;
-  shw_storage *storage = NULL;
-  shw_error *error = NULL;
+  shw_storage* storage = NULL;
+  shw_error* error = NULL;
   const shw_status status = shw_storage_create(&table, &storage, &error);
   if (status == SHW_OK) return shw_py_own_storage(storage);
   shw_py_host_release(host);
@@ -189,9 +200,10 @@ PyObject *shw_py_storage_create(PyObject *object) {
   return NULL;
 }
 
-PyObject *shw_py_storage_read(PyObject *capsule, PyObject *key_object, PyObject *offset_object, PyObject *size_object) {
-  void *storage = NULL;
-  const char *key = NULL;
+PyObject* shw_py_storage_read(PyObject* capsule, PyObject* key_object, PyObject* offset_object,
+                              PyObject* size_object) {
+  void* storage = NULL;
+  const char* key = NULL;
   uint64_t key_size = 0;
   const unsigned long long offset = PyLong_AsUnsignedLongLong(offset_object);
   const Py_ssize_t size = PyLong_AsSsize_t(size_object);
@@ -199,31 +211,32 @@ PyObject *shw_py_storage_read(PyObject *capsule, PyObject *key_object, PyObject 
       shw_py_text(key_object, &key, &key_size) < 0) {
     return NULL;
   }
-  PyObject *bytes = PyBytes_FromStringAndSize(NULL, size);
-  char *data = bytes ? PyBytes_AsString(bytes) : NULL;
+  PyObject* bytes = PyBytes_FromStringAndSize(NULL, size);
+  char* data = bytes ? PyBytes_AsString(bytes) : NULL;
   if (!data) return NULL;
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_storage_read(storage, key, key_size, offset, data, (uint64_t)size, &error);
-  Py_END_ALLOW_THREADS
-  if (status == SHW_OK) return bytes;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_storage_read(storage, key, key_size, offset, data, (uint64_t)size, &error);
+  Py_END_ALLOW_THREADS if (status == SHW_OK) return bytes;
   Py_DECREF(bytes);
   shw_py_raise(status, error);
   return NULL;
 }
 
-PyObject *shw_py_storage_stat(PyObject *capsule, PyObject *key_object) {
-  void *storage = NULL;
-  const char *key = NULL;
+PyObject* shw_py_storage_stat(PyObject* capsule, PyObject* key_object) {
+  void* storage = NULL;
+  const char* key = NULL;
   uint64_t key_size = 0;
-  if (shw_py_handle(capsule, "shw_storage", &storage) < 0 || shw_py_text(key_object, &key, &key_size) < 0) return NULL;
+  if (shw_py_handle(capsule, "shw_storage", &storage) < 0 ||
+      shw_py_text(key_object, &key, &key_size) < 0)
+    return NULL;
   shw_storage_stat stat;
   shw_storage_stat_init(&stat, sizeof stat);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status = shw_storage_stat_key(storage, key, key_size, &stat, &error);
-  Py_END_ALLOW_THREADS
-  if (status == SHW_OK) {
+  Py_END_ALLOW_THREADS if (status == SHW_OK) {
     return Py_BuildValue("(KLK)", (unsigned long long)stat.size, (long long)stat.modified_ns,
                          (unsigned long long)stat.version);
   }

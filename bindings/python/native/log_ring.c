@@ -23,28 +23,29 @@ static ring_record ring[RING_RECORDS];
 static uint64_t ring_first, ring_end; /* numbers of the oldest record and of the next one */
 static uint64_t ring_dropped;
 
-void shw_py_log_put(void *user, int32_t level, const shw_log_record *record) {
+void shw_py_log_put(void* user, int32_t level, const shw_log_record* record) {
   (void)user;
   pthread_mutex_lock(&ring_mutex);
   if (ring_end - ring_first == RING_RECORDS) {
     ++ring_dropped;
   } else {
-    ring_record *slot = &ring[ring_end % RING_RECORDS];
+    ring_record* slot = &ring[ring_end % RING_RECORDS];
     slot->level = level;
     slot->dropped = record->dropped + ring_dropped;
     ring_dropped = 0;
-    const char *component = record->component ? record->component : "";
+    const char* component = record->component ? record->component : "";
     size_t size = strnlen(component, sizeof slot->component - 1);
     memcpy(slot->component, component, size);
     slot->component[size] = '\0';
-    slot->message_size = (uint32_t)(record->message_size < TEXT_BYTES ? record->message_size : TEXT_BYTES);
+    slot->message_size =
+        (uint32_t)(record->message_size < TEXT_BYTES ? record->message_size : TEXT_BYTES);
     if (slot->message_size) memcpy(slot->message, record->message, slot->message_size);
     ++ring_end;
   }
   pthread_mutex_unlock(&ring_mutex);
 }
 
-static int ring_take(ring_record *out) {
+static int ring_take(ring_record* out) {
   pthread_mutex_lock(&ring_mutex);
   const int found = ring_first != ring_end;
   if (found) *out = ring[ring_first++ % RING_RECORDS];
@@ -52,12 +53,13 @@ static int ring_take(ring_record *out) {
   return found;
 }
 
-PyObject *shw_py_log_drain(void) {
-  PyObject *list = PyList_New(0);
+PyObject* shw_py_log_drain(void) {
+  PyObject* list = PyList_New(0);
   ring_record record;
   while (list && ring_take(&record)) {
-    PyObject *message = PyUnicode_DecodeUTF8(record.message, (Py_ssize_t)record.message_size, "replace");
-    PyObject *row = message ? Py_BuildValue("(isNK)", (int)record.level, record.component, message,
+    PyObject* message =
+        PyUnicode_DecodeUTF8(record.message, (Py_ssize_t)record.message_size, "replace");
+    PyObject* row = message ? Py_BuildValue("(isNK)", (int)record.level, record.component, message,
                                             (unsigned long long)record.dropped)
                             : NULL;
     if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);

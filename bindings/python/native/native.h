@@ -19,17 +19,17 @@
 /* ---- errors.c: statuses to exceptions and back ---- */
 
 /* Sets the exception of a failed call; takes `error`, which may be NULL. */
-void shw_py_raise(shw_status status, shw_error *error);
+void shw_py_raise(shw_status status, shw_error* error);
 /* Sets the exception of a status with a text of our own. Returns NULL. */
-PyObject *shw_py_fail(shw_status status, const char *format, ...);
+PyObject* shw_py_fail(shw_status status, const char* format, ...);
 /* Turns the exception that is set into a status and an error object; for callbacks. */
-shw_status shw_py_status_of_exception(shw_error **err);
-PyObject *shw_py_set_error_hooks(PyObject *factory, PyObject *translator);
+shw_status shw_py_status_of_exception(shw_error** err);
+PyObject* shw_py_set_error_hooks(PyObject* factory, PyObject* translator);
 /* 1 after set_finalizing: Python may not be entered any more. */
 int shw_py_finalizing(void);
-PyObject *shw_py_set_finalizing(void);
-PyObject *shw_py_leak(PyObject *object);
-PyObject *shw_py_versions(void);
+PyObject* shw_py_set_finalizing(void);
+PyObject* shw_py_leak(PyObject* object);
+PyObject* shw_py_versions(void);
 
 /* ---- handles.c: capsules that release themselves ---- */
 
@@ -47,30 +47,30 @@ PyObject *shw_py_versions(void);
   X(job)                      \
   X(report)
 
-#define SHW_PY_DECLARE_OWN(noun) PyObject *shw_py_own_##noun(shw_##noun *handle);
+#define SHW_PY_DECLARE_OWN(noun) PyObject* shw_py_own_##noun(shw_##noun* handle);
 SHW_PY_EACH_HANDLE(SHW_PY_DECLARE_OWN)
 #undef SHW_PY_DECLARE_OWN
 
 /* Pointer of a capsule, NULL for None; -1 with an exception for anything else and for closed handles. */
-int shw_py_handle(PyObject *object, const char *name, void **out);
+int shw_py_handle(PyObject* object, const char* name, void** out);
 /* Releases the handle inside a capsule now; a later use is FAILED_PRECONDITION. Closing twice is fine. */
-PyObject *shw_py_close(PyObject *handle);
+PyObject* shw_py_close(PyObject* handle);
 
 /* ---- arguments.c: texts, byte lists, options ---- */
 
 typedef struct {
-  char *data;
-  uint64_t *offsets;
+  char* data;
+  uint64_t* offsets;
   uint64_t count;
 } shw_py_blob;
 
-int shw_py_text(PyObject *object, char const **data, uint64_t *size);
-int shw_py_no_nul(const char *data, uint64_t size, const char *parameter);
-int shw_py_join(PyObject *list, shw_py_blob *blob);
-int shw_py_indices(PyObject *list, shw_py_blob *blob);
-void shw_py_blob_free(shw_py_blob *blob);
+int shw_py_text(PyObject* object, char const** data, uint64_t* size);
+int shw_py_no_nul(const char* data, uint64_t size, const char* parameter);
+int shw_py_join(PyObject* list, shw_py_blob* blob);
+int shw_py_indices(PyObject* list, shw_py_blob* blob);
+void shw_py_blob_free(shw_py_blob* blob);
 /* Takes the buffer: a list with one bytes object per part. */
-PyObject *shw_py_parts(shw_buffer *buffer);
+PyObject* shw_py_parts(shw_buffer* buffer);
 
 typedef struct {
   shw_save_options options;
@@ -82,69 +82,75 @@ typedef struct {
   shw_checkpoint_options options;
 } shw_py_checkpoint_options;
 /* Fill options from the tuples of _options.py; texts and arrays stay borrowed from the tuple. */
-int shw_py_save_options_read(PyObject *tuple, shw_py_save_options *filled, shw_save_options const **out);
-int shw_py_load_options_read(PyObject *tuple, shw_py_load_options *filled, shw_load_options const **out);
-int shw_py_checkpoint_options_read(PyObject *tuple, shw_py_checkpoint_options *filled,
-                                   shw_checkpoint_options const **out);
+int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
+                             shw_save_options const** out);
+int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
+                             shw_load_options const** out);
+int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* filled,
+                                   shw_checkpoint_options const** out);
 
 /* ---- wait.c: context, jobs, log ---- */
 
-PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyObject *log_level, PyObject *plugin_path);
+PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyObject* log_level,
+                                PyObject* plugin_path);
 /* True when no job is left. */
-PyObject *shw_py_context_shutdown(PyObject *context, PyObject *timeout_ns);
+PyObject* shw_py_context_shutdown(PyObject* context, PyObject* timeout_ns);
 /* Records since the last call as a list of (level, component, message, dropped). */
-PyObject *shw_py_log_drain(void);
+PyObject* shw_py_log_drain(void);
 /* True when the job is terminal (or staged), False when the time is over; raises the failure of the job. A signal
  * handler that raises cancels the job, waits for its terminal state and comes out. */
-PyObject *shw_py_job_wait(PyObject *job, PyObject *timeout_ns, PyObject *staged);
-PyObject *shw_py_job_progress(PyObject *job);
+PyObject* shw_py_job_wait(PyObject* job, PyObject* timeout_ns, PyObject* staged);
+PyObject* shw_py_job_progress(PyObject* job);
 
 /* ---- log_ring.c ---- */
-void shw_py_log_put(void *user, int32_t level, const shw_log_record *record);
+void shw_py_log_put(void* user, int32_t level, const shw_log_record* record);
 
 /* ---- results.c: structs as tuples ---- */
 
-PyObject *shw_py_report_summary(PyObject *report);
-PyObject *shw_py_plan_bytes(PyObject *plan);
-PyObject *shw_py_plan_items(PyObject *plan);
-PyObject *shw_py_layout_create(PyObject *specification);
-PyObject *shw_py_layout_boxes(PyObject *layout, PyObject *shape, PyObject *rank);
-PyObject *shw_py_state_add_objects(PyObject *state, PyObject *batch);
-PyObject *shw_py_state_object(PyObject *state, PyObject *index);
-PyObject *shw_py_state_names(PyObject *state);
-PyObject *shw_py_checkpoint_tensors(PyObject *checkpoint);
-PyObject *shw_py_checkpoint_chunks(PyObject *checkpoint, PyObject *first, PyObject *count);
+PyObject* shw_py_report_summary(PyObject* report);
+PyObject* shw_py_plan_bytes(PyObject* plan);
+PyObject* shw_py_plan_items(PyObject* plan);
+PyObject* shw_py_layout_create(PyObject* specification);
+PyObject* shw_py_layout_boxes(PyObject* layout, PyObject* shape, PyObject* rank);
+PyObject* shw_py_state_add_objects(PyObject* state, PyObject* batch);
+PyObject* shw_py_state_object(PyObject* state, PyObject* index);
+PyObject* shw_py_state_names(PyObject* state);
+PyObject* shw_py_checkpoint_tensors(PyObject* checkpoint);
+PyObject* shw_py_checkpoint_chunks(PyObject* checkpoint, PyObject* first, PyObject* count);
 /* Sequence of integers as an array of the caller's capacity; the number of values or -1. */
-Py_ssize_t shw_py_int64s(PyObject *sequence, int64_t *values, Py_ssize_t capacity);
-PyObject *shw_py_int_tuple(const int64_t *values, Py_ssize_t count);
+Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacity);
+PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count);
 
 /* ---- tensor.c: the tensor type of the module ---- */
 
 /* Describes a tensor object of this module; 0 when the object is something else. */
-int shw_py_tensor_describe(PyObject *object, shw_tensor *out);
-PyObject *shw_py_tensor_allocate(PyObject *tensor_type, PyObject *dtypes, PyObject *shapes);
-PyObject *shw_py_tensor_view(PyObject *tensor_type, PyObject *tensor);
-int shw_py_init_types(PyObject *module);
-int shw_py_init_columns(PyObject *module);
+int shw_py_tensor_describe(PyObject* object, shw_tensor* out);
+PyObject* shw_py_tensor_allocate(PyObject* tensor_type, PyObject* dtypes, PyObject* shapes);
+PyObject* shw_py_tensor_view(PyObject* tensor_type, PyObject* tensor);
+int shw_py_init_types(PyObject* module);
+int shw_py_init_columns(PyObject* module);
 
 /* ---- columns.c: many tensors as flat arrays ---- */
 
-PyObject *shw_py_set_classifier(PyObject *classifier);
-PyObject *shw_py_columns(PyObject *writable);
-PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path);
-PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement);
-PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);
-PyObject *shw_py_columns_count(PyObject *columns);
-PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObject *layouts, PyObject *rank);
-PyObject *shw_py_checkpoint_read(PyObject *checkpoint, PyObject *index, PyObject *offsets, PyObject *sizes,
-                                 PyObject *columns);
+PyObject* shw_py_set_classifier(PyObject* classifier);
+PyObject* shw_py_columns(PyObject* writable);
+PyObject* shw_py_columns_collect(PyObject* columns, PyObject* container, PyObject* name,
+                                 PyObject* path);
+PyObject* shw_py_columns_add(PyObject* columns, PyObject* name, PyObject* path, PyObject* leaf,
+                             PyObject* placement);
+PyObject* shw_py_columns_add_flat(PyObject* columns, PyObject* arrays);
+PyObject* shw_py_columns_count(PyObject* columns);
+PyObject* shw_py_columns_add_to_state(PyObject* columns, PyObject* state, PyObject* layouts,
+                                      PyObject* rank);
+PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject* offsets,
+                                 PyObject* sizes, PyObject* columns);
 
 /* ---- host_storage.c, host_collective.c: Python objects as transports ---- */
 
-PyObject *shw_py_storage_create(PyObject *storage);
-PyObject *shw_py_storage_read(PyObject *storage, PyObject *key, PyObject *offset, PyObject *size);
-PyObject *shw_py_storage_stat(PyObject *storage, PyObject *key);
-PyObject *shw_py_collective_create(PyObject *collective);
-PyObject *shw_py_collective_call(PyObject *collective, PyObject *operation, PyObject *arguments);
+PyObject* shw_py_storage_create(PyObject* storage);
+PyObject* shw_py_storage_read(PyObject* storage, PyObject* key, PyObject* offset, PyObject* size);
+PyObject* shw_py_storage_stat(PyObject* storage, PyObject* key);
+PyObject* shw_py_collective_create(PyObject* collective);
+PyObject* shw_py_collective_call(PyObject* collective, PyObject* operation, PyObject* arguments);
 
 #endif

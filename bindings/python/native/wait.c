@@ -6,8 +6,8 @@
 
 #include <time.h>
 
-PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyObject *log_level,
-                                PyObject *plugin_path) {
+PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyObject* log_level,
+                                PyObject* plugin_path) {
   shw_context_options options;
   shw_context_options_init(&options, sizeof options);
   options.threads = (uint32_t)PyLong_AsUnsignedLong(threads);
@@ -17,8 +17,8 @@ PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyOb
   uint64_t size = 0;
   if (shw_py_text(plugin_path, &options.plugin_path, &size) < 0) return NULL;
   if (options.log_level < SHW_LOG_OFF) options.log = shw_py_log_put;
-  shw_context *context = NULL;
-  shw_error *error = NULL;
+  shw_context* context = NULL;
+  shw_error* error = NULL;
   const shw_status status = shw_context_create(&options, &context, &error);
   if (status != SHW_OK) {
     shw_py_raise(status, error);
@@ -27,15 +27,14 @@ PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyOb
   return shw_py_own_context(context);
 }
 
-PyObject *shw_py_context_shutdown(PyObject *capsule, PyObject *timeout_ns) {
-  void *context = NULL;
+PyObject* shw_py_context_shutdown(PyObject* capsule, PyObject* timeout_ns) {
+  void* context = NULL;
   const long long limit = PyLong_AsLongLong(timeout_ns);
   if (PyErr_Occurred() || shw_py_handle(capsule, "shw_context", &context) < 0) return NULL;
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status = shw_context_shutdown(context, limit, &error);
-  Py_END_ALLOW_THREADS
-  if (status == SHW_PENDING) Py_RETURN_FALSE;
+  Py_END_ALLOW_THREADS if (status == SHW_PENDING) Py_RETURN_FALSE;
   if (status == SHW_OK) Py_RETURN_TRUE;
   shw_py_raise(status, error);
   return NULL;
@@ -47,28 +46,27 @@ static int64_t now_ns(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static shw_status wait_slice(shw_job *job, int staged, int64_t slice_ns, shw_error **error) {
+static shw_status wait_slice(shw_job* job, int staged, int64_t slice_ns, shw_error** error) {
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status =
       staged ? shw_job_wait_staged(job, slice_ns, error) : shw_job_wait(job, slice_ns, error);
-  Py_END_ALLOW_THREADS
-  return status;
+  Py_END_ALLOW_THREADS return status;
 }
 
 /* After a signal handler raised: the job ends, and its own outcome gives way to that exception. */
-static PyObject *cancel_and_leave(shw_job *job) {
+static PyObject* cancel_and_leave(shw_job* job) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   shw_job_cancel(job);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   (void)wait_slice(job, 0, -1, &error);
   shw_error_release(error);
   PyErr_Restore(type, value, trace);
   return NULL;
 }
 
-PyObject *shw_py_job_wait(PyObject *capsule, PyObject *timeout_ns, PyObject *staged) {
-  void *job = NULL;
+PyObject* shw_py_job_wait(PyObject* capsule, PyObject* timeout_ns, PyObject* staged) {
+  void* job = NULL;
   const long long limit = PyLong_AsLongLong(timeout_ns);
   const int until_staged = PyObject_IsTrue(staged);
   if (PyErr_Occurred() || shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;
@@ -77,7 +75,7 @@ PyObject *shw_py_job_wait(PyObject *capsule, PyObject *timeout_ns, PyObject *sta
     int64_t slice = SHW_PY_SLICE_NS;
     const int64_t left = limit < 0 ? slice : limit - (now_ns() - begin);
     if (left < slice) slice = left < 0 ? 0 : left;
-    shw_error *error = NULL;
+    shw_error* error = NULL;
     const shw_status status = wait_slice(job, until_staged, slice, &error);
     if (status == SHW_OK) Py_RETURN_TRUE;
     if (status != SHW_PENDING) {
@@ -89,19 +87,20 @@ PyObject *shw_py_job_wait(PyObject *capsule, PyObject *timeout_ns, PyObject *sta
   }
 }
 
-PyObject *shw_py_job_progress(PyObject *capsule) {
-  void *job = NULL;
+PyObject* shw_py_job_progress(PyObject* capsule) {
+  void* job = NULL;
   if (shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;
   shw_progress progress;
   shw_progress_init(&progress, sizeof progress);
-  shw_error *error = NULL;
+  shw_error* error = NULL;
   const shw_status status = shw_job_progress(job, &progress, &error);
   if (status != SHW_OK) {
     shw_py_raise(status, error);
     return NULL;
   }
   return Py_BuildValue("(isKKKKL)", (int)progress.state, progress.stage ? progress.stage : "",
-                       (unsigned long long)progress.bytes_done, (unsigned long long)progress.bytes_total,
-                       (unsigned long long)progress.items_done, (unsigned long long)progress.items_total,
-                       (long long)progress.elapsed_ns);
+                       (unsigned long long)progress.bytes_done,
+                       (unsigned long long)progress.bytes_total,
+                       (unsigned long long)progress.items_done,
+                       (unsigned long long)progress.items_total, (long long)progress.elapsed_ns);
 }

@@ -3,8 +3,8 @@
 // State: adding in bulk, what is refused, windows of pieces, cost.
 #include "core/state/state.h"
 
-#include <ctime>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 #include <gtest/gtest.h>
