@@ -31,7 +31,7 @@
 #include "core/base/text.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
-#include "core/exec/pause_points_internal.h"
+#include "core/exec/pause_points.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/writer_name_internal.h"
 #include "core/format/native/manifest.h"

@@ -251,7 +251,7 @@ class BackgroundQueue final : public JobQueue {
   std::vector<JobCorePointer> unfinished_ SHW_GUARDED_BY(mutex_);
   std::vector<Lent> returned_ SHW_GUARDED_BY(mutex_);
   bool closed_ SHW_GUARDED_BY(mutex_) = false;  // shut down: takes no more jobs
-  std::unique_ptr<ThreadPool> thread_;  // one worker; last, because it uses the others
+  std::unique_ptr<ThreadPool> thread_;          // one worker; last, because it uses the others
 };
 
 }  // namespace

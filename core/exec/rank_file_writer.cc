@@ -20,7 +20,7 @@
 #include "core/exec/block_filler_internal.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
-#include "core/exec/pause_points_internal.h"
+#include "core/exec/pause_points.h"
 #include "core/exec/rank_index_internal.h"
 #include "core/exec/write_tasks_internal.h"
 #include "core/format/native/native_format.h"

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
-#include "core/exec/pause_points_internal.h"
+#include "core/exec/pause_points.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/format/native/native_checkpoint.h"
 

@@ -15,7 +15,7 @@
 #include "core/exec/commit_internal.h"
 #include "core/exec/content_digests_internal.h"
 #include "core/exec/generation_internal.h"
-#include "core/exec/pause_points_internal.h"
+#include "core/exec/pause_points.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/format/native/native_format.h"
@@ -176,7 +176,8 @@ Status StepwiseSave::check_free_space(const format::Location& location) const {
   return resource_exhausted(
              "disk", fmt::format("the save needs {} bytes and keeps {} in reserve, but only {} "
                                  "bytes are free at '{}'; make room or save elsewhere",
-                                 planned, needed - planned, *free, escape_text(format::shown_path(location))))
+                                 planned, needed - planned, *free,
+                                 escape_text(format::shown_path(location))))
       .with_detail("expected", fmt::to_string(needed))
       .with_detail("found", fmt::to_string(*free));
 }

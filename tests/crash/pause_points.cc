@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/exec/pause_points_internal.h"
+#include "core/exec/pause_points.h"
 
 namespace shardwright::exec::internal {
 

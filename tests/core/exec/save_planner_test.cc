@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The save with plans that the host moves: order of steps, wrong plans, results of other saves.
+#include <list>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "core/format/native/native_checkpoint.h"
@@ -23,6 +26,11 @@ class SavePlannerTest : public testing::Test {
       ASSERT_TRUE(planner.ok()) << planner.status().to_string();
       planners_.push_back(std::move(*planner));
     }
+  }
+  // A world that nobody else keeps: its memory must outlive the planners.
+  void make_planners(World&& world, const SaveOptions& options = {}) {
+    worlds_.push_back(std::move(world));
+    make_planners(std::as_const(worlds_.back()), options);
   }
   std::vector<Bytes> local_plans() {
     std::vector<Bytes> locals;
@@ -55,6 +63,7 @@ class SavePlannerTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_ = make_runtime();
   format::Location location_{storage::make_memory_storage(), "ckpt"};
   CallContext call_;
+  std::list<World> worlds_;
   std::vector<Planner> planners_;
 };
 
