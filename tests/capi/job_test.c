@@ -10,9 +10,16 @@
 enum { VALUES = 1 << 20 };
 static float values[VALUES];
 
-static shw_state* big_state(void) {
-  shw_state* state = make_state();
+/* Written once: a job that was released may still read them, and only its files tell that it ended,
+ * which is no order between threads. */
+static void fill_values(void) {
   for (int i = 0; i < VALUES; ++i) values[i] = (float)i;
+}
+
+static shw_state* big_state(void) {
+  static pthread_once_t filled = PTHREAD_ONCE_INIT;
+  pthread_once(&filled, fill_values);
+  shw_state* state = make_state();
   add_floats(state, "big", values, SHAPE(1024, 1024), 2);
   return state;
 }
