@@ -62,7 +62,7 @@ def table_row(line):
         return f"  {name:<28} {line.get('skipped') or line.get('error')}"
     rate = f"{line['gbps_median']:>8.2f} GB/s" if "gbps_median" in line else ""
     ratio = f"{line['ratio_median']:>6.2f} of the floor" if "ratio_median" in line else ""
-    extra = " ".join(f"{k}={v:.4g}" for k, v in line.items() if k.startswith("ns_") or k.endswith("_ms"))
+    extra = " ".join(f"{k}={v:.4g}" for k, v in line.items() if k.startswith(("ns_", "binding_ns_", "share_")) or k.endswith("_ms"))
     return f"  {name:<28} {line['s_median']:>10.4f} s {rate} {ratio} {extra}"
 
 

@@ -12,6 +12,7 @@ class Contender(Base):
         except ImportError as e:
             raise Skip(f"numpy not importable: {e}") from e
         self.versions = {"numpy": numpy.__version__}
+        self.host = fit.CHost(self.params)
         self.memory = numpy.ones((max(self.params["counts"]), 4), dtype=numpy.float32)
         self.batches = [self.batch(numpy, n) for n in self.params["counts"]]
 
@@ -26,8 +27,7 @@ class Contender(Base):
         return b"".join(names), offsets, addresses, dtypes, shapes, numpy.arange(count + 1, dtype=numpy.uint64)
 
     def run(self):
-        points = [(len(b[2]), fit.best_seconds(lambda b=b: shardwright.State.from_arrays(*b))) for b in self.batches]
-        return fit.fit(points)
+        return fit.measured(self.params, self.host, lambda b: shardwright.State.from_arrays(*b), self.batches)
 
     def check(self):
         state = shardwright.State.from_arrays(*self.batches[0])

@@ -12,11 +12,11 @@ class Contender(Base):
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
         self.versions = {"torch": torch.__version__}
+        self.host = fit.CHost(self.params)
         self.states = [{f"layers.{i}.weight": torch.ones(4) for i in range(n)} for n in self.params["counts"]]
 
     def run(self):
-        points = [(len(s), fit.best_seconds(lambda s=s: shardwright.State.from_dict(s))) for s in self.states]
-        return fit.fit(points)
+        return fit.measured(self.params, self.host, shardwright.State.from_dict, self.states)
 
     def check(self):
         state = shardwright.State.from_dict(self.states[0])

@@ -17,6 +17,7 @@ class Floor:
         env = dict(os.environ)
         if self.threads:
             env["FLOOR_THREADS"] = self.threads
+        os.sync()  # as before each contender
         done = subprocess.run([self.program, self.kind, str(self.size), "1", self.directory], env=env, check=True,
                               stdout=subprocess.PIPE, text=True)
         line = json.loads(done.stdout)

@@ -6,8 +6,9 @@ import subprocess
 
 
 def commit(root):
-    done = subprocess.run(["git", "-C", root, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=False)
+    # Ends in "-dirty" when files that git knows were changed.
+    done = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
@@ -18,10 +19,12 @@ def cpu_model():
 
 
 def file_system(path):
-    done = subprocess.run(["stat", "-f", "-c", "%T", path], stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    """Its type and its device."""
+    done = subprocess.run(["df", "--output=fstype,source", path], stdout=subprocess.PIPE, text=True, check=False)
+    fields = done.stdout.split("\n")[1].split() if done.returncode == 0 else []
+    return {"fs": fields[0], "device": fields[1]} if len(fields) == 2 else {"fs": "unknown"}
 
 
 def facts(root, directory):
     return {"commit": commit(root), "cpu": cpu_model(), "cores": len(os.sched_getaffinity(0)),
-            "kernel": platform.release(), "fs": file_system(directory)}
+            "kernel": platform.release()} | file_system(directory)

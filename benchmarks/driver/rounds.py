@@ -27,21 +27,27 @@ class Worker:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.rounds, self.problem, self.checked, self.versions = [], None, True, {}
 
-    def ask(self, command):
-        """Answer to one command, or None once the contender has a problem."""
-        if self.problem:
-            return None
+    def send(self, command):
         try:
             self.process.stdin.write(command + "\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
         except BrokenPipeError:
-            line = ""
+            pass  # its last words are still in the other pipe
+
+    def receive(self):
+        """Answer to the oldest command, or None once the contender has a problem."""
+        line = self.process.stdout.readline()
         answer = json.loads(line) if line else {"error": "the worker ended without an answer"}
         if "skipped" in answer or "error" in answer:
             self.problem = answer
             return None
         return answer
+
+    def ask(self, command):
+        if self.problem:
+            return None
+        self.send(command)
+        return self.receive()
 
     def check(self):
         answer = self.ask("check")
@@ -67,17 +73,25 @@ def run_round(workers, floor, order):
     return kept
 
 
+def set_up(workers):
+    """All at once: imports wait for the disk while data are made, and nothing of it is timed."""
+    for w in workers:
+        w.send("setup")
+    for w in workers:
+        answer = w.receive()
+        w.versions = answer["versions"] if answer else {}
+
+
 def run_rounds(workers, floor, reps):
     """Fills worker.rounds; returns how many rounds were dropped."""
+    set_up(workers)
     for w in workers:
-        answer = w.ask("setup")
-        w.versions = answer["versions"] if answer else {}
         if w.ask("run") is not None:  # warm-up, and the first check
             w.check()
     if floor:
         floor()  # chooses the variant
     kept = dropped = 0
-    while kept < reps and kept + dropped < 2 * reps + 1:
+    while kept < reps and kept + dropped < 2 * reps:
         shift = (kept + dropped) % len(workers)
         if run_round(workers, floor, workers[shift:] + workers[:shift]):
             kept += 1
@@ -107,7 +121,7 @@ def summarise(worker, base, dropped):
         line |= {f"{name}_{k}": v for k, v in spread([r[key] for r in worker.rounds]).items()}
     for key in ("rss_peak_bytes", "bytes_read", "bytes_written", "syscalls"):
         line[key] = max(r[key] for r in worker.rounds)
-    extra = {k: v for k, v in worker.rounds[-1].items()
+    extra = {k: statistics.median(r[k] for r in worker.rounds) for k in worker.rounds[0]
              if k not in line and k not in ("s", "cpu_s", "floor_s")}
     if "bytes" in base:
         line["gbps_median"] = base["bytes"] / line["s_median"] / 1e9

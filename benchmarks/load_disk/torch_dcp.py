@@ -19,7 +19,7 @@ class Contender(Base):
         state = states.torch_tensors(self.params)
         dcp.save(state, checkpoint_id=self.path, no_dist=True)
         self.expected = states.tensor_digests(state)
-        self.target = {k: torch.ones_like(v) for k, v in state.items()}
+        self.target = state  # allocated and touched; prepare() wipes it
 
     def prepare(self):
         for t in self.target.values():

@@ -18,7 +18,7 @@ class Contender(Base):
         state = states.torch_tensors(self.params)
         torch.save(state, self.path)
         self.expected = states.tensor_digests(state)
-        self.target = {k: torch.ones_like(v) for k, v in state.items()}
+        self.target = state  # allocated and touched; prepare() wipes it
 
     def prepare(self):
         for t in self.target.values():

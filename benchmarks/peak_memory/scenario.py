@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak resident memory of a whole save and a whole load of 1 GiB, beside the state itself and the staging budget.
+"""Peak resident memory of a whole save and a whole load of 1 GiB, with the default staging budget and with a small one.
 
-ratio_budget is (peak - what the process held before) / (budget): at most state x 5 % + budget may be added.
+The bar: the peak is at most state + budget + 5 % of the state. added_bytes is the peak during the call less what the
+process held before it (the state, touched, and the interpreter); allowed_bytes is budget + 5 %; share_of_allowed is
+their ratio. Each call runs in a fresh process and the system's mark of the peak is reset just before it. The times are
+those of the call alone; reading the state's file is not cold here.
 """
-GIB = 1 << 30
+SIZE = 1 << 30
+TENSORS = 100
+DEFAULT_MIB = 256
+SMALL_MIB = 16
 
 
 def variants(quick):
-    line = {"bytes": GIB, "tensors": 100, "check": "peak within state + budget + 5 %"}
-    return [{"name": "default budget", "op": op, "params": {"bytes": GIB, "tensors": 100, "op": op}, "line": line,
-             "reps": 1, "contenders": ["shardwright"]} for op in ("save", "load")]
+    line = {"bytes": SIZE, "tensors": TENSORS, "check": "peak within state + budget + 5 %"}
+    return [{"name": f"{mib} MiB budget", "op": op, "line": line, "reps": 1 if quick else 5,
+             "params": {"bytes": SIZE, "tensors": TENSORS, "op": op, "budget": mib << 20},
+             "contenders": ["shardwright"]} for mib in (DEFAULT_MIB, SMALL_MIB) for op in ("save", "load")]

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the tables of docs/performance.md from JSON lines: table.py LINES.jsonl.
+
+The last line of each measurement counts; lines of QUICK runs are left out.
+"""
+import json
+import sys
+
+
+def spread(line, key, form):
+    return f"{form(line[key + '_median'])} ({form(line[key + '_min'])} - {form(line[key + '_max'])})"
+
+
+def milliseconds(seconds):
+    return f"{seconds * 1e3:,.0f} ms" if seconds >= 0.02 else f"{seconds * 1e3:.2f} ms"
+
+
+def ratio(value):
+    return f"{value:.2f}"
+
+
+def disk(line):
+    return [spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "ratio", ratio)]
+
+
+def timed(key):
+    return lambda line: [spread(line, key, milliseconds)]
+
+
+def states(line):
+    share = f"{line['binding_ns_per_tensor']:.0f} ns" if "binding_ns_per_tensor" in line else "-"
+    return [f"{line['ns_per_tensor']:.0f} ns", share]
+
+
+def memory(line):
+    mib = 1 << 20
+    return [f"{line['op']}, {line['variant']}", f"{line['added_bytes'] / mib:.1f} MiB",
+            f"{line['allowed_bytes'] / mib:.0f} MiB"]
+
+
+TABLES = [
+    ("save_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
+    ("load_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
+    ("small_tensors", None, ["time, median (min - max)"], timed("s")),
+    ("plan_save", None, ["CPU time, median (min - max)"], timed("cpu_s")),
+    ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states),
+    ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"]),
+    ("startup", None, ["dlopen + context", "library, stripped"],
+     lambda line: [f"{line['dlopen_context_ms']:.2f} ms", f"{line['stripped_bytes'] / 1e6:.2f} MB"]),
+    ("peak_memory", None, ["call", "added at the peak", "allowed"], memory),
+]
+
+
+def last_lines(path):
+    kept = {}
+    with open(path, encoding="utf-8") as f:
+        for line in map(json.loads, f):
+            if line["bench"] != "floor" and "quick" not in line and "s_median" in line:
+                kept[line["bench"], line["op"], line["variant"], line["contender"]] = line
+    return list(kept.values())
+
+
+def main():
+    lines = last_lines(sys.argv[1])
+    for bench, op, titles, cells in TABLES:
+        chosen = [line for line in lines if line["bench"] == bench and op in (None, line["op"])]
+        if not chosen:
+            continue
+        print(f"\n{bench}, {chosen[0]['variant']}, {chosen[0]['reps']} rounds, {chosen[0]['dropped']} dropped\n")
+        print("| contender | " + " | ".join(titles) + " |")
+        print("| --- |" + " --- |" * len(titles))
+        for line in chosen:
+            print("| " + " | ".join([line["contender"]] + cells(line)) + " |")
+
+
+if __name__ == "__main__":
+    main()
