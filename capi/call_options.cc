@@ -149,13 +149,28 @@ Status known_flags(uint64_t flags, uint64_t known) {
       .with_detail("flags", std::to_string(flags & ~known));
 }
 
-exec::CallContext call_context(int64_t deadline_ns) {
+Result<std::shared_ptr<CancellationImpl>> read_cancellation(const shw_cancellation* cancellation) {
+  if (cancellation == nullptr) return std::shared_ptr<CancellationImpl>();
+  return need(cancellation, "cancellation");
+}
+
+Status no_cancellation(const shw_cancellation* cancellation) {
+  if (cancellation == nullptr) return {};
+  return bad_argument("cancellation", "jobs take none; they are ended by shw_job_cancel");
+}
+
+exec::CallContext call_context(int64_t deadline_ns, const CancellationImpl* cancellation) {
   exec::CallContext call;
+  if (cancellation != nullptr) call.control.cancellation = &cancellation->flag;
   if (deadline_ns > 0) {
     const int64_t now = real_clock().monotonic_ns();
     call.control.deadline_ns = deadline_ns > INT64_MAX - now ? INT64_MAX : now + deadline_ns;
   }
   return call;
+}
+
+exec::CallContext call_on(const CheckpointImpl& checkpoint) {
+  return call_context(checkpoint.deadline_ns, checkpoint.cancellation.get());
 }
 
 }  // namespace shardwright::capi

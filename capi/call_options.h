@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
+#include "capi/boundary/handles.h"
 #include "core/base/result.h"
 #include "core/exec/options.h"
 #include "core/exec/save.h"
@@ -23,7 +25,15 @@ Status check_format(int32_t wanted, std::string_view found);
 // UNIMPLEMENTED for flags outside `known`.
 Status known_flags(uint64_t flags, uint64_t known);
 
-// Control of a call that has this span: 0 or negative = no limit.
-exec::CallContext call_context(int64_t deadline_ns);
+// Of a call that waits; null when the options have none.
+Result<std::shared_ptr<CancellationImpl>> read_cancellation(const shw_cancellation* cancellation);
+// INVALID_ARGUMENT when a job is given one: it would not know which of two to obey.
+Status no_cancellation(const shw_cancellation* cancellation);
+
+// Control of a call on an open checkpoint.
+exec::CallContext call_on(const CheckpointImpl& checkpoint);
+// Control of a call that has this span (0 or negative = no limit) and perhaps a cancellation, which
+// it borrows.
+exec::CallContext call_context(int64_t deadline_ns, const CancellationImpl* cancellation = nullptr);
 
 }  // namespace shardwright::capi

@@ -31,6 +31,7 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
   impl->runtime.context = std::move(context);
   impl->verify = static_cast<exec::VerifyRule>(options.verify);
   impl->deadline_ns = options.deadline_ns;
+  SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
   SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location));
   const format::OpenedCheckpoint& opened = impl->checkpoint->opened();
   impl->format = opened.format_name();
@@ -175,8 +176,7 @@ shw_status shw_checkpoint_verify(const shw_checkpoint* checkpoint, uint64_t flag
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_RETURN_IF_ERROR(capi::known_flags(flags, SHW_VERIFY_DEEP | SHW_VERIFY_LIST));
     const bool deep = (flags & SHW_VERIFY_DEEP) != 0;
-    SHW_ASSIGN_OR_RETURN(auto report,
-                         impl->checkpoint->verify(deep, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(auto report, impl->checkpoint->verify(deep, capi::call_on(*impl)));
     if (!report.damage.empty() && (flags & SHW_VERIFY_LIST) == 0) {
       return capi::damage_status(report.damage.front(), report.damage.size());
     }

@@ -93,7 +93,8 @@ Result<std::vector<exec::BoxRead>> read_box_batch(const CheckpointImpl& impl,
     value += catalog.shape(read.tensor).size();
     shw_tensor target;
     SHW_RETURN_IF_ERROR(read_element(batch.targets, i, "targets", &target));
-    SHW_ASSIGN_OR_RETURN(read.target, host_view_of_tensor(target));
+    SHW_ASSIGN_OR_RETURN(const TensorSpan memory, host_span_of_tensor(target));
+    read.target = view_of(memory);
     SHW_RETURN_IF_ERROR(check_target(catalog, read));
     reads.push_back(std::move(read));
   }
@@ -108,6 +109,8 @@ exec::Report read_report(const CheckpointImpl& impl, const exec::ReadOutcome& ou
   report.generation = impl.generation;
   report.verify = impl.verify == exec::VerifyRule::kOff ? "off" : "on_read";
   report.tensors = count;
+  report.files = impl.checkpoint->opened().files().size();
+  report.bytes_total = impl.checkpoint->opened().catalog().payload_bytes();
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
   return report;
@@ -179,9 +182,8 @@ shw_status shw_checkpoint_read_boxes(const shw_checkpoint* checkpoint, const shw
     shw_box_batch copy;
     SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
     SHW_ASSIGN_OR_RETURN(const auto reads, capi::read_box_batch(*impl, copy));
-    SHW_ASSIGN_OR_RETURN(
-        const auto outcome,
-        impl->checkpoint->read_boxes(reads, impl->verify, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(const auto outcome,
+                         impl->checkpoint->read_boxes(reads, impl->verify, capi::call_on(*impl)));
     *out = capi::report_of(capi::read_report(*impl, outcome, reads.size()));
     return {};
   });
@@ -208,9 +210,7 @@ shw_status shw_checkpoint_read_tensor(const shw_checkpoint* checkpoint, uint64_t
                          capi::make_owned_tensor(catalog.tensors[index].dtype, read.box.sizes));
     read.target = owned->view;
     SHW_RETURN_IF_ERROR(
-        impl->checkpoint
-            ->read_boxes({&read, 1}, impl->verify, capi::call_context(impl->deadline_ns))
-            .status());
+        impl->checkpoint->read_boxes({&read, 1}, impl->verify, capi::call_on(*impl)).status());
     *out = capi::make_handle<shw_owned_tensor>(std::move(owned));
     return {};
   });
@@ -232,7 +232,7 @@ shw_status shw_checkpoint_digests(const shw_checkpoint* checkpoint, const uint64
           const auto digest,
           impl->checkpoint->tensor_digest(
               index, static_cast<shardwright::integrity::TensorDigestAlgorithm>(algorithm),
-              capi::call_context(impl->deadline_ns)));
+              capi::call_on(*impl)));
       digests.push_back(shardwright::to_hex(digest));
     }
     SHW_ASSIGN_OR_RETURN(*out, capi::texts_buffer(digests));

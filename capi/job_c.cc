@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// job.h: jobs of the context's queue. The error object of a failed job is made when it is asked
-// for.
+// job.h: jobs of the context's queue, and cancellations. The error object of a failed job is made
+// when it is asked for.
 #include "shardwright/job.h"
 
 #include <memory>
 #include <mutex>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "capi/boundary/arguments.h"
 #include "capi/boundary/error.h"
@@ -65,10 +67,20 @@ JobImpl::~JobImpl() {
 }
 
 Result<shw_job*> submit_job(std::shared_ptr<Context> context, exec::JobQueue::Work work,
-                            std::shared_ptr<void> keepalive) {
+                            std::shared_ptr<void> keepalive, collective::Collective& collective) {
+  const exec::JobQueue::Meeting meeting{collective.group(), collective.rank()};
+  const int32_t other = context->jobs().rank_in_the_way(meeting);
+  if (other >= 0) {
+    Status failure = failed_precondition(fmt::format(
+        "rank {} cannot have a job in the context in which rank {} of its group has one: the jobs "
+        "of a context run one after another; give each rank a context of its own",
+        meeting.rank, other));
+    collective.abort(failure);
+    return failure;
+  }
   auto impl = std::make_shared<JobImpl>();
   auto handle = std::make_unique<shw_job>();
-  impl->job = context->jobs().submit(std::move(work), std::move(keepalive));
+  impl->job = context->jobs().submit(std::move(work), std::move(keepalive), meeting);
   if (impl->job == nullptr) {
     return failed_precondition("the context was shut down and takes no more jobs");
   }
@@ -157,6 +169,23 @@ shw_status shw_job_report(const shw_job* job, shw_report** out, shw_error** err)
 void shw_job_release(shw_job* job) noexcept {
   capi::release_handle(job);
   if (!capi::in_forked_child()) capi::sweep_contexts();
+}
+
+shw_status shw_cancellation_create(shw_cancellation** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    *out = capi::make_handle<shw_cancellation>(std::make_shared<capi::CancellationImpl>());
+    return {};
+  });
+}
+
+void shw_cancellation_cancel(shw_cancellation* cancellation) noexcept {
+  auto* impl = capi::peek(cancellation);
+  if (impl != nullptr) impl->flag.cancel();
+}
+
+void shw_cancellation_release(shw_cancellation* cancellation) noexcept {
+  capi::release_handle(cancellation);
 }
 
 }  // extern "C"

@@ -15,6 +15,7 @@
 #include "capi/boundary/location.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/call_options.h"
+#include "capi/declined_call.h"
 #include "capi/job_handle.h"
 #include "capi/plan_handle.h"
 #include "core/base/limits.h"
@@ -30,6 +31,7 @@ struct LoadCall {
   format::Location location;
   std::shared_ptr<collective::Collective> collective;
   exec::LoadOptions options;
+  std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   int32_t format = SHW_FORMAT_AUTO;
   std::string shown_path;  // as the host wrote it, for the report
 };
@@ -43,36 +45,39 @@ struct LoadArguments {
   const shw_load_options* options;
 };
 
-Result<LoadCall> read_call(const LoadArguments& given) {
-  LoadCall call;
-  SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
+// All but context and collective, which read_call has.
+Status read_rest(const LoadArguments& given, bool asynchronous, LoadCall* call) {
   SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
-  call.state = state->state;
+  call->state = state->state;
   shw_load_options options;
   SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
-  SHW_ASSIGN_OR_RETURN(call.options, read_load_options(options));
-  call.format = options.format;
-  call.shown_path = given.path == nullptr ? "" : given.path;
-  SHW_ASSIGN_OR_RETURN(call.location, read_location(given.storage, given.path, "path"));
+  SHW_ASSIGN_OR_RETURN(call->options, read_load_options(options));
+  if (asynchronous) SHW_RETURN_IF_ERROR(no_cancellation(options.cancellation));
+  SHW_ASSIGN_OR_RETURN(call->cancellation, read_cancellation(options.cancellation));
+  call->format = options.format;
+  call->shown_path = given.path == nullptr ? "" : given.path;
+  SHW_ASSIGN_OR_RETURN(call->location, read_location(given.storage, given.path, "path"));
+  SHW_ASSIGN_OR_RETURN(call->runtime.own,
+                       call->runtime.context->call_runtime(options.threads, options.memory_budget));
+  return {};
+}
+
+Result<LoadCall> read_call(const LoadArguments& given, bool asynchronous) {
+  LoadCall call;
+  SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
-  SHW_ASSIGN_OR_RETURN(call.runtime.own,
-                       call.runtime.context->call_runtime(options.threads, options.memory_budget));
-  return call;
+  Status rest = read_rest(given, asynchronous, &call);
+  if (rest.ok()) return call;
+  return decline(DeclinedCall{call.runtime.context, call.collective, exec::decline_load}, rest,
+                 asynchronous);
 }
 
 Result<exec::Report> run(exec::Runtime& runtime, const LoadCall& call,
                          const exec::CallContext& context) {
-  if (call.format != SHW_FORMAT_AUTO) {
-    // Every rank sees the same format here; a rank that cannot open the checkpoint goes on, so that
-    // the load tells the others.
-    const auto opened = exec::Checkpoint::open(runtime, call.location);
-    if (opened.ok()) {
-      SHW_RETURN_IF_ERROR(check_format(call.format, (*opened)->opened().format_name()));
-    }
-  }
-  SHW_ASSIGN_OR_RETURN(auto report, exec::load(runtime, call.location, *call.state,
-                                               *call.collective, call.options, context));
-  report.path = call.shown_path;
+  auto report =
+      exec::load(runtime, call.location, *call.state, *call.collective, call.options, context,
+                 [&call](std::string_view found) { return check_format(call.format, found); });
+  if (report.ok()) report->path = call.shown_path;
   return report;
 }
 
@@ -88,6 +93,7 @@ Result<std::shared_ptr<LoadPlannerImpl>> make_planner(const shw_checkpoint* chec
   shw_load_options options;
   SHW_RETURN_IF_ERROR(read_options(given, "options", &options));
   SHW_ASSIGN_OR_RETURN(impl->options, read_load_options(options));
+  SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
   SHW_RETURN_IF_ERROR(check_format(options.format, impl->checkpoint->format));
   impl->runtime = impl->checkpoint->runtime;
   if (options.threads != 0 || options.memory_budget != 0) {
@@ -118,9 +124,11 @@ shw_status shw_load(shw_context* context, shw_state* state, shw_storage* storage
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto call,
-                         capi::read_call({context, state, storage, path, collective, options}));
+                         capi::read_call({context, state, storage, path, collective, options},
+                                         /*asynchronous=*/false));
     SHW_ASSIGN_OR_RETURN(auto report, capi::run(call.runtime.get(), call,
-                                                capi::call_context(call.options.deadline_ns)));
+                                                capi::call_context(call.options.deadline_ns,
+                                                                   call.cancellation.get())));
     *out = capi::report_of(std::move(report));
     return {};
   });
@@ -133,16 +141,18 @@ shw_status shw_load_async(shw_context* context, shw_state* state, shw_storage* s
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(auto call,
-                         capi::read_call({context, state, storage, path, collective, options}));
+                         capi::read_call({context, state, storage, path, collective, options},
+                                         /*asynchronous=*/true));
     auto shared = call.runtime.context;
     exec::Runtime* runtime = &call.runtime.get();
     call.runtime.context = nullptr;  // the queue runs the job, so the context outlives it
+    auto& members = *call.collective;
     auto kept = std::make_shared<capi::LoadCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
       return capi::run(*runtime, *given, control);
     };
-    SHW_ASSIGN_OR_RETURN(*out,
-                         capi::submit_job(std::move(shared), std::move(work), std::move(kept)));
+    SHW_ASSIGN_OR_RETURN(
+        *out, capi::submit_job(std::move(shared), std::move(work), std::move(kept), members));
     return {};
   });
 }
@@ -179,9 +189,10 @@ shw_status shw_load_execute(shw_load_planner* planner, const shw_plan* plan, shw
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto decoded, shardwright::plan::decode_load(given->bytes));
     SHW_ASSIGN_OR_RETURN(
-        auto report, exec::execute_load(impl->runtime.get(), *impl->checkpoint->checkpoint, decoded,
-                                        *impl->state, impl->options,
-                                        capi::call_context(impl->options.deadline_ns)));
+        auto report, exec::execute_load(
+                         impl->runtime.get(), *impl->checkpoint->checkpoint, decoded, *impl->state,
+                         impl->options,
+                         capi::call_context(impl->options.deadline_ns, impl->cancellation.get())));
     *out = capi::report_of(std::move(report));
     return {};
   });

@@ -41,11 +41,13 @@ shw_report_summary summary_of(const exec::Report& report) {
   summary.tensor_count = report.tensors;
   summary.object_count = report.objects;
   summary.chunk_count = report.chunks;
+  summary.file_count = report.files;
   summary.bytes = saved ? report.bytes_written : report.bytes_read;
   summary.bytes_total = report.bytes_total;
   summary.bytes_over_read = report.bytes_over_read;
   summary.bytes_staged_peak = report.staging_peak_bytes;
-  summary.plan_ns = stage_ns(report, "local_plan") + stage_ns(report, "global_plan");
+  summary.plan_ns =
+      stage_ns(report, "plan") + stage_ns(report, "local_plan") + stage_ns(report, "global_plan");
   summary.stage_ns = stage_ns(report, "stage");
   summary.transfer_ns = stage_ns(report, "write") + stage_ns(report, "read");
   summary.sync_ns = stage_ns(report, "sync");

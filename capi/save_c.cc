@@ -17,6 +17,7 @@
 #include "capi/boundary/location.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/call_options.h"
+#include "capi/declined_call.h"
 #include "capi/job_handle.h"
 #include "capi/plan_handle.h"
 #include "core/base/limits.h"
@@ -31,6 +32,7 @@ struct SaveCall {
   format::Location location;
   std::shared_ptr<collective::Collective> collective;
   exec::SaveOptions options;
+  std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   uint64_t staging_limit = 0;  // jobs: bytes that may be copied before writing; 0 = no limit
   std::string shown_path;      // as the host wrote it, for the report
 };
@@ -44,57 +46,38 @@ struct SaveArguments {
   const shw_save_options* options;
 };
 
+// All but context and collective, which read_call has.
+Status read_rest(const SaveArguments& given, bool asynchronous, SaveCall* call) {
+  SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
+  call->state = state->state;
+  shw_save_options options;
+  SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
+  SHW_ASSIGN_OR_RETURN(call->options, read_save_options(options));
+  if (asynchronous) SHW_RETURN_IF_ERROR(no_cancellation(options.cancellation));
+  SHW_ASSIGN_OR_RETURN(call->cancellation, read_cancellation(options.cancellation));
+  SHW_ASSIGN_OR_RETURN(call->location, read_location(given.storage, given.path, "path"));
+  call->shown_path = given.path;
+  // The memory of a job holds the staged state; blocks in flight come on top, from the context.
+  call->staging_limit = options.memory_budget;
+  SHW_ASSIGN_OR_RETURN(call->runtime.own,
+                       call->runtime.context->call_runtime(
+                           options.threads, asynchronous ? 0 : options.memory_budget));
+  return {};
+}
+
 Result<SaveCall> read_call(const SaveArguments& given, bool asynchronous) {
   SaveCall call;
   SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
-  SHW_ASSIGN_OR_RETURN(const auto state, need(given.state, "state"));
-  call.state = state->state;
-  shw_save_options options;
-  SHW_RETURN_IF_ERROR(read_options(given.options, "options", &options));
-  SHW_ASSIGN_OR_RETURN(call.options, read_save_options(options));
-  SHW_ASSIGN_OR_RETURN(call.location, read_location(given.storage, given.path, "path"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
-  call.shown_path = given.path;
-  // The memory of a job holds the staged state; blocks in flight come on top, from the context.
-  call.staging_limit = options.memory_budget;
-  SHW_ASSIGN_OR_RETURN(call.runtime.own,
-                       call.runtime.context->call_runtime(
-                           options.threads, asynchronous ? 0 : options.memory_budget));
-  return call;
+  Status rest = read_rest(given, asynchronous, &call);
+  if (rest.ok()) return call;
+  return decline(DeclinedCall{call.runtime.context, call.collective, exec::decline_save}, rest,
+                 asynchronous);
 }
 
-uint64_t state_bytes(const State& state) {
-  uint64_t total = 0;
-  for (const TensorEntry& entry : state.tensors()) {
-    const auto bytes = dtype_packed_bytes(entry.local.dtype, entry.local.element_count());
-    if (bytes.ok()) total += *bytes;
-  }
-  return total;
-}
-
-Result<exec::Report> save_now(exec::Runtime& runtime, const std::shared_ptr<const State>& state,
-                              const SaveCall& call, const exec::CallContext& context) {
-  SHW_ASSIGN_OR_RETURN(auto report, exec::save(runtime, state, call.location, *call.collective,
-                                               call.options, context));
-  report.path = call.shown_path;
+Result<exec::Report> shown(Result<exec::Report> report, const SaveCall& call) {
+  if (report.ok()) report->path = call.shown_path;
   return report;
-}
-
-// Copies the state when it fits the limit, so that the host may go on; else saves from the host's
-// memory and is staged when the pipeline has read it.
-Result<exec::Report> run_job(exec::Runtime& runtime, const SaveCall& call,
-                             const exec::CallContext& context) {
-  const bool fits = call.staging_limit == 0 || state_bytes(*call.state) <= call.staging_limit;
-  if (!fits) return save_now(runtime, call.state, call, context);
-  auto staged = exec::stage_state(runtime, *call.state, context);
-  if (!staged.ok()) {
-    call.collective->abort(staged.status());
-    return staged.status();
-  }
-  if (context.on_staged) context.on_staged();
-  exec::CallContext rest = context;
-  rest.on_staged = nullptr;
-  return save_now(runtime, *staged, call, rest);
 }
 
 Result<std::vector<plan::Bytes>> read_parts(const void* data, const uint64_t* offsets,
@@ -139,9 +122,14 @@ Result<std::shared_ptr<SavePlannerImpl>> make_planner(const SaveArguments& given
                        impl->runtime.context->call_runtime(options.threads, options.memory_budget));
   impl->world_size = position.world_size;
   impl->deadline_ns = options.deadline_ns;
+  SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
   SHW_ASSIGN_OR_RETURN(impl->planner, exec::SavePlanner::create(impl->runtime.get(), state->state,
                                                                 std::move(core_options), position));
   return impl;
+}
+
+exec::CallContext call_of(const SavePlannerImpl& planner) {
+  return call_context(planner.deadline_ns, planner.cancellation.get());
 }
 
 }  // namespace
@@ -165,8 +153,11 @@ shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* s
     SHW_ASSIGN_OR_RETURN(const auto call,
                          capi::read_call({context, state, storage, path, collective, options},
                                          /*asynchronous=*/false));
-    SHW_ASSIGN_OR_RETURN(auto report, capi::save_now(call.runtime.get(), call.state, call,
-                                                     capi::call_context(call.options.deadline_ns)));
+    const auto control = capi::call_context(call.options.deadline_ns, call.cancellation.get());
+    SHW_ASSIGN_OR_RETURN(auto report,
+                         capi::shown(exec::save(call.runtime.get(), call.state, call.location,
+                                                *call.collective, call.options, control),
+                                     call));
     *out = capi::report_of(std::move(report));
     return {};
   });
@@ -184,12 +175,16 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
     auto shared = call.runtime.context;
     exec::Runtime* runtime = &call.runtime.get();
     call.runtime.context = nullptr;  // the queue runs the job, so the context outlives it
+    auto& members = *call.collective;
     auto kept = std::make_shared<capi::SaveCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
-      return capi::run_job(*runtime, *given, control);
+      return capi::shown(
+          exec::save_in_background(*runtime, given->state, given->location, *given->collective,
+                                   given->options, given->staging_limit, control),
+          *given);
     };
-    SHW_ASSIGN_OR_RETURN(*out,
-                         capi::submit_job(std::move(shared), std::move(work), std::move(kept)));
+    SHW_ASSIGN_OR_RETURN(
+        *out, capi::submit_job(std::move(shared), std::move(work), std::move(kept), members));
     return {};
   });
 }
@@ -212,8 +207,7 @@ shw_status shw_save_planner_local_plan(shw_save_planner* planner, shw_buffer** o
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_ASSIGN_OR_RETURN(const auto bytes,
-                         impl->planner->local_plan(capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, impl->planner->local_plan(capi::call_of(*impl)));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(bytes)));
     return {};
   });
@@ -232,9 +226,8 @@ shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* 
     SHW_ASSIGN_OR_RETURN(const auto locals,
                          capi::read_parts(plans, plan_offsets, plan_count, "plans"));
     SHW_ASSIGN_OR_RETURN(auto target, capi::read_location(storage, path, "path"));
-    SHW_ASSIGN_OR_RETURN(
-        const auto lists,
-        impl->planner->global_plan(locals, target, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(const auto lists,
+                         impl->planner->global_plan(locals, target, capi::call_of(*impl)));
     SHW_ASSIGN_OR_RETURN(const auto first, shardwright::plan::decode_write_list(lists.front()));
     SHW_ASSIGN_OR_RETURN(*out, capi::parts_buffer(lists));
     impl->generation = first.generation;
@@ -276,8 +269,7 @@ shw_status shw_save_execute(shw_save_planner* planner, const shw_plan* plan, shw
       return shardwright::failed_precondition(
           "the plan is not the one that this planner has finished");
     }
-    SHW_ASSIGN_OR_RETURN(const auto result,
-                         impl->planner->execute(location, capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(const auto result, impl->planner->execute(location, capi::call_of(*impl)));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(result)));
     return {};
   });
@@ -298,8 +290,8 @@ shw_status shw_save_commit(shw_save_planner* planner, const void* results,
     }
     SHW_ASSIGN_OR_RETURN(const auto parts,
                          capi::read_parts(results, result_offsets, result_count, "results"));
-    SHW_ASSIGN_OR_RETURN(auto report, impl->planner->commit(parts, impl->target,
-                                                            capi::call_context(impl->deadline_ns)));
+    SHW_ASSIGN_OR_RETURN(auto report,
+                         impl->planner->commit(parts, impl->target, capi::call_of(*impl)));
     report.path = impl->shown_path;
     *out = capi::report_of(std::move(report));
     return {};

@@ -58,14 +58,20 @@ class TensorBatchReader {
     return batch_.count == 0 ? Status() : check_struct_array();
   }
 
-  // Fills the entry in place: entries are large, and there may be very many.
-  Status fill(uint64_t index, TensorEntry* entry) {
+  // Bytes of all names.
+  size_t name_bytes() const {
+    return batch_.count == 0 ? 0 : batch_.name_offsets[batch_.count] - batch_.name_offsets[0];
+  }
+  std::string_view name(uint64_t index) const { return names_.at(index); }
+
+  // Sets all of *entry. Entries come in order; *entry borrows from the batch and from this reader, until the next.
+  Status read(uint64_t index, TensorRef* entry) {
     entry->name = names_.at(index);
     entry->path = paths_.at(index);
     SHW_ASSIGN_OR_RETURN(entry->kind, read_kind(batch_.kinds, index));
     shw_tensor tensor;
     SHW_RETURN_IF_ERROR(read_element(batch_.tensors, index, "tensors", &tensor));
-    SHW_ASSIGN_OR_RETURN(entry->local, host_view_of_tensor(tensor));
+    SHW_ASSIGN_OR_RETURN(entry->local, host_span_of_tensor(tensor));
     SHW_RETURN_IF_ERROR(read_global_shape(index, entry));
     return read_pieces(index, entry);
   }
@@ -75,7 +81,7 @@ class TensorBatchReader {
     return check_struct_size(batch_.tensors->struct_size, rules_of<shw_tensor>(), "tensors");
   }
 
-  Status read_global_shape(uint64_t index, TensorEntry* entry) const {
+  Status read_global_shape(uint64_t index, TensorRef* entry) const {
     if (batch_.global_shape_offsets == nullptr) {
       entry->global_shape = entry->local.shape;
       return {};
@@ -87,46 +93,45 @@ class TensorBatchReader {
                           fmt::format("from {} to {} is no shape of 0 to {} dimensions", begin, end,
                                       kMaxTensorRank));
     }
-    if (end != begin && batch_.global_shapes == nullptr) return null_argument("global_shapes");
-    if (end != begin) entry->global_shape = Dims({batch_.global_shapes + begin, end - begin});
+    entry->global_shape = {};
+    if (end == begin) return {};
+    SHW_RETURN_IF_ERROR(need_pointer(batch_.global_shapes, "global_shapes"));
+    entry->global_shape = {batch_.global_shapes + begin, end - begin};
     return {};
   }
 
-  Status read_pieces(uint64_t index, TensorEntry* entry) {
+  Status read_pieces(uint64_t index, TensorRef* entry) {
     if (batch_.box_ranges != nullptr) return read_boxes(index, entry);
     if (batch_.layouts != nullptr) return read_layout(index, entry);
-    entry->pieces.push_back({whole_box(entry->global_shape), 0});
+    entry->pieces = PieceList::whole(entry->global_shape);
     return {};
   }
 
-  Status read_boxes(uint64_t index, TensorEntry* entry) {
+  Status read_boxes(uint64_t index, TensorRef* entry) {
     const uint64_t begin = batch_.box_ranges[index];
     const uint64_t end = batch_.box_ranges[index + 1];
     const size_t rank = entry->global_shape.size();
     if (end < begin || (end != begin && rank != 0 && end - begin > INT64_MAX / 8 / rank)) {
       return bad_argument("box_ranges", fmt::format("{} to {} is no range", begin, end));
     }
-    for (uint64_t box = begin; box < end; ++box) {
-      Piece piece;
-      if (rank != 0) {
-        SHW_RETURN_IF_ERROR(need_pointer(batch_.box_offsets, "box_offsets"));
-        SHW_RETURN_IF_ERROR(need_pointer(batch_.box_sizes, "box_sizes"));
-        piece.box.offsets = Dims({batch_.box_offsets + box_value_, rank});
-        piece.box.sizes = Dims({batch_.box_sizes + box_value_, rank});
-      }
-      box_value_ += rank;
-      if (batch_.local_offsets != nullptr) {
-        piece.local_offset_elements = batch_.local_offsets[box];
-      }
-      entry->pieces.push_back(std::move(piece));
+    if (end != begin && rank != 0) {
+      SHW_RETURN_IF_ERROR(need_pointer(batch_.box_offsets, "box_offsets"));
+      SHW_RETURN_IF_ERROR(need_pointer(batch_.box_sizes, "box_sizes"));
     }
+    const auto from = [](const int64_t* values, uint64_t first) {
+      return values == nullptr ? nullptr : values + first;
+    };
+    entry->pieces =
+        PieceList(rank, end - begin, from(batch_.box_offsets, box_value_),
+                  from(batch_.box_sizes, box_value_), from(batch_.local_offsets, begin));
+    box_value_ += (end - begin) * rank;
     return {};
   }
 
-  Status read_layout(uint64_t index, TensorEntry* entry) const {
+  Status read_layout(uint64_t index, TensorRef* entry) {
     const uint64_t number = batch_.layout_indices == nullptr ? 1 : batch_.layout_indices[index];
     if (number == 0) {
-      entry->pieces.push_back({whole_box(entry->global_shape), 0});
+      entry->pieces = PieceList::whole(entry->global_shape);
       return {};
     }
     if (number > batch_.layout_count) {
@@ -134,7 +139,9 @@ class TensorBatchReader {
                                                         batch_.layout_count));
     }
     SHW_ASSIGN_OR_RETURN(const auto layout, need(batch_.layouts[number - 1], "layouts"));
-    SHW_ASSIGN_OR_RETURN(entry->pieces, layout->layout->pieces(entry->global_shape, batch_.rank));
+    SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
+                         layout->layout->pieces(entry->global_shape, batch_.rank));
+    entry->pieces = pieces_.assign(entry->global_shape.size(), pieces);
     if (entry->kind == EntryKind::kAuto) entry->kind = EntryKind::kSharded;
     return {};
   }
@@ -143,6 +150,7 @@ class TensorBatchReader {
   TextList names_;
   TextList paths_;
   uint64_t box_value_ = 0;  // where the next box begins in box_offsets and box_sizes
+  PieceBuffer pieces_;      // of the layout read last
 };
 
 Status at_entry(const Status& status, const char* list, uint64_t index, std::string_view name) {
@@ -153,18 +161,17 @@ Status at_entry(const Status& status, const char* list, uint64_t index, std::str
 
 }  // namespace
 
-Result<std::vector<TensorEntry>> read_tensor_batch(const shw_tensor_batch& batch) {
+Status add_tensor_batch(const shw_tensor_batch& batch, State* state) {
   TensorBatchReader reader(batch);
   SHW_RETURN_IF_ERROR(reader.open());
-  std::vector<TensorEntry> entries(batch.count);
+  TensorAdd add(state, batch.count, reader.name_bytes());
+  TensorRef entry;
   for (uint64_t i = 0; i < batch.count; ++i) {
-    const Status status = reader.fill(i, &entries[i]);
-    if (status.ok()) continue;
-    const std::string_view name(batch.names + batch.name_offsets[i],
-                                batch.name_offsets[i + 1] - batch.name_offsets[i]);
-    return at_entry(status, "tensors", i, name);
+    const Status status = reader.read(i, &entry);
+    if (!status.ok()) return at_entry(status, "tensors", i, reader.name(i));
+    SHW_RETURN_IF_ERROR(add.add(entry));
   }
-  return entries;
+  return add.commit();
 }
 
 Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches of the C surface (flat arrays) as entries of a State. Everything but tensor memory is
-// copied. Pure, any thread.
+// copied. Thread-compatible.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace shardwright::capi {
 
 // The batches have our size (they went through the struct reader). Failures name parameter and
 // entry.
-Result<std::vector<TensorEntry>> read_tensor_batch(const shw_tensor_batch& batch);
+Status add_tensor_batch(const shw_tensor_batch& batch, State* state);
 Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch);
 
 }  // namespace shardwright::capi

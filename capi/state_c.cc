@@ -37,25 +37,23 @@ Status add_dlpack(shw_state* state, const shw_tensor_batch* given, T* const* man
     described[i] = *tensor;
   }
   batch.tensors = described.data();
-  SHW_ASSIGN_OR_RETURN(auto entries, read_tensor_batch(batch));
   auto owner = std::make_shared<DLPackOwner<T>>(std::vector<T*>(list.begin(), list.end()));
   impl->state->add_keepalive(owner);
-  SHW_RETURN_IF_ERROR(impl->state->add_tensors(std::move(entries)));
+  SHW_RETURN_IF_ERROR(add_tensor_batch(batch, impl->state.get()));
   owner->arm();
   return {};
 }
 
-template <typename Entry>
-const Entry* entry_at(const std::vector<Entry>& entries, uint64_t index) {
-  return index < entries.size() ? &entries[index] : nullptr;
-}
-const TensorEntry* tensor_at(const shw_state* state, uint64_t index) {
+// The entry, or one without texts when there is none.
+TensorRef tensor_at(const shw_state* state, uint64_t index) {
   const auto* impl = peek(state);
-  return impl == nullptr ? nullptr : entry_at(impl->state->tensors(), index);
+  const bool there = impl != nullptr && index < impl->state->tensors().size();
+  return there ? impl->state->tensors()[index] : TensorRef();
 }
 const ObjectEntry* object_at(const shw_state* state, uint64_t index) {
   const auto* impl = peek(state);
-  return impl == nullptr ? nullptr : entry_at(impl->state->objects(), index);
+  const bool there = impl != nullptr && index < impl->state->objects().size();
+  return there ? &impl->state->objects()[index] : nullptr;
 }
 
 Status name_not_found(std::string_view name, const char* noun,
@@ -66,11 +64,11 @@ Status name_not_found(std::string_view name, const char* noun,
       .with_detail("tensor", name);
 }
 
-template <typename Entry>
-std::vector<std::string_view> names_of(const std::vector<Entry>& entries) {
+template <typename Entries>
+std::vector<std::string_view> names_of(const Entries& entries) {
   std::vector<std::string_view> names;
   names.reserve(entries.size());
-  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  for (const auto& entry : entries) names.emplace_back(entry.name);
   return names;
 }
 
@@ -105,8 +103,7 @@ shw_status shw_state_add_tensors(shw_state* state, const shw_tensor_batch* batch
     shw_tensor_batch copy;
     SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
     if (copy.count != 0) SHW_RETURN_IF_ERROR(capi::need_pointer(copy.tensors, "tensors"));
-    SHW_ASSIGN_OR_RETURN(auto entries, capi::read_tensor_batch(copy));
-    return impl->state->add_tensors(std::move(entries));
+    return capi::add_tensor_batch(copy, impl->state.get());
   });
 }
 
@@ -144,13 +141,11 @@ uint64_t shw_state_object_count(const shw_state* state) noexcept {
 }
 
 const char* shw_state_tensor_name(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
-  const auto* entry = capi::tensor_at(state, index);
-  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->name), size);
+  return capi::text_out(capi::tensor_at(state, index).name, size);
 }
 
 const char* shw_state_tensor_path(const shw_state* state, uint64_t index, uint64_t* size) noexcept {
-  const auto* entry = capi::tensor_at(state, index);
-  return capi::text_out(entry == nullptr ? "" : std::string_view(entry->path), size);
+  return capi::text_out(capi::tensor_at(state, index).path, size);
 }
 
 shw_status shw_state_tensor(const shw_state* state, uint64_t index, shw_tensor* out,
@@ -158,12 +153,12 @@ shw_status shw_state_tensor(const shw_state* state, uint64_t index, shw_tensor* 
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
     SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
-    const auto* entry = capi::entry_at(impl->state->tensors(), index);
-    if (entry == nullptr) {
-      return shardwright::out_of_range(fmt::format(
-          "the state has {} tensors, there is no number {}", impl->state->tensors().size(), index));
+    const uint64_t count = impl->state->tensors().size();
+    if (index >= count) {
+      return shardwright::out_of_range(
+          fmt::format("the state has {} tensors, there is no number {}", count, index));
     }
-    shw_tensor described = capi::tensor_of_view(entry->local);
+    shw_tensor described = capi::tensor_of_span(impl->state->tensors()[index].local);
     described.name_index = index;
     capi::write_out(described, out);
     return {};

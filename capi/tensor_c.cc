@@ -31,7 +31,7 @@ Status describe_checked(const T* managed, shw_tensor* out) {
   SHW_RETURN_IF_ERROR(need_pointer(managed, "managed"));
   SHW_RETURN_IF_ERROR(check_out(out, "out"));
   SHW_ASSIGN_OR_RETURN(const shw_tensor tensor, describe_dlpack(managed));
-  SHW_ASSIGN_OR_RETURN(const TensorView view, view_of_tensor(tensor));
+  SHW_ASSIGN_OR_RETURN(const TensorSpan view, span_of_tensor(tensor));
   (void)view;
   write_out(tensor, out);
   return {};
@@ -87,7 +87,7 @@ shw_status shw_tensor_check(const shw_tensor* tensor, shw_error** err) noexcept 
   return capi::guarded(err, [&]() -> Status {
     shw_tensor copy;
     SHW_RETURN_IF_ERROR(capi::read_struct(tensor, "tensor", &copy));
-    return capi::view_of_tensor(copy).status();
+    return capi::span_of_tensor(copy).status();
   });
 }
 
@@ -157,7 +157,7 @@ shw_status shw_owned_tensor_describe(const shw_owned_tensor* tensor, shw_tensor*
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(tensor, "tensor"));
     SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
-    shw_tensor described = capi::tensor_of_view(impl->view);
+    shw_tensor described = capi::tensor_of_span(impl->view);
     described.byte_size = impl->byte_size;
     described.strides = impl->strides.data();
     capi::write_out(described, out);

@@ -57,9 +57,9 @@ int verify(Session& session, const VerifyOptions& options) {
   const auto bytes = json["bytes_read"].get<uint64_t>();
   if (damage.empty()) {
     Session::print_line(options.deep
-                            ? fmt::format("whole: {} in {} chunks and {} objects read and checked",
-                                          size_text(bytes), json["chunks"].get<uint64_t>(),
-                                          json["objects"].get<uint64_t>())
+                            ? fmt::format("whole: {} read and checked: {} and {}", size_text(bytes),
+                                          plural(json["chunks"].get<uint64_t>(), "chunk"),
+                                          plural(json["objects"].get<uint64_t>(), "object"))
                             : std::string("whole as far as sizes and indexes tell"));
   } else {
     Session::print_line(fmt::format("damaged: {}", plural(damage.size(), "finding")));

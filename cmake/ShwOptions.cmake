@@ -22,7 +22,6 @@ option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
 option(SHW_TESTS_TORCH "Test group: PyTorch state dicts and process groups (needs torch when it runs)." ON)
 option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pages." ON)
 
-option(SHW_FMT_COMPILED_ONCE "Compile fmt in one target; OFF takes it as a header-only library (two seconds a source)." OFF)
 option(SHW_STATIC_RUNTIME "Link libstdc++ and libgcc into the library, as the wheel does." OFF)
 option(SHW_FUZZ "Build the fuzz targets as libFuzzer programs (needs clang)." OFF)
 option(SHW_WARNINGS_AS_ERRORS "Stop at the first warning." ON)

@@ -8,6 +8,9 @@ exec 1>&2
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH:$HOME/.cargo/bin"
 
+# The trees of one clone share their objects: none holds the folder that it was compiled in.
+export CCACHE_NOHASHDIR=1
+
 preset=${1:-dev}
 shift || true
 case "$preset" in dev) tree=build ;; *) tree=build/$preset ;; esac
@@ -17,4 +20,6 @@ if [ ! -e "$tree/build.ninja" ] || [ CMakePresets.json -nt "$tree/build.ninja" ]
 fi
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
-cmake --build "$tree" --parallel "${SHW_JOBS:-$(nproc)}" "${targets[@]}"
+# nproc would follow OMP_NUM_THREADS, which the tests set to 1.
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+cmake --build "$tree" --parallel "${SHW_JOBS:-$cores}" "${targets[@]}"

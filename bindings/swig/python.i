@@ -64,6 +64,9 @@
 %ignore shw_job_wait;
 %ignore shw_job_wait_staged;
 %ignore shw_job_error;
+%ignore shw_cancellation_create;
+%ignore shw_cancellation_cancel;
+%ignore shw_cancellation_release;
 %ignore shw_context_shutdown;
 %ignore shw_context_create;
 %ignore shw_checkpoint_tensor_infos;

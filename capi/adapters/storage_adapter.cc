@@ -265,8 +265,14 @@ class HostStorage : public Storage {
       const CallbackScope scope;
       code = host_->table.lock(host_->table.user, key.data(), key.size(), 0, &lock, &error);
     }
-    if (code == SHW_PENDING) return std::shared_ptr<void>();
-    if (code != SHW_OK) return status_from_host(code, error, doing(*host_, "lock", key).c_str());
+    if (code == SHW_PENDING) {
+      shw_error_release(error);
+      return std::shared_ptr<void>();
+    }
+    SHW_RETURN_IF_ERROR(status_from_host(code, error, doing(*host_, "lock", key).c_str()));
+    if (lock == nullptr) {
+      return internal_error(fmt::format("{} succeeded without a lock", doing(*host_, "lock", key)));
+    }
     return std::shared_ptr<void>(lock, [host = host_](void* held) {
       const CallbackScope scope;
       host->table.unlock(host->table.user, held);

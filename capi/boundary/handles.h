@@ -15,6 +15,7 @@
 #include "capi/boundary/handle.h"
 #include "capi/context/context.h"
 #include "core/collective/collective.h"
+#include "core/concurrency/cancellation.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/job.h"
 #include "core/exec/report.h"
@@ -115,6 +116,12 @@ struct JobImpl {
   mutable shw_error* error = nullptr;  // made when it is asked for
 };
 
+struct CancellationImpl {
+  static constexpr uint64_t kMagic = 0x7368772d636e636c;
+  static constexpr const char* kNoun = "cancellation";
+  CancellationFlag flag;
+};
+
 // NUL-terminated copies of the texts of a catalog, by text id.
 class TerminatedTexts {
  public:
@@ -132,6 +139,7 @@ struct CheckpointImpl {
   static constexpr const char* kNoun = "checkpoint";
   CallRuntime runtime;  // declared first: the checkpoint goes before it
   std::shared_ptr<const exec::Checkpoint> checkpoint;
+  std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   exec::VerifyRule verify = exec::VerifyRule::kOnRead;
   int64_t deadline_ns = 0;
   TerminatedTexts texts;
@@ -144,6 +152,7 @@ struct SavePlannerImpl {
   static constexpr uint64_t kMagic = 0x7368772d73617665;
   static constexpr const char* kNoun = "save planner";
   CallRuntime runtime;
+  std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   std::unique_ptr<exec::SavePlanner> planner;
   int32_t world_size = 1;
   int64_t deadline_ns = 0;
@@ -160,6 +169,7 @@ struct LoadPlannerImpl {
   CallRuntime runtime;
   std::shared_ptr<CheckpointImpl> checkpoint;
   std::shared_ptr<State> state;
+  std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   exec::LoadOptions options;
   int32_t rank = 0;
 };
@@ -177,6 +187,7 @@ struct shw_collective : shardwright::capi::Handle<shardwright::capi::CollectiveI
 struct shw_collective_group : shardwright::capi::Handle<shardwright::capi::CollectiveGroupImpl> {};
 struct shw_context : shardwright::capi::Handle<shardwright::capi::Context> {};
 struct shw_job : shardwright::capi::Handle<shardwright::capi::JobImpl> {};
+struct shw_cancellation : shardwright::capi::Handle<shardwright::capi::CancellationImpl> {};
 struct shw_checkpoint : shardwright::capi::Handle<shardwright::capi::CheckpointImpl> {};
 struct shw_save_planner : shardwright::capi::Handle<shardwright::capi::SavePlannerImpl> {};
 struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlannerImpl> {};

@@ -21,6 +21,17 @@ Status from_newer_caller(const StructRules& rules, const char* parameter, uint64
       .with_detail("library_version", library_version());
 }
 
+bool is_zero(const std::byte* bytes, size_t size) {
+  uint64_t any = 0;
+  for (; size >= sizeof(any); size -= sizeof(any), bytes += sizeof(any)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes, sizeof(word));
+    any |= word;
+  }
+  for (; size > 0; --size, ++bytes) any |= std::to_integer<uint64_t>(*bytes);
+  return any == 0;
+}
+
 Status check_known(const std::byte* bytes, const StructRules& rules, const char* parameter) {
   uint32_t flags = 0;
   std::memcpy(&flags, bytes + sizeof(uint32_t), sizeof(flags));
@@ -33,10 +44,8 @@ Status check_known(const std::byte* bytes, const StructRules& rules, const char*
         .with_detail("library_version", library_version());
   }
   for (const ReservedField& field : rules.reserved) {
-    const std::byte* begin = bytes + field.offset;
-    const bool zero =
-        std::all_of(begin, begin + field.size, [](std::byte each) { return each == std::byte{0}; });
-    if (!zero) return from_newer_caller(rules, parameter, field.offset);
+    if (!is_zero(bytes + field.offset, field.size))
+      return from_newer_caller(rules, parameter, field.offset);
   }
   return {};
 }

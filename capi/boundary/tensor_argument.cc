@@ -35,12 +35,12 @@ Status check_descriptor(const shw_tensor& tensor) {
 
 }  // namespace
 
-Result<TensorView> view_of_tensor(const shw_tensor& given) {
+Result<TensorSpan> span_of_tensor(const shw_tensor& given) {
   shw_tensor tensor = given;
   if (tensor.device_type == 0) tensor.device_type = SHW_DEVICE_CPU;
   if (tensor.dtype_lanes == 0) tensor.dtype_lanes = 1;
   SHW_RETURN_IF_ERROR(check_descriptor(tensor));
-  TensorViewArguments arguments;
+  TensorArguments arguments;
   SHW_ASSIGN_OR_RETURN(arguments.dtype,
                        dtype_from_dlpack(tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes));
   const auto rank = static_cast<size_t>(tensor.ndim);
@@ -53,35 +53,35 @@ Result<TensorView> view_of_tensor(const shw_tensor& given) {
   arguments.device_id = tensor.device_id;
   arguments.read_only = (tensor.flags & SHW_TENSOR_READ_ONLY) != 0;
   arguments.stream = tensor.stream;
-  return make_tensor_view(arguments);
+  return make_tensor_span(arguments);
 }
 
-Result<TensorView> host_view_of_tensor(const shw_tensor& tensor) {
-  SHW_ASSIGN_OR_RETURN(TensorView view, view_of_tensor(tensor));
-  if (!device_is_host_accessible(view.device_type)) {
+Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor) {
+  SHW_ASSIGN_OR_RETURN(TensorSpan span, span_of_tensor(tensor));
+  if (!device_is_host_accessible(span.device_type)) {
     return unimplemented(
                fmt::format("the tensor lies on device type {}, which only a device plugin "
                            "can reach and none is loaded: copy it to host memory",
-                           view.device_type))
+                           span.device_type))
         .with_detail("plugin", "device");
   }
-  return view;
+  return span;
 }
 
-shw_tensor tensor_of_view(const TensorView& view) {
+shw_tensor tensor_of_span(const TensorSpan& span) {
   shw_tensor tensor = SHW_TENSOR_INIT;
-  const DLPackType type = dtype_to_dlpack(view.dtype);
-  tensor.flags = view.read_only ? SHW_TENSOR_READ_ONLY : 0;
-  tensor.data = view.data;
-  tensor.device_type = view.device_type;
-  tensor.device_id = view.device_id;
+  const DLPackType type = dtype_to_dlpack(span.dtype);
+  tensor.flags = span.read_only ? SHW_TENSOR_READ_ONLY : 0;
+  tensor.data = span.data;
+  tensor.device_type = span.device_type;
+  tensor.device_id = span.device_id;
   tensor.dtype_code = type.code;
   tensor.dtype_bits = type.bits;
   tensor.dtype_lanes = 1;
-  tensor.ndim = static_cast<int32_t>(view.shape.size());
-  tensor.shape = view.shape.data();
-  tensor.strides = view.strides.empty() ? nullptr : view.strides.data();
-  tensor.stream = view.stream;
+  tensor.ndim = static_cast<int32_t>(span.shape.size());
+  tensor.shape = span.shape.data();
+  tensor.strides = span.strides.empty() ? nullptr : span.strides.data();
+  tensor.stream = span.stream;
   return tensor;
 }
 

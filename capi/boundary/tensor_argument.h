@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shw_tensor to TensorView and back. Checks what the C surface promises to check: flags, dtype,
+// shw_tensor to TensorSpan and back. Checks what the C surface promises to check: flags, dtype,
 // device, rank, extents, strides, addresses. Pure, any thread.
 #pragma once
 
@@ -11,11 +11,12 @@
 namespace shardwright::capi {
 
 // `tensor` has our size (it went through the struct reader). All devices that DLPack knows pass.
-Result<TensorView> view_of_tensor(const shw_tensor& tensor);
+// Borrows shape and strides.
+Result<TensorSpan> span_of_tensor(const shw_tensor& tensor);
 // Additionally UNIMPLEMENTED when the host cannot touch the memory.
-Result<TensorView> host_view_of_tensor(const shw_tensor& tensor);
+Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor);
 
-// Borrows shape and strides from the view.
-shw_tensor tensor_of_view(const TensorView& view);
+// Borrows shape and strides from the span.
+shw_tensor tensor_of_span(const TensorSpan& span);
 
 }  // namespace shardwright::capi

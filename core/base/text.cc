@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 
 namespace shardwright {
@@ -44,6 +45,17 @@ size_t character_length(std::string_view text, size_t position) {
   return rule.length;
 }
 
+// Bytes at the start that are ASCII, counted in words of eight: most names are nothing else.
+size_t ascii_prefix(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t size = 0;
+  for (uint64_t word = 0; text.size() - size >= sizeof(word); size += sizeof(word)) {
+    std::memcpy(&word, text.data() + size, sizeof(word));
+    if ((word & kHighBits) != 0) break;
+  }
+  return size;
+}
+
 void append_hex_escape(uint8_t byte, std::string* out) {
   *out += "\\x";
   *out += kHexDigits[byte >> 4];
@@ -60,7 +72,7 @@ std::optional<uint8_t> hex_value(char digit) {
 }  // namespace
 
 bool is_valid_utf8(std::string_view text) {
-  for (size_t position = 0; position < text.size();) {
+  for (size_t position = ascii_prefix(text); position < text.size();) {
     const size_t length = character_length(text, position);
     if (length == 0) return false;
     position += length;

@@ -33,6 +33,8 @@ class Collective {
   virtual int32_t rank() const = 0;
   virtual int32_t size() const = 0;
   virtual std::string_view name() const = 0;
+  // Equal for the members of one group that live in this process; null when no other member does.
+  virtual const void* group() const { return nullptr; }
   virtual Status barrier(const Call& call) = 0;
   virtual Status broadcast(const Call& call, std::span<std::byte> data, int32_t root) = 0;
   // out.size() == in.size() * size(), rank order.

@@ -97,11 +97,12 @@ integrity::Digest128 BlockFiller::key_of(const plan::WriteItem& item) const {
     identity.rank = source_.local.catalog.objects[item.entry].rank;
     return integrity::chunk_key(identity);
   }
-  const TensorEntry& entry = source_.state.tensors()[item.entry];
+  const TensorRef entry = source_.state.tensors()[item.entry];
   identity.name = entry.name;
   identity.content = dtype_name(entry.local.dtype);
-  identity.shape = entry.global_shape.span();
-  identity.box = &entry.pieces[item.piece].box;
+  identity.shape = entry.global_shape;
+  const Box box = entry.pieces[item.piece].box;
+  identity.box = &box;
   identity.rank = source_.local.catalog.tensors[item.entry].rank;
   return integrity::chunk_key(identity);
 }

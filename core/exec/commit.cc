@@ -230,8 +230,9 @@ class CommitTask {
     report_.tensors = manifest.catalog.tensors.size();
     report_.objects = manifest.catalog.objects.size();
     report_.chunks = manifest.catalog.chunks.size();
-    report_.bytes_total = manifest_bytes_.size();
-    for (const native::ManifestFile& file : manifest.files) report_.bytes_total += file.size_bytes;
+    report_.bytes_total = manifest.catalog.payload_bytes();
+    report_.files = manifest.files.size();
+    for (const native::ManifestFile& file : manifest.files) report_.bytes_files += file.size_bytes;
     const bool durable = input_.options.durability == Durability::kFull;
     report_.dir_fsync = durable ? directory_sync_ : "skipped";
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digests of replicated entries.
+// Digests of what several ranks may hold.
 #include "core/exec/content_digests_internal.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
@@ -13,50 +14,96 @@ namespace shardwright::exec::internal {
 namespace {
 
 constexpr size_t kGatherStepBytes = size_t{128} * 1024;
-constexpr size_t kEntriesPerPiece = 256;  // small entries share one piece of work
+constexpr uint64_t kShareBytes = uint64_t{4} << 20;
+constexpr size_t kShareEntries = 256;
 
-integrity::Digest128 digest_window(const StridedWindow& window) {
+void update(integrity::TensorDigester& digester, const StridedWindow& window) {
   const auto size_bytes = static_cast<size_t>(window_bytes(window));
-  if (window_is_contiguous(window)) return integrity::xxh3_128({window.data, size_bytes});
-  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
+  if (window_is_contiguous(window)) return digester.update({window.data, size_bytes});
   std::vector<std::byte> step(std::min(size_bytes, kGatherStepBytes));
   for (size_t done = 0; done < size_bytes; done += kGatherStepBytes) {
     const auto part = std::span(step).first(std::min(kGatherStepBytes, size_bytes - done));
     gather(window, done, part);
     digester.update(part);
   }
+}
+
+integrity::Digest128 finish(integrity::TensorDigester& digester) {
   integrity::Digest128 digest{};
   std::ranges::copy(digester.finish(), digest.begin());
   return digest;
 }
 
+integrity::Digest128 digest_window(const StridedWindow& window) {
+  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
+  update(digester, window);
+  return finish(digester);
+}
+
+// The boxes one after the other in the order of their offsets, which is the same on every rank that
+// holds them.
+Result<integrity::Digest128> digest_boxes(const State& state, size_t tensor) {
+  const PieceList pieces = state.tensors()[tensor].pieces;
+  std::vector<size_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    return std::ranges::lexicographical_compare(pieces.offsets(a), pieces.offsets(b));
+  });
+  integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
+  for (const size_t piece : order) {
+    if (element_count_of(pieces.sizes(piece)) == 0) continue;
+    SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(tensor, piece));
+    update(digester, window);
+  }
+  return finish(digester);
+}
+
 // The tensor in row-major order, from its pieces.
 Result<integrity::Digest128> digest_pieces(const State& state, size_t tensor) {
-  const TensorEntry& entry = state.tensors()[tensor];
-  SHW_ASSIGN_OR_RETURN(
-      const uint64_t size_bytes,
-      dtype_packed_bytes(entry.local.dtype, box_element_count(whole_box(entry.global_shape))));
+  const TensorRef entry = state.tensors()[tensor];
+  SHW_ASSIGN_OR_RETURN(const uint64_t size_bytes,
+                       dtype_packed_bytes(entry.local.dtype, element_count_of(entry.global_shape)));
   std::vector<std::byte> whole(static_cast<size_t>(size_bytes));
   TensorView view;
   view.data = whole.data();
   view.dtype = entry.local.dtype;
-  view.shape = entry.global_shape;
+  view.shape = Dims(entry.global_shape);
   for (size_t piece = 0; piece < entry.pieces.size(); ++piece) {
-    const Box& box = entry.pieces[piece].box;
-    if (box_is_empty(box)) continue;
+    const std::span<const int64_t> sizes = entry.pieces.sizes(piece);
+    if (element_count_of(sizes) == 0) continue;
     SHW_ASSIGN_OR_RETURN(const StridedWindow from, state.piece_window(tensor, piece));
-    SHW_ASSIGN_OR_RETURN(const StridedWindow to, window_of(view, box.offsets, box.sizes));
+    SHW_ASSIGN_OR_RETURN(const StridedWindow to,
+                         window_of(view, entry.pieces.offsets(piece), sizes));
     copy_window(from, to);
   }
   return integrity::xxh3_128(whole);
 }
 
-Result<integrity::Digest128> digest_tensor(const State& state, size_t tensor) {
-  const TensorEntry& entry = state.tensors()[tensor];
-  if (entry.pieces.size() != 1 || entry.pieces[0].box.sizes != entry.global_shape)
-    return digest_pieces(state, tensor);
+Result<integrity::Digest128> digest_tensor(const State& state,
+                                           const plan::DigestNeeds::Tensor& need) {
+  const size_t tensor = need.index;
+  if (need.by_boxes) return digest_boxes(state, tensor);
+  const TensorRef entry = state.tensors()[tensor];
+  if (!covers_whole(entry)) return digest_pieces(state, tensor);
   SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(tensor, 0));
   return digest_window(window);
+}
+
+// Where each worker's share of the tensors begins, and the end: small ones share a piece of work.
+std::vector<size_t> share_out(const State& state,
+                              const std::vector<plan::DigestNeeds::Tensor>& needs) {
+  std::vector<size_t> begins{0};
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const TensorSpan local = state.tensors()[needs[i].index].local;
+    const auto bits = static_cast<uint64_t>(dtype_bits(local.dtype));
+    bytes += static_cast<uint64_t>(local.element_count()) * bits / 8;
+    if (bytes < kShareBytes && i + 1 - begins.back() < kShareEntries) continue;
+    begins.push_back(i + 1);
+    bytes = 0;
+  }
+  if (begins.back() != needs.size()) begins.push_back(needs.size());
+  return begins;
 }
 
 }  // namespace
@@ -68,12 +115,11 @@ Result<plan::ReplicaDigests> content_digests(Runtime& runtime, const State& stat
   plan::ReplicaDigests digests;
   digests.tensors.resize(state.tensors().size());
   digests.objects.resize(state.objects().size());
-  const size_t pieces = (needs.tensors.size() + kEntriesPerPiece - 1) / kEntriesPerPiece;
-  SHW_RETURN_IF_ERROR(run_each(runtime.pool(), pieces, control, [&](size_t piece) {
-    const size_t end = std::min(needs.tensors.size(), (piece + 1) * kEntriesPerPiece);
-    for (size_t i = piece * kEntriesPerPiece; i < end; ++i) {
-      const size_t tensor = needs.tensors[i];
-      SHW_ASSIGN_OR_RETURN(digests.tensors[tensor], digest_tensor(state, tensor));
+  const std::vector<size_t> begins = share_out(state, needs.tensors);
+  SHW_RETURN_IF_ERROR(run_each(runtime.pool(), begins.size() - 1, control, [&](size_t share) {
+    for (size_t i = begins[share]; i < begins[share + 1]; ++i) {
+      const plan::DigestNeeds::Tensor& need = needs.tensors[i];
+      SHW_ASSIGN_OR_RETURN(digests.tensors[need.index], digest_tensor(state, need));
     }
     return Status();
   }));

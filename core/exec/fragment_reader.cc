@@ -144,8 +144,7 @@ class CopySink final : public BlockSink {
     copy.stored = stored_dtype(catalog_, chunk);
     copy.wanted = target.dtype;
     SHW_ASSIGN_OR_RETURN(copy.region, chunk_region(copy.stored, catalog_.chunk_box(chunk), box));
-    SHW_ASSIGN_OR_RETURN(copy.window,
-                         part_of_window(target.window, target.dtype, *target.box, box));
+    SHW_ASSIGN_OR_RETURN(copy.window, part_of_window(target.window, target.dtype, target.box, box));
     return copy;
   }
 
@@ -162,28 +161,28 @@ std::span<std::byte> FragmentSource::dense(size_t, DType) const {
 
 std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
   const plan::ReadItem& item = plan_.reads[fragment];
-  const TensorEntry& entry = state_.tensors()[item.entry];
-  const Piece& piece = entry.pieces[item.piece];
+  const TensorRef entry = state_.tensors()[item.entry];
   if (entry.local.dtype != stored || !entry.local.is_contiguous()) return {};
   const uint64_t size = packed_bytes(stored, item.box);
   // The fragment lies inside its piece, so equal sizes are equal boxes.
-  if (size != packed_bytes(stored, piece.box)) return {};
+  if (size != packed_bytes(stored, entry.pieces[item.piece].box)) return {};
   const auto bits = static_cast<uint64_t>(dtype_bits(stored));
-  return {entry.local.data + static_cast<uint64_t>(piece.local_offset_elements) * bits / 8, size};
+  const auto begin = static_cast<uint64_t>(entry.pieces.local_offset(item.piece));
+  return {entry.local.data + begin * bits / 8, size};
 }
 
 Result<TargetMemory> PlanFragments::target(size_t fragment) const {
   const plan::ReadItem& item = plan_.reads[fragment];
-  const TensorEntry& entry = state_.tensors()[item.entry];
+  const TensorRef entry = state_.tensors()[item.entry];
   SHW_ASSIGN_OR_RETURN(StridedWindow window, state_.piece_window(item.entry, item.piece));
-  return TargetMemory{std::move(window), &entry.pieces[item.piece].box, entry.local.dtype};
+  return TargetMemory{std::move(window), entry.pieces[item.piece].box, entry.local.dtype};
 }
 
 Result<TargetMemory> BoxFragments::target(size_t fragment) const {
   const BoxRead& read = reads_[fragments_[fragment].read];
   const Dims start(read.box.sizes.size(), 0);
   SHW_ASSIGN_OR_RETURN(StridedWindow window, window_of(read.target, start, read.box.sizes));
-  return TargetMemory{std::move(window), &read.box, read.target.dtype};
+  return TargetMemory{std::move(window), read.box, read.target.dtype};
 }
 
 Result<BoxFragments> BoxFragments::create(const plan::Catalog& catalog,
@@ -268,15 +267,15 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
   return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted};
 }
 
-Status check_writable(const TensorView& view, std::string_view name) {
-  if (!device_is_host_accessible(view.device_type)) {
+Status check_writable(const TensorSpan& tensor, std::string_view name) {
+  if (!device_is_host_accessible(tensor.device_type)) {
     return unimplemented(fmt::format("tensor {} lies on a device of type {}; load it into host "
                                      "memory and copy it, or "
                                      "load the plugin of that device",
-                                     escape_text(name), view.device_type))
+                                     escape_text(name), tensor.device_type))
         .with_detail("tensor", name);
   }
-  if (view.read_only) {
+  if (tensor.read_only) {
     return invalid_argument(fmt::format("the memory for tensor {} is read-only", escape_text(name)))
         .with_detail("tensor", name);
   }

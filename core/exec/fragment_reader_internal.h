@@ -19,7 +19,7 @@ namespace shardwright::exec::internal {
 // Memory that is shaped like a box.
 struct TargetMemory {
   StridedWindow window;
-  const Box* box = nullptr;  // of the whole window, global coordinates
+  Box box;  // of the whole window, global coordinates
   DType dtype = DType::kInvalid;
 };
 
@@ -92,6 +92,6 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const FragmentRequest& request, const CallContext& call);
 
 // INVALID_ARGUMENT for read-only memory, UNIMPLEMENTED for memory that the host cannot write.
-Status check_writable(const TensorView& view, std::string_view name);
+Status check_writable(const TensorSpan& tensor, std::string_view name);
 
 }  // namespace shardwright::exec::internal

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -156,8 +157,8 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
 }
 
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
-  (void)runtime;  // opening needs neither workers nor staging
-  std::map<int64_t, std::string> found;
+  (void)runtime;                                    // opening needs neither workers nor staging
+  std::set<std::pair<int64_t, std::string>> found;  // step-1 and step-00000001 differ
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
   SHW_RETURN_IF_ERROR(location.storage->list(prefix, [&](const storage::ListEntry& entry) {
     const std::string_view rest = std::string_view(entry.key).substr(prefix.size());

@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "core/concurrency/mutex.h"
+#include "core/exec/without_exceptions_internal.h"
 
 namespace shardwright::exec {
 namespace {
@@ -27,22 +26,10 @@ struct Lent {
   std::shared_ptr<void> keepalive;  // co-owned with the host
 };
 
-Result<Report> run_guarded(const JobQueue::Work& work, const CallContext& call) {
-  try {
-    return work(call);
-  } catch (const std::bad_alloc&) {
-    return resource_exhausted("memory", "memory ran out in a background job");
-  } catch (const std::exception& failure) {
-    return internal_error(fmt::format("a background job threw: {}", failure.what()));
-  } catch (...) {
-    return internal_error("a background job threw something that is not a std::exception");
-  }
-}
-
 class JobCore {
  public:
-  JobCore(const Clock& clock, Lent lent)
-      : clock_(clock), submitted_ns_(clock.monotonic_ns()), lent_(std::move(lent)) {}
+  JobCore(const Clock& clock, Lent lent, const JobQueue::Meeting& of)
+      : meeting(of), clock_(clock), submitted_ns_(clock.monotonic_ns()), lent_(std::move(lent)) {}
 
   // On the background thread. What is returned is to be released on a host thread.
   Lent run() SHW_EXCLUDES(mutex_) {
@@ -56,9 +43,9 @@ class JobCore {
       const MutexLock lock(mutex_);
       work = &lent_.work;  // nobody takes it before the end
     }
-    Status allowed = call.control.check("waiting for the background thread");
-    if (allowed.ok()) advance(JobState::kRunning);
-    return finish(allowed.ok() ? run_guarded(*work, call) : Result<Report>(std::move(allowed)));
+    // Also when it was cancelled while it waited: the work tells its peers on other ranks.
+    if (!cancellation.cancelled()) advance(JobState::kRunning);
+    return finish(internal::without_exceptions("a background job", [&] { return (*work)(call); }));
   }
 
   // The handle goes; gives what it has to release itself.
@@ -103,6 +90,7 @@ class JobCore {
 
   CancellationFlag cancellation;
   Progress progress;
+  const JobQueue::Meeting meeting;
 
  private:
   void advance(JobState next) SHW_EXCLUDES(mutex_) {
@@ -176,9 +164,11 @@ class BackgroundQueue final : public JobQueue {
 
   ~BackgroundQueue() override { thread_.reset(); }  // runs what was submitted, then joins
 
-  std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive) override {
+  std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive,
+                              const Meeting& meeting) override {
     release_returned();
-    auto core = std::make_shared<JobCore>(clock_, Lent{std::move(work), std::move(keepalive)});
+    auto core =
+        std::make_shared<JobCore>(clock_, Lent{std::move(work), std::move(keepalive)}, meeting);
     auto handle = std::make_shared<JobHandle>(core);  // shared by all copies that the host makes
     {
       const MutexLock lock(mutex_);
@@ -187,6 +177,16 @@ class BackgroundQueue final : public JobQueue {
     }
     thread_->submit([this, core] { run(core); });
     return handle;
+  }
+
+  int32_t rank_in_the_way(const Meeting& meeting) const override {
+    const MutexLock lock(mutex_);
+    for (const JobCorePointer& each : unfinished_) {
+      const Meeting& other = each->meeting;
+      if (meeting.group != nullptr && other.group == meeting.group && other.rank != meeting.rank)
+        return other.rank;
+    }
+    return -1;
   }
 
   int32_t unfinished() const override {

@@ -15,8 +15,9 @@
 #include "core/base/text.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
-#include "core/exec/plan_proof_internal.h"
+#include "core/exec/load_targets_internal.h"
 #include "core/exec/trace.h"
+#include "core/exec/without_exceptions_internal.h"
 
 namespace shardwright::exec {
 namespace {
@@ -75,11 +76,14 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
     report.bytes_state += count * bits / 8;
   }
   for (const plan::CastNote& note : plan.casts) {
-    report.casts.push_back({state.tensors()[note.entry].name, std::string(dtype_name(note.stored)),
+    report.casts.push_back({std::string(state.tensors().name(note.entry)),
+                            std::string(dtype_name(note.stored)),
                             std::string(dtype_name(note.wanted))});
   }
+  report.bytes_total = checkpoint.opened().catalog().payload_bytes();
+  report.files = checkpoint.opened().files().size();
   for (const format::FileInfo& file : checkpoint.opened().files())
-    report.bytes_total += file.size_bytes;
+    report.bytes_files += file.size_bytes;
   return report;
 }
 
@@ -173,6 +177,14 @@ void write_trace(Runtime& runtime, const Trace& trace) {
   runtime.log().write(LogLevel::kWarning, "exec", written.to_string());
 }
 
+// A plan whose targets can be written.
+Result<plan::LoadPlan> plan_for_targets(const Checkpoint& checkpoint, const State& state,
+                                        const LoadOptions& options, int32_t rank) {
+  SHW_ASSIGN_OR_RETURN(plan::LoadPlan plan, plan_load(checkpoint, state, options, rank));
+  SHW_RETURN_IF_ERROR(internal::check_targets(plan, state));
+  return plan;
+}
+
 // What opening gave on this rank: a checkpoint, or why there is none.
 struct Opening {
   const Checkpoint* checkpoint = nullptr;
@@ -191,18 +203,15 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
       checkpoint == nullptr ? std::string_view() : checkpoint->opened().generation();
   SHW_RETURN_IF_ERROR(agree_on_generation(exchange, opening.status, generation));
   const int64_t begin = clock_of(call).monotonic_ns();
-  Result<plan::LoadPlan> plan = internal_error("no plan");
-  {
+  Result<plan::LoadPlan> plan = internal::without_exceptions("the load plan", [&] {
     const Trace::Span span(&trace, "plan");
-    plan = plan_load(*checkpoint, state, options, collective.rank());
-    if (plan.ok()) {
-      Status fits = internal::check_targets(*plan, state);
-      if (!fits.ok()) plan = std::move(fits);
-    }
-  }
+    return plan_for_targets(*checkpoint, state, options, collective.rank());
+  });
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
-  Result<Report> report = execute({runtime, *checkpoint, options, &trace}, *plan, state, call);
+  Result<Report> report = internal::without_exceptions("reading", [&] {
+    return execute({runtime, *checkpoint, options, &trace}, *plan, state, call);
+  });
   const Status agreed = exchange.agree(kTagLoaded, report.status());
   write_trace(runtime, trace);
   SHW_RETURN_IF_ERROR(agreed);
@@ -238,7 +247,8 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
                            escape_text(plan.generation), opened.generation()))
         .with_detail("generation", plan.generation);
   }
-  SHW_RETURN_IF_ERROR(internal::prove_load_plan(opened.catalog(), plan, state));
+  SHW_RETURN_IF_ERROR(plan::check_load_plan(plan, state, opened.catalog()));
+  SHW_RETURN_IF_ERROR(internal::check_targets(plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));
   Result<Report> report = execute({runtime, checkpoint, options, &trace}, plan, state, call);
   write_trace(runtime, trace);
@@ -259,17 +269,26 @@ Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state
 
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
                     collective::Collective& collective, const LoadOptions& options,
-                    const CallContext& call) {
-  Status ready = check_options(options);
-  std::shared_ptr<const Checkpoint> checkpoint;
-  if (ready.ok()) {
-    Result<std::shared_ptr<const Checkpoint>> opened =
-        Checkpoint::open(runtime, location);  // step 1
-    ready = opened.status();
-    if (opened.ok()) checkpoint = *opened;
-  }
-  return load_together(runtime, {checkpoint.get(), ready}, state, collective, options,
-                       with_deadline(call, options));
+                    const CallContext& call,
+                    const std::function<Status(std::string_view format)>& accepts) {
+  using Opened = Result<std::shared_ptr<const Checkpoint>>;
+  const Opened opened = internal::without_exceptions("opening", [&]() -> Opened {  // step 1
+    SHW_RETURN_IF_ERROR(check_options(options));
+    SHW_RETURN_IF_ERROR(call.control.check("beginning to load"));
+    Opened found = Checkpoint::open(runtime, location);
+    if (found.ok() && accepts) SHW_RETURN_IF_ERROR(accepts((*found)->opened().format_name()));
+    return found;
+  });
+  return load_together(runtime, {opened.ok() ? opened->get() : nullptr, opened.status()}, state,
+                       collective, options, with_deadline(call, options));
+}
+
+Status decline_load(collective::Collective& collective, const Status& failure,
+                    int64_t deadline_ns) {
+  LoadOptions options;
+  options.deadline_ns = deadline_ns;
+  collective::Exchange exchange(collective, collective_timeout(options));
+  return agree_on_generation(exchange, failure, "");
 }
 
 }  // namespace shardwright::exec

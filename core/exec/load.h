@@ -5,7 +5,9 @@
 // in silence: the report lists it. When a rank fails every rank returns that rank's cause.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "core/collective/collective.h"
 #include "core/exec/checkpoint.h"
@@ -23,8 +25,14 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
 Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
                     collective::Collective& collective, const LoadOptions& options,
                     const CallContext& call);
+// accepts: says of the name of the format that was found whether the caller takes it; may be empty.
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
                     collective::Collective& collective, const LoadOptions& options,
-                    const CallContext& call);
+                    const CallContext& call,
+                    const std::function<Status(std::string_view format)>& accepts = {});
+
+// What a rank calls that cannot take part in the load of the others: they fail at once with its
+// cause instead of waiting for it. Returns the failure that all ranks get.
+Status decline_load(collective::Collective& collective, const Status& failure, int64_t deadline_ns);
 
 }  // namespace shardwright::exec

@@ -16,7 +16,7 @@ namespace {
 namespace native = format::native;
 
 native::StoredChunk stored_chunk(const FillSource& source, const plan::WriteItem& item) {
-  const TensorEntry& entry = source.state.tensors()[item.entry];
+  const TensorRef entry = source.state.tensors()[item.entry];
   const plan::TensorRecord& record = source.local.catalog.tensors[item.entry];
   native::StoredChunk chunk;
   chunk.tensor = {entry.name,  entry.path,  record.dtype,

@@ -32,11 +32,13 @@ void add_counts(JsonWriter* json, const Report& report) {
   json->key("tensors").number_unsigned(report.tensors);
   json->key("objects").number_unsigned(report.objects);
   json->key("chunks").number_unsigned(report.chunks);
+  json->key("files").number_unsigned(report.files);
   json->key("bytes_state").number_unsigned(report.bytes_state);
   json->key("bytes_written").number_unsigned(report.bytes_written);
   json->key("bytes_read").number_unsigned(report.bytes_read);
   json->key("bytes_over_read").number_unsigned(report.bytes_over_read);
   json->key("bytes_total").number_unsigned(report.bytes_total);
+  json->key("bytes_files").number_unsigned(report.bytes_files);
   json->key("memory_budget").number_unsigned(report.memory_budget);
   json->key("staging_peak_bytes").number_unsigned(report.staging_peak_bytes);
 }

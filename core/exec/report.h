@@ -48,11 +48,13 @@ struct Report {
   uint64_t tensors = 0;
   uint64_t objects = 0;
   uint64_t chunks = 0;
+  uint64_t files = 0;            // data files of the checkpoint, the manifest left out
   uint64_t bytes_state = 0;      // of this rank's entries that took part
-  uint64_t bytes_written = 0;    // by this rank
+  uint64_t bytes_written = 0;    // payload, by this rank
   uint64_t bytes_read = 0;       // from storage by this rank
   uint64_t bytes_over_read = 0;  // bytes_read - bytes that were wanted
-  uint64_t bytes_total = 0;      // of the whole checkpoint
+  uint64_t bytes_total = 0;      // payload of the whole checkpoint
+  uint64_t bytes_files = 0;      // size of the data files: payload, headers, padding and indexes
   uint64_t memory_budget = 0;
   uint64_t staging_peak_bytes = 0;
   std::vector<std::string> loaded;

@@ -17,10 +17,13 @@
 #include "core/base/limits.h"
 #include "core/exec/pause_points.h"
 #include "core/exec/save_steps_internal.h"
+#include "core/exec/without_exceptions_internal.h"
 #include "core/format/native/native_checkpoint.h"
 
 namespace shardwright::exec {
 namespace {
+
+using internal::without_exceptions;
 
 constexpr uint32_t kTagLocalPlans = 0x5301;
 constexpr uint32_t kTagWriteLists = 0x5302;
@@ -32,13 +35,21 @@ struct Outcome {
   uint64_t tensors = 0;
   uint64_t objects = 0;
   uint64_t chunks = 0;
+  uint64_t files = 0;
   uint64_t bytes_total = 0;
+  uint64_t bytes_files = 0;
   uint64_t directory_sync = 0;  // 0 ok, 1 unsupported, 2 skipped
 };
 constexpr std::string_view kDirectorySyncWords[] = {"ok", "unsupported", "skipped"};
 
 Bytes encode_outcome(const Report& report) {
-  Outcome outcome{report.tensors, report.objects, report.chunks, report.bytes_total, 0};
+  Outcome outcome{report.tensors,
+                  report.objects,
+                  report.chunks,
+                  report.files,
+                  report.bytes_total,
+                  report.bytes_files,
+                  0};
   for (uint64_t word = 0; word < std::size(kDirectorySyncWords); ++word) {
     if (report.dir_fsync == kDirectorySyncWords[word]) outcome.directory_sync = word;
   }
@@ -58,7 +69,9 @@ Result<Report> decode_outcome(const Bytes& bytes) {
   report.tensors = outcome.tensors;
   report.objects = outcome.objects;
   report.chunks = outcome.chunks;
+  report.files = outcome.files;
   report.bytes_total = outcome.bytes_total;
+  report.bytes_files = outcome.bytes_files;
   if (outcome.directory_sync < std::size(kDirectorySyncWords))
     report.dir_fsync = kDirectorySyncWords[outcome.directory_sync];
   return report;
@@ -69,6 +82,15 @@ int64_t collective_timeout(const SaveOptions& options) {
   return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
+uint64_t bytes_of_tensors(const State& state) {
+  uint64_t total = 0;
+  for (const TensorRef entry : state.tensors()) {
+    const auto bytes = dtype_packed_bytes(entry.local.dtype, entry.local.element_count());
+    if (bytes.ok()) total += *bytes;
+  }
+  return total;
+}
+
 class CollectiveSave {
  public:
   CollectiveSave(const format::Location& location, collective::Collective& collective,
@@ -77,24 +99,28 @@ class CollectiveSave {
 
   // steps holds why there are none on this rank, otherwise.
   Result<Report> run(Result<std::unique_ptr<internal::SaveSteps>> steps) {
-    const Status ready = steps.status();
+    const Status ready = steps.ok() ? call_.control.check("beginning to save") : steps.status();
     if (steps.ok()) steps_ = std::move(*steps);
     SHW_RETURN_IF_ERROR(plan(ready));
-    SHW_RETURN_IF_ERROR(write());
-    return commit();
+    Status written = write();
+    if (written.ok()) return commit();
+    return commit_is_open_ ? read_outcome(written) : Result<Report>(std::move(written));
   }
 
  private:
   // Meetings 1 and 2. Afterwards this rank has its write list.
   Status plan(const Status& ready) {
-    Result<Bytes> local = ready.ok() ? steps_->local_plan(call_) : Result<Bytes>(ready);
+    Result<Bytes> local =
+        ready.ok() ? without_exceptions("the local plan", [&] { return steps_->local_plan(call_); })
+                   : Result<Bytes>(ready);
     const Bytes mine = local.ok() ? std::move(*local) : Bytes();
     SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> locals,
                          exchange_.gather_all(kTagLocalPlans, local.status(), mine));
     std::vector<Bytes> lists;
     Status planned;
     if (exchange_.is_coordinator()) {
-      Result<std::vector<Bytes>> made = steps_->global_plan(locals, location_, call_);
+      Result<std::vector<Bytes>> made = without_exceptions(
+          "the global plan", [&] { return steps_->global_plan(locals, location_, call_); });
       planned = made.status();
       if (made.ok()) lists = std::move(*made);
     }
@@ -109,13 +135,12 @@ class CollectiveSave {
 
   // Step 2 and 3 and meeting 3.
   Status write() {
-    Status mine = steps_->finish(list_);
-    Bytes result;
-    if (mine.ok()) {
-      Result<Bytes> written = steps_->execute(location_, call_);
-      mine = written.status();
-      if (written.ok()) result = std::move(*written);
-    }
+    Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
+      SHW_RETURN_IF_ERROR(steps_->finish(list_));
+      return steps_->execute(location_, call_);
+    });
+    const Status mine = written.status();
+    const Bytes result = written.ok() ? std::move(*written) : Bytes();
     Result<std::vector<Bytes>> results = exchange_.gather_all(kTagResults, mine, result);
     if (results.ok()) {
       results_ = std::move(*results);
@@ -124,18 +149,21 @@ class CollectiveSave {
     // An agreed failure is known to all. When the meeting broke off instead, others may believe
     // that all went well, and only the one that commits may decide.
     const bool agreed = !exchange_.broken();
-    if (agreed || !mine.ok() || exchange_.is_coordinator()) steps_->abandon(location_);
+    commit_is_open_ = !agreed && mine.ok() && !exchange_.is_coordinator();
+    if (!commit_is_open_) steps_->abandon(location_);
     return results.status();
   }
 
   // Steps 4 to 8 with meeting 4 as step 7.
   Result<Report> commit() {
     if (!exchange_.is_coordinator()) return learn_outcome();
-    Result<Report> report = steps_->publish(results_, location_, call_);
+    Result<Report> report = without_exceptions(
+        "the commit", [&] { return steps_->publish(results_, location_, call_); });
     internal::pause_point("outcome");
     const Bytes told = report.ok() ? encode_outcome(*report) : Bytes();
     const Result<Bytes> shared = exchange_.broadcast(kTagOutcome, report.status(), told);
-    if (!report.ok()) return shared.ok() ? report.status() : shared.status();
+    // When the transport breaks as well, the first cause is what the caller must know.
+    if (!report.ok()) return exchange_.broken() ? report.status() : shared.status();
     // The checkpoint is there; that others may not have heard of it does not undo it.
     if (!shared.ok())
       report->notes.push_back("telling the outcome to all ranks: " + shared.status().to_string());
@@ -148,20 +176,21 @@ class CollectiveSave {
     if (call_.progress != nullptr) call_.progress->enter(Stage::kCommitting);
     const Result<Bytes> told = exchange_.broadcast(kTagOutcome, Status(), {});
     Result<Report> report = told.ok() ? decode_outcome(*told) : Result<Report>(told.status());
-    if (!report.ok() && exchange_.broken()) report = read_outcome(report.status());
+    if (!report.ok() && exchange_.broken()) return read_outcome(report.status());
     if (report.ok()) steps_->complete(&*report, location_);
     return report;
   }
 
-  // The message did not come: the manifest says what has happened, if it can be read.
+  // The message did not come, or the meeting before it broke off: the manifest says what has happened, if it can be read.
   Result<Report> read_outcome(const Status& missed) {
     const auto now = format::native::read_current(location_);
     if (now.ok() && now->exists && now->generation == steps_->generation()) {
-      Report report;
-      report.notes.push_back(
+      Result<Report> report = Report();
+      report->notes.push_back(
           "the outcome was read from the manifest, because its message did not "
           "come: " +
           missed.to_string());
+      steps_->complete(&*report, location_);
       return report;
     }
     return Status(missed)
@@ -178,6 +207,7 @@ class CollectiveSave {
   std::unique_ptr<internal::SaveSteps> steps_;
   Bytes list_;
   std::vector<Bytes> results_;
+  bool commit_is_open_ = false;  // this rank did its part, and cannot know what became of it
 };
 
 }  // namespace
@@ -186,10 +216,36 @@ Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
                     const format::Location& location, collective::Collective& collective,
                     const SaveOptions& options, const CallContext& call) {
   CollectiveSave task(location, collective, options, call);
-  Result<Report> report = task.run(internal::make_save_steps(
-      runtime, std::move(state), options, {collective.rank(), collective.size()}));
+  Result<Report> report = task.run(without_exceptions("beginning to save", [&] {
+    return internal::make_save_steps(runtime, std::move(state), options,
+                                     {collective.rank(), collective.size()});
+  }));
   if (report.ok() && call.progress != nullptr) call.progress->enter(Stage::kDone);
   return report;
+}
+
+Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State> state,
+                                  const format::Location& location,
+                                  collective::Collective& collective, const SaveOptions& options,
+                                  uint64_t staging_limit, const CallContext& call) {
+  if (staging_limit != 0 && bytes_of_tensors(*state) > staging_limit)
+    return save(runtime, std::move(state), location, collective, options, call);
+  const auto staged =
+      without_exceptions("staging", [&] { return stage_state(runtime, *state, call); });
+  if (!staged.ok()) return decline_save(collective, staged.status(), options.deadline_ns);
+  if (call.on_staged) call.on_staged();
+  CallContext rest = call;
+  rest.on_staged = nullptr;
+  return save(runtime, *staged, location, collective, options, rest);
+}
+
+Status decline_save(collective::Collective& collective, const Status& failure,
+                    int64_t deadline_ns) {
+  SaveOptions options;
+  options.deadline_ns = deadline_ns;
+  const format::Location nowhere;
+  const CallContext call;
+  return CollectiveSave(nowhere, collective, options, call).run(failure).status();
 }
 
 }  // namespace shardwright::exec

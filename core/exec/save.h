@@ -2,7 +2,7 @@
 //
 // Save in numbered steps (docs/formats/native.md, "Commit"):
 //   0  prove the plan, check options, permissions and free space
-//   1  coordinator draws a generation, makes its prefix, notes the manifest that is current
+//   1  coordinator notes the manifest that is current, takes the lock, draws a generation, makes its prefix
 //   2  each rank creates its file in that generation only and writes extents; digests while copying
 //   3  each rank writes index and trailer, syncs file and prefix, closes
 //   4  all ranks exchange status, size and index digest; the coordinator looks at every file (size, trailer)
@@ -57,7 +57,7 @@ class SavePlanner {
                                                  const CallContext& call) = 0;
   // Every rank: checks that mine fits this rank and state (FAILED_PRECONDITION otherwise) and keeps it.
   virtual Status finish(std::span<const std::byte> mine) = 0;
-  // Every rank, steps 2 and 3. The result carries a failure inside as well as returning it, so that it can be moved.
+  // Every rank, steps 2 and 3. The result is what commit needs of this rank.
   virtual Result<Bytes> execute(const format::Location& location, const CallContext& call) = 0;
   // Coordinator, steps 4 to 8: results[i] is rank i's.
   virtual Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
@@ -71,6 +71,17 @@ class SavePlanner {
 Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
                     const format::Location& location, collective::Collective& collective,
                     const SaveOptions& options, const CallContext& call);
+
+// The same as a job's work: stages the state when its bytes fit staging_limit (0 = no limit), so that the host may go
+// on early; else saves from the host's memory, and on_staged comes when it was read.
+Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State> state,
+                                  const format::Location& location,
+                                  collective::Collective& collective, const SaveOptions& options,
+                                  uint64_t staging_limit, const CallContext& call);
+
+// What a rank calls that cannot take part in the save of the others: they fail at once with its
+// cause instead of waiting for it. Returns the failure that all ranks get.
+Status decline_save(collective::Collective& collective, const Status& failure, int64_t deadline_ns);
 
 // A copy of every tensor in private memory (one block), for asynchronous saves: afterwards the host may change its
 // tensors; on_staged is left to the caller. RESOURCE_EXHAUSTED naming the bytes when memory is out.

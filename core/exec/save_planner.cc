@@ -36,26 +36,27 @@ Status out_of_order(std::string_view step, std::string_view needed) {
 }
 
 Status check_devices(const State& state) {
-  for (const TensorEntry& entry : state.tensors()) {
-    if (device_is_host_accessible(entry.local.device_type)) continue;
-    return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
-                                     "cannot read; copy it to host memory first",
-                                     escape_text(entry.name), entry.local.device_type))
-        .with_detail("tensor", entry.name);
-  }
+  for (const TensorRef entry : state.tensors())
+    SHW_RETURN_IF_ERROR(check_readable(entry.local, entry.name));
   return {};
 }
 
 uint64_t bytes_of_state(const State& state) {
   uint64_t bytes = 0;
-  for (const TensorEntry& entry : state.tensors()) {
-    for (const Piece& piece : entry.pieces) {
+  for (const TensorRef entry : state.tensors()) {
+    for (size_t p = 0; p < entry.pieces.size(); ++p) {
       const Result<uint64_t> size =
-          dtype_packed_bytes(entry.local.dtype, box_element_count(piece.box));
+          dtype_packed_bytes(entry.local.dtype, element_count_of(entry.pieces.sizes(p)));
       if (size.ok()) bytes += *size;
     }
   }
   for (const ObjectEntry& entry : state.objects()) bytes += entry.bytes.size();
+  return bytes;
+}
+
+uint64_t payload_bytes(const plan::WriteList& list) {
+  uint64_t bytes = 0;
+  for (const plan::WriteItem& item : list.items) bytes += item.size_bytes;
   return bytes;
 }
 
@@ -68,6 +69,10 @@ class StepwiseSave final : public SaveSteps {
         options_(std::move(options)),
         position_(position),
         trace_(options_.trace_path, position.rank, runtime.clock()) {}
+  // A coordinator that is dropped between plan and commit leaves nothing behind.
+  ~StepwiseSave() override;
+  StepwiseSave(const StepwiseSave&) = delete;
+  StepwiseSave& operator=(const StepwiseSave&) = delete;
 
   Result<Bytes> local_plan(const CallContext& call) override;
   Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
@@ -91,6 +96,7 @@ class StepwiseSave final : public SaveSteps {
   Status check_target(const format::Location& location);
   Status check_free_space(const format::Location& location) const;
   Status make_generation(const format::Location& location);
+  void take_lock(const format::Location& location);
   Status start(const format::Location& location, std::span<const plan::LocalSavePlan> locals);
   void note_time(std::string_view stage, int64_t begin_ns) {
     times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
@@ -106,7 +112,8 @@ class StepwiseSave final : public SaveSteps {
   std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan
   native::CurrentManifest replaced_;            // coordinator: identity of step 1
   std::shared_ptr<void> lock_;                  // coordinator: advisory lock of the path
-  std::string lock_note_;
+  bool is_locked_by_others_ = false;
+  format::Location target_;                  // coordinator: where the generation was made
   std::optional<plan::WriteList> list_;      // after finish
   std::optional<plan::WriteResult> result_;  // after execute
   bool executed_ = false;
@@ -182,6 +189,14 @@ Status StepwiseSave::check_free_space(const format::Location& location) const {
       .with_detail("found", fmt::to_string(*free));
 }
 
+StepwiseSave::~StepwiseSave() {
+  if (!merged_.has_value() || committed_ || target_.storage == nullptr) return;
+  try {
+    discard_generation(runtime_, target_, merged_->generation);
+  } catch (...) {  // what stays is found by gc
+  }
+}
+
 // Step 1: a prefix that nobody has used before. The plan names the generation, but does not depend
 // on it.
 Status StepwiseSave::make_generation(const format::Location& location) {
@@ -207,14 +222,20 @@ Status StepwiseSave::start(const format::Location& location,
                        plan::make_global_plan(locals, options_.rules, std::move(generation)));
   SHW_RETURN_IF_ERROR(check_free_space(location));
   pause_point("generation");
+  take_lock(location);  // before gc can see the generation; the folder may not be there yet
   SHW_RETURN_IF_ERROR(make_generation(location));
-  // The lock keeps gc away; two savers are kept apart by the condition of step 6.
+  target_ = location;
+  take_lock(location);
+  return {};
+}
+
+// The lock keeps gc away; two savers are kept apart by the condition of step 6.
+void StepwiseSave::take_lock(const format::Location& location) {
+  if (lock_ != nullptr) return;
   Result<std::shared_ptr<void>> lock =
       location.storage->try_lock(storage::join_key(location.prefix, native::kLockName));
   if (lock.ok()) lock_ = *lock;
-  if (lock.ok() && lock_ == nullptr)
-    lock_note_ = "another save or gc held the lock of this path while this save ran";
-  return {};
+  is_locked_by_others_ = lock.ok() && lock_ == nullptr;
 }
 
 Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> locals,
@@ -309,6 +330,7 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
+  take_lock(location);  // whoever had it may be gone, and gc must not come before step 4 has looked
   const Result<std::vector<plan::WriteResult>> decoded = decode_results(results);
   if (!decoded.ok()) {
     discard_generation(runtime_, location, merged_->generation);
@@ -325,8 +347,14 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, &trace_}, report);
-  if (!lock_note_.empty()) report->notes.push_back(lock_note_);
+  if (is_locked_by_others_) {
+    // gc may have run beside this save, so what it replaced stays until the next one.
+    report->notes.emplace_back(
+        "another save or gc held the lock of this path while this save ran; the checkpoint that it "
+        "replaced was not removed, gc will");
+  } else {
+    remove_replaced({runtime_, *merged_, replaced_, options_, location, call, &trace_}, report);
+  }
   lock_.reset();
   note_time("clean_up", begin);
 }
@@ -353,7 +381,7 @@ void StepwiseSave::complete(Report* report, const format::Location& location) {
                                                                   : "none";
   report->digests = options_.digests;
   report->bytes_state = bytes_of_state(*state_);
-  report->bytes_written = result_.has_value() ? result_->file_bytes : 0;
+  if (result_.has_value()) report->bytes_written = payload_bytes(*list_);
   report->memory_budget = runtime_.staging().budget_bytes();
   report->staging_peak_bytes = runtime_.staging().peak_bytes();
   report->times = times_;
@@ -378,6 +406,14 @@ void StepwiseSave::abandon(const format::Location& location) {
 }
 
 }  // namespace
+
+Status check_readable(const TensorSpan& tensor, std::string_view name) {
+  if (device_is_host_accessible(tensor.device_type)) return {};
+  return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
+                                   "cannot read; copy it to host memory first",
+                                   escape_text(name), tensor.device_type))
+      .with_detail("tensor", name);
+}
 
 Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
                                                    std::shared_ptr<const State> state,

@@ -24,6 +24,9 @@ class SaveSteps : public SavePlanner {
   virtual void complete(Report* report, const format::Location& location) = 0;
 };
 
+// UNIMPLEMENTED naming the tensor when its memory lies where a save cannot read it.
+Status check_readable(const TensorSpan& tensor, std::string_view name);
+
 // Failures as SavePlanner::create.
 Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
                                                    std::shared_ptr<const State> state,

@@ -11,9 +11,9 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
 #include "core/exec/parallel_internal.h"
 #include "core/exec/save.h"
+#include "core/exec/save_steps_internal.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec {
@@ -62,22 +62,15 @@ struct Copy {
 };
 
 struct Staging {
-  std::vector<TensorEntry> entries;  // data not set yet
-  std::vector<uint64_t> places;      // in the block, per entry
+  std::vector<uint64_t> places;  // in the block, per tensor
   std::vector<Copy> copies;
   uint64_t size_bytes = 0;
 };
 
-Status add_entry(const TensorEntry& entry, Staging* staging) {
-  if (!device_is_host_accessible(entry.local.device_type)) {
-    return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
-                                     "cannot read; copy it to host memory first",
-                                     escape_text(entry.name), entry.local.device_type))
-        .with_detail("tensor", entry.name);
-  }
-  SHW_ASSIGN_OR_RETURN(
-      const StridedWindow from,
-      window_of(entry.local, Dims(entry.local.shape.size(), 0), entry.local.shape));
+Status place_tensor(const TensorRef& entry, Staging* staging) {
+  SHW_RETURN_IF_ERROR(internal::check_readable(entry.local, entry.name));
+  const std::span<const int64_t> origin = PieceList::whole(entry.local.shape).offsets(0);
+  SHW_ASSIGN_OR_RETURN(const StridedWindow from, window_of(entry.local, origin, entry.local.shape));
   const uint64_t bytes = window_bytes(from);
   uint64_t place = 0;
   if (!checked_round_up(staging->size_bytes, kStagedAlignmentBytes, &place) ||
@@ -87,13 +80,6 @@ Status add_entry(const TensorEntry& entry, Staging* staging) {
   for (uint64_t begin = 0; begin < bytes; begin += kCopyStepBytes)
     staging->copies.push_back(
         {from, begin, std::min(kCopyStepBytes, bytes - begin), place + begin});
-  TensorEntry copy = entry;
-  copy.local.strides = Dims();
-  copy.local.device_type = static_cast<int32_t>(DeviceType::kCpu);
-  copy.local.device_id = 0;
-  copy.local.stream = 0;
-  copy.local.read_only = true;
-  staging->entries.push_back(std::move(copy));
   staging->places.push_back(place);
   return {};
 }
@@ -113,14 +99,32 @@ std::vector<size_t> group_copies(const std::vector<Copy>& copies) {
   return begins;
 }
 
+// The same entries with their memory in the block.
+Status describe_copies(const State& state, const StagedBlock& block,
+                       const std::vector<uint64_t>& places, State* staged) {
+  TensorAdd batch(staged, places.size(), 0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    TensorRef tensor = state.tensors()[i];
+    const bool empty = tensor.local.element_count() == 0;
+    TensorSpan copy;
+    copy.data = empty ? nullptr : block.data() + places[i];
+    copy.dtype = tensor.local.dtype;
+    copy.shape = tensor.local.shape;
+    copy.read_only = true;
+    tensor.local = copy;
+    SHW_RETURN_IF_ERROR(batch.add(tensor));
+  }
+  return batch.commit();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
                                                  const CallContext& call) {
   if (call.progress != nullptr) call.progress->enter(Stage::kStaging);
   Staging staging;
-  staging.entries.reserve(state.tensors().size());
-  for (const TensorEntry& entry : state.tensors()) SHW_RETURN_IF_ERROR(add_entry(entry, &staging));
+  staging.places.reserve(state.tensors().size());
+  for (const TensorRef entry : state.tensors()) SHW_RETURN_IF_ERROR(place_tensor(entry, &staging));
   SHW_ASSIGN_OR_RETURN(const std::shared_ptr<StagedBlock> block,
                        StagedBlock::create(staging.size_bytes));
   const std::vector<size_t> begins = group_copies(staging.copies);
@@ -133,12 +137,8 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
         }
         return Status();
       }));
-  for (size_t i = 0; i < staging.entries.size(); ++i) {
-    const bool empty = staging.entries[i].local.element_count() == 0;
-    staging.entries[i].local.data = empty ? nullptr : block->data() + staging.places[i];
-  }
   auto staged = std::make_shared<State>();
-  SHW_RETURN_IF_ERROR(staged->add_tensors(std::move(staging.entries)));
+  SHW_RETURN_IF_ERROR(describe_copies(state, *block, staging.places, staged.get()));
   SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
   staged->add_keepalive(block);
   return std::shared_ptr<const State>(std::move(staged));

@@ -151,7 +151,9 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   report->tensors = catalog.tensors.size();
   report->objects = catalog.objects.size();
   report->chunks = catalog.chunks.size();
-  for (const format::FileInfo& file : opened.files()) report->bytes_total += file.size_bytes;
+  report->bytes_total = catalog.payload_bytes();
+  report->files = opened.files().size();
+  for (const format::FileInfo& file : opened.files()) report->bytes_files += file.size_bytes;
   if (!deep)
     report->notes.emplace_back("payload not read; a deep verification reads and checks every byte");
   if (!report->digests)
@@ -175,7 +177,7 @@ Result<Report> verify_checkpoint(const BlockReader& reader, const format::Opened
     if (call.progress != nullptr) {
       call.progress->enter(Stage::kReading);
       call.progress->items_total += needs.size();
-      call.progress->bytes_total += report.bytes_total;
+      call.progress->bytes_total += report.bytes_files;
     }
     VerifySink sink(opened, &damage);
     SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,

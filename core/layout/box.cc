@@ -21,31 +21,32 @@ bool box_is_empty(const Box& box) {
 }
 
 int64_t box_element_count(const Box& box) {
-  if (box_is_empty(box)) return 0;  // before the product: extents beside a zero may be huge
-  int64_t count = 1;
-  for (const int64_t size : box.sizes) count *= size;
-  return count;
+  return element_count_of(box.sizes);
 }
 
 Status check_box(const Box& box, std::span<const int64_t> shape) {
-  if (box.offsets.size() != shape.size() || box.sizes.size() != shape.size()) {
+  return check_box(box.offsets, box.sizes, shape);
+}
+
+Status check_box(std::span<const int64_t> offsets, std::span<const int64_t> sizes,
+                 std::span<const int64_t> shape) {
+  if (offsets.size() != shape.size() || sizes.size() != shape.size()) {
     return invalid_argument(
         fmt::format("a box of {} offsets and {} sizes does not fit a shape of {} dimensions",
-                    box.offsets.size(), box.sizes.size(), shape.size()));
+                    offsets.size(), sizes.size(), shape.size()));
   }
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (box.offsets[d] < 0 || box.sizes[d] < 0) {
-      return invalid_argument(
-          fmt::format("dimension {} of the box is negative: {} elements from {}", d, box.sizes[d],
-                      box.offsets[d]));
+    if (offsets[d] < 0 || sizes[d] < 0) {
+      return invalid_argument(fmt::format(
+          "dimension {} of the box is negative: {} elements from {}", d, sizes[d], offsets[d]));
     }
   }
   for (size_t d = 0; d < shape.size(); ++d) {
     // Written as a difference, because offset + size may overflow.
-    if (box.offsets[d] > shape[d] || box.sizes[d] > shape[d] - box.offsets[d]) {
+    if (offsets[d] > shape[d] || sizes[d] > shape[d] - offsets[d]) {
       return out_of_range(
           fmt::format("the box leaves the shape in dimension {}: {} elements from {} of {}", d,
-                      box.sizes[d], box.offsets[d], shape[d]));
+                      sizes[d], offsets[d], shape[d]));
     }
   }
   return {};

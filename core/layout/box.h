@@ -27,6 +27,8 @@ int64_t box_element_count(const Box& box);  // box was checked before
 // INVALID_ARGUMENT for different ranks or negative values, OUT_OF_RANGE when the box leaves the
 // shape.
 Status check_box(const Box& box, std::span<const int64_t> shape);
+Status check_box(std::span<const int64_t> offsets, std::span<const int64_t> sizes,
+                 std::span<const int64_t> shape);
 // The common part, empty box when there is none. Same rank.
 Box intersect(const Box& a, const Box& b);
 // "[2:5, 0:8]"; "[]" for a scalar.

@@ -67,4 +67,11 @@ uint64_t Catalog::tensor_bytes(size_t tensor) const {
   return internal::packed_bytes(static_cast<uint64_t>(dtype_bits(tensors[tensor].dtype)), elements);
 }
 
+uint64_t Catalog::payload_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t t = 0; t < tensors.size(); ++t) bytes += tensor_bytes(t);
+  for (const ObjectRecord& object : objects) bytes += object.size_bytes;
+  return bytes;
+}
+
 }  // namespace shardwright::plan

@@ -114,6 +114,8 @@ class Catalog {
   uint64_t chunk_bytes(size_t chunk) const;
   // Bytes of the whole tensor.
   uint64_t tensor_bytes(size_t tensor) const;
+  // Bytes of all tensors and objects: what is stored, without headers, indexes and padding.
+  uint64_t payload_bytes() const;
 };
 
 // Appends tensors and their chunks to a catalog in order; finish() of the tensor is implicit. The

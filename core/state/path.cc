@@ -182,6 +182,68 @@ class PathParser {
   size_t at_ = 0;
 };
 
+// Walks a path and a name together.
+class CanonicalPathReader {
+ public:
+  CanonicalPathReader(std::string_view path, std::string_view name) : path_(path), name_(name) {}
+
+  bool read() {
+    if (path_.size() > kMaxPathTextBytes || !take('[')) return false;
+    size_t parts = 0;
+    do {
+      if (parts > 0 && !meets(".")) return false;
+      if (++parts > kMaxPathParts || !part()) return false;
+    } while (take(','));
+    return take(']') && path_.empty() && name_.empty();
+  }
+
+ private:
+  bool take(char c) {
+    if (path_.empty() || path_.front() != c) return false;
+    path_.remove_prefix(1);
+    return true;
+  }
+
+  // The next bytes of the name are text.
+  bool meets(std::string_view text) {
+    if (!name_.starts_with(text)) return false;
+    name_.remove_prefix(text.size());
+    return true;
+  }
+
+  bool part() {
+    if (take('"')) return key();
+    if (take('[')) return integer(false) && take(']');
+    return integer(true);
+  }
+
+  // A text key without escapes up to its quote.
+  bool key() {
+    size_t size = 0;
+    for (; size < path_.size() && path_[size] != '"'; ++size) {
+      const auto byte = static_cast<unsigned char>(path_[size]);
+      if (byte < 0x20 || byte == '\\' || byte == 0x7F) return false;
+    }
+    if (size == path_.size() || !meets(path_.substr(0, size))) return false;
+    path_.remove_prefix(size + 1);
+    return true;
+  }
+
+  bool integer(bool may_be_negative) {
+    size_t size = may_be_negative && path_.starts_with('-') ? 1 : 0;
+    const size_t first_digit = size;
+    while (size < path_.size() && is_digit(path_[size])) ++size;
+    const size_t digits = size - first_digit;
+    if (digits == 0 || (path_[first_digit] == '0' && size > 1)) return false;
+    if (!meets(path_.substr(0, size))) return false;
+    path_.remove_prefix(size);
+    return true;
+  }
+
+  std::string_view path_;  // what is left of each
+  std::string_view name_;
+};
+
 }  // namespace
 
 Result<std::vector<PathPart>> parse_path(std::string_view text) {
@@ -192,6 +254,10 @@ Result<std::vector<PathPart>> parse_path(std::string_view text) {
   if (!is_valid_utf8(text))
     return invalid_argument(fmt::format("the path '{}' is not UTF-8", escape_text(text)));
   return PathParser(text).parse();
+}
+
+bool is_canonical_path_of(std::string_view text, std::string_view name) {
+  return CanonicalPathReader(text, name).read();
 }
 
 std::string format_path(const std::vector<PathPart>& parts) {

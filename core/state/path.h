@@ -22,6 +22,9 @@ struct PathPart {
 
 // INVALID_ARGUMENT for text that is not such an array, too long or too deep (256 parts).
 Result<std::vector<PathPart>> parse_path(std::string_view text);
+// True when text is the canonical text of a path whose parts join to name. Quick; it may say false
+// of a path with escapes that is canonical all the same. Both texts are UTF-8.
+bool is_canonical_path_of(std::string_view text, std::string_view name);
 std::string format_path(const std::vector<PathPart>& parts);  // compact, canonical
 std::string join_path(const std::vector<PathPart>& parts);    // flat name
 

@@ -37,4 +37,14 @@ std::strong_ordering operator<=>(const Dims& a, const Dims& b) {
   return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
 }
 
+int64_t element_count_of(std::span<const int64_t> extents) {
+  int64_t count = 1;
+  for (const int64_t extent : extents) {
+    if (extent == 0) return 0;
+    // Unsigned: beside a zero that comes later the product may wrap.
+    count = static_cast<int64_t>(static_cast<uint64_t>(count) * static_cast<uint64_t>(extent));
+  }
+  return count;
+}
+
 }  // namespace shardwright

@@ -47,4 +47,7 @@ class Dims {
   std::vector<int64_t> heap_;
 };
 
+// Product of extents that were checked before: 0 when one is 0, 1 for none.
+int64_t element_count_of(std::span<const int64_t> extents);
+
 }  // namespace shardwright

@@ -198,7 +198,7 @@ void move_bytes(const StridedWindow& window, uint64_t begin, std::byte* dense, u
 
 // Sub-byte elements: the window counts bytes, so every row of the tensor and of the box must be
 // whole bytes.
-Status check_whole_bytes(const TensorView& tensor, std::span<const int64_t> offsets,
+Status check_whole_bytes(const TensorSpan& tensor, std::span<const int64_t> offsets,
                          std::span<const int64_t> sizes) {
   const int64_t bits = dtype_bits(tensor.dtype);
   const size_t last = sizes.size() - 1;
@@ -214,7 +214,7 @@ Status check_whole_bytes(const TensorView& tensor, std::span<const int64_t> offs
   return {};
 }
 
-Status check_inside(const TensorView& tensor, std::span<const int64_t> offsets,
+Status check_inside(const TensorSpan& tensor, std::span<const int64_t> offsets,
                     std::span<const int64_t> sizes) {
   if (offsets.size() != tensor.shape.size() || sizes.size() != tensor.shape.size()) {
     return invalid_argument(
@@ -250,12 +250,12 @@ void count_in_bytes(int64_t bits, StridedWindow* window, Dims* offsets) {
 
 }  // namespace
 
-Result<StridedWindow> window_of(const TensorView& tensor, std::span<const int64_t> offsets,
+Result<StridedWindow> window_of(const TensorSpan& tensor, std::span<const int64_t> offsets,
                                 std::span<const int64_t> sizes) {
   SHW_RETURN_IF_ERROR(check_inside(tensor, offsets, sizes));
   StridedWindow window;
   window.shape = Dims(sizes);
-  window.strides = tensor.strides.empty() ? row_major_strides(tensor.shape) : tensor.strides;
+  window.strides = tensor.strides.empty() ? row_major_strides(tensor.shape) : Dims(tensor.strides);
   if (window_is_empty(window)) {
     window.data = tensor.data;
     if (!dtype_is_subbyte(tensor.dtype))

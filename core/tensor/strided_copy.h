@@ -25,7 +25,7 @@ struct StridedWindow {
 
 // The window of box (offsets, sizes inside the tensor) of a view; UNIMPLEMENTED when a sub-byte box
 // does not begin and end on whole bytes; OUT_OF_RANGE when the box leaves the tensor.
-Result<StridedWindow> window_of(const TensorView& tensor, std::span<const int64_t> offsets,
+Result<StridedWindow> window_of(const TensorSpan& tensor, std::span<const int64_t> offsets,
                                 std::span<const int64_t> sizes);
 
 uint64_t window_bytes(const StridedWindow& window);

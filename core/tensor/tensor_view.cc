@@ -31,7 +31,7 @@ bool is_row_major(std::span<const int64_t> shape, std::span<const int64_t> strid
   return true;
 }
 
-Status check_kind(const TensorViewArguments& arguments) {
+Status check_kind(const TensorArguments& arguments) {
   if (!dtype_is_valid(arguments.dtype))
     return invalid_argument("the dtype of the tensor is not one of the table");
   if (!device_is_known(arguments.device_type)) {
@@ -69,7 +69,7 @@ Result<int64_t> reach_elements(std::span<const int64_t> shape, std::span<const i
 }
 
 // Bytes that the tensor needs behind its first element fit the buffer and the address space.
-Status check_memory(const TensorViewArguments& arguments, uint64_t needed_bytes) {
+Status check_memory(const TensorArguments& arguments, uint64_t needed_bytes) {
   if (arguments.byte_size > uint64_t{INT64_MAX} || arguments.byte_offset > uint64_t{INT64_MAX}) {
     return invalid_argument("byte_size and byte_offset of a tensor must fit 63 bits");
   }
@@ -96,20 +96,20 @@ bool device_is_host_accessible(int32_t device_type) {
          device_type == static_cast<int32_t>(DeviceType::kRocmHost);
 }
 
-int64_t TensorView::element_count() const {
-  int64_t count = 1;
-  for (const int64_t extent : shape) {
-    if (extent == 0) return 0;
-    count *= extent;
-  }
-  return count;
+int64_t TensorSpan::element_count() const {
+  return element_count_of(shape);
 }
 
-bool TensorView::is_contiguous() const {
+bool TensorSpan::is_contiguous() const {
   return strides.empty() || is_row_major(shape, strides);
 }
 
-Result<TensorView> make_tensor_view(const TensorViewArguments& arguments) {
+TensorView view_of(const TensorSpan& span) {
+  return {span.data,        span.dtype,     Dims(span.shape), Dims(span.strides),
+          span.device_type, span.device_id, span.read_only,   span.stream};
+}
+
+Result<TensorSpan> make_tensor_span(const TensorArguments& arguments) {
   SHW_RETURN_IF_ERROR(check_kind(arguments));
   SHW_ASSIGN_OR_RETURN(const int64_t count, checked_element_count(arguments.shape));
   SHW_ASSIGN_OR_RETURN(uint64_t needed_bytes, dtype_packed_bytes(arguments.dtype, count));
@@ -125,18 +125,23 @@ Result<TensorView> make_tensor_view(const TensorViewArguments& arguments) {
   }
   SHW_RETURN_IF_ERROR(check_memory(arguments, needed_bytes));
 
-  TensorView view;
-  view.data = arguments.data == nullptr
+  TensorSpan span;
+  span.data = arguments.data == nullptr
                   ? nullptr
                   : static_cast<std::byte*>(arguments.data) + arguments.byte_offset;
-  view.dtype = arguments.dtype;
-  view.shape = Dims(arguments.shape);
-  if (!row_major) view.strides = Dims(arguments.strides);
-  view.device_type = arguments.device_type;
-  view.device_id = arguments.device_id;
-  view.read_only = arguments.read_only;
-  view.stream = arguments.stream;
-  return view;
+  span.dtype = arguments.dtype;
+  span.shape = arguments.shape;
+  if (!row_major) span.strides = arguments.strides;
+  span.device_type = arguments.device_type;
+  span.device_id = arguments.device_id;
+  span.read_only = arguments.read_only;
+  span.stream = arguments.stream;
+  return span;
+}
+
+Result<TensorView> make_tensor_view(const TensorArguments& arguments) {
+  SHW_ASSIGN_OR_RETURN(const TensorSpan span, make_tensor_span(arguments));
+  return view_of(span);
 }
 
 }  // namespace shardwright

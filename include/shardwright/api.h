@@ -303,6 +303,9 @@ struct shw_api {
       shw_error** err);
   void (*load_planner_release)(shw_load_planner* planner);
   void (*plugin_init)(shw_plugin* plugin, uint32_t struct_size);
+  shw_status (*cancellation_create)(shw_cancellation** out, shw_error** err);
+  void (*cancellation_cancel)(shw_cancellation* cancellation);
+  void (*cancellation_release)(shw_cancellation* cancellation);
 };
 
 #if defined(__cplusplus)

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "buffer.h"
 #include "context.h"
+#include "job.h"
 #include "report.h"
 #include "storage.h"
 
@@ -36,7 +37,7 @@ typedef struct shw_checkpoint shw_checkpoint;
 
 /* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted; the others
  * hold for all reads: SHW_VERIFY_, worker threads, staging bytes, span per call (0 = default, -1 =
- * none).
+ * none), what ends them early.
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint_options {
   uint32_t struct_size;
@@ -47,13 +48,14 @@ typedef struct shw_checkpoint_options {
   uint32_t reserved0;
   uint64_t memory_budget;
   int64_t deadline_ns;
+  shw_cancellation* cancellation;
 } shw_checkpoint_options;
 
 /* Byte size of the oldest published shw_checkpoint_options.
  * Since: 0.1 unstable */
 #define SHW_CHECKPOINT_OPTIONS_SIZE_V1 40
 
-#define SHW_CHECKPOINT_OPTIONS_INIT {sizeof(shw_checkpoint_options), 0, 0, 0, 0, 0, 0, 0}
+#define SHW_CHECKPOINT_OPTIONS_INIT {sizeof(shw_checkpoint_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills options with zeros and their size, as SHW_CHECKPOINT_OPTIONS_INIT does. NULL is skipped.
  * Threads: any

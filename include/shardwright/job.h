@@ -2,7 +2,7 @@
  *
  * Jobs: saves and loads that run in the background. The memory that a job was given stays in use
  * until the job is staged (save) or terminal (load). Each terminal state is reached exactly once.
- */
+ * Calls that wait instead are ended from another thread by a cancellation. */
 #ifndef SHARDWRIGHT_JOB_H
 #define SHARDWRIGHT_JOB_H
 
@@ -27,6 +27,10 @@ enum {
 /* A save or load in the background.
  * Since: 0.1 unstable */
 typedef struct shw_job shw_job;
+
+/* Ends calls that were given it, from another thread. One may serve many calls.
+ * Since: 0.1 unstable */
+typedef struct shw_cancellation shw_cancellation;
 
 /* How far a job is. `stage` is static text such as "plan", "stage", "write", "commit"; bytes, items
  * and time never go down.
@@ -128,6 +132,34 @@ SHW_API SHW_MUST_USE shw_status shw_job_report(const shw_job* job, shw_report** 
  * Errors: -
  * Since: 0.1 unstable */
 SHW_API void shw_job_release(shw_job* SHW_NULLABLE job) SHW_NOEXCEPT;
+
+/* Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_cancellation_create(shw_cancellation** out,
+                                                        shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Asks the calls that were given it to stop and returns at once, also before they begin. Each ends
+ * with CANCELLED at its next step; a save that has reached its commit point ends OK. A call into
+ * the host's storage or transport is not broken off. May be called any number of times. NULL is
+ * skipped.
+ * Threads: any, callback-safe
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_cancellation_cancel(shw_cancellation* cancellation) SHW_NOEXCEPT;
+
+/* Releases the handle; calls that were given it keep what they need. NULL is allowed.
+ * Threads: any
+ * Blocks: no
+ * Owns: cancellation
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_cancellation_release(shw_cancellation* SHW_NULLABLE cancellation) SHW_NOEXCEPT;
 
 #if defined(__cplusplus)
 }

@@ -38,7 +38,7 @@ enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`. `verify`, `cast`, `format` and `preset` take SHW_VERIFY_, SHW_CAST_,
  * SHW_FORMAT_ and SHW_PRESET_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
- * `memory_budget` 0 = those of the context.
+ * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
   uint32_t struct_size;
@@ -58,6 +58,7 @@ typedef struct shw_load_options {
   const uint64_t* strict_offsets;
   const int32_t* strict_rules;
   uint64_t strict_count;
+  shw_cancellation* cancellation;
 } shw_load_options;
 
 /* Byte size of the oldest published shw_load_options.
@@ -65,7 +66,7 @@ typedef struct shw_load_options {
 #define SHW_LOAD_OPTIONS_SIZE_V1 96
 
 #define SHW_LOAD_OPTIONS_INIT \
-  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Plans one load of one rank.
  * Since: 0.1 unstable */

@@ -26,8 +26,9 @@ enum {
   SHW_REPORT_REMOVED = 5
 };
 
-/* Figures of a report. `bytes` is the payload written or read by this rank, `bytes_total` that of
- * all ranks where known, `bytes_over_read` what was read beyond the boxes that were wanted.
+/* Figures of a report. `bytes` is the payload (elements and objects) that this rank wrote, or what
+ * it read from the files; `bytes_over_read` is how much of that lies beyond the boxes that were
+ * wanted. `bytes_total` is the payload of the whole checkpoint, `file_count` its data files.
  * Flag 1: the result is not durable. Flag 2: digests were off. Flag 4: not verified on read.
  * Since: 0.1 unstable */
 typedef struct shw_report_summary {

@@ -54,7 +54,7 @@ enum { SHW_PRESET_STANDARD = 0, SHW_PRESET_DEFAULT = 1, SHW_PRESET_MEGATRON = 2 
  * the first glob that matches a name gives its SHW_KIND_. `metadata` holds metadata_count pairs of
  * key and value, cut by 2 x metadata_count + 1 offsets. `deadline_ns` is a span, -1 = no limit.
  * `keep_generations` 0 = 1. `threads` and `memory_budget` 0 = those of the context. `file_mode` 0
- * = 0666 and the umask.
+ * = 0666 and the umask. `cancellation` ends the call early; not for jobs.
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -79,6 +79,7 @@ typedef struct shw_save_options {
   const char* metadata;
   const uint64_t* metadata_offsets;
   uint64_t metadata_count;
+  shw_cancellation* cancellation;
 } shw_save_options;
 
 /* Byte size of the oldest published shw_save_options.
@@ -86,7 +87,7 @@ typedef struct shw_save_options {
 #define SHW_SAVE_OPTIONS_SIZE_V1 128
 
 #define SHW_SAVE_OPTIONS_INIT \
-  {sizeof(shw_save_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_save_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Plans one save of one rank.
  * Since: 0.1 unstable */
@@ -116,7 +117,8 @@ SHW_API SHW_MUST_USE shw_status shw_save(shw_context* context, const shw_state* 
                                          shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is
- * staged; the collective belongs to the job until it is terminal.
+ * staged; the collective belongs to the job until it is terminal. The jobs of a context run one
+ * after another, so ranks of one process need a context each.
  * Threads: any
  * Blocks: no
  * Owns: out

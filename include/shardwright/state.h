@@ -115,7 +115,7 @@ SHW_API SHW_MUST_USE shw_status shw_state_create(shw_state** out,
  * Threads: exclusive(state)
  * Blocks: no
  * Owns: -
- * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (a box leaves its tensor), ALREADY_EXISTS, UNIMPLEMENTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_state_add_tensors(shw_state* state,
                                                       const shw_tensor_batch* batch,
@@ -126,7 +126,7 @@ SHW_API SHW_MUST_USE shw_status shw_state_add_tensors(shw_state* state,
  * Threads: exclusive(state)
  * Blocks: no
  * Owns: managed
- * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (a box leaves its tensor), ALREADY_EXISTS, UNIMPLEMENTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack(
     shw_state* state, const shw_tensor_batch* batch,
@@ -136,7 +136,7 @@ SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack(
  * Threads: exclusive(state)
  * Blocks: no
  * Owns: managed
- * Errors: INVALID_ARGUMENT, ALREADY_EXISTS, UNIMPLEMENTED
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (a box leaves its tensor), ALREADY_EXISTS, UNIMPLEMENTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack_legacy(
     shw_state* state, const shw_tensor_batch* batch, struct DLManagedTensor* const* managed,

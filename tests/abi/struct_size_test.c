@@ -18,6 +18,7 @@ struct subject {
   struct_call call;
   int is_out;
   uint32_t reserved; /* offset of a reserved field, 0 = none */
+  uint32_t oldest;   /* oldest published size, 0 = that of today */
 };
 
 static shw_status give_tensor(struct env* env, void* value, shw_error** err) {
@@ -90,26 +91,27 @@ static shw_status take_chunk_info(struct env* env, void* value, shw_error** err)
 }
 
 static const struct subject subjects[] = {
-    {"shw_tensor", sizeof(shw_tensor), give_tensor, 0, offsetof(shw_tensor, reserved1)},
+    {"shw_tensor", sizeof(shw_tensor), give_tensor, 0, offsetof(shw_tensor, reserved1), 0},
     {"shw_layout_spec", sizeof(shw_layout_spec), give_layout_spec, 0,
-     offsetof(shw_layout_spec, reserved0)},
+     offsetof(shw_layout_spec, reserved0), 0},
     {"shw_tensor_batch", sizeof(shw_tensor_batch), give_tensor_batch, 0,
-     offsetof(shw_tensor_batch, reserved0)},
-    {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0},
-    {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0},
-    {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0},
+     offsetof(shw_tensor_batch, reserved0), 0},
+    {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0, 0},
+    {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0, 0},
+    {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0,
+     SHW_SAVE_OPTIONS_SIZE_V1},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
-     offsetof(shw_load_options, reserved0)},
+     offsetof(shw_load_options, reserved0), SHW_LOAD_OPTIONS_SIZE_V1},
     {"shw_collective_call", sizeof(shw_collective_call), give_collective_call, 0,
-     offsetof(shw_collective_call, reserved0)},
-    {"shw_box_batch", sizeof(shw_box_batch), give_box_batch, 0, 0},
-    {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0},
-    {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0},
-    {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0},
-    {"shw_progress", sizeof(shw_progress), take_progress, 1, 0},
-    {"shw_storage_stat", sizeof(shw_storage_stat), take_storage_stat, 1, 0},
-    {"shw_tensor_info", sizeof(shw_tensor_info), take_tensor_info, 1, 0},
-    {"shw_chunk_info", sizeof(shw_chunk_info), take_chunk_info, 1, 0},
+     offsetof(shw_collective_call, reserved0), 0},
+    {"shw_box_batch", sizeof(shw_box_batch), give_box_batch, 0, 0, 0},
+    {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},
+    {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0, 0},
+    {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0, 0},
+    {"shw_progress", sizeof(shw_progress), take_progress, 1, 0, 0},
+    {"shw_storage_stat", sizeof(shw_storage_stat), take_storage_stat, 1, 0, 0},
+    {"shw_tensor_info", sizeof(shw_tensor_info), take_tensor_info, 1, 0, 0},
+    {"shw_chunk_info", sizeof(shw_chunk_info), take_chunk_info, 1, 0, 0},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
@@ -150,12 +152,24 @@ static void sizes_that_are_none_are_refused(void) {
   struct env env;
   make_env(&env);
   for (int i = 0; i < SUBJECTS; ++i) {
-    const uint32_t sizes[] = {0,    4,         8, subjects[i].size - 8, subjects[i].size + 4,
-                              4104, UINT32_MAX};
+    const uint32_t oldest = subjects[i].oldest != 0 ? subjects[i].oldest : subjects[i].size;
+    const uint32_t sizes[] = {0, 4, 8, oldest - 8, subjects[i].size + 4, 4104, UINT32_MAX};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); ++k) {
       check_subject(&env, &subjects[i], good_value(&subjects[i], sizes[k]), SHW_INVALID_ARGUMENT,
                     "struct_size");
     }
+  }
+  release_env(&env);
+}
+
+static void structs_of_older_callers_end_where_they_say(void) {
+  struct env env;
+  make_env(&env);
+  for (int i = 0; i < SUBJECTS; ++i) {
+    if (subjects[i].oldest == 0) continue;
+    uint8_t* value = good_value(&subjects[i], subjects[i].oldest);
+    memset(value + subjects[i].oldest, 0xEE, 64); /* memory of the caller that is none of ours */
+    check_subject(&env, &subjects[i], value, SHW_OK, "");
   }
   release_env(&env);
 }
@@ -288,11 +302,14 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_plugin), SHW_PLUGIN_SIZE_V1);
   CHECK_INT(sizeof(shw_storage_vtable), SHW_STORAGE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
-  CHECK_INT(sizeof(shw_save_options), SHW_SAVE_OPTIONS_SIZE_V1);
-  CHECK_INT(sizeof(shw_load_options), SHW_LOAD_OPTIONS_SIZE_V1);
+  /* These grew: what was appended begins where the oldest struct ends. */
+  CHECK_INT(offsetof(shw_save_options, cancellation), SHW_SAVE_OPTIONS_SIZE_V1);
+  CHECK_INT(offsetof(shw_load_options, cancellation), SHW_LOAD_OPTIONS_SIZE_V1);
+  CHECK_INT(offsetof(shw_checkpoint_options, cancellation), SHW_CHECKPOINT_OPTIONS_SIZE_V1);
 }
 
 TEST_MAIN(TEST_ENTRY(sizes_that_are_none_are_refused),
+          TEST_ENTRY(structs_of_older_callers_end_where_they_say),
           TEST_ENTRY(longer_structs_must_end_with_zeros),
           TEST_ENTRY(unknown_flags_and_reserved_fields_are_told),
           TEST_ENTRY(out_structs_are_filled_as_far_as_known), TEST_ENTRY(arrays_have_one_stride),

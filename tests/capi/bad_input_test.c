@@ -3,6 +3,7 @@
  * What bad input gives: for each kind the status, a message that names what and where, and data left
  * as it was. Storage faults, plugins, tensors, states and plans have test files of their own. */
 #include <signal.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -320,7 +321,7 @@ static void links_inside_a_generation_are_unsafe(void) {
   shw_context_release(fixture.context);
 }
 
-static void a_full_disk_leaves_the_old_checkpoint(void) {
+static void a_file_that_may_not_grow_leaves_the_old_checkpoint(void) {
   shw_error* error = NULL;
   struct fixture fixture = saved();
   enum { COUNT = 1 << 20 };
@@ -406,15 +407,71 @@ static void a_dead_rank_ends_the_save(void) {
   run_ranks(2, a_dead_rank_ends_the_save_of_the_others, path);
 }
 
+/* Root may write anywhere, so it becomes somebody else for the files it touches; threads that are
+ * made meanwhile are so too. */
+static void become_nobody_with(const char* directory) {
+  enum { NOBODY = 65534 };
+  if (geteuid() != 0) return;
+  CHECK(chown(directory, NOBODY, (gid_t)-1) == 0);
+  (void)setfsuid(NOBODY);
+  CHECK_INT(setfsuid(NOBODY), NOBODY);
+}
+
 static void read_only_directories_are_told(void) {
-  if (geteuid() == 0) return; /* root writes anywhere */
   shw_error* error = NULL;
-  shw_context* context = make_context();
   const char* directory = scratch_directory();
-  CHECK(chmod(directory, 0500) == 0);
-  CHECK_FAILS(try_save(context, path_in(directory, "c"), NULL, &error), SHW_PERMISSION_DENIED, "");
-  CHECK(chmod(directory, 0700) == 0);
+  const char* path = path_in(directory, "c");
+  become_nobody_with(directory);
+  shw_context* context = make_context();
+  CHECK_OK(try_save(context, path, NULL, &error)); /* may be written until it is made read-only */
+  CHECK(chmod(path, 0500) == 0 && chmod(directory, 0500) == 0);
+  CHECK_FAILS(try_save(context, path, NULL, &error), SHW_PERMISSION_DENIED, path);
+  CHECK_FAILS(try_save(context, path_in(directory, "d"), NULL, &error), SHW_PERMISSION_DENIED,
+              directory);
+  shw_checkpoint_release(open_at(context, path));
+  CHECK(chmod(path, 0700) == 0 && chmod(directory, 0700) == 0);
   shw_context_release(context);
+  (void)setfsuid(geteuid());
+}
+
+static const char* detail(const shw_error* error, const char* key) {
+  shw_error_detail found;
+  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
+    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
+    if (strcmp(found.key, key) == 0) return found.value;
+  }
+  return "";
+}
+
+/* With one file more in every turn, each step of a save runs out of files once. */
+static void too_many_open_files_lose_nothing(void) {
+  shw_error* error = NULL;
+  struct fixture fixture = saved();
+  struct rlimit old, few;
+  int failures = 0;
+  CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
+  const int first_free = dup(0);
+  CHECK(first_free > 0 && close(first_free) == 0);
+  shw_status status = SHW_RESOURCE_EXHAUSTED;
+  for (int more = 0; status != SHW_OK; ++more) {
+    CHECK(more < 64);
+    few = old;
+    few.rlim_cur = (rlim_t)(first_free + more);
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    status = try_save(fixture.context, fixture.path, NULL, &error);
+    CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
+    if (status != SHW_OK) {
+      CHECK_INT(status, SHW_RESOURCE_EXHAUSTED);
+      CHECK_TEXT(detail(error, "resource"), "file_descriptors");
+      CHECK(strstr(shw_error_message(error, NULL), fixture.path) != NULL);
+      ++failures;
+    }
+    shw_error_release(error);
+    error = NULL;
+    CHECK_OK(try_verify(&fixture, &error));
+  }
+  CHECK(failures > 0);
+  shw_context_release(fixture.context);
 }
 
 TEST_MAIN(TEST_ENTRY(unknown_option_values_are_refused),
@@ -425,7 +482,7 @@ TEST_MAIN(TEST_ENTRY(unknown_option_values_are_refused),
           TEST_ENTRY(an_existing_checkpoint_can_be_protected),
           TEST_ENTRY(damage_of_every_file_is_found), TEST_ENTRY(flipped_payload_is_found_on_read),
           TEST_ENTRY(links_inside_a_generation_are_unsafe),
-          TEST_ENTRY(a_full_disk_leaves_the_old_checkpoint),
+          TEST_ENTRY(a_file_that_may_not_grow_leaves_the_old_checkpoint),
           TEST_ENTRY(a_plan_of_another_checkpoint_is_refused),
           TEST_ENTRY(doubled_and_broken_metadata_is_refused), TEST_ENTRY(a_dead_rank_ends_the_save),
-          TEST_ENTRY(read_only_directories_are_told))
+          TEST_ENTRY(read_only_directories_are_told), TEST_ENTRY(too_many_open_files_lose_nothing))

@@ -3,8 +3,10 @@
 
 A case takes the folder of the launch, asserts, and is named after what holds. The decorator says for which world sizes.
 """
+import collections.abc
 import hashlib
 import os
+import time
 
 import shardwright
 import shardwright.torch
@@ -62,6 +64,22 @@ def raised(function):
     except BaseException as e:
         return e
     return None
+
+
+def store():
+    return dist.distributed_c10d._get_default_store()
+
+
+class Raising(collections.abc.Mapping):
+    """A mapping whose keys cannot be read, as where a lazy tensor finds no memory."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __iter__(self):
+        raise self.error
+
+    __getitem__ = __len__ = None
 
 
 # ---- saving and loading ----
@@ -276,3 +294,133 @@ def the_collective_carries_bytes_of_any_size(folder):
     assert end.all_reduce_i64([end.rank], "max") == (1,)
     error = raised(lambda: end.all_reduce_i64([2**62], "sum"))
     assert isinstance(error, shardwright.OutOfRangeError), repr(error)
+
+
+# ---- ranks that stop, come late, or never ----
+
+SOON_SECONDS = 20
+
+
+def transport():
+    from shardwright.torch._groups import GroupTransport
+    return GroupTransport(dist.group.WORLD)
+
+
+def given_up(operation, late, place):
+    """Rank 0 gives an operation up; only then rank 1 enters it. Gives rank 0 its error."""
+    if dist.get_rank() == 0:
+        error = raised(operation)
+        store().set(place, "")
+        store().wait([f"{place}/done"])
+        return error
+    store().wait([place])
+    raised(late)  # Gloo may deliver it or not
+    store().set(f"{place}/done", "")
+    return None
+
+
+@ranks(2)
+def memory_is_left_alone_after_a_call_that_failed(folder):
+    mine, out, rank = memoryview(bytearray(b"A" * 16)), memoryview(bytearray(b"-" * 32)), dist.get_rank()
+    end = transport()
+    error = given_up(lambda: end.all_gather(mine, out, 0.2), lambda: end.all_gather(mine, out, 5), "late/gather")
+    assert rank or isinstance(error, shardwright.DeadlineExceededError) and bytes(out) == b"-" * 32, (error, bytes(out))
+    end = transport()
+    error = given_up(lambda: end.broadcast(mine, 1, 0.2), lambda: end.broadcast(memoryview(bytearray(16)), 1, 5), "late/root")
+    assert rank or isinstance(error, shardwright.DeadlineExceededError) and bytes(mine) == b"A" * 16, (error, bytes(mine))
+    number = torch.full((16,), rank + 1)
+    dist.all_reduce(number)
+    assert number.tolist() == [3] * 16, "the group of the caller is as it was"
+
+
+@ranks(2)
+def a_group_that_was_given_up_is_replaced_by_the_next_call(folder):
+    end, begin = transport(), time.monotonic()
+    if dist.get_rank() == 0:
+        error = raised(lambda: end.barrier(0.2))
+        store().set("given up", "")
+    else:
+        store().wait(["given up"])
+        error = raised(lambda: [end.barrier(60) for _ in range(2)])  # the first one may meet what rank 0 left behind
+    assert isinstance(error, shardwright.DeadlineExceededError) and "rank 0" in str(error), repr(error)
+    error = raised(lambda: end.barrier(60))
+    assert isinstance(error, shardwright.UnavailableError) and "anew" in str(error) and error.retryable, repr(error)
+    assert time.monotonic() - begin < SOON_SECONDS
+    shardwright.torch.save({"w": torch.ones(3)}, folder / "p")
+    shardwright.torch.save_async({"w": torch.ones(3)}, folder / "q").result(60)
+
+
+@ranks(2)
+def an_abort_reaches_the_ranks_that_wait(folder):
+    for text in ("first", "second"):
+        end, begin = shardwright.torch.collective(), time.monotonic()
+        if dist.get_rank() == 0:
+            end.abort(text)
+        else:
+            error = raised(end.barrier)
+            assert isinstance(error, shardwright.AbortedError) and text in str(error), repr(error)
+            assert time.monotonic() - begin < SOON_SECONDS
+    shardwright.torch.save({"w": torch.ones(3)}, folder / "p")
+
+
+@ranks(2)
+def a_rank_that_missed_the_end_of_a_call_meets_the_others_in_the_next(folder):
+    from shardwright.torch import _side
+    end, ended = transport(), _side._ended
+    store().set(f"missed/{dist.get_rank()}", "")
+    store().wait(["missed/0", "missed/1"])
+    if dist.get_rank() == 1:
+        end.abort(10, "gave up")
+    else:
+        def asked_too_early(side):
+            _side._ended = ended
+            return False
+        _side._ended = asked_too_early
+    shardwright.torch.save({"w": torch.ones(3)}, folder / "p", deadline=60)
+    shardwright.torch.save({"w": torch.ones(3)}, folder / "p", deadline=60)
+
+
+@ranks(2, 4)
+def any_exception_of_one_rank_ends_the_call_on_all(folder):
+    calls = (lambda state: shardwright.torch.save(state, folder / "p"),
+             lambda state: shardwright.torch.save_async(state, folder / "p"),
+             lambda state: shardwright.torch.load(folder / "p", into=state))
+    for kind in (RuntimeError, KeyError, torch.OutOfMemoryError, KeyboardInterrupt):
+        for call in calls:
+            own, begin = kind("no memory here" if kind is KeyError else "no memory here\nframe #0"), time.monotonic()
+            inner = Raising(own) if dist.get_rank() == 1 else {"v": torch.ones(1)}
+            error = raised(lambda call=call, inner=inner: call({"w": torch.ones(4), "inner": inner}))
+            assert time.monotonic() - begin < SOON_SECONDS
+            if dist.get_rank() == 1:
+                assert error is own, repr(error)
+            else:
+                assert isinstance(error, shardwright.HostExceptionError), repr(error)
+                assert "rank 1" in str(error) and kind.__name__ in str(error) and "no memory here" in str(error)
+                assert "frame" not in str(error)
+    shardwright.torch.save({"w": torch.ones(4)}, folder / "p")
+
+
+@ranks(2)
+def an_option_that_is_wrong_on_one_rank_fails_on_all(folder):
+    options = {"durability": "some"} if dist.get_rank() else {}
+    error = raised(lambda: shardwright.torch.save({"w": torch.ones(4)}, folder / "p", **options))
+    assert isinstance(error, shardwright.InvalidArgumentError) and "durability" in str(error), repr(error)
+
+
+@ranks(2)
+def the_deadline_holds_for_a_rank_that_never_comes(folder):
+    group, begin = dist.new_group([0, 1]), time.monotonic()
+    if dist.get_rank() == 0:
+        error = raised(lambda: shardwright.torch.save({"w": torch.ones(4)}, folder / "p", process_group=group, deadline=0.5))
+        assert isinstance(error, shardwright.DeadlineExceededError) and "[1]" in str(error), repr(error)
+        assert time.monotonic() - begin < SOON_SECONDS
+
+
+@ranks(4)
+def groups_of_some_ranks_leave_the_order_of_groups_alone(folder):
+    some = dist.new_group([2, 3])
+    if dist.get_rank() in (2, 3):
+        shardwright.torch.save_async({"w": torch.ones(4)}, folder / "p", process_group=some).result(60)
+    everyone, number = dist.new_group([0, 1, 2, 3]), torch.ones(1)
+    dist.all_reduce(number, group=everyone)
+    assert number.item() == 4

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,17 +25,25 @@ def run(*command, **options):
 
 def clean_environment():
     """No PYTHONPATH and no library path: only what the wheel brings."""
-    return {name: value for name, value in os.environ.items()
+    kept = {name: value for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "SHW_LIBRARY_PATH", "VIRTUAL_ENV")}
+    return kept | {"CCACHE_NOHASHDIR": "1"}
+
+
+def compilers():
+    """The compilers of the build tree, by the name under which CMake keeps them."""
+    cache = re.findall(r"^(CMAKE_C(?:XX)?_COMPILER):\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
+    return {name: shutil.which(value) or value for name, value in cache}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built with the tools that .venv already holds, and with the compiler flags of the preset dev: what was
-    compiled for the build tree comes out of the compiler cache."""
+    """The wheel, built with the tools that .venv already holds, and with the compilers and flags of the build tree: what
+    was compiled for it comes out of the compiler cache."""
     folder = tmp_path_factory.mktemp("wheel")
     presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
     flags = next(preset for preset in presets if preset["name"] == "dev")["cacheVariables"]
+    flags |= compilers()
     settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder,
         f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={BUILD / 'wheel'}", *settings, SOURCE,

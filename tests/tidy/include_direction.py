@@ -23,7 +23,7 @@ HOST_SIDE = ("cli", "bindings", "examples")
 OWNED_HEADERS = {
     "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
     "mbedtls/": ("core/integrity/",),
-    "xxhash.h": ("core/integrity/", "core/plan/"),
+    "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
     "liburing.h": ("core/storage/",),
     "torch/": ("core/hsdp/torch/", "core/collective/c10d/"),
     "c10/": ("core/hsdp/torch/", "core/collective/c10d/"),

@@ -36,7 +36,8 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
                                         const uint64_t* kind_offsets, const int32_t* kind_values,
                                         uint64_t kind_count, const char* metadata,
                                         const uint64_t* metadata_offsets, uint64_t metadata_count,
-                                        shw_save_options** out, shw_error** err) {
+                                        shw_cancellation* cancellation, shw_save_options** out,
+                                        shw_error** err) {
   const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0;
   const uint64_t globs = last(kind_offsets, kind_count),
                  texts = last(metadata_offsets, 2 * metadata_count);
@@ -67,6 +68,7 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
   o->metadata = place(&end, metadata, texts);
   o->metadata_offsets = place(&end, metadata_offsets, pairs);
   o->metadata_count = metadata_count;
+  o->cancellation = cancellation;
   *out = o;
   return SHW_OK;
 }
@@ -78,8 +80,8 @@ void shw_java_save_options_release(shw_save_options* options) {
 shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
                                         const char* trace_path, const char* strict_globs,
                                         const uint64_t* strict_offsets, const int32_t* strict_rules,
-                                        uint64_t strict_count, shw_load_options** out,
-                                        shw_error** err) {
+                                        uint64_t strict_count, shw_cancellation* cancellation,
+                                        shw_load_options** out, shw_error** err) {
   const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0,
                  globs = last(strict_offsets, strict_count);
   const uint64_t offsets = (strict_count + 1) * 8, rules = strict_count * 3 * 4;
@@ -101,6 +103,7 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
   o->strict_offsets = place(&end, strict_offsets, offsets);
   o->strict_rules = place(&end, strict_rules, rules);
   o->strict_count = strict_count;
+  o->cancellation = cancellation;
   *out = o;
   return SHW_OK;
 }
@@ -110,6 +113,7 @@ void shw_java_load_options_release(shw_load_options* options) {
 }
 
 shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs,
+                                              shw_cancellation* cancellation,
                                               shw_checkpoint_options** out, shw_error** err) {
   shw_checkpoint_options* o = calloc(1, sizeof(*o));
   if (o == NULL) return out_of_memory(err);
@@ -119,6 +123,7 @@ shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t
   o->threads = (uint32_t)ints[2];
   o->memory_budget = (uint64_t)longs[0];
   o->deadline_ns = longs[1];
+  o->cancellation = cancellation;
   *out = o;
   return SHW_OK;
 }

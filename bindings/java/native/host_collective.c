@@ -6,6 +6,8 @@
 
 #include "bindings/java/native/native.h"
 
+#define DEFAULT_TIMEOUT_NS 1800000000000LL /* what 0 stands for */
+
 static struct {
   jmethodID barrier, broadcast, all_gather, all_gather_v, all_reduce, abort;
 } methods;
@@ -18,15 +20,21 @@ typedef struct Host {
 int shw_java_bind_collective(JNIEnv* env) {
   jclass type = (*env)->FindClass(env, "io/shardwright/HostCollectiveBridge");
   if (type == NULL) return -1;
-  methods.barrier = (*env)->GetMethodID(env, type, "barrier", "()V");
-  methods.broadcast = (*env)->GetMethodID(env, type, "broadcast", "(Ljava/nio/ByteBuffer;I)V");
+  methods.barrier = (*env)->GetMethodID(env, type, "barrier", "(J)V");
+  methods.broadcast = (*env)->GetMethodID(env, type, "broadcast", "(Ljava/nio/ByteBuffer;IJ)V");
   methods.all_gather =
-      (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)V");
+      (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;J)V");
   methods.all_gather_v = (*env)->GetMethodID(env, type, "allGatherV",
-                                             "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[J)V");
-  methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JI)[J");
-  methods.abort = (*env)->GetMethodID(env, type, "abort", "([B)V");
+                                             "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[JJ)V");
+  methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JIJ)[J");
+  methods.abort = (*env)->GetMethodID(env, type, "abort", "(I[B)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
+}
+
+/* Nanoseconds that the operation may take; negative = no limit. */
+static jlong timeout_of(const shw_collective_call* call) {
+  const int64_t given = call != NULL ? call->timeout_ns : 0;
+  return (jlong)(given != 0 ? given : DEFAULT_TIMEOUT_NS);
 }
 
 static jobject buffer_of(JNIEnv* env, const void* data, uint64_t size) {
@@ -35,40 +43,38 @@ static jobject buffer_of(JNIEnv* env, const void* data, uint64_t size) {
 }
 
 static shw_status host_barrier(void* user, const shw_collective_call* call, shw_error** err) {
-  (void)call;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.barrier);
+  (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.barrier, timeout_of(call));
   return shw_java_leave(env, err);
 }
 
 static shw_status host_broadcast(void* user, const shw_collective_call* call, void* data,
                                  uint64_t size, int32_t root, shw_error** err) {
-  (void)call;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jobject buffer = buffer_of(env, data, size);
   if (buffer != NULL)
-    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root);
+    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.broadcast, buffer, (jint)root,
+                           timeout_of(call));
   return shw_java_leave(env, err);
 }
 
 static shw_status host_all_gather(void* user, const shw_collective_call* call, const void* in,
                                   uint64_t size, void* out, shw_error** err) {
-  (void)call;
   const Host* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jobject from = buffer_of(env, in, size);
   jobject to = from != NULL ? buffer_of(env, out, size * (uint64_t)host->size) : NULL;
-  if (to != NULL) (*env)->CallVoidMethod(env, host->bridge, methods.all_gather, from, to);
+  if (to != NULL)
+    (*env)->CallVoidMethod(env, host->bridge, methods.all_gather, from, to, timeout_of(call));
   return shw_java_leave(env, err);
 }
 
 static shw_status host_all_gather_v(void* user, const shw_collective_call* call, const void* in,
                                     uint64_t size, void* out, const uint64_t* sizes,
                                     shw_error** err) {
-  (void)call;
   const Host* host = user;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
@@ -79,21 +85,21 @@ static shw_status host_all_gather_v(void* user, const shw_collective_call* call,
   jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
   if (to != NULL) {
     (*env)->SetLongArrayRegion(env, counts, 0, host->size, (const jlong*)sizes);
-    (*env)->CallVoidMethod(env, host->bridge, methods.all_gather_v, from, to, counts);
+    (*env)->CallVoidMethod(env, host->bridge, methods.all_gather_v, from, to, counts,
+                           timeout_of(call));
   }
   return shw_java_leave(env, err);
 }
 
 static shw_status host_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
                                   uint64_t count, int32_t operation, shw_error** err) {
-  (void)call;
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jlongArray in = (*env)->NewLongArray(env, (jsize)count);
   if (in != NULL) {
     (*env)->SetLongArrayRegion(env, in, 0, (jsize)count, (const jlong*)values);
     jlongArray out = (*env)->CallObjectMethod(env, ((Host*)user)->bridge, methods.all_reduce, in,
-                                              (jint)operation);
+                                              (jint)operation, timeout_of(call));
     if (!(*env)->ExceptionCheck(env) && out != NULL)
       (*env)->GetLongArrayRegion(env, out, 0, (jsize)count, (jlong*)values);
   }
@@ -101,11 +107,11 @@ static shw_status host_all_reduce(void* user, const shw_collective_call* call, i
 }
 
 static void host_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
-  (void)code;
   JNIEnv* env = shw_java_enter(NULL);
   if (env == NULL) return;
   jbyteArray text = shw_java_bytes(env, message, message_size);
-  if (text != NULL) (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.abort, text);
+  if (text != NULL)
+    (*env)->CallVoidMethod(env, ((Host*)user)->bridge, methods.abort, (jint)code, text);
   shw_java_leave(env, NULL); /* abort has no way to fail */
 }
 

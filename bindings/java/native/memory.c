@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Byte arrays and native memory of Java, and the JNI functions that SWIG only declares. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
 
 static JavaVM* machine;
+/* Set in threads that this library attached; its destructor detaches them when they end, else the virtual machine would
+ * keep a thread for each that ever called back. */
+static pthread_key_t attached;
 
 void* shw_java_pin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes) {
   bytes->data = NULL;
@@ -36,8 +40,15 @@ JNIEnv* shw_java_environment(void) {
   JNIEnv* env = NULL;
   if (machine == NULL) return NULL;
   if ((*machine)->GetEnv(machine, (void**)&env, JNI_VERSION_1_8) == JNI_OK) return env;
-  return (*machine)->AttachCurrentThreadAsDaemon(machine, (void**)&env, NULL) == JNI_OK ? env
-                                                                                        : NULL;
+  if ((*machine)->AttachCurrentThreadAsDaemon(machine, (void**)&env, NULL) != JNI_OK) return NULL;
+  if (pthread_setspecific(attached, machine) == 0) return env;
+  (*machine)->DetachCurrentThread(machine);
+  return NULL;
+}
+
+static void detach(void* of_machine) {
+  JavaVM* vm = of_machine;
+  (*vm)->DetachCurrentThread(vm);
 }
 
 JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
@@ -45,9 +56,17 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
   machine = vm;
   JNIEnv* env = NULL;
   if ((*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  if (pthread_key_create(&attached, detach) != 0) return JNI_ERR;
   const int bound = shw_java_bind_errors(env) == 0 && shw_java_bind_log(env) == 0 &&
                     shw_java_bind_storage(env) == 0 && shw_java_bind_collective(env) == 0;
   return bound ? JNI_VERSION_1_8 : JNI_ERR;
+}
+
+/* Threads that end later must not call a destructor that is gone. */
+JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void* reserved) {
+  (void)vm;
+  (void)reserved;
+  pthread_key_delete(attached);
 }
 
 /* A new long array of these numbers; NULL with an exception pending when memory is out. */

@@ -27,7 +27,8 @@ jbyteArray shw_java_bytes(JNIEnv* env, const void* data, uint64_t size);
 /* Throws the exception of a failed call and releases the error. Nothing happens when an exception is pending. */
 void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error);
 
-/* Environment of this thread; attaches threads of the library as daemons. NULL when the virtual machine is gone. */
+/* Environment of this thread; attaches threads of the library as daemons until they end. NULL when the virtual machine is
+ * gone. */
 JNIEnv* shw_java_environment(void);
 /* Turns a pending exception of a callback into an error: the exception is put aside under a key. OK when none is. */
 shw_status shw_java_take_exception(JNIEnv* env, shw_error** err);
@@ -43,15 +44,17 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
                                         const uint64_t* kind_offsets, const int32_t* kind_values,
                                         uint64_t kind_count, const char* metadata,
                                         const uint64_t* metadata_offsets, uint64_t metadata_count,
-                                        shw_save_options** out, shw_error** err);
+                                        shw_cancellation* cancellation, shw_save_options** out,
+                                        shw_error** err);
 void shw_java_save_options_release(shw_save_options* options);
 shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
                                         const char* trace_path, const char* strict_globs,
                                         const uint64_t* strict_offsets, const int32_t* strict_rules,
-                                        uint64_t strict_count, shw_load_options** out,
-                                        shw_error** err);
+                                        uint64_t strict_count, shw_cancellation* cancellation,
+                                        shw_load_options** out, shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
 shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs,
+                                              shw_cancellation* cancellation,
                                               shw_checkpoint_options** out, shw_error** err);
 void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 

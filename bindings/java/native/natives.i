@@ -5,15 +5,16 @@
 shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
                                         const char* kind_globs, const uint64_t* kind_offsets, const int32_t* kind_values,
                                         uint64_t kind_count, const char* metadata, const uint64_t* metadata_offsets,
-                                        uint64_t metadata_count, shw_save_options** out, shw_error** err);
+                                        uint64_t metadata_count, shw_cancellation* cancellation, shw_save_options** out,
+                                        shw_error** err);
 void shw_java_save_options_release(shw_save_options* options);
 shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs, const char* trace_path,
                                         const char* strict_globs, const uint64_t* strict_offsets,
-                                        const int32_t* strict_rules, uint64_t strict_count, shw_load_options** out,
-                                        shw_error** err);
+                                        const int32_t* strict_rules, uint64_t strict_count, shw_cancellation* cancellation,
+                                        shw_load_options** out, shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
-shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_checkpoint_options** out,
-                                              shw_error** err);
+shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_cancellation* cancellation,
+                                              shw_checkpoint_options** out, shw_error** err);
 void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
                                    shw_context** out, shw_error** err);

@@ -51,8 +51,10 @@ enum { LEAF_OTHER = 0, LEAF_EXCHANGE = 1, LEAF_BUFFER = 2, LEAF_OWN = 3 };
 typedef struct {
   int kind;
   const shw_dl_exchange* exchange;
+  PyObject *is_conj, *is_neg; /* methods of torch tensors, NULL on other types */
 } leaf_type;
-/* Kind of a value, cached per type; -1 with an exception. */
+/* Kind of a value, cached per type; -1 with an exception. What it points to is borrowed from the cache until the next
+ * call. */
 int leaf_type_of(PyObject* value, leaf_type* out);
 
 /* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an exception. */

@@ -15,7 +15,7 @@ static struct {
   PyObject* type;
   leaf_type found;
 } cache[CACHED_TYPES];
-static size_t cache_size;
+static size_t cache_size, cache_next;
 
 PyObject* shw_py_set_classifier(PyObject* classifier) {
   Py_INCREF(classifier);
@@ -35,6 +35,28 @@ static const shw_dl_exchange* exchange_of(PyObject* type) {
   return table && table->tensor_from_object ? table : NULL;
 }
 
+/* Method of a type, found once: a lookup per tensor would cost as much as the call. NULL when there is none. */
+static PyObject* method_of(PyObject* type, const char* name) {
+  PyObject* method = PyObject_GetAttrString(type, name);
+  if (!method) PyErr_Clear();
+  return method;
+}
+
+/* Takes over the methods; the type that came first leaves when there is no room. */
+static void remember(PyObject* type, const leaf_type* found) {
+  const size_t at = cache_next++ % CACHED_TYPES;
+  if (at < cache_size) {
+    Py_DECREF(cache[at].type);
+    Py_XDECREF(cache[at].found.is_conj);
+    Py_XDECREF(cache[at].found.is_neg);
+  } else {
+    ++cache_size;
+  }
+  Py_INCREF(type);
+  cache[at].type = type;
+  cache[at].found = *found;
+}
+
 int leaf_type_of(PyObject* value, leaf_type* out) {
   PyObject* type = (PyObject*)Py_TYPE(value);
   for (size_t i = 0; i < cache_size; ++i) {
@@ -43,8 +65,7 @@ int leaf_type_of(PyObject* value, leaf_type* out) {
       return 0;
     }
   }
-  out->kind = LEAF_OTHER;
-  out->exchange = NULL;
+  *out = (leaf_type){LEAF_OTHER, NULL, NULL, NULL};
   PyObject* answer =
       leaf_classifier ? PyObject_CallFunctionObjArgs(leaf_classifier, value, NULL) : NULL;
   if (!answer) return -1;
@@ -53,12 +74,10 @@ int leaf_type_of(PyObject* value, leaf_type* out) {
   if (out->kind == LEAF_EXCHANGE) {
     out->exchange = exchange_of(type);
     if (!out->exchange) out->kind = LEAF_OTHER;
+    out->is_conj = method_of(type, "is_conj");
+    out->is_neg = method_of(type, "is_neg");
   }
-  if (cache_size < CACHED_TYPES) {
-    Py_INCREF(type);
-    cache[cache_size].type = type;
-    cache[cache_size++].found = *out;
-  }
+  remember(type, out);
   return 0;
 }
 
@@ -94,31 +113,27 @@ static void tensor_of_dl(const shw_dl_tensor* from, shw_tensor* to) {
       from->strides && !is_row_major(from->shape, from->strides, from->ndim) ? from->strides : NULL;
 }
 
-/* 1 when a method without arguments answers true. */
-static int asks(PyObject* value, const char* method) {
-  PyObject* answer = PyObject_CallMethod(value, method, NULL);
-  if (!answer) {
-    PyErr_Clear();
-    return 0;
-  }
+/* 1 when a method answers true, 0 when false or there is none, -1 with an exception. */
+static int asks(PyObject* value, PyObject* method) {
+  PyObject* answer = method ? PyObject_CallFunctionObjArgs(method, value, NULL) : NULL;
+  if (!answer) return method ? -1 : 0;
   const int yes = PyObject_IsTrue(answer);
   Py_DECREF(answer);
-  return yes == 1;
+  return yes;
 }
 
-/* torch keeps conjugation and negation of views as a bit that the exchange does not carry. A negated view is the
- * imaginary part of a conjugated one, so it is a scalar or has strides. */
-static int has_lazy_bit(PyObject* value, const shw_tensor* tensor) {
-  if (tensor->dtype_code == SHW_DTYPE_COMPLEX) return asks(value, "is_conj");
-  if (tensor->ndim == 0 || tensor->strides) return asks(value, "is_neg");
-  return 0;
+/* torch keeps conjugation and negation of views as bits that the exchange does not carry. Neither follows from shape,
+ * strides or type, so each tensor is asked. */
+static int has_lazy_bit(PyObject* value, const leaf_type* type, const shw_tensor* tensor) {
+  const int conjugated = tensor->dtype_code == SHW_DTYPE_COMPLEX ? asks(value, type->is_conj) : 0;
+  return conjugated ? conjugated : asks(value, type->is_neg);
 }
 
-static int add_exchange(columns* self, PyObject* value, const shw_dl_exchange* exchange,
-                        const char* name, uint64_t name_size) {
+static int add_exchange(columns* self, PyObject* value, const leaf_type* type, const char* name,
+                        uint64_t name_size) {
   shw_dl_tensor described;
   shw_tensor tensor;
-  if (exchange->tensor_from_object(value, &described) != 0) {
+  if (type->exchange->tensor_from_object(value, &described) != 0) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "the tensor cannot be exchanged");
     return -1;
   }
@@ -126,7 +141,9 @@ static int add_exchange(columns* self, PyObject* value, const shw_dl_exchange* e
   if (described.device_type != SHW_DEVICE_CPU && described.device_type != SHW_DEVICE_CUDA_HOST)
     return 0;
   tensor_of_dl(&described, &tensor);
-  if (has_lazy_bit(value, &tensor)) {
+  const int lazy = has_lazy_bit(value, type, &tensor);
+  if (lazy < 0) return -1;
+  if (lazy) {
     shw_py_fail(SHW_INVALID_ARGUMENT,
                 "tensor '%.*s' is a lazily conjugated or negated view; call resolve_conj() or "
                 "resolve_neg() first",
@@ -244,8 +261,7 @@ static int add_capsule(columns* self, PyObject* capsule) {
 
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size) {
-  if (type->kind == LEAF_EXCHANGE)
-    return add_exchange(self, value, type->exchange, name, name_size);
+  if (type->kind == LEAF_EXCHANGE) return add_exchange(self, value, type, name, name_size);
   if (type->kind == LEAF_BUFFER) return add_buffer(self, value);
   if (type->kind == LEAF_OWN) {
     shw_tensor tensor;

@@ -69,11 +69,14 @@ void shw_py_host_release(void* user) {
   shw_py_host* host = user;
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return; /* the interpreter takes its objects with it */
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace); /* the reason for the release may be on its way */
   PyObject* closed = PyObject_CallMethod(host->object, "close", NULL);
   if (!closed) PyErr_Clear(); /* close is optional, and nobody is left to hear of its failure */
   Py_XDECREF(closed);
   Py_DECREF(host->object);
   Py_DECREF(host->name);
+  PyErr_Restore(type, value, trace);
   PyGILState_Release(gil);
   free(host);
 }

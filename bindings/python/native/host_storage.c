@@ -23,7 +23,7 @@ static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_
   return shw_py_leave(gil, made, err);
 }
 
-/* close and abort cannot fail: an exception goes to the unraisable hook. */
+/* close, abort and release cannot fail: an exception goes to the unraisable hook. */
 static void call_quietly(void* object, const char* method, int last) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return;
@@ -163,12 +163,54 @@ static shw_status on_remove(void* user, const char* key, uint64_t key_size, shw_
       gil, PyObject_CallMethod(object_of(user), "remove", "s#", key, (Py_ssize_t)key_size), err);
 }
 
+static shw_status on_space(void* user, const char* key, uint64_t key_size, uint64_t* free_bytes,
+                           shw_error** err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject* found = PyObject_CallMethod(object_of(user), "space", "s#", key, (Py_ssize_t)key_size);
+  const uint64_t count = found ? PyLong_AsUnsignedLongLong(found) : 0;
+  if (PyErr_Occurred()) Py_CLEAR(found);
+  if (found) *free_bytes = count;
+  return shw_py_leave(gil, found, err);
+}
+
+static shw_status on_lock(void* user, const char* key, uint64_t key_size, int64_t timeout_ns,
+                          void** lock, shw_error** err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  PyObject* timeout =
+      timeout_ns < 0 ? Py_BuildValue("") : PyFloat_FromDouble((double)timeout_ns / 1e9);
+  PyObject* found =
+      PyObject_CallMethod(object_of(user), "lock", "s#N", key, (Py_ssize_t)key_size, timeout);
+  const int held = found && found != Py_None;
+  if (held) {
+    *lock = found;
+    Py_INCREF(found);
+  }
+  const shw_status status = shw_py_leave(gil, found, err);
+  return status == SHW_OK && !held ? SHW_PENDING : status;
+}
+
+static void on_unlock(void* user, void* lock) {
+  (void)user;
+  call_quietly(lock, "release", 1);
+}
+
 static uint64_t number_of(PyObject* object, const char* attribute) {
   PyObject* value = PyObject_GetAttrString(object, attribute);
   const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : 0;
   if (PyErr_Occurred()) PyErr_Clear(); /* both attributes are optional */
   Py_XDECREF(value);
   return number;
+}
+
+/* Whether there is a method of that name; a mutex that is called `lock` is none. */
+static int offers(PyObject* object, const char* method) {
+  PyObject* found = PyObject_GetAttrString(object, method);
+  const int callable = found && PyCallable_Check(found);
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return callable;
 }
 
 PyObject* shw_py_storage_create(PyObject* object) {
@@ -190,6 +232,11 @@ PyObject* shw_py_storage_create(PyObject* object) {
   table.commit = on_commit;
   table.abort = on_abort;
   table.remove = on_remove;
+  if (offers(object, "space")) table.space = on_space;
+  if (offers(object, "lock")) {
+    table.lock = on_lock;
+    table.unlock = on_unlock;
+  }
   table.release = shw_py_host_release;
   shw_storage* storage = NULL;
   shw_error* error = NULL;

@@ -83,8 +83,8 @@ def save_async(state: State | Mapping[Any, Any], path: Any, *, storage: Any = No
     made = _state_of(state, rank_of(collective), objects)
     given = _options.save_options(options)
     handles = (storage_handle(storage), collective_handle(collective))
-    job = native.shw_save_async(context.shared("jobs")._handle, made._handle, handles[0], path_argument(path, storage),
-                                handles[1], given)
+    jobs = context.shared("jobs", rank_of(collective))
+    job = native.shw_save_async(jobs._handle, made._handle, handles[0], path_argument(path, storage), handles[1], given)
     return Job(job, (made, storage, collective, handles), None, True)
 
 
@@ -99,7 +99,8 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
         trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself.
         options: verify, missing, unexpected, cast, strict, memory_budget, threads, deadline (seconds), trace_path, format,
             preset.
-    Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence.
+    Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
+    tensors of `into` may hold part of the bytes.
     """
     rank = rank_of(collective)
     given = _options.load_options(options)
@@ -135,7 +136,7 @@ def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = Non
     target.check_objects_can_be_put()
     given = _options.load_options(options)
     handles = (storage_handle(storage), collective_handle(collective))
-    job = native.shw_load_async(context.shared("jobs")._handle, target._handle, handles[0],
+    job = native.shw_load_async(context.shared("jobs", rank_of(collective))._handle, target._handle, handles[0],
                                 path_argument(path, storage), handles[1], given)
     return Job(job, (target, storage, collective, handles),
                lambda report: target.put_objects(report.missing, trust_pickle), False)

@@ -71,8 +71,10 @@ _live: set[Any] = set()
 _owner_process = os.getpid()
 
 
-def shared(use: str = "calls") -> Context:
-    """The context of all calls ("calls") or of all jobs ("jobs")."""
+def shared(use: str = "calls", rank: int = 0) -> Context:
+    """The context of all calls ("calls") or of the jobs of a rank ("jobs"): jobs of one context run one after another, so
+    ranks that live in one process must not share it."""
+    use = f"{use} {rank}" if rank else use
     with _lock:
         if use not in _contexts:
             _contexts[use] = Context()

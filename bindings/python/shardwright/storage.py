@@ -120,7 +120,10 @@ class HostObject(Protocol):
 class HostStorage(Protocol):
     """What a Python object needs to be a storage. Methods are called from threads of the library, several at a time on
     different objects. Errors of shardwright.errors and FileNotFoundError keep their meaning; any other exception comes
-    out of the call that caused it. Optional attributes: `name`, `capabilities`, `alignment`, `close()`."""
+    out of the call that caused it. Optional: `name`, `capabilities`, `alignment`, `close()`, `space(key)` (free bytes where
+    the key would live; a save that needs more fails before it writes), `lock(key, timeout)` (takes an advisory exclusive
+    lock, which keeps garbage collection away from a save, and gives an object whose `release()` gives it back; None when
+    another holder kept it for `timeout` seconds, None = no limit)."""
 
     def open(self, key: str, mode: str) -> HostObject:
         """Opens an object: "read", "create" (invisible until commit), "create_visible" (AlreadyExistsError)."""

@@ -29,9 +29,15 @@ def swig_xml(options, folder):
     return path
 
 
+def headers_below(include):
+    """Tells the library's headers from those of SWIG, wherever the clone lies and whatever it is called."""
+    ours = os.path.realpath(os.path.join(include, "shardwright"))
+    return lambda path: os.path.dirname(os.path.realpath(path)) == ours
+
+
 def generate(options):
     with tempfile.TemporaryDirectory() as folder:
-        model = read_model(swig_xml(options, folder), lambda path: "shardwright/" in path or path.startswith("shardwright"))
+        model = read_model(swig_xml(options, folder), headers_below(options.include))
     layouts = layout_probe.measure(model, options.include, options.compiler)
     return {"ffi.rs": emit.ffi(model), "table.rs": emit.table(model), "layout.rs": emit.layout(model, layouts),
             "raw.rs": emit_raw.raw(model)}

@@ -272,6 +272,7 @@ class ThreadCollective final : public Collective {
   int32_t rank() const override { return rank_; }
   int32_t size() const override { return size_; }
   std::string_view name() const override { return "threads"; }
+  const void* group() const override { return size_ > 1 ? group_.get() : nullptr; }
 
   Status barrier(const Call& call) override { return take_part(make_slot(Kind::kBarrier, call)); }
   Status broadcast(const Call& call, std::span<std::byte> data, int32_t root) override {
@@ -316,6 +317,7 @@ class ThreadCollective final : public Collective {
 
 std::vector<std::unique_ptr<Collective>> make_thread_collectives(int32_t world_size) {
   std::vector<std::unique_ptr<Collective>> members;
+  members.reserve(static_cast<size_t>(std::max(world_size, 0)));
   const auto group = std::make_shared<Group>(world_size);
   for (int32_t rank = 0; rank < world_size; ++rank)
     members.push_back(std::make_unique<ThreadCollective>(group, rank, world_size));

@@ -21,7 +21,7 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Status shape_differs(const TensorEntry& wanted, std::span<const int64_t> stored) {
+Status shape_differs(const TensorRef& wanted, std::span<const int64_t> stored) {
   return invalid_argument(
              fmt::format("tensor '{}' is stored with shape {} and wanted with shape {}",
                          escape_text(wanted.name), shape_text(stored),
@@ -32,7 +32,7 @@ Status shape_differs(const TensorEntry& wanted, std::span<const int64_t> stored)
       .with_detail("found", shape_text(stored));
 }
 
-Status dtype_differs(const TensorEntry& wanted, DType stored) {
+Status dtype_differs(const TensorRef& wanted, DType stored) {
   return invalid_argument(
              fmt::format(
                  "tensor '{}' is stored as {} and wanted as {}; pass cast = allow to convert it",
@@ -66,7 +66,7 @@ class LoadPlanning {
 
  private:
   Status add_tensor(uint32_t entry) {
-    const TensorEntry& wanted = state_.tensors()[entry];
+    const TensorRef wanted = state_.tensors()[entry];
     const internal::NameRules rules = internal::rules_of(rules_, wanted.name);
     const int64_t found = internal::stored_tensor(stored_, wanted, plan_.rank);
     if (found < 0) return add_missing(rules, "tensor", wanted.name);
@@ -80,7 +80,8 @@ class LoadPlanning {
       if (rules.cast == CastRule::kError) return dtype_differs(wanted, dtype);
       plan_.casts.push_back({entry, dtype, wanted.local.dtype});
     }
-    plan_.loaded.push_back(wanted.name);
+    SHW_RETURN_IF_ERROR(internal::check_local_runs_apart(wanted));
+    plan_.loaded.emplace_back(wanted.name);
     return internal::match_pieces(stored_, tensor, wanted, entry, &plan_.reads);
   }
 
@@ -95,10 +96,10 @@ class LoadPlanning {
   }
 
   Status add_missing(const internal::NameRules& rules, std::string_view noun,
-                     const std::string& name) {
+                     std::string_view name) {
     if (rules.missing == MissingRule::kError)
       return internal::not_stored(stored_, noun, name, plan_.rank);
-    plan_.missing.push_back(name);
+    plan_.missing.emplace_back(name);
     return {};
   }
 

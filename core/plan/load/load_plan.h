@@ -74,10 +74,11 @@ class CatalogIndex {
 
 // stored must have passed check_catalog and prove_all_covers. Failures: NOT_FOUND with the three
 // nearest names (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values),
-// for unexpected = error. A rank_local entry of the state matches only the stored entry of the same
-// rank; others match what CatalogIndex finds. Replicated wants match sharded chunks and the other
-// way round. Stored entries that belong to other ranks are not unexpected. generation of the result
-// is empty: the caller that knows it sets it.
+// for unexpected = error, for boxes of one entry that share local memory. A rank_local entry of the
+// state matches only the stored entry of the same rank; others match what CatalogIndex finds.
+// Replicated wants match sharded chunks and the other way round. Stored entries that belong to
+// other ranks are not unexpected. generation of the result is empty: the caller that knows it sets
+// it.
 Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules,
                                 int32_t rank);
 // The same with an index that is there already.
@@ -87,7 +88,7 @@ Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
 // Whether the plan, which may come from elsewhere, fits this state and this catalog: every number
 // in range, every read inside both its chunk and its piece, every element of every loaded entry
 // filled exactly once, every dtype that differs listed as a cast. FAILED_PRECONDITION naming what
-// differs.
+// differs; INVALID_ARGUMENT for boxes of one entry that share local memory.
 Status check_load_plan(const LoadPlan& plan, const State& state, const Catalog& stored);
 
 }  // namespace shardwright::plan

@@ -9,12 +9,12 @@
 
 namespace shardwright::plan::internal {
 
-Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorEntry& wanted,
+Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted,
                     uint32_t entry, std::vector<ReadItem>* reads) {
   const Catalog& catalog = stored.catalog();
   const DType dtype = catalog.tensors[tensor].dtype;
   for (size_t p = 0; p < wanted.pieces.size(); ++p) {
-    const Box& piece = wanted.pieces[p].box;
+    const Box piece = wanted.pieces[p].box;
     int64_t filled = 0;
     for (const uint64_t chunk : stored.chunks_meeting(tensor, piece)) {
       ReadItem item{entry, static_cast<uint32_t>(p), chunk,

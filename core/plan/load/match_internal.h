@@ -20,7 +20,7 @@ struct NameRules {
 NameRules rules_of(const LoadRules& rules, std::string_view name);
 
 // Stored entry that an entry of the state takes, or -1.
-int64_t stored_tensor(const CatalogIndex& stored, const TensorEntry& wanted, int32_t rank);
+int64_t stored_tensor(const CatalogIndex& stored, const TensorRef& wanted, int32_t rank);
 int64_t stored_object(const CatalogIndex& stored, const ObjectEntry& wanted, int32_t rank);
 
 // NOT_FOUND for a wanted tensor or object that is not stored for this rank, with the nearest names.
@@ -31,10 +31,14 @@ Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string
 // in catalog order.
 std::vector<std::string> unexpected_names(const State& state, const Catalog& stored, int32_t rank);
 
+// INVALID_ARGUMENT when two boxes of the entry lie on the same elements of its local tensor: a load
+// would overwrite one with the other. Linear for boxes in ascending order, else O(n log n).
+Status check_local_runs_apart(const TensorRef& wanted);
+
 // The common boxes of every piece of the entry with the chunks of a stored tensor of the same
 // shape, and the proof that they fill each piece exactly once: chunks of a covered tensor do not
 // overlap, so it is enough that the element counts add up. INTERNAL when they do not.
-Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorEntry& wanted,
+Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted,
                     uint32_t entry, std::vector<ReadItem>* reads);
 
 }  // namespace shardwright::plan::internal

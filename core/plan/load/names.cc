@@ -42,7 +42,7 @@ NameRules rules_of(const LoadRules& rules, std::string_view name) {
   return {rules.missing, rules.unexpected, rules.cast};
 }
 
-int64_t stored_tensor(const CatalogIndex& stored, const TensorEntry& wanted, int32_t rank) {
+int64_t stored_tensor(const CatalogIndex& stored, const TensorRef& wanted, int32_t rank) {
   const int64_t found = stored.find_tensor(wanted.name, rank);
   if (found < 0 || wanted.kind != EntryKind::kRankLocal) return found;
   return stored.catalog().tensors[static_cast<size_t>(found)].rank == rank ? found : -1;

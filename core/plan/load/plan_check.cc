@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/load/load_plan.h"
+#include "core/plan/load/match_internal.h"
 #include "core/plan/subbyte_box_internal.h"
 
 namespace shardwright::plan {
@@ -16,7 +17,9 @@ namespace {
 
 Status unfit(const LoadPlan& plan, std::string what) {
   return failed_precondition(
-             fmt::format("the load plan of rank {} does not fit: {}", plan.rank, what))
+             fmt::format("the load plan of rank {} does not fit: {}; make a plan of this state "
+                         "and checkpoint",
+                         plan.rank, what))
       .with_detail("rank", std::to_string(plan.rank));
 }
 
@@ -39,16 +42,14 @@ class LoadPlanCheck {
         missing_(plan.missing.begin(), plan.missing.end()),
         tensor_of_(state.tensors().size(), kUnread),
         casts_(state.tensors().size()) {
-    for (const CastNote& note : plan.casts) {
-      if (note.entry < casts_.size()) casts_[note.entry] = note;
-    }
-    for (const TensorEntry& entry : state.tensors()) {
+    for (const TensorRef entry : state.tensors()) {
       piece_begins_.push_back(filled_.size());
       filled_.resize(filled_.size() + entry.pieces.size(), 0);
     }
   }
 
   Status run() {
+    SHW_RETURN_IF_ERROR(check_casts());
     SHW_RETURN_IF_ERROR(check_order());
     for (const ReadItem& read : plan_.reads) SHW_RETURN_IF_ERROR(check_read(read));
     SHW_RETURN_IF_ERROR(check_filled());
@@ -57,6 +58,15 @@ class LoadPlanCheck {
 
  private:
   static constexpr int64_t kUnread = -1;
+
+  Status check_casts() {
+    for (const CastNote& note : plan_.casts) {
+      if (note.entry >= casts_.size())
+        return unfit(plan_, fmt::format("it casts tensor {} of {}", note.entry, casts_.size()));
+      casts_[note.entry] = note;
+    }
+    return {};
+  }
 
   Status check_order() const {
     for (size_t i = 1; i < plan_.reads.size(); ++i) {
@@ -76,10 +86,10 @@ class LoadPlanCheck {
       return unfit(plan_, fmt::format("it reads chunk {} into piece {} of tensor {}", read.chunk,
                                       read.piece, read.entry));
     }
-    const TensorEntry& entry = state_.tensors()[read.entry];
+    const TensorRef entry = state_.tensors()[read.entry];
     const uint32_t tensor = stored_.chunks[read.chunk].tensor;
     SHW_RETURN_IF_ERROR(check_tensor(entry, read.entry, tensor));
-    const Box& piece = entry.pieces[read.piece].box;
+    const Box piece = entry.pieces[read.piece].box;
     if (!check_box(read.box, entry.global_shape).ok() || box_is_empty(read.box) ||
         !contains(piece, read.box) || !contains(stored_.chunk_box(read.chunk), read.box)) {
       return unfit(plan_, fmt::format("a read of tensor '{}' leaves its chunk or its piece",
@@ -94,7 +104,7 @@ class LoadPlanCheck {
   }
 
   // All reads of an entry come from one stored tensor of its name and shape, and a cast is listed.
-  Status check_tensor(const TensorEntry& entry, uint32_t entry_index, uint32_t tensor) {
+  Status check_tensor(const TensorRef& entry, uint32_t entry_index, uint32_t tensor) {
     int64_t& known = tensor_of_[entry_index];
     if (known == tensor) return {};
     const TensorRecord& record = stored_.tensors[tensor];
@@ -118,10 +128,11 @@ class LoadPlanCheck {
   // Every piece is filled whole, or its tensor is listed as missing and untouched.
   Status check_filled() const {
     for (size_t t = 0; t < state_.tensors().size(); ++t) {
-      const TensorEntry& entry = state_.tensors()[t];
+      const TensorRef entry = state_.tensors()[t];
       if (tensor_of_[t] == kUnread && is_missing(entry.name)) continue;
+      SHW_RETURN_IF_ERROR(internal::check_local_runs_apart(entry));
       for (size_t p = 0; p < entry.pieces.size(); ++p) {
-        const int64_t wanted = box_element_count(entry.pieces[p].box);
+        const int64_t wanted = element_count_of(entry.pieces.sizes(p));
         const int64_t filled = filled_[piece_begins_[t] + p];
         if (filled == wanted) continue;
         return unfit(plan_,

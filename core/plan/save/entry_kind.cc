@@ -6,14 +6,13 @@
 
 namespace shardwright::plan::internal {
 
-EntryKind settle_kind(const TensorEntry& entry, const SaveRules& rules) {
+EntryKind settle_kind(const TensorRef& entry, const SaveRules& rules) {
   for (const KindPattern& pattern : rules.kinds) {
     if (pattern.kind != EntryKind::kAuto && glob_matches(pattern.glob, entry.name))
       return pattern.kind;
   }
   if (entry.kind != EntryKind::kAuto) return entry.kind;
-  const bool whole = entry.pieces.size() == 1 && entry.pieces[0].box.sizes == entry.global_shape;
-  return whole ? EntryKind::kReplicated : EntryKind::kSharded;
+  return covers_whole(entry) ? EntryKind::kReplicated : EntryKind::kSharded;
 }
 
 EntryKind settle_kind(const ObjectEntry& entry, const SaveRules& rules) {

@@ -10,7 +10,7 @@
 namespace shardwright::plan::internal {
 
 // kAuto without a pattern: replicated when one piece covers the whole tensor, else sharded.
-EntryKind settle_kind(const TensorEntry& entry, const SaveRules& rules);
+EntryKind settle_kind(const TensorRef& entry, const SaveRules& rules);
 // Objects are replicated or rank_local; a pattern that says sharded speaks of tensors and passes
 // objects by.
 EntryKind settle_kind(const ObjectEntry& entry, const SaveRules& rules);

@@ -38,7 +38,7 @@ void reserve(const State& state, Catalog* catalog) {
   size_t bytes = 0;
   size_t extents = 0;
   size_t pieces = 0;
-  for (const TensorEntry& entry : state.tensors()) {
+  for (const TensorRef entry : state.tensors()) {
     bytes += entry.name.size() + entry.path.size();
     extents += entry.global_shape.size();
     pieces += entry.pieces.size();
@@ -52,15 +52,26 @@ void reserve(const State& state, Catalog* catalog) {
   catalog->objects.reserve(state.objects().size());
 }
 
-// boxes is scratch space that keeps its capacity from tensor to tensor.
-Status add_tensor(const TensorEntry& entry, EntryKind kind, LocalSavePlan* plan,
-                  std::vector<internal::BoxReference>* boxes) {
-  boxes->clear();
+// Space that keeps its capacity from tensor to tensor.
+struct Scratch {
+  std::vector<Box> boxes;
+  std::vector<internal::BoxReference> references;
+};
+
+// The boxes of the entry that hold an element.
+void collect_boxes(const TensorRef& entry, Scratch* scratch) {
+  scratch->boxes.clear();
+  scratch->references.clear();
+  scratch->boxes.reserve(entry.pieces.size());  // no box moves once it is referred to
   for (size_t p = 0; p < entry.pieces.size(); ++p) {
-    const Box& box = entry.pieces[p].box;
-    if (box_is_empty(box)) continue;
-    boxes->push_back({&box, static_cast<uint32_t>(p), 0});
+    if (element_count_of(entry.pieces.sizes(p)) == 0) continue;
+    scratch->boxes.push_back(entry.pieces[p].box);
+    scratch->references.push_back({&scratch->boxes.back(), static_cast<uint32_t>(p), 0});
   }
+}
+
+Status add_tensor(const TensorRef& entry, EntryKind kind, LocalSavePlan* plan, Scratch* scratch) {
+  collect_boxes(entry, scratch);
   CatalogBuilder::Tensor tensor;
   tensor.name = entry.name;
   tensor.path = entry.path;
@@ -68,7 +79,7 @@ Status add_tensor(const TensorEntry& entry, EntryKind kind, LocalSavePlan* plan,
   tensor.kind = kind;
   tensor.rank = kind == EntryKind::kRankLocal ? plan->rank : -1;
   tensor.shape = entry.global_shape;
-  SHW_RETURN_IF_ERROR(internal::append_tensor(&plan->catalog, tensor, *boxes));
+  SHW_RETURN_IF_ERROR(internal::append_tensor(&plan->catalog, tensor, scratch->references));
   if (kind == EntryKind::kSharded) return {};
   Status status =
       internal::prove_cover_naming(plan->catalog, plan->catalog.tensors.size() - 1, "piece");
@@ -88,18 +99,25 @@ Status add_object(const ObjectEntry& entry, EntryKind kind, LocalSavePlan* plan)
       .add_object(record, entry.name, entry.path, entry.content_type);
 }
 
+// A layout that replicates makes entries that are sharded by name and whole on every rank.
+bool is_small_replica(const TensorRef& entry, EntryKind kind) {
+  if (kind != EntryKind::kReplicated && !covers_whole(entry)) return false;
+  const Result<uint64_t> bytes =
+      dtype_packed_bytes(entry.local.dtype, element_count_of(entry.global_shape));
+  return bytes.ok() && *bytes <= kReplicaDigestLimitBytes;
+}
+
 }  // namespace
 
 DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules) {
   DigestNeeds needs;
   if (rules.verify_replicas == VerifyReplicas::kOff) return needs;
   for (size_t t = 0; t < state.tensors().size(); ++t) {
-    const TensorEntry& entry = state.tensors()[t];
-    if (internal::settle_kind(entry, rules) != EntryKind::kReplicated) continue;
-    const Result<uint64_t> bytes =
-        dtype_packed_bytes(entry.local.dtype, box_element_count(whole_box(entry.global_shape)));
-    const bool small = bytes.ok() && *bytes <= kReplicaDigestLimitBytes;
-    if (small || rules.verify_replicas == VerifyReplicas::kAll) needs.tensors.push_back(t);
+    const TensorRef entry = state.tensors()[t];
+    const EntryKind kind = internal::settle_kind(entry, rules);
+    if (kind == EntryKind::kRankLocal) continue;
+    if (rules.verify_replicas == VerifyReplicas::kAll || is_small_replica(entry, kind))
+      needs.tensors.push_back({t, kind == EntryKind::kSharded});
   }
   for (size_t i = 0; i < state.objects().size(); ++i) {
     if (internal::settle_kind(state.objects()[i], rules) == EntryKind::kReplicated)
@@ -119,9 +137,9 @@ Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules
   plan.tensor_digests = digests.tensors;
   plan.object_digests = digests.objects;
   reserve(state, &plan.catalog);
-  std::vector<internal::BoxReference> boxes;
-  for (const TensorEntry& entry : state.tensors()) {
-    SHW_RETURN_IF_ERROR(add_tensor(entry, internal::settle_kind(entry, rules), &plan, &boxes));
+  Scratch scratch;
+  for (const TensorRef entry : state.tensors()) {
+    SHW_RETURN_IF_ERROR(add_tensor(entry, internal::settle_kind(entry, rules), &plan, &scratch));
   }
   for (const ObjectEntry& entry : state.objects()) {
     SHW_RETURN_IF_ERROR(add_object(entry, internal::settle_kind(entry, rules), &plan));

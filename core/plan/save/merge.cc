@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash_index.h"
 #include "core/base/text.h"
 #include "core/plan/save/merge_internal.h"
-#include "core/state/name_index.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -111,8 +111,8 @@ class Grouping {
         uint32_t group = 0;
         if (found < 0) {
           group = add_group(static_cast<uint32_t>(local.rank), i);
-          named_.reserve(named_count_ + 1, name_at());
-          named_.insert(name, group);
+          named_.reserve(named_count_ + 1, [this](size_t at) { return hash_text(name_at()(at)); });
+          named_.insert(hash_text(name), group);
           ++named_count_;
         } else {
           const Member first = firsts_[static_cast<size_t>(found)];
@@ -130,7 +130,10 @@ class Grouping {
     return scatter();
   }
 
-  const NameIndex& named() const { return named_; }
+  // First group of that name, or nullopt.
+  std::optional<size_t> named(std::string_view name) const {
+    return named_.find(hash_text(name), [&](size_t group) { return name_at()(group) == name; });
+  }
   auto name_at() const {
     return [this](size_t group) {
       const Catalog& catalog = locals_[firsts_[group].rank].catalog;
@@ -143,7 +146,7 @@ class Grouping {
   int64_t find(std::string_view name, uint32_t expected) const {
     if (expected < firsts_.size() && named_first_[expected] && name_at()(expected) == name)
       return expected;
-    const std::optional<size_t> found = named_.find(name, name_at());
+    const std::optional<size_t> found = named(name);
     return found.has_value() ? static_cast<int64_t>(*found) : -1;
   }
 
@@ -176,7 +179,7 @@ class Grouping {
   std::vector<Member> firsts_;      // first member of each group
   std::vector<bool> named_first_;   // false for rank_local groups, which the shortcut must not take
   std::vector<uint32_t> group_of_;  // per member, ranks one after the other
-  NameIndex named_;
+  HashIndex named_;
   size_t named_count_ = 0;
 };
 
@@ -186,7 +189,7 @@ Status check_names_apart(std::span<const LocalSavePlan> locals,
                          const Grouping<ObjectColumn>& objects) {
   for (size_t g = 0; g < objects.firsts().size(); ++g) {
     const std::string_view name = objects.name_at()(g);
-    const std::optional<size_t> tensor = tensors.named().find(name, tensors.name_at());
+    const std::optional<size_t> tensor = tensors.named(name);
     if (!tensor.has_value()) continue;
     const int32_t tensor_rank = locals[tensors.firsts()[*tensor].rank].rank;
     const int32_t object_rank = locals[objects.firsts()[g].rank].rank;

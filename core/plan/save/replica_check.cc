@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replicas are stored once, so they must be equal: content digests and object sizes of one name
-// agree on all holders.
+// agree on all holders, of a sharded tensor on all that hold the same boxes.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/digest_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
@@ -16,7 +17,8 @@ Status replicas_differ(std::string_view name, std::string_view property, const M
                        const Member& other) {
   return invalid_argument(
              fmt::format(
-                 "'{}' is replicated, but its {} differs between rank {} and rank {}; declare it "
+                 "'{}' is held by several ranks, but its {} differs between rank {} and rank {}; "
+                 "declare it "
                  "rank_local (kind pattern) or save with verify_replicas=off, which keeps one of "
                  "them",
                  escape_text(name), property, first.rank, other.rank))
@@ -53,6 +55,50 @@ Status check_digests(std::span<const LocalSavePlan> locals, std::span<const Memb
   return {};
 }
 
+// What a member of a sharded group holds, and the digest of it.
+struct Share {
+  Digest128 boxes;
+  const Member* member = nullptr;
+};
+
+// Whatever order the rank listed them in.
+Digest128 digest_of_boxes(const Catalog& catalog, size_t tensor) {
+  const TensorRecord& record = catalog.tensors[tensor];
+  std::vector<Box> boxes;
+  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
+    boxes.push_back(catalog.chunk_box(c));
+  std::ranges::sort(boxes);
+  std::vector<int64_t> values;
+  for (const Box& box : boxes) {
+    values.insert(values.end(), box.offsets.begin(), box.offsets.end());
+    values.insert(values.end(), box.sizes.begin(), box.sizes.end());
+  }
+  return plan_bytes_digest(std::as_bytes(std::span(values)));
+}
+
+// Ranks that hold the same boxes of a sharded tensor hold the same values in them.
+Status check_shares(std::span<const LocalSavePlan> locals, std::span<const Member> members,
+                    std::string_view name) {
+  std::vector<Share> shares;
+  for (const Member& member : members) {
+    if (!is_set(digest_of(locals, member, &LocalSavePlan::tensor_digests))) continue;
+    const Catalog& catalog = locals[member.rank].catalog;
+    if (catalog.tensors[member.entry].chunk_count == 0) continue;
+    shares.push_back({digest_of_boxes(catalog, member.entry), &member});
+  }
+  std::ranges::stable_sort(shares, {}, &Share::boxes);
+  for (size_t i = 1; i < shares.size(); ++i) {
+    const Share& first = shares[i - 1];
+    const Share& other = shares[i];
+    if (first.boxes != other.boxes) continue;
+    if (digest_of(locals, *first.member, &LocalSavePlan::tensor_digests) !=
+        digest_of(locals, *other.member, &LocalSavePlan::tensor_digests)) {
+      return replicas_differ(name, "content", *first.member, *other.member);
+    }
+  }
+  return {};
+}
+
 Status check_object(std::span<const LocalSavePlan> locals, std::span<const Member> members) {
   const Catalog& catalog = locals[members[0].rank].catalog;
   const ObjectRecord& first = catalog.objects[members[0].entry];
@@ -81,8 +127,11 @@ Status check_replicas(std::span<const LocalSavePlan> locals, const MergedEntries
     const std::span<const Member> members = merged.tensors.of(g);
     const Catalog& catalog = locals[members[0].rank].catalog;
     if (members.size() < 2) continue;
-    SHW_RETURN_IF_ERROR(check_digests(locals, members, catalog.tensor_name(members[0].entry),
-                                      &LocalSavePlan::tensor_digests));
+    const std::string_view name = catalog.tensor_name(members[0].entry);
+    const bool sharded = catalog.tensors[members[0].entry].kind == EntryKind::kSharded;
+    SHW_RETURN_IF_ERROR(sharded
+                            ? check_shares(locals, members, name)
+                            : check_digests(locals, members, name, &LocalSavePlan::tensor_digests));
   }
   for (size_t g = 0; g < merged.objects.size(); ++g) {
     const std::span<const Member> members = merged.objects.of(g);

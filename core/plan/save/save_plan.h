@@ -34,17 +34,23 @@ struct LocalSavePlan {
   std::vector<Digest128> object_digests;  // all-zero = not compared
 };
 
-// Content digests that replicas are compared by; null function = verify_replicas is off for that
-// entry.
+// Content digests that replicas are compared by. Of a replicated tensor: its whole in row-major
+// order, however it is cut here. Of a sharded one: its boxes in the order of their offsets, for
+// other ranks may hold the same boxes.
 struct ReplicaDigests {
   std::vector<Digest128> tensors;  // one per State tensor, all-zero = skip
   std::vector<Digest128> objects;
 };
 
-// Which State entries need a content digest under these rules (kAuto: objects, and replicated
-// tensors up to kReplicaDigestLimitBytes; kAll: every replicated entry).
+// Which State entries need a content digest under these rules (kAuto: objects, and tensors that are
+// whole on this rank up to kReplicaDigestLimitBytes; kAll: every entry that is not rank_local).
 struct DigestNeeds {
-  std::vector<size_t> tensors;
+  struct Tensor {
+    size_t index = 0;
+    bool by_boxes = false;  // it is sharded
+    friend bool operator==(const Tensor&, const Tensor&) = default;
+  };
+  std::vector<Tensor> tensors;
   std::vector<size_t> objects;
 };
 DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules);

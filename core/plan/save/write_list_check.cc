@@ -34,14 +34,14 @@ Status check_tensor_item(const WriteList& list, const WriteItem& item, const Sta
   if (item.entry >= state.tensors().size()) {
     return other_state(list, fmt::format("tensor {} of {}", item.entry, state.tensors().size()));
   }
-  const TensorEntry& entry = state.tensors()[item.entry];
+  const TensorRef entry = state.tensors()[item.entry];
   if (item.piece >= entry.pieces.size()) {
     return other_state(list, fmt::format("piece {} of {} of tensor '{}'", item.piece,
                                          entry.pieces.size(), escape_text(entry.name)));
   }
   SHW_ASSIGN_OR_RETURN(
       const uint64_t bytes,
-      dtype_packed_bytes(entry.local.dtype, box_element_count(entry.pieces[item.piece].box)));
+      dtype_packed_bytes(entry.local.dtype, element_count_of(entry.pieces.sizes(item.piece))));
   if (bytes != item.size_bytes) {
     return other_state(
         list, fmt::format("piece {} of tensor '{}' has {} bytes, the list says {}", item.piece,

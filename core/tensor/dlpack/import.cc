@@ -41,7 +41,7 @@ Result<TensorView> view_of(const Tensor& tensor, bool read_only, const ImportOpt
   if (read_only && options.load_target) {
     return invalid_argument("a read-only DLPack tensor cannot be the target of a load");
   }
-  TensorViewArguments arguments;
+  TensorArguments arguments;
   arguments.data = tensor.data;
   arguments.byte_offset = tensor.byte_offset;
   arguments.dtype = dtype;

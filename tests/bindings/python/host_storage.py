@@ -12,7 +12,7 @@ class DictStorage:
     capabilities = 1 | 2 | 4
 
     def __init__(self):
-        self.objects, self.versions, self.lock = {}, {}, threading.Lock()
+        self.objects, self.versions, self.mutex = {}, {}, threading.Lock()
         self.gate, self.entered = threading.Event(), threading.Event()
         self.gate.set()
         self.failure, self.closed = None, 0
@@ -48,7 +48,7 @@ class DictObject:
         self.storage, self.key, self.data, self.visible = storage, key, data, False
 
     def publish(self):
-        with self.storage.lock:
+        with self.storage.mutex:
             self.visible = True
             self.storage.objects[self.key] = self.data
             self.storage.versions[self.key] = self.storage.versions.get(self.key, 0) + 1

@@ -111,6 +111,54 @@ def test_errors_of_a_storage_keep_their_status():
         shardwright.save({"w": np.ones(10)}, "p", storage=host)
 
 
+class Offering(host_storage.DictStorage):
+    """A storage with free space and a lock."""
+
+    def __init__(self):
+        super().__init__()
+        self.free, self.held, self.calls = 1 << 40, False, []
+
+    def space(self, key):
+        return self.free
+
+    def lock(self, key, timeout):
+        self.calls.append(("lock", timeout))
+        if self.held:
+            return None
+        self.held = True
+        return self
+
+    def release(self):
+        self.calls.append("release")
+        self.held = False
+
+
+def test_a_save_that_does_not_fit_fails_before_it_writes():
+    host = Offering()
+    host.free = 100
+    with pytest.raises(shardwright.ResourceExhaustedError) as caught:
+        shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    assert caught.value.details["found"] == "100" and host.objects == {}
+
+
+def test_a_lock_keeps_garbage_collection_away():
+    host = Offering()
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    assert host.calls == [("lock", 0.0), "release"] and not host.held
+    host.held = True
+    assert any("locked" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    host.held = False
+    assert not any("lock" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    assert host.calls == [("lock", 0.0), "release", ("lock", 0.0), ("lock", 0.0), "release"]
+
+
+def test_a_mutex_called_lock_is_no_lock_of_the_storage():
+    host = host_storage.DictStorage()
+    host.lock = threading.Lock()
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    assert any("no locks" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+
+
 @pytest.mark.parametrize("method", ["open", "stat", "list", "remove"])
 def test_methods_that_answer_nonsense_fail_the_call(method):
     host = host_storage.DictStorage()
@@ -249,6 +297,26 @@ def test_a_collective_of_the_host_carries_a_save(tmp_path):
     assert end.broadcast(b"q", 0) == b"q"
     end.abort("enough")
     assert host.calls[-1] == ("abort", 10)
+
+
+class WithoutRank:
+    size, closed = 1, 0
+
+    def close(self):
+        self.closed += 1
+        raise Boom("nobody hears this")
+
+
+def test_a_collective_without_a_rank_is_refused_with_its_reason():
+    with pytest.raises(AttributeError, match="rank"):
+        shardwright.CustomCollective(object())
+    host = WithoutRank()
+    with pytest.raises(AttributeError, match="rank"):
+        shardwright.CustomCollective(host)
+    assert host.closed == 1
+    host.rank = "first"
+    with pytest.raises(TypeError):
+        shardwright.CustomCollective(host)
 
 
 @pytest.mark.parametrize("call", ["save", "load"])

@@ -14,6 +14,7 @@ sys.path.insert(0, str(GENERATOR))
 
 import emit  # noqa: E402
 import emit_raw  # noqa: E402
+import generate  # noqa: E402
 from xml_model import Refused, read_model  # noqa: E402
 
 PRELUDE = """
@@ -35,7 +36,7 @@ def model_of(tmp_path, declaration):
     xml = tmp_path / "one.xml"
     subprocess.run(["swig", "-xml", "-xmllite", f"-I{tmp_path}", "-o", str(xml), str(interface)], check=True,
                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return read_model(str(xml), lambda path: "shardwright/" in path)
+    return read_model(str(xml), generate.headers_below(str(tmp_path)))
 
 
 def ffi_of(tmp_path, declaration):

@@ -82,7 +82,7 @@ void add_boxes(Holding* holding, const Dense& truth, const std::vector<Box>& box
   entry.local = view_of(memory.get(), truth.dtype, Dims{count});
   std::vector<TensorEntry> entries;
   entries.push_back(std::move(entry));
-  const Status added = holding->state->add_tensors(std::move(entries));
+  const Status added = holding->state->add_tensors(entries);
   ASSERT_TRUE(added.ok()) << added.to_string();
   holding->memory.push_back(std::move(memory));
 }
@@ -93,7 +93,7 @@ void add_whole(Holding* holding, const Dense& truth, bool filled, EntryKind kind
   std::vector<TensorEntry> entries{
       plain_tensor_entry(truth.name, view_of(memory.get(), truth.dtype, truth.shape))};
   entries.front().kind = kind;
-  const Status added = holding->state->add_tensors(std::move(entries));
+  const Status added = holding->state->add_tensors(entries);
   ASSERT_TRUE(added.ok()) << added.to_string();
   holding->memory.push_back(std::move(memory));
 }
@@ -113,8 +113,9 @@ void add_object(Holding* holding, std::string name, std::string_view text, Entry
 
 testing::AssertionResult holds(const Holding& holding, size_t index, const Dense& truth) {
   std::vector<std::byte> expected;
-  for (const Piece& piece : holding.state->tensors()[index].pieces) {
-    const std::vector<std::byte> bytes = truth.box_bytes(piece.box);
+  const PieceList pieces = holding.state->tensors()[index].pieces;
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    const std::vector<std::byte> bytes = truth.box_bytes(pieces[p].box);
     expected.insert(expected.end(), bytes.begin(), bytes.end());
   }
   if (*holding.memory[index] == expected) return testing::AssertionSuccess();

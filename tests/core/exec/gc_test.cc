@@ -141,6 +141,16 @@ TEST_F(GcTest, ListsTheStepsOfARunAndNamesTheNewestWholeOne) {
   EXPECT_EQ(run->newest_whole, "step-00000200");
 }
 
+TEST_F(GcTest, ListsStepsOfOneNumberSideBySide) {
+  Holding holding;
+  add_whole(&holding, truth, true);
+  for (const char* step : {"run/step-1", "run/step-00000001"})
+    fixture.save({holding.state}, {}, step);
+  const Result<RunInfo> run = list_run(fixture.runtime(), fixture.location("run"));
+  ASSERT_TRUE(run.ok()) << run.status().to_string();
+  EXPECT_EQ(run->steps.size(), 2U);
+}
+
 TEST_F(GcTest, SaysThatADirectoryIsNoRun) {
   EXPECT_EQ(list_run(fixture.runtime(), fixture.location("ckpt")).status().code(),
             StatusCode::kNotFound);

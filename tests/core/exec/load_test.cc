@@ -50,6 +50,10 @@ TEST_F(LoadTest, FillsTensorsAndObjectsAndReportsThem) {
   EXPECT_EQ(report->tensors, 2U);
   EXPECT_EQ(report->objects, 1U);
   EXPECT_EQ(report->bytes_state, weight.bytes.size() + bias.bytes.size() + 5);
+  EXPECT_EQ(report->bytes_total, report->bytes_state);
+  EXPECT_EQ(report->bytes_read - report->bytes_over_read, report->bytes_state);
+  EXPECT_EQ(report->files, 1U);
+  EXPECT_GT(report->bytes_files, report->bytes_total);
   EXPECT_EQ(report->loaded.size(), 3U);
   EXPECT_TRUE(report->missing.empty());
   EXPECT_TRUE(report->unexpected.empty());
@@ -181,6 +185,24 @@ TEST_F(LoadTest, RefusesReadOnlyMemory) {
   Holding target;
   ASSERT_TRUE(target.state->add_tensors({plain_tensor_entry("bias", view)}).ok());
   EXPECT_EQ(fixture.load_one(target).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(LoadTest, RefusesMemoryWhoseElementsOverlap) {
+  const std::vector<std::pair<Dims, bool>> cases = {
+      {Dims{1}, true}, {Dims{2}, true}, {Dims{0}, false}};
+  for (const auto& [strides, apart] : cases) {
+    std::vector<float> memory(128);
+    TensorView view;
+    view.data = reinterpret_cast<std::byte*>(memory.data());
+    view.dtype = DType::kFloat32;
+    view.shape = {64};
+    view.strides = strides;
+    Holding target;
+    ASSERT_TRUE(target.state->add_tensors({plain_tensor_entry("bias", view)}).ok());
+    const Status status = fixture.load_one(target).status();
+    EXPECT_EQ(status.ok(), apart) << status.to_string();
+    EXPECT_TRUE(apart || status.code() == StatusCode::kInvalidArgument) << status.to_string();
+  }
 }
 
 TEST_F(LoadTest, SaysAbortedWhenTheCheckpointWasReplacedWhileReading) {

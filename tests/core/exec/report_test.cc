@@ -22,11 +22,13 @@ TEST(Report, EveryFieldIsInTheJson) {
   report.tensors = 1;
   report.objects = 2;
   report.chunks = 3;
+  report.files = 15;
   report.bytes_state = 4;
   report.bytes_written = 5;
   report.bytes_read = 6;
   report.bytes_over_read = 7;
   report.bytes_total = UINT64_MAX;
+  report.bytes_files = 16;
   report.memory_budget = 8;
   report.staging_peak_bytes = 9;
   report.loaded = {"w"};
@@ -42,9 +44,9 @@ TEST(Report, EveryFieldIsInTheJson) {
   const auto expected = nlohmann::json::parse(R"({
     "schema": 1, "operation": "load", "format": "native", "path": "a\"b", "generation": "00ff",
     "rank": 3, "world_size": 4, "durability": "full", "digests": false, "verify": "on_read",
-    "dir_fsync": "unsupported", "tensors": 1, "objects": 2, "chunks": 3, "bytes_state": 4,
+    "dir_fsync": "unsupported", "tensors": 1, "objects": 2, "chunks": 3, "files": 15, "bytes_state": 4,
     "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_total": 18446744073709551615,
-    "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],
+    "bytes_files": 16, "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],
     "unexpected": ["u"], "casts": [{"name": "c", "stored": "float32", "wanted": "bfloat16"}],
     "damage": [{"message": "bad", "tensor": "w", "box": "[0:1]", "file": "file", "offset": 10,
                 "length": 11}],

@@ -32,6 +32,12 @@ class SaveFailuresTest : public testing::Test {
     EXPECT_EQ(contents(location()), before_) << what;
     EXPECT_TRUE(stores(*runtime_, location(), old_world_)) << what;
   }
+  // What the new world's save gives one rank, called from its thread.
+  Status save_rank(size_t rank, collective::Collective& member) {
+    return save(*runtime_, new_world_.ranks[rank].state, location(), member, SaveOptions(),
+                CallContext())
+        .status();
+  }
   // Saves with a location per rank.
   std::vector<Result<Report>> save_at(const std::function<format::Location(int32_t)>& location_of) {
     return save_world(*runtime_, new_world_, [&](int32_t rank) {
@@ -44,6 +50,36 @@ class SaveFailuresTest : public testing::Test {
   World old_world_ = make_small_world(kRanks, 1);
   World new_world_ = make_small_world(kRanks, 2);
   std::vector<std::pair<std::string, std::vector<std::byte>>> before_;
+};
+
+// A storage that passes every call on; tests derive what misbehaves.
+class PassingStorage : public storage::Storage {
+ public:
+  explicit PassingStorage(storage::Storage& inner) : inner_(inner) {}
+  std::string_view name() const override { return inner_.name(); }
+  uint64_t capabilities() const override { return inner_.capabilities(); }
+  uint64_t alignment() const override { return inner_.alignment(); }
+  Result<std::unique_ptr<storage::StorageObject>> open(
+      std::string_view key, const storage::OpenOptions& options) override {
+    return inner_.open(key, options);
+  }
+  Result<storage::ObjectStat> stat(std::string_view key) override { return inner_.stat(key); }
+  Status list(std::string_view prefix,
+              const std::function<Status(const storage::ListEntry&)>& sink) override {
+    return inner_.list(prefix, sink);
+  }
+  Status remove(std::string_view key) override { return inner_.remove(key); }
+  Result<uint64_t> free_space(std::string_view key) override { return inner_.free_space(key); }
+  Status create_prefix(std::string_view prefix) override { return inner_.create_prefix(prefix); }
+  Status sync_prefix(std::string_view prefix, bool* supported) override {
+    return inner_.sync_prefix(prefix, supported);
+  }
+  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+    return inner_.try_lock(key);
+  }
+
+ private:
+  storage::Storage& inner_;
 };
 
 // A storage that fails one kind of call on keys that contain a text.
@@ -172,7 +208,7 @@ TEST_F(SaveFailuresTest, ReplicasAreEqualWhateverTheirStrides) {
     if (rank == 1) view.strides = Dims{1, 2};
     view.read_only = true;
     std::vector<TensorEntry> entries{plain_tensor_entry("m", view)};
-    ASSERT_TRUE(world.ranks[rank].state->add_tensors(std::move(entries)).ok());
+    ASSERT_TRUE(world.ranks[rank].state->add_tensors(entries).ok());
   }
   Dense truth{"m", DType::kFloat32, Dims{2, 3}, {}};
   const auto bytes = std::as_bytes(std::span(values));
@@ -203,6 +239,46 @@ TEST_F(SaveFailuresTest, ReplicasInPiecesAreComparedAsAWhole) {
   EXPECT_EQ(agreed_code(different), StatusCode::kInvalidArgument) << texts(different);
 }
 
+// Two ranks hold each half, as a hybrid mesh cuts and copies it.
+TEST_F(SaveFailuresTest, CopiesOfOneShardAreComparedWhenAllAre) {
+  shardwright::test::RandomSource random(5);
+  const Dense truth = random_dense(random, "m", DType::kFloat32, Dims{6, 8});
+  Dense other = truth;
+  other.bytes.back() ^= std::byte{1};
+  const auto make = [&](const Dense& last) {
+    World world;
+    world.ranks.resize(4);
+    for (size_t rank = 0; rank < 4; ++rank) {
+      const auto row = static_cast<int64_t>(rank % 2 * 3);
+      add_boxes(&world.ranks[rank], rank == 3 ? last : truth, {{Dims{row, 0}, Dims{3, 8}}}, true,
+                EntryKind::kSharded);
+    }
+    world.tensors.push_back(truth);
+    return world;
+  };
+  SaveOptions all;
+  all.rules.verify_replicas = plan::VerifyReplicas::kAll;
+  EXPECT_EQ(agreed_code(save_world(*runtime_, make(truth), location(), all)), StatusCode::kOk);
+  const auto different = save_world(*runtime_, make(other), location(), all);
+  EXPECT_EQ(agreed_code(different), StatusCode::kInvalidArgument) << texts(different);
+  EXPECT_NE(texts(different).find("between rank 1 and rank 3"), std::string::npos)
+      << texts(different);
+}
+
+TEST_F(SaveFailuresTest, WholeShardsOfALayoutAreComparedAsReplicasAre) {
+  shardwright::test::RandomSource random(6);
+  const Dense truth = random_dense(random, "m", DType::kFloat32, Dims{6, 8});
+  Dense other = truth;
+  other.bytes.front() ^= std::byte{1};
+  World world;
+  world.ranks.resize(2);
+  add_whole(&world.ranks[0], truth, true, EntryKind::kSharded);
+  add_whole(&world.ranks[1], other, true, EntryKind::kSharded);
+  world.tensors.push_back(truth);
+  const auto results = save_world(*runtime_, world, location());
+  EXPECT_EQ(agreed_code(results), StatusCode::kInvalidArgument) << texts(results);
+}
+
 TEST_F(SaveFailuresTest, AHoleIsFoundBeforeAnythingIsWritten) {
   World world = make_small_world(kRanks, 2);
   world.ranks[1] = Holding();
@@ -213,35 +289,13 @@ TEST_F(SaveFailuresTest, AHoleIsFoundBeforeAnythingIsWritten) {
 
 TEST_F(SaveFailuresTest, TooLittleSpaceIsFoundBeforeAnythingIsWritten) {
   // A storage that has a little room only.
-  class SmallDisk final : public storage::Storage {
+  class SmallDisk final : public PassingStorage {
    public:
-    explicit SmallDisk(storage::Storage& inner) : inner_(inner) {}
-    std::string_view name() const override { return inner_.name(); }
-    uint64_t capabilities() const override { return inner_.capabilities(); }
-    uint64_t alignment() const override { return inner_.alignment(); }
-    Result<std::unique_ptr<storage::StorageObject>> open(
-        std::string_view key, const storage::OpenOptions& options) override {
-      return inner_.open(key, options);
-    }
-    Result<storage::ObjectStat> stat(std::string_view key) override { return inner_.stat(key); }
-    Status list(std::string_view prefix,
-                const std::function<Status(const storage::ListEntry&)>& sink) override {
-      return inner_.list(prefix, sink);
-    }
-    Status remove(std::string_view key) override { return inner_.remove(key); }
+    using PassingStorage::PassingStorage;
     Result<uint64_t> free_space(std::string_view) override { return uint64_t{1} << 20; }
     Status create_prefix(std::string_view) override {
       return internal_error("nothing may be written");
     }
-    Status sync_prefix(std::string_view prefix, bool* supported) override {
-      return inner_.sync_prefix(prefix, supported);
-    }
-    Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
-      return inner_.try_lock(key);
-    }
-
-   private:
-    storage::Storage& inner_;
   };
   const auto small = std::make_shared<SmallDisk>(*memory_);
   const auto results = save_at([&](int32_t) { return format::Location{small, "ckpt"}; });
@@ -311,27 +365,64 @@ TEST_F(SaveFailuresTest, CancellationActsAtStepsBeforeTheManifestAndNotBehind) {
   EXPECT_TRUE(stores(*runtime_, location(), new_world_));
 }
 
-// A rank that never comes, or leaves in the middle.
-TEST_F(SaveFailuresTest, ARankThatDiesFreesTheOthersByName) {
+// What each rank returns when it runs with its member of one group, a thread per rank.
+std::vector<Status> on_every_rank(
+    const std::function<Status(size_t, std::unique_ptr<collective::Collective>&)>& run) {
   auto members = collective::make_thread_collectives(kRanks);
   std::vector<Status> statuses(kRanks);
   {
     std::vector<std::jthread> threads;
-    for (int32_t rank = 0; rank < kRanks; ++rank) {
-      threads.emplace_back([&, rank] {
-        const auto index = static_cast<size_t>(rank);
-        if (rank == 2) return members[index].reset();
-        statuses[index] = save(*runtime_, new_world_.ranks[index].state, location(),
-                               *members[index], SaveOptions(), CallContext())
-                              .status();
-      });
-    }
+    for (size_t rank = 0; rank < members.size(); ++rank)
+      threads.emplace_back([&, rank] { statuses[rank] = run(rank, members[rank]); });
   }
+  return statuses;
+}
+
+// A rank that never comes, or leaves in the middle.
+TEST_F(SaveFailuresTest, ARankThatDiesFreesTheOthersByName) {
+  const std::vector<Status> statuses = on_every_rank([&](size_t rank, auto& member) {
+    if (rank != 2) return save_rank(rank, *member);
+    member.reset();
+    return Status();
+  });
   for (size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(statuses[rank].code(), StatusCode::kAborted) << statuses[rank].to_string();
     EXPECT_EQ(statuses[rank].detail("rank"), "2");
   }
   expect_untouched("dead rank");
+}
+
+TEST_F(SaveFailuresTest, ARankThatCannotTakePartTellsTheOthers) {
+  const std::vector<Status> statuses = on_every_rank([&](size_t rank, auto& member) {
+    return rank == 1 ? decline_save(*member, not_found("no such storage"), 0)
+                     : save_rank(rank, *member);
+  });
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << status.to_string();
+    EXPECT_EQ(status.detail("rank"), "1");
+  }
+  expect_untouched("declined");
+}
+
+TEST_F(SaveFailuresTest, WhatAStepThrowsReachesAllRanksAsAFailure) {
+  // A storage that runs out of memory when a file is opened for writing.
+  class ThrowingDisk final : public PassingStorage {
+   public:
+    using PassingStorage::PassingStorage;
+    Result<std::unique_ptr<storage::StorageObject>> open(
+        std::string_view key, const storage::OpenOptions& options) override {
+      if (options.mode != storage::OpenMode::kRead) throw std::bad_alloc();
+      return PassingStorage::open(key, options);
+    }
+  };
+  for (const int32_t thrower : {0, 2}) {
+    const auto throwing = std::make_shared<ThrowingDisk>(*memory_);
+    const auto results = save_at([&](int32_t rank) {
+      return rank == thrower ? format::Location{throwing, "ckpt"} : location();
+    });
+    EXPECT_EQ(agreed_code(results), StatusCode::kResourceExhausted) << texts(results);
+    expect_untouched("thrown");
+  }
 }
 
 // Fails the n-th operation of one member, as a broken network does.

@@ -213,10 +213,13 @@ TEST_F(SaveTest, TheReportSaysWhatWasDone) {
     EXPECT_EQ(report.tensors, world.tensors.size());
     EXPECT_EQ(report.objects, 3U);
     EXPECT_EQ(report.bytes_total, results[0]->bytes_total);
+    EXPECT_EQ(report.files, 2U);
+    EXPECT_EQ(report.bytes_files, results[0]->bytes_files);
     EXPECT_GT(report.bytes_state, 0U);
     written += report.bytes_written;
   }
-  EXPECT_GT(results[0]->bytes_total, written);  // the manifest counts too
+  EXPECT_EQ(results[0]->bytes_total, written);  // payload, which is stored once
+  EXPECT_GT(results[0]->bytes_files, written);
 }
 
 TEST_F(SaveTest, ProgressReachesItsEnd) {

@@ -35,10 +35,10 @@ TEST(StageState, StridedTensorsArePacked) {
   view.strides = Dims{1, 3};
   State state;
   std::vector<TensorEntry> entries{plain_tensor_entry("t", view)};
-  ASSERT_TRUE(state.add_tensors(std::move(entries)).ok());
+  ASSERT_TRUE(state.add_tensors(entries).ok());
   const auto staged = stage_state(*runtime, state, CallContext());
   ASSERT_TRUE(staged.ok()) << staged.status().to_string();
-  const TensorView& copy = (*staged)->tensors()[0].local;
+  const TensorSpan copy = (*staged)->tensors()[0].local;
   EXPECT_TRUE(copy.is_contiguous());
   const auto* values = reinterpret_cast<const float*>(copy.data);
   EXPECT_EQ(std::vector<float>(values, values + 4), (std::vector<float>{0, 3, 6, 9}));
@@ -65,7 +65,7 @@ TEST(StageState, DevicesThatTheHostCannotReadAreRefusedByName) {
   view.device_type = static_cast<int32_t>(DeviceType::kCuda);
   auto state = std::make_shared<State>();
   std::vector<TensorEntry> entries{plain_tensor_entry("on.device", view)};
-  ASSERT_TRUE(state->add_tensors(std::move(entries)).ok());
+  ASSERT_TRUE(state->add_tensors(entries).ok());
   const Status staged = stage_state(*runtime, *state, CallContext()).status();
   EXPECT_EQ(staged.code(), StatusCode::kUnimplemented);
   EXPECT_EQ(staged.detail("tensor"), "on.device");

@@ -228,8 +228,9 @@ TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
       ASSERT_EQ(plan->reads.size(), boxes.size());
     });
   });
-  // n log n is 1.1 here, and 2^18 boxes outgrow caches that 2^12 fit into; what scans is above 1.5.
-  EXPECT_LT(slope, kSlack * 1.3);
+  // n log n is 1.1 here, and 2^18 boxes outgrow caches that 2^12 fit into (1.34 on a busy machine);
+  // what scans is above 1.5.
+  EXPECT_LT(slope, kSlack * 1.42);
 }
 
 TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {

@@ -79,7 +79,7 @@ inline State state_of(const std::vector<Holding>& holdings,
   State state;
   std::vector<TensorEntry> tensors;
   for (const Holding& each : holdings) tensors.push_back(entry_of(each));
-  Status status = state.add_tensors(std::move(tensors));
+  Status status = state.add_tensors(tensors);
   EXPECT_TRUE(status.ok()) << status.to_string();
   std::vector<ObjectEntry> entries;
   for (const Bytes& each : objects) entries.push_back(entry_of(each));

@@ -131,7 +131,40 @@ TEST(Path, RandomPathsSurviveARoundTrip) {
       }
     }
     ASSERT_EQ(parse_or_fail(format_path(parts)), parts) << format_path(parts);
+    const std::string text = format_path(parts);
+    const std::string name = join_path(parts);
+    const bool plain = !parts.empty() && text.find('\\') == std::string::npos;
+    EXPECT_EQ(is_canonical_path_of(text, name), plain) << text;
+    EXPECT_FALSE(is_canonical_path_of(text, name + "x")) << text;
   }
+}
+
+// The quick answer is never yes where the slow one is no.
+TEST(Path, QuickCheckAgreesWithTheParserOnSpoiledPaths) {
+  test::RandomSource random;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"(["a",0,[1],"b.c",-7])", "a.0.1.b.c.-7"}, {R"([""])", ""}, {R"(["a","","b"])", "a..b"}};
+  const std::vector<char> bytes = {'[', ']', '"', ',', '0', '1', '-', 'a', '.', ' ', '\\', '\x7F'};
+  size_t agreed = 0;
+  for (int round = 0; round < 20000; ++round) {
+    auto [text, name] = random.pick(cases);
+    for (int64_t edits = random.between(0, 2); edits > 0; --edits) {
+      std::string& target = random.between(0, 2) == 0 ? name : text;
+      const auto at = static_cast<size_t>(random.between(0, static_cast<int64_t>(target.size())));
+      if (random.between(0, 1) == 0 || at == target.size()) {
+        target.insert(at, 1, random.pick(bytes));
+      } else {
+        target[at] = random.pick(bytes);
+      }
+    }
+    if (!is_canonical_path_of(text, name)) continue;
+    ++agreed;
+    const auto parts = parse_path(text);
+    ASSERT_TRUE(parts.ok()) << text << ": " << parts.status().to_string();
+    EXPECT_EQ(format_path(*parts), text);
+    EXPECT_EQ(join_path(*parts), name) << text;
+  }
+  EXPECT_GT(agreed, 1000U);
 }
 
 }  // namespace

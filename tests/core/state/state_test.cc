@@ -19,7 +19,7 @@ class LocalTensor {
  public:
   explicit LocalTensor(const Dims& shape, const Dims& strides = {}) : memory_(64) {
     std::iota(memory_.begin(), memory_.end(), 0);
-    TensorViewArguments arguments;
+    TensorArguments arguments;
     arguments.data = memory_.data();
     arguments.byte_size = memory_.size() * sizeof(int32_t);
     arguments.dtype = DType::kInt32;
@@ -159,7 +159,8 @@ TEST(State, RefusesBadTensors) {
       {"global bytes overflow", [](TensorEntry& e) { e.global_shape = {int64_t{1} << 62, 1}; }},
       {"too many dimensions", [](TensorEntry& e) { e.global_shape = Dims(65, 1); }},
       {"rank of the box", [](TensorEntry& e) { e.pieces[0].box = {{0}, {2}}; }},
-      {"box leaves the shape", [](TensorEntry& e) { e.pieces[0].box = {{1, 0}, {2, 3}}; }},
+      {"box leaves the shape", [](TensorEntry& e) { e.pieces[0].box = {{1, 0}, {2, 3}}; },
+       StatusCode::kOutOfRange},
       {"negative box", [](TensorEntry& e) { e.pieces[0].box = {{-1, 0}, {2, 3}}; }},
       {"offset beyond the local tensor",
        [](TensorEntry& e) { e.pieces[0].local_offset_elements = 1; }},
@@ -298,10 +299,10 @@ std::vector<TensorEntry> many_entries(size_t count) {
   return entries;
 }
 
-int64_t add_cost_ns(std::vector<TensorEntry> entries) {
+int64_t add_cost_ns(const std::vector<TensorEntry>& entries) {
   State state;
   const std::clock_t begin = std::clock();  // of this process: a busy machine does not count
-  EXPECT_TRUE(state.add_tensors(std::move(entries)).ok());
+  EXPECT_TRUE(state.add_tensors(entries).ok());
   return static_cast<int64_t>(std::clock() - begin) * (1000000000 / CLOCKS_PER_SEC);
 }
 

@@ -157,7 +157,7 @@ TEST(StridedCopy, SixtyFourDimensionsWork) {
 
 TensorView view_over(std::vector<std::byte>& memory, DType dtype, const Dims& shape,
                      const Dims& strides = {}) {
-  TensorViewArguments arguments;
+  TensorArguments arguments;
   arguments.data = memory.data();
   arguments.byte_size = memory.size();
   arguments.dtype = dtype;

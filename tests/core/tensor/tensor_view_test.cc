@@ -20,7 +20,7 @@ struct Draft {
   void* data = memory;
   std::vector<int64_t> shape = {2, 4};
   std::vector<int64_t> strides;
-  TensorViewArguments arguments;
+  TensorArguments arguments;
 
   Draft() {
     arguments.byte_size = sizeof(memory);

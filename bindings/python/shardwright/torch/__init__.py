@@ -17,15 +17,16 @@ import torch
 import torch.distributed as dist
 import torch.utils.dlpack
 
-from .. import calls
+from .. import _options, calls
 from ..collective import Collective, CustomCollective
 from ..errors import ShardwrightError
 from ..jobs import Job
 from ..report import Report
 from ..state import State
 from ..tensor import Tensor
-from ._groups import GroupTransport, agree, background_group, transport_group
+from ._groups import GroupTransport, agree
 from ._leaves import LeafConverter
+from ._side import is_over
 
 __all__ = ["collective", "load", "load_async", "save", "save_async"]
 
@@ -33,16 +34,14 @@ __all__ = ["collective", "load", "load_async", "save", "save_async"]
 def collective(process_group: dist.ProcessGroup | None = None) -> Collective | None:
     """This rank's end of a process group (None = the default one) for calls of shardwright itself; None where
     torch.distributed is not in use. It must be made on all ranks, once per call that uses it."""
-    return _open_collective(process_group, background=False)
+    group = _group_of(process_group)
+    return None if group is None else CustomCollective(GroupTransport(group))
 
 
-def _open_collective(process_group: dist.ProcessGroup | None, background: bool) -> Collective | None:
+def _group_of(process_group: dist.ProcessGroup | None) -> dist.ProcessGroup | None:
     if not (dist.is_available() and dist.is_initialized()):
         return None
-    group = process_group if process_group is not None else dist.group.WORLD
-    assert group is not None
-    inner = background_group(group) if background else transport_group(group)
-    return CustomCollective(GroupTransport(inner))
+    return process_group if process_group is not None else dist.group.WORLD
 
 
 class _Prepared:
@@ -50,23 +49,60 @@ class _Prepared:
     that just raised would leave the others waiting, or meet their call with its next one."""
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
-                 objects: str) -> None:
-        agreement = _open_collective(process_group, background=False)
+                 objects: str, options: Mapping[str, Any]) -> None:
+        self.collective: Collective | None = None
         self.leaves = LeafConverter(process_group, writable)
-        rank = 0 if agreement is None else agreement.rank
-        problem: ShardwrightError | None = None
+        group = _group_of(process_group)
+        problem: BaseException | None = None
         try:
-            self.state = tree if isinstance(tree, State) else State(
-                tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
-            if writable:
-                self.state.check_objects_can_be_put()
-        except ShardwrightError as e:
+            (_options.load_options if writable else _options.save_options)(options)
+            self.state = self._state_of(tree, 0 if group is None else dist.get_rank(group), writable, objects)
+        except BaseException as e:  # whatever it is, also an interrupt: the other ranks are told before it goes on
             problem = e
-        if agreement is not None:
-            agree(agreement, problem)
-        if problem is not None:
+        try:
+            if group is not None:
+                self._open(group, problem, background, _limit_of(options))
+        except BaseException:
+            if problem is None:
+                raise
+        if problem is not None:  # also where telling it failed: the caller hears of what came first
             raise problem
-        self.collective = _open_collective(process_group, background) if background else agreement
+
+    def _state_of(self, tree: Any, rank: int, writable: bool, objects: str) -> State:
+        if isinstance(tree, State):
+            state = tree
+        else:
+            state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
+        if writable:
+            state.check_objects_can_be_put()
+        return state
+
+    def _open(self, group: dist.ProcessGroup, problem: BaseException | None, background: bool,
+              seconds: float | None) -> None:
+        agreement = _agreed(group, problem, seconds)
+        if background:  # one rank alone may know that the group of earlier jobs has ended
+            renew = agreement.all_reduce_i64([is_over(group, "background")], "max")[0] == 1
+            agreement = CustomCollective(GroupTransport(group, "background", seconds, renew=renew))
+        self.collective = agreement
+
+
+def _agreed(group: dist.ProcessGroup, problem: BaseException | None, seconds: float | None) -> Collective:
+    """The collective of a call, after all ranks agreed over it."""
+    while True:
+        transport = GroupTransport(group, "calls", seconds)
+        end = CustomCollective(transport)
+        try:
+            agree(end, problem)
+            return end
+        except ShardwrightError:
+            if not transport.missed_the_end:
+                raise
+
+
+def _limit_of(options: Mapping[str, Any]) -> float | None:
+    """The deadline also holds for the way to the call."""
+    deadline = options.get("deadline")
+    return float(deadline) if isinstance(deadline, (int, float)) and deadline > 0 else None
 
 
 def save(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,
@@ -79,7 +115,7 @@ def save(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.Pro
         process_group: transport of the call; None = the default group, or one rank without torch.distributed.
     Raises a ShardwrightError, the same kind on all ranks; what was at the path is then still there, whole.
     """
-    made = _Prepared(state, process_group, writable=False, background=False, objects=objects)
+    made = _Prepared(state, process_group, writable=False, background=False, objects=objects, options=options)
     return calls.save(made.state, path, storage=storage, collective=made.collective, **options)
 
 
@@ -87,7 +123,7 @@ def save_async(state: Mapping[Any, Any] | State, path: Any, *, process_group: di
                storage: Any = None, objects: str = "json", **options: Any) -> Job:
     """Saves in the background, over a process group of its own that the first call makes, so that training goes on with
     its collectives. Tensors may change after Job.wait_staged. Arguments as for save."""
-    made = _Prepared(state, process_group, writable=False, background=True, objects=objects)
+    made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options=options)
     return calls.save_async(made.state, path, storage=storage, collective=made.collective, **options)
 
 
@@ -102,7 +138,7 @@ def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_gr
     if into is None:
         found = calls.load(path, storage=storage, trust_pickle=trust_pickle, **options)
         return _with_torch_tensors(found)
-    made = _Prepared(into, process_group, writable=True, background=False, objects="json")
+    made = _Prepared(into, process_group, writable=True, background=False, objects="json", options=options)
     report: Report = calls.load(path, made.state, storage=storage, collective=made.collective,
                                 trust_pickle=trust_pickle, **options)
     made.leaves.copy_back(report.missing)
@@ -113,7 +149,7 @@ def load_async(path: Any, into: Mapping[Any, Any] | State, *, process_group: dis
                storage: Any = None, trust_pickle: bool = False, **options: Any) -> Job:
     """Fills a state in the background, over the process group of background saves. Job.result or Job.report must be
     called: it replaces values that are no tensors and fills tensors on devices."""
-    made = _Prepared(into, process_group, writable=True, background=True, objects="json")
+    made = _Prepared(into, process_group, writable=True, background=True, objects="json", options=options)
     job = calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
                            **options)
     job.then(lambda report: made.leaves.copy_back(report.missing))

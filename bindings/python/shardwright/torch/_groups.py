@@ -1,105 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process groups as transport: byte operations on CPU tensors over Gloo.
+"""Process groups as transport: byte operations on CPU tensors over a Gloo group beside the caller's one.
 
-Waits are cut into slices. Between two slices a rank looks whether another one has given up: that is told through the
-store of torch.distributed, under a key of this call, because Gloo itself cannot wake a peer. Background work gets a
-process group of its own, made once per group, as two threads must not share one.
+Waits are cut into slices. Between two slices a rank looks whether another one has given up. Gloo sees tensors of torch
+only, never memory of the core: an operation that was given up may still write when the call has long returned. Background
+work gets a side group of its own, as two threads must not share one.
 """
 from __future__ import annotations
 
 import datetime
 import json
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
+import torch._C._distributed_c10d as _c10d
 
 from ..collective import Collective
-from ..errors import AbortedError, DeadlineExceededError, OutOfRangeError, ShardwrightError, from_native
+from ..errors import DeadlineExceededError, HostExceptionError, OutOfRangeError, ShardwrightError, UnavailableError, from_native
+from ._side import error_for_peers, keep_until_done, side_group
 
 _SLICE_SECONDS = 0.5
+_GRACE_SECONDS = 5.0
+_LIMIT_MAX_SECONDS = 3e8
 _INT64 = 2**63
-_made: dict[tuple[str, str], tuple[dist.ProcessGroup, dist.ProcessGroup]] = {}
-_calls: dict[str, int] = {}
 
 
-def _serves_cpu(group: dist.ProcessGroup) -> bool:
-    try:
-        return bool(group._get_backend(torch.device("cpu")).name() == "gloo")
-    except RuntimeError:
-        return False
-
-
-def _side_group(group: dist.ProcessGroup, use: str) -> dist.ProcessGroup:
-    key = (use, group.group_name)
-    known = _made.get(key)
-    if known is not None and known[0] is group:
-        return known[1]
-    ranks = dist.get_process_group_ranks(group)
-    made = dist.new_group(ranks, backend="gloo", use_local_synchronization=True)
-    assert isinstance(made, dist.ProcessGroup)
-    _made[key] = (group, made)
-    return made
-
-
-def transport_group(group: dist.ProcessGroup) -> dist.ProcessGroup:
-    """The group itself where it carries CPU tensors over Gloo, else one beside it."""
-    return group if _serves_cpu(group) else _side_group(group, "calls")
-
-
-def background_group(group: dist.ProcessGroup) -> dist.ProcessGroup:
-    """A Gloo group of the same ranks for background work. The first call is collective."""
-    return _side_group(group, "background")
-
-
-def agree(end: Collective, problem: ShardwrightError | None) -> None:
-    """Collective: returns where no rank has a problem; raises that of the lowest rank that has one, on the others."""
-    code = 0 if problem is None else problem.code
+def agree(end: Collective, problem: BaseException | None) -> None:
+    """Collective: returns where no rank has a problem. Raises this rank's, or else that of the lowest rank with one."""
+    code = 0 if problem is None else problem.code if isinstance(problem, ShardwrightError) else HostExceptionError.code
     if end.all_reduce_i64([code], "max")[0] == 0:
         return
-    text = "" if problem is None else str(problem)
-    mine = json.dumps([code, text]).encode()
+    mine = json.dumps([code, _text_of(problem)]).encode()
     packed = end.all_gather(len(mine).to_bytes(8, "little"))
     sizes = [int.from_bytes(packed[at:at + 8], "little") for at in range(0, len(packed), 8)]
     gathered, position = end.all_gather(mine, sizes), 0
+    if problem is not None:
+        raise problem
     for rank, size in enumerate(sizes):
         its_code, its_text = json.loads(gathered[position:position + size])
         position += size
-        if its_code and problem is None:
+        if its_code:
             raise from_native(its_code, f"rank {rank} could not take its state: {its_text}", [("rank", str(rank))], 0, None)
 
 
+def _text_of(problem: BaseException | None) -> str:
+    if problem is None or isinstance(problem, ShardwrightError):
+        return "" if problem is None else str(problem)
+    try:
+        text = str(problem).partition("\n")[0]  # torch appends the stack of its C++ code
+        return f"{type(problem).__name__}: {text}"
+    except Exception:  # of the caller's own __str__: its peers still have to be told
+        return type(problem).__name__
+
+
 class GroupTransport:
-    """The methods of HostCollective over one process group, for one call."""
+    """The methods of HostCollective over the side group of one process group, for one call.
+
+    `seconds` limits each operation, also those that come with a longer limit of their own. Collective where the side
+    group has to be made, and always with `renew`.
+    """
 
     name = "torch.distributed"
 
-    def __init__(self, group: dist.ProcessGroup) -> None:
-        self._group = group
-        self.rank = dist.get_rank(group)
-        self.size = dist.get_world_size(group)
-        number = _calls[group.group_name] = _calls.get(group.group_name, 0) + 1
-        self._abort_key = f"shardwright/{group.group_name}/{number}/abort"
-        self._store: Any = c10d._get_default_store()
+    def __init__(self, group: dist.ProcessGroup, use: str = "calls", seconds: float | None = None, *,
+                 renew: bool = False) -> None:
+        self._seconds = None if seconds is None else min(seconds, _LIMIT_MAX_SECONDS)
+        self._side = side_group(group, use, self._seconds, renew=renew)
+        self._call = self._side.begin_call()
+        self.rank, self.size = self._side.rank, self._side.size
+
+    @property
+    def missed_the_end(self) -> bool:
+        """Another rank gave the side group up in an earlier call, and is or will be in this call over a new one."""
+        end = self._side.end()
+        return end is not None and end.call < self._call
 
     def barrier(self, timeout: float | None) -> None:
         """Waits until all ranks are here."""
-        self._wait(dist.all_reduce(torch.zeros(1, dtype=torch.uint8), group=self._group, async_op=True), "barrier", timeout)
+        options, limit = self._begin("barrier", _c10d.AllreduceOptions(), timeout)
+        self._wait(self._side.gloo.allreduce([torch.zeros(1, dtype=torch.uint8)], options), "barrier", limit)
 
     def broadcast(self, data: memoryview, root: int, timeout: float | None) -> None:
         """Fills `data` with the root's bytes."""
-        if len(data):
-            tensor = torch.frombuffer(data, dtype=torch.uint8)
-            self._wait(dist.broadcast(tensor, group=self._group, group_src=root, async_op=True), "broadcast", timeout)
+        if not len(data):
+            return
+        options, limit = self._begin("broadcast", _c10d.BroadcastOptions(), timeout)
+        options.rootRank = root
+        carried = _copied(data)
+        self._wait(self._side.gloo.broadcast([carried], options), "broadcast", limit)
+        if self.rank != root:
+            _fill(data, carried)
 
     def all_gather(self, data: memoryview, out: memoryview, timeout: float | None) -> None:
         """Gathers equal sizes."""
         if len(data):
-            gathered = torch.frombuffer(out, dtype=torch.uint8)
-            work = dist.all_gather_into_tensor(gathered, _copied(data), group=self._group, async_op=True)
-            self._wait(work, "all_gather", timeout)
+            _fill(out, self._gathered(_copied(data), "all_gather", timeout))
 
     def all_gather_v(self, data: memoryview, out: memoryview, sizes: list[int], timeout: float | None) -> None:
         """Gathers sizes that differ, padded to the largest one."""
@@ -109,23 +105,16 @@ class GroupTransport:
         padded = torch.zeros(largest, dtype=torch.uint8)
         if len(data):
             padded[:len(data)] = _copied(data)
-        gathered = torch.empty(largest * self.size, dtype=torch.uint8)
-        work = dist.all_gather_into_tensor(gathered, padded, group=self._group, async_op=True)
-        self._wait(work, "all_gather_v", timeout)
-        position = 0
-        view: Any = gathered.numpy()
+        gathered, position = self._gathered(padded, "all_gather_v", timeout), 0
         for rank, size in enumerate(sizes):
-            out[position:position + size] = memoryview(view[rank * largest:rank * largest + size])
+            _fill(out[position:position + size], gathered[rank * largest:rank * largest + size])
             position += size
 
     def all_reduce_i64(self, values: memoryview, operation: str, timeout: float | None) -> None:
         """Reduces in place; sums are formed without wrapping."""
         if not len(values):
             return
-        mine = torch.tensor(list(values), dtype=torch.int64)
-        gathered = torch.empty(self.size * len(values), dtype=torch.int64)
-        work = dist.all_gather_into_tensor(gathered, mine, group=self._group, async_op=True)
-        self._wait(work, "all_reduce", timeout)
+        gathered = self._gathered(torch.tensor(list(values), dtype=torch.int64), "all_reduce", timeout)
         columns = zip(*gathered.reshape(self.size, -1).tolist(), strict=True)
         reductions: dict[str, Any] = {"min": min, "max": max, "sum": sum}
         for index, column in enumerate(columns):
@@ -136,35 +125,76 @@ class GroupTransport:
 
     def abort(self, code: int, message: str) -> None:
         """Tells the other ranks; they see it within a slice."""
-        self._store.set(self._abort_key, json.dumps([code, message]))
-
-    def _check_abort(self) -> None:
-        if self._store.check([self._abort_key]):
-            code, message = json.loads(self._store.get(self._abort_key))
-            raise from_native(code, message, (), 0, None)
-
-    def _wait(self, work: Any, operation: str, timeout: float | None) -> None:
-        begin = time.monotonic()
-        while True:
-            left = _SLICE_SECONDS if timeout is None else timeout - (time.monotonic() - begin)
-            span = datetime.timedelta(seconds=max(0.001, min(_SLICE_SECONDS, left)))
-            try:
-                work.wait(span)
-                return
-            except RuntimeError as e:
-                if work.is_completed():
-                    self._check_abort()
-                    raise AbortedError(f"rank {self.rank}: {operation} over the process group failed: {e}",
-                                       retryable=True) from e
-            self._check_abort()
-            if timeout is not None and time.monotonic() - begin >= timeout:
-                raise DeadlineExceededError(f"rank {self.rank}: {operation} of {self.size} ranks did not end within "
-                                            f"{timeout:g} s", {"rank": str(self.rank)})
+        self._side.give_up(code, message, self._call)
 
     def close(self) -> None:
-        """Lets go of the group."""
-        self._group = None  # type: ignore[assignment]
+        """Nothing to do: the side group stays for the next call."""
+
+    def _gathered(self, mine: torch.Tensor, operation: str, timeout: float | None) -> torch.Tensor:
+        options, limit = self._begin(operation, _c10d.AllgatherOptions(), timeout)
+        gathered = torch.empty(self.size * len(mine), dtype=mine.dtype)
+        self._wait(self._side.gloo.allgather([list(gathered.chunk(self.size))], [mine], options), operation, limit)
+        return gathered
+
+    def _begin(self, operation: str, options: Any, timeout: float | None) -> tuple[Any, float | None]:
+        """Options of a Gloo operation, and its limit. Gloo gets a little more: it ends by itself what was given up."""
+        end = self._side.end()
+        if end is not None:
+            raise UnavailableError(f"rank {self.rank}: {operation} cannot run, the group was given up after: {end.message}; "
+                                   "begin the save or load anew on all ranks, which makes a new group",
+                                   {"rank": str(self.rank)}, retryable=True)
+        limits = [limit for limit in (timeout, self._seconds) if limit is not None]
+        limit = min(limits) if limits else None
+        seconds = _LIMIT_MAX_SECONDS if limit is None else min(limit, _LIMIT_MAX_SECONDS) + _GRACE_SECONDS
+        options.timeout = datetime.timedelta(seconds=seconds)
+        return options, limit
+
+    def _wait(self, work: Any, operation: str, limit: float | None) -> None:
+        until = None if limit is None else time.monotonic() + limit
+        try:
+            while not _ended(work, until):
+                self._side.check()
+                if until is not None and time.monotonic() >= until:
+                    raise DeadlineExceededError(f"rank {self.rank}: {operation} of {self.size} ranks did not end within "
+                                                f"{limit:g} s", {"rank": str(self.rank)})
+        except BaseException as e:
+            self._fail(e, work, operation)
+
+    def _fail(self, error: BaseException, work: Any, operation: str) -> NoReturn:
+        """Ends the group for all ranks: what is pending there would take the bytes of the next operation."""
+        keep_until_done(self._side.gloo, work)
+        if isinstance(error, RuntimeError) and not isinstance(error, ShardwrightError):
+            self._raise_end_of_others()  # a peer that has gone often left a reason
+        told = error_for_peers(error, self.rank, operation)
+        self._side.give_up(told.code, told.message, self._call)
+        if told is not error and isinstance(error, RuntimeError):
+            raise told from error
+        raise error
+
+    def _raise_end_of_others(self) -> None:
+        try:
+            self._side.check()
+        except dist.DistError:
+            pass  # the store is gone too; the first error says more
+
+
+def _ended(work: Any, until: float | None) -> bool:
+    """Waits for one slice; raises the failure of the operation."""
+    left = _SLICE_SECONDS if until is None else until - time.monotonic()
+    try:
+        work.wait(datetime.timedelta(seconds=max(0.001, min(_SLICE_SECONDS, left))))
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # completed just now, or failed: then this raises why
+    return True
 
 
 def _copied(data: memoryview) -> torch.Tensor:
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    """Bytes in memory of torch, which does not take the GIL when it is freed."""
+    return torch.empty(len(data), dtype=torch.uint8).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+
+
+def _fill(out: memoryview, data: torch.Tensor) -> None:
+    if len(out):
+        torch.frombuffer(out, dtype=torch.uint8).copy_(data)

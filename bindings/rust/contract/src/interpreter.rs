@@ -123,7 +123,7 @@ pub struct Interpreter {
     storages: HashMap<String, &'static Storage>,
     checkpoints: HashMap<String, &'static Checkpoint>,
     save_planners: HashMap<String, SavePlanner<'static>>,
-    load_planners: HashMap<String, LoadPlanner<'static>>,
+    load_planners: HashMap<String, LoadPlanner<'static, 'static>>,
     plans: HashMap<String, Vec<u8>>,
     jobs: HashMap<String, Job>,
     last_save: String,
@@ -374,7 +374,7 @@ impl Interpreter {
         self.save_planners.get_mut(id).expect("a save planner")
     }
 
-    fn load_planner(&mut self, id: &str) -> &mut LoadPlanner<'static> {
+    fn load_planner(&mut self, id: &str) -> &mut LoadPlanner<'static, 'static> {
         self.load_planners.get_mut(id).expect("a load planner")
     }
 

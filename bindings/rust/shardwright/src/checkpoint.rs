@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::options::OpenOptions;
 use crate::report::Report;
 use crate::tensor::Tensor;
 use crate::text::{Parts, sized_text};
@@ -91,9 +92,15 @@ impl Checkpoint {
 
     /// As [`Checkpoint::open`] with a context and any storage.
     pub fn open_at(context: &Context, location: &Location) -> Result<Checkpoint> {
+        Checkpoint::open_with(context, location, &OpenOptions::default())
+    }
+
+    /// As [`Checkpoint::open_at`] with options.
+    pub fn open_with(context: &Context, location: &Location, options: &OpenOptions) -> Result<Checkpoint> {
         let at = CLocation::of(location)?;
-        // SAFETY: handles and text live for the call.
-        let handle = unsafe { raw::checkpoint_open(context.handle(), at.storage, at.path.as_ptr(), std::ptr::null()) }?;
+        let options = options.to_c();
+        // SAFETY: handles, text and options live for the call.
+        let handle = unsafe { raw::checkpoint_open(context.handle(), at.storage, at.path.as_ptr(), &options) }?;
         Ok(Checkpoint { handle, _context: context.clone() })
     }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transports between ranks: built in, or of the host.
 
-use crate::error::{Result, guard};
+use crate::error::{Error, Result, StatusCode, guard};
 use shardwright_sys::{ffi, raw};
 use std::ffi::c_void;
 use std::slice;
+use std::time::Duration;
 
-pub use host::HostCollective;
+pub use host::{HostCollective, Reduction};
 
 /// One rank's end of a transport. Used by one thread at a time.
 pub struct Collective(*mut ffi::shw_collective);
@@ -74,25 +75,48 @@ impl Drop for Collective {
 mod host {
     use super::*;
 
+    /// Operation of a reduction.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reduction {
+        /// The smallest value.
+        Min,
+        /// The largest value.
+        Max,
+        /// The sum; OUT_OF_RANGE when it does not fit.
+        Sum,
+    }
+
+    impl Reduction {
+        fn of(number: i32) -> Result<Reduction> {
+            match number {
+                ffi::SHW_REDUCE_MIN => Ok(Reduction::Min),
+                ffi::SHW_REDUCE_MAX => Ok(Reduction::Max),
+                ffi::SHW_REDUCE_SUM => Ok(Reduction::Sum),
+                _ => Err(Error::new(StatusCode::Unimplemented, format!("reduction {number} is not known"))),
+            }
+        }
+    }
+
     /// A transport that a host brings: byte operations that all ranks call in the same order. Methods run on threads of
-    /// the library, one at a time.
-    pub trait HostCollective: Send + 'static {
+    /// the library, one at a time, apart from `abort`, which may come while another one waits. An operation that takes
+    /// longer than `timeout` (none = no limit) fails with DEADLINE_EXCEEDED.
+    pub trait HostCollective: Send + Sync + 'static {
         /// Rank of this end, from 0.
         fn rank(&self) -> i32;
         /// Number of ranks.
         fn size(&self) -> i32;
         /// Waits until all ranks are here.
-        fn barrier(&self) -> Result<()>;
+        fn barrier(&self, timeout: Option<Duration>) -> Result<()>;
         /// The root's bytes reach all.
-        fn broadcast(&self, data: &mut [u8], root: i32) -> Result<()>;
+        fn broadcast(&self, data: &mut [u8], root: i32, timeout: Option<Duration>) -> Result<()>;
         /// Equal sizes in rank order into `out`.
-        fn all_gather(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
+        fn all_gather(&self, data: &[u8], out: &mut [u8], timeout: Option<Duration>) -> Result<()>;
         /// `sizes[rank]` bytes of each rank back to back into `out`.
-        fn all_gather_v(&self, data: &[u8], out: &mut [u8], sizes: &[u64]) -> Result<()>;
-        /// Reduces in place: 0 min, 1 max, 2 sum (OUT_OF_RANGE when a sum does not fit).
-        fn all_reduce_i64(&self, values: &mut [i64], operation: i32) -> Result<()>;
-        /// Wakes all ranks that wait here; they fail with the message.
-        fn abort(&self, message: &str);
+        fn all_gather_v(&self, data: &[u8], out: &mut [u8], sizes: &[u64], timeout: Option<Duration>) -> Result<()>;
+        /// Reduces in place.
+        fn all_reduce_i64(&self, values: &mut [i64], operation: Reduction, timeout: Option<Duration>) -> Result<()>;
+        /// Wakes all ranks that wait here; they fail with the code and the message.
+        fn abort(&self, code: StatusCode, message: &str);
     }
 
     type Boxed = Box<dyn HostCollective>;
@@ -139,24 +163,36 @@ mod host {
     type Call = *const ffi::shw_collective_call;
     type Err = *mut *mut ffi::shw_error;
 
-    unsafe extern "C" fn barrier(user: *mut c_void, _: Call, err: Err) -> ffi::shw_status {
-        guard(err, || unsafe { transport(user) }.barrier())
+    /// What 0 stands for in a call.
+    const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
+
+    /// # Safety
+    /// `call` is NULL or valid.
+    unsafe fn timeout_of(call: Call) -> Option<Duration> {
+        match unsafe { call.as_ref() }.map_or(0, |c| c.timeout_ns) {
+            0 => Some(DEFAULT_TIMEOUT),
+            ns => u64::try_from(ns).ok().map(Duration::from_nanos),
+        }
+    }
+
+    unsafe extern "C" fn barrier(user: *mut c_void, call: Call, err: Err) -> ffi::shw_status {
+        guard(err, || unsafe { transport(user).barrier(timeout_of(call)) })
     }
 
     unsafe extern "C" fn broadcast(
         user: *mut c_void,
-        _: Call,
+        call: Call,
         data: *mut c_void,
         size: u64,
         root: i32,
         err: Err,
     ) -> ffi::shw_status {
-        guard(err, || unsafe { transport(user).broadcast(bytes_mut(data, size), root) })
+        guard(err, || unsafe { transport(user).broadcast(bytes_mut(data, size), root, timeout_of(call)) })
     }
 
     unsafe extern "C" fn all_gather(
         user: *mut c_void,
-        _: Call,
+        call: Call,
         data: *const c_void,
         size: u64,
         out: *mut c_void,
@@ -165,13 +201,13 @@ mod host {
         guard(err, || unsafe {
             let transport = transport(user);
             let total = size * transport.size() as u64;
-            transport.all_gather(bytes(data, size), bytes_mut(out, total))
+            transport.all_gather(bytes(data, size), bytes_mut(out, total), timeout_of(call))
         })
     }
 
     unsafe extern "C" fn all_gather_v(
         user: *mut c_void,
-        _: Call,
+        call: Call,
         data: *const c_void,
         size: u64,
         out: *mut c_void,
@@ -181,13 +217,14 @@ mod host {
         guard(err, || unsafe {
             let transport = transport(user);
             let sizes = slice::from_raw_parts(sizes, transport.size() as usize);
-            transport.all_gather_v(bytes(data, size), bytes_mut(out, sizes.iter().sum()), sizes)
+            let out = bytes_mut(out, sizes.iter().sum());
+            transport.all_gather_v(bytes(data, size), out, sizes, timeout_of(call))
         })
     }
 
     unsafe extern "C" fn all_reduce_i64(
         user: *mut c_void,
-        _: Call,
+        call: Call,
         values: *mut i64,
         count: u64,
         operation: i32,
@@ -195,15 +232,15 @@ mod host {
     ) -> ffi::shw_status {
         guard(err, || unsafe {
             let values = if count == 0 { &mut [] } else { slice::from_raw_parts_mut(values, count as usize) };
-            transport(user).all_reduce_i64(values, operation)
+            transport(user).all_reduce_i64(values, Reduction::of(operation)?, timeout_of(call))
         })
     }
 
-    unsafe extern "C" fn abort(user: *mut c_void, _: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
+    unsafe extern "C" fn abort(user: *mut c_void, code: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
         // The status of abort has nowhere to go.
         let _ = guard(std::ptr::null_mut(), || {
             let text = unsafe { shardwright_sys::error::copy_text(message, size) };
-            unsafe { transport(user) }.abort(&text);
+            unsafe { transport(user) }.abort(StatusCode(code), &text);
             Ok(())
         });
     }

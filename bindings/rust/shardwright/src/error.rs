@@ -104,6 +104,12 @@ impl Error {
         Error { code, message: message.into(), details: BTreeMap::new(), retryable: false, source: None }
     }
 
+    /// The same with a fact by key.
+    pub(crate) fn with_detail(mut self, key: &str, value: &str) -> Error {
+        self.details.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
     /// The status code.
     pub fn code(&self) -> StatusCode {
         self.code

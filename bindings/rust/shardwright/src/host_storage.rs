@@ -5,6 +5,7 @@ use crate::error::{Error, Result, StatusCode, guard};
 use shardwright_sys::ffi;
 use std::ffi::{c_char, c_void};
 use std::slice;
+use std::time::Duration;
 
 /// How an object is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,9 @@ pub struct ObjectStat {
     pub version: u64,
 }
 
+/// A lock that a storage gave; dropping it, on any thread, gives it back.
+pub type StorageLock = Box<dyn Send>;
+
 /// A storage of the host: keys are text with `/`. Methods run on threads of the library, several at the same time.
 pub trait HostStorage: Send + Sync + 'static {
     /// An open object.
@@ -61,6 +65,22 @@ pub trait HostStorage: Send + Sync + 'static {
     fn abort(&self, object: &Self::Object);
     /// Removes a key; a missing one is fine.
     fn remove(&self, key: &str) -> Result<()>;
+
+    /// Free bytes where the key would live; a save that needs more fails before it writes. UNIMPLEMENTED = not offered.
+    fn space(&self, key: &str) -> Result<u64> {
+        Err(not_offered("space", key))
+    }
+
+    /// Takes an advisory exclusive lock, which keeps garbage collection away from a save; none when another holder kept
+    /// it for `timeout` (none = no limit). UNIMPLEMENTED = not offered.
+    fn lock(&self, key: &str, timeout: Option<Duration>) -> Result<Option<StorageLock>> {
+        let _ = timeout;
+        Err(not_offered("lock", key))
+    }
+}
+
+fn not_offered(method: &str, key: &str) -> Error {
+    Error::new(StatusCode::Unimplemented, format!("the storage has no {method} for '{key}'"))
 }
 
 type Err = *mut *mut ffi::shw_error;
@@ -85,6 +105,9 @@ pub(crate) fn vtable_of<S: HostStorage>(storage: S) -> ffi::shw_storage_vtable {
     table.commit = Some(commit::<S>);
     table.abort = Some(abort::<S>);
     table.remove = Some(remove::<S>);
+    table.space = Some(space::<S>);
+    table.lock = Some(lock::<S>);
+    table.unlock = Some(unlock);
     table.release = Some(release::<S>);
     table
 }
@@ -251,6 +274,47 @@ unsafe extern "C" fn remove<S: HostStorage>(
     err: Err,
 ) -> ffi::shw_status {
     guard(err, || unsafe { this::<S>(user).remove(text(key, key_size)?) })
+}
+
+unsafe extern "C" fn space<S: HostStorage>(
+    user: *mut c_void,
+    key: *const c_char,
+    key_size: u64,
+    free_bytes: *mut u64,
+    err: Err,
+) -> ffi::shw_status {
+    guard(err, || unsafe {
+        *free_bytes = this::<S>(user).space(text(key, key_size)?)?;
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn lock<S: HostStorage>(
+    user: *mut c_void,
+    key: *const c_char,
+    key_size: u64,
+    timeout_ns: i64,
+    lock: *mut *mut c_void,
+    err: Err,
+) -> ffi::shw_status {
+    let mut held = false;
+    let status = guard(err, || unsafe {
+        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
+        if let Some(taken) = this::<S>(user).lock(text(key, key_size)?, timeout)? {
+            *lock = Box::into_raw(Box::new(taken)).cast();
+            held = true;
+        }
+        Ok(())
+    });
+    if status == ffi::SHW_OK && !held { ffi::SHW_PENDING } else { status }
+}
+
+unsafe extern "C" fn unlock(_: *mut c_void, lock: *mut c_void) {
+    // The status of unlock has nowhere to go; a panic in drop must not unwind into C.
+    let _ = guard(std::ptr::null_mut(), || {
+        drop(unsafe { Box::from_raw(lock.cast::<StorageLock>()) });
+        Ok(())
+    });
 }
 
 unsafe extern "C" fn release<S: HostStorage>(user: *mut c_void) {

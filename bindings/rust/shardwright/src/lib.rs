@@ -19,7 +19,8 @@
 //! ```
 //!
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
-//! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back.
+//! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
+//! in one call of the library by [`State::add_all`] or a [`TensorBatch`].
 #![deny(missing_docs)]
 
 mod checkpoint;
@@ -36,26 +37,28 @@ mod report;
 mod state;
 mod storage;
 mod tensor;
+mod tensor_batch;
 mod text;
 mod workflow;
 
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
-pub use collective::{Collective, HostCollective, thread_collectives};
+pub use collective::{Collective, HostCollective, Reduction, thread_collectives};
 pub use context::{Context, ContextBuilder, LogLevel};
 pub use dtype::{DType, Element};
 pub use error::{Error, Result, StatusCode};
-pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode};
+pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode, StorageLock};
 pub use job::{Job, JobState, Progress};
 pub use layout::{Layout, Placement};
 pub use options::{
-    Cast, Durability, Format, Kind, LoadOptions, Missing, Overwrite, Owner, Preset, SaveOptions, Strict, Unexpected,
-    Verify, VerifyReplicas,
+    Cast, Durability, Format, Kind, LoadOptions, Missing, OpenOptions, Overwrite, Owner, Preset, SaveOptions, Strict,
+    Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use report::Report;
-pub use state::{RawMemory, Shard, State, TensorSpec};
+pub use state::State;
 pub use storage::Storage;
 pub use tensor::Tensor;
+pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
     Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save, save_async, save_at,
     version,

@@ -155,7 +155,7 @@ pub struct SaveOptions {
     /// Which replicas are compared.
     pub verify_replicas: VerifyReplicas,
     /// Kind by glob over names, first match wins.
-    pub kinds: Vec<(String, Kind)>,
+    pub kind: Vec<(String, Kind)>,
     /// Bytes of staging memory; 0 = 256 MiB, or the bytes to stage when asynchronous.
     pub memory_budget: u64,
     /// Worker threads; 0 = all of the context.
@@ -184,7 +184,7 @@ impl Default for SaveOptions {
             digests: true,
             owner: Owner::Balanced,
             verify_replicas: VerifyReplicas::Auto,
-            kinds: Vec::new(),
+            kind: Vec::new(),
             memory_budget: 0,
             threads: 0,
             deadline: None,
@@ -225,6 +225,21 @@ pub struct LoadOptions {
     pub format: Format,
 }
 
+/// Options of opening; they hold for all reads of the checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Whether digests are checked.
+    pub verify: Verify,
+    /// The only format that is accepted.
+    pub format: Format,
+    /// Bytes of staging memory; 0 = that of the context.
+    pub memory_budget: u64,
+    /// Worker threads; 0 = all of the context.
+    pub threads: u32,
+    /// Limit of each call.
+    pub deadline: Option<Duration>,
+}
+
 /// Nanoseconds of an optional span: none = no limit.
 pub(crate) fn span_ns(span: Option<Duration>) -> i64 {
     span.map_or(-1, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
@@ -257,8 +272,8 @@ fn text_pointer(text: &Option<CString>) -> *const c_char {
 
 impl SaveOptions {
     pub(crate) fn to_c(&self) -> Result<CSaveOptions> {
-        let globs = Blob::of(self.kinds.iter().map(|(g, _)| g));
-        let kinds: Vec<i32> = self.kinds.iter().map(|(_, k)| *k as i32).collect();
+        let globs = Blob::of(self.kind.iter().map(|(g, _)| g));
+        let kinds: Vec<i32> = self.kind.iter().map(|(_, k)| *k as i32).collect();
         let metadata = Blob::of(self.metadata.iter().flat_map(|(k, v)| [k, v]));
         let trace = self.trace_path.as_deref().map(c_path).transpose()?;
         // SAFETY: a plain struct for which all zero is valid.
@@ -312,5 +327,19 @@ impl LoadOptions {
         c.strict_rules = rules.as_ptr();
         c.strict_count = globs.count();
         Ok(CLoadOptions { options: c, _globs: globs, _rules: rules, _trace: trace })
+    }
+}
+
+impl OpenOptions {
+    pub(crate) fn to_c(&self) -> ffi::shw_checkpoint_options {
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut c: ffi::shw_checkpoint_options = unsafe { std::mem::zeroed() };
+        c.struct_size = size_of::<ffi::shw_checkpoint_options>() as u32;
+        c.verify = self.verify as i32;
+        c.format = self.format as i32;
+        c.threads = self.threads;
+        c.memory_budget = self.memory_budget;
+        c.deadline_ns = deadline_ns(self.deadline);
+        c
     }
 }

@@ -115,16 +115,43 @@ impl Drop for SavePlanner<'_> {
     }
 }
 
-/// Plans one load of one rank.
-pub struct LoadPlanner<'a> {
+/// Plans one load of one rank. The state is its own again when the planner is dropped.
+///
+/// ```
+/// use shardwright::{Checkpoint, Context, LoadOptions, LoadPlanner, Location, SaveOptions, State, Storage};
+///
+/// let (context, storage) = (Context::shared()?, Storage::memory()?);
+/// let location = Location::storage(&storage, "run/step-00000100");
+/// let weights = [1.0f32, 2.0, 3.0, 4.0];
+/// let mut saved = State::new();
+/// saved.add("model.weight", &[2, 2], &weights)?;
+/// saved.add_json("step", "100")?;
+/// shardwright::save_at(&context, &saved, &location, None, &SaveOptions::default())?;
+///
+/// let checkpoint = Checkpoint::open_at(&context, &location)?;
+/// let mut target = [0.0f32; 4];
+/// let mut state = State::new();
+/// state.add_mut("model.weight", &[2, 2], &mut target)?;
+/// state.add_json("step", "null")?;
+/// let mut planner = LoadPlanner::new(&checkpoint, &mut state, 0, &LoadOptions::default())?;
+/// let plan = planner.local_plan()?;
+/// planner.execute(&plan)?;
+/// drop(planner);
+///
+/// assert_eq!(state.object("step").unwrap().1, b"100");
+/// drop(state);
+/// assert_eq!(target, weights);
+/// # Ok::<(), shardwright::Error>(())
+/// ```
+pub struct LoadPlanner<'p, 's> {
     handle: *mut ffi::shw_load_planner,
-    _state: &'a mut State<'a>,
-    _checkpoint: &'a Checkpoint,
+    _state: &'p mut State<'s>,
+    _checkpoint: &'p Checkpoint,
 }
 
-impl<'a> LoadPlanner<'a> {
+impl<'p, 's> LoadPlanner<'p, 's> {
     /// The planner of `rank`, which selects rank-local entries.
-    pub fn new(checkpoint: &'a Checkpoint, state: &'a mut State<'a>, rank: i32, options: &LoadOptions) -> Result<Self> {
+    pub fn new(checkpoint: &'p Checkpoint, state: &'p mut State<'s>, rank: i32, options: &LoadOptions) -> Result<Self> {
         let c = options.to_c()?;
         // SAFETY: handles and options live for the call.
         let handle = unsafe { raw::load_planner_create(checkpoint.handle(), state.handle(), rank, &c.options) }?;
@@ -143,7 +170,7 @@ impl<'a> LoadPlanner<'a> {
     }
 }
 
-impl Drop for LoadPlanner<'_> {
+impl Drop for LoadPlanner<'_, '_> {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
         unsafe { ffi::shw_load_planner_release(self.handle) }

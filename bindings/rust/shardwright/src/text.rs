@@ -22,7 +22,6 @@ pub(crate) fn sized_text(get: impl FnOnce(*mut u64) -> *const c_char) -> String 
 }
 
 /// Many texts in one blob, cut by `count + 1` offsets.
-#[derive(Default)]
 pub(crate) struct Blob {
     pub bytes: Vec<u8>,
     pub offsets: Vec<u64>,
@@ -32,10 +31,14 @@ impl Blob {
     pub fn of<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Blob {
         let mut blob = Blob { bytes: Vec::new(), offsets: vec![0] };
         for part in parts {
-            blob.bytes.extend_from_slice(part.as_ref());
-            blob.offsets.push(blob.bytes.len() as u64);
+            blob.push(part);
         }
         blob
+    }
+
+    pub fn push(&mut self, part: impl AsRef<[u8]>) {
+        self.bytes.extend_from_slice(part.as_ref());
+        self.offsets.push(self.bytes.len() as u64);
     }
 
     pub fn count(&self) -> u64 {

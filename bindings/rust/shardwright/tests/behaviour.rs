@@ -2,14 +2,15 @@
 //! What the contract does not reach: ownership, panics, jobs, logging and large tensors of the Rust layer.
 
 use shardwright::{
-    Checkpoint, Collective, CommitCondition, Context, DType, DigestAlgorithm, HostCollective, HostStorage, JobState,
-    LoadOptions, Location, LogLevel, ObjectStat, OpenMode, RawMemory, Result, SaveOptions, Shard, State, StatusCode,
-    Storage, Tensor, TensorSpec, save_at,
+    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Format, HostStorage, JobState, LoadOptions, Location,
+    LogLevel, ObjectStat, OpenMode, OpenOptions, RawMemory, Result, SaveOptions, Shard, State, StatusCode, Storage,
+    Tensor, TensorSpec, Verify, save_at,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A directory that is removed at the end.
 struct Scratch(PathBuf);
@@ -74,7 +75,7 @@ fn jobs_own_their_buffers_and_give_them_back() {
     let job =
         shardwright::save_async(owned_state(), &Location::path(scratch.0.join("p")), &SaveOptions::default()).unwrap();
     let (report, state) = job.finish().unwrap();
-    assert!(report.summary().unwrap().bytes_total > 48);
+    assert_eq!(report.summary().unwrap().bytes_total, 48 + 1); // payload: the tensor and the object
     assert_eq!(state.tensor_bytes("w").unwrap()[47], 47);
     assert_eq!(state.object("step").unwrap(), (String::from("application/json"), b"7".to_vec()));
 }
@@ -104,6 +105,22 @@ fn dropping_in_any_order_is_fine() {
     drop(checkpoint);
     assert_eq!(tensor.bytes().len(), 48);
     drop(scratch);
+}
+
+#[test]
+fn opening_takes_options() {
+    let context = Context::builder().threads(1).build().unwrap();
+    let storage = Storage::memory().unwrap();
+    let location = Location::storage(&storage, "run/a");
+    save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap();
+    let good = OpenOptions { format: Format::Native, threads: 1, verify: Verify::Off, ..OpenOptions::default() };
+    assert_eq!(Checkpoint::open_with(&context, &location, &good).unwrap().read("w").unwrap().bytes().len(), 48);
+    let other = OpenOptions { format: Format::TorchDcp, ..OpenOptions::default() };
+    let refused = Checkpoint::open_with(&context, &location, &other).err().unwrap();
+    assert_eq!(refused.code(), StatusCode::InvalidArgument);
+    let late = OpenOptions { deadline: Some(Duration::from_nanos(1)), ..OpenOptions::default() };
+    let late = Checkpoint::open_with(&context, &location, &late).unwrap().read("w").err().unwrap();
+    assert_eq!(late.code(), StatusCode::DeadlineExceeded);
 }
 
 struct PanickingStorage;
@@ -149,46 +166,6 @@ fn a_panic_in_a_callback_comes_out_as_itself() {
     }));
     let payload = outcome.expect_err("the panic goes on");
     assert_eq!(payload.downcast::<Payload>().unwrap().0, 42);
-}
-
-/// One rank of a transport of the host.
-struct OneRank;
-
-impl HostCollective for OneRank {
-    fn rank(&self) -> i32 {
-        0
-    }
-    fn size(&self) -> i32 {
-        1
-    }
-    fn barrier(&self) -> Result<()> {
-        Ok(())
-    }
-    fn broadcast(&self, _: &mut [u8], _: i32) -> Result<()> {
-        Ok(())
-    }
-    fn all_gather(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
-        out.copy_from_slice(data);
-        Ok(())
-    }
-    fn all_gather_v(&self, data: &[u8], out: &mut [u8], _: &[u64]) -> Result<()> {
-        out.copy_from_slice(data);
-        Ok(())
-    }
-    fn all_reduce_i64(&self, _: &mut [i64], _: i32) -> Result<()> {
-        Ok(())
-    }
-    fn abort(&self, _: &str) {}
-}
-
-#[test]
-fn a_transport_of_the_host_carries_a_save() {
-    let scratch = Scratch::new();
-    let mut collective = Collective::host(OneRank).unwrap();
-    let location = Location::path(scratch.0.join("p"));
-    let context = Context::shared().unwrap();
-    save_at(&context, &owned_state(), &location, Some(&mut collective), &SaveOptions::default()).unwrap();
-    assert_eq!(Checkpoint::open(scratch.0.join("p")).unwrap().keys().unwrap(), ["w"]);
 }
 
 #[test]

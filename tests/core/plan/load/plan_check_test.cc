@@ -44,6 +44,7 @@ TEST(CheckLoadPlan, NamesWhatDoesNotFit) {
       {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({0, 0}, {2, 1}); }},
       {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({-1}, {2}); }},
       {"'own' is filled from stored tensor 'w'", [](LoadPlan& plan) { plan.reads[0].entry = 1; }},
+      {"casts tensor 9 of 2", [](LoadPlan& plan) { plan.casts[0].entry = 9; }},
       {"no cast is listed", [](LoadPlan& plan) { plan.casts.clear(); }},
       {"stored tensor 'own'", [](LoadPlan& plan) { plan.rank = 1; }},
       {"stored object 1 into object 0", [](LoadPlan& plan) { plan.objects = {{0, 0}, {0, 1}}; }},

@@ -11,7 +11,7 @@ namespace {
 
 // Calls visit(flat index) for every element of the box in a tensor of this shape.
 template <typename Visit>
-void for_each_element(const Dims& shape, const Box& from, const Visit& visit) {
+void for_each_element(std::span<const int64_t> shape, const Box& from, const Visit& visit) {
   if (box_is_empty(from)) return;
   Dims at = from.offsets;
   while (true) {
@@ -27,7 +27,7 @@ void for_each_element(const Dims& shape, const Box& from, const Visit& visit) {
   }
 }
 
-size_t element_count(const Dims& shape) {
+size_t element_count(std::span<const int64_t> shape) {
   return static_cast<size_t>(box_element_count(whole_box(shape)));
 }
 
@@ -79,7 +79,7 @@ void expect_lists_agree(const GlobalSavePlan& plan, const std::vector<State>& st
       return each.position == chunk.position;
     });
     ASSERT_NE(item, items.end());
-    const TensorEntry& entry = states[rank].tensors()[item->entry];
+    const TensorRef entry = states[rank].tensors()[item->entry];
     EXPECT_EQ(entry.name, plan.catalog.tensor_name(chunk.tensor));
     EXPECT_EQ(entry.pieces[item->piece].box, plan.catalog.chunk_box(c));
     EXPECT_EQ(item->size_bytes, plan.catalog.chunk_bytes(c));
@@ -91,7 +91,7 @@ void expect_filled(const LoadPlan& plan, const State& state, const Catalog& stor
   EXPECT_TRUE(check_load_plan(plan, state, stored).ok())
       << check_load_plan(plan, state, stored).to_string();
   for (uint32_t t = 0; t < state.tensors().size(); ++t) {
-    const TensorEntry& entry = state.tensors()[t];
+    const TensorRef entry = state.tensors()[t];
     for (uint32_t p = 0; p < entry.pieces.size(); ++p) {
       std::vector<int> wanted(element_count(entry.global_shape), 0);
       for_each_element(entry.global_shape, entry.pieces[p].box, [&](size_t i) { wanted[i] = 1; });

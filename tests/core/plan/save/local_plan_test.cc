@@ -91,16 +91,19 @@ TEST(LocalPlan, RefusesAShardedObject) {
 }
 
 TEST(ReplicaDigestNeeds, FollowsTheRule) {
+  using Need = DigestNeeds::Tensor;
   const State state = state_of({whole("small", {4}),
                                 whole("large", {(1 << 20) / 4 + 1}),
                                 {"part", DType::kInt8, {4}, {box({0}, {2})}},
-                                whole("own", {4}, EntryKind::kRankLocal)},
+                                whole("own", {4}, EntryKind::kRankLocal),
+                                whole("by_layout", {4}, EntryKind::kSharded)},
                                {{"shared", "1"}, {"own_object", "2", EntryKind::kRankLocal}});
   SaveRules rules;
-  EXPECT_EQ(replica_digest_needs(state, rules).tensors, (std::vector<size_t>{0}));
+  EXPECT_EQ(replica_digest_needs(state, rules).tensors, (std::vector<Need>{{0, false}, {4, true}}));
   EXPECT_EQ(replica_digest_needs(state, rules).objects, (std::vector<size_t>{0}));
   rules.verify_replicas = VerifyReplicas::kAll;
-  EXPECT_EQ(replica_digest_needs(state, rules).tensors, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(replica_digest_needs(state, rules).tensors,
+            (std::vector<Need>{{0, false}, {1, false}, {2, true}, {4, true}}));
   rules.verify_replicas = VerifyReplicas::kOff;
   EXPECT_TRUE(replica_digest_needs(state, rules).tensors.empty());
   EXPECT_TRUE(replica_digest_needs(state, rules).objects.empty());

@@ -17,7 +17,7 @@ struct Owned {
   TensorView view;
 
   explicit Owned(const Dims& shape, const Dims& strides = {}, DType dtype = DType::kBfloat16) {
-    TensorViewArguments arguments;
+    TensorArguments arguments;
     arguments.data = memory->data();
     arguments.byte_size = memory->size();
     arguments.dtype = dtype;

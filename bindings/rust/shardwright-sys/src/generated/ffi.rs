@@ -54,6 +54,12 @@ pub struct shw_job {
 }
 
 #[repr(C)]
+pub struct shw_cancellation {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
 pub struct shw_storage {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
@@ -757,6 +763,7 @@ pub struct shw_save_options {
     pub metadata: *const c_char,
     pub metadata_offsets: *const u64,
     pub metadata_count: u64,
+    pub cancellation: *mut shw_cancellation,
 }
 
 #[repr(C)]
@@ -770,6 +777,7 @@ pub struct shw_checkpoint_options {
     pub reserved0: u32,
     pub memory_budget: u64,
     pub deadline_ns: i64,
+    pub cancellation: *mut shw_cancellation,
 }
 
 #[repr(C)]
@@ -834,6 +842,7 @@ pub struct shw_load_options {
     pub strict_offsets: *const u64,
     pub strict_rules: *const i32,
     pub strict_count: u64,
+    pub cancellation: *mut shw_cancellation,
 }
 
 #[repr(C)]
@@ -1174,6 +1183,12 @@ unsafe extern "C" {
     pub fn shw_job_report(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status;
     /// Releases the handle; the job goes on. NULL is allowed.
     pub fn shw_job_release(job: *mut shw_job);
+    /// Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
+    pub fn shw_cancellation_create(out: *mut *mut shw_cancellation, err: *mut *mut shw_error) -> shw_status;
+    /// Asks the calls that were given it to stop and returns at once, also before they begin. Each ends with CANCELLED at its next step; a save that has reached its commit point ends OK. A call into the host's storage or transport is not broken off. May be called any number of times. NULL is skipped.
+    pub fn shw_cancellation_cancel(cancellation: *mut shw_cancellation);
+    /// Releases the handle; calls that were given it keep what they need. NULL is allowed.
+    pub fn shw_cancellation_release(cancellation: *mut shw_cancellation);
     /// Fills a stat with zeros and its size, as SHW_STORAGE_STAT_INIT does. NULL is skipped.
     pub fn shw_storage_stat_init(stat: *mut shw_storage_stat, struct_size: u32);
     /// Fills an entry with zeros and its size, as SHW_STORAGE_ENTRY_INIT does. NULL is skipped.
@@ -1387,7 +1402,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
+    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal. The jobs of a context run one after another, so ranks of one process need a context each.
     pub fn shw_save_async(
         context: *mut shw_context,
         state: *const shw_state,
@@ -2447,6 +2462,27 @@ mod dispatch {
         unsafe { (table().job_release.unwrap_unchecked())(job) }
     }
 
+    /// Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_cancellation_create(out: *mut *mut shw_cancellation, err: *mut *mut shw_error) -> shw_status {
+        unsafe { (table().cancellation_create.unwrap_unchecked())(out, err) }
+    }
+
+    /// Asks the calls that were given it to stop and returns at once, also before they begin. Each ends with CANCELLED at its next step; a save that has reached its commit point ends OK. A call into the host's storage or transport is not broken off. May be called any number of times. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_cancellation_cancel(cancellation: *mut shw_cancellation) {
+        unsafe { (table().cancellation_cancel.unwrap_unchecked())(cancellation) }
+    }
+
+    /// Releases the handle; calls that were given it keep what they need. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_cancellation_release(cancellation: *mut shw_cancellation) {
+        unsafe { (table().cancellation_release.unwrap_unchecked())(cancellation) }
+    }
+
     /// Fills a stat with zeros and its size, as SHW_STORAGE_STAT_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
@@ -2889,7 +2925,7 @@ mod dispatch {
         unsafe { (table().save.unwrap_unchecked())(context, state, storage, path, collective, options, out, err) }
     }
 
-    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
+    /// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal. The jobs of a context run one after another, so ranks of one process need a context each.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_save_async(

@@ -373,6 +373,17 @@ pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawErro
     Ok(unsafe { out.assume_init() })
 }
 
+/// Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn cancellation_create() -> Result<*mut shw_cancellation, RawError> {
+    let mut out = MaybeUninit::<*mut shw_cancellation>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_cancellation_create(out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Makes a storage of the files below a directory, which need not exist yet. Keys never leave it.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -745,7 +756,7 @@ pub unsafe fn save(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal.
+/// Starts the save as a job. The memory of the state's tensors must stay unchanged until the job is staged; the collective belongs to the job until it is terminal. The jobs of a context run one after another, so ranks of one process need a context each.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn save_async(

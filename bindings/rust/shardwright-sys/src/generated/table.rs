@@ -802,4 +802,8 @@ pub struct shw_api {
     >,
     pub load_planner_release: Option<unsafe extern "C" fn(planner: *mut shw_load_planner)>,
     pub plugin_init: Option<unsafe extern "C" fn(plugin: *mut shw_plugin, struct_size: u32)>,
+    pub cancellation_create:
+        Option<unsafe extern "C" fn(out: *mut *mut shw_cancellation, err: *mut *mut shw_error) -> shw_status>,
+    pub cancellation_cancel: Option<unsafe extern "C" fn(cancellation: *mut shw_cancellation)>,
+    pub cancellation_release: Option<unsafe extern "C" fn(cancellation: *mut shw_cancellation)>,
 }

@@ -48,9 +48,14 @@ public final class Checkpoint extends Handle {
      * @return the checkpoint
      */
     public static Checkpoint open(String path, OpenOptions options) {
+        return open(path, options, 0);
+    }
+
+    /** With a native cancellation, which ends the reads early; 0 = none. */
+    static Checkpoint open(String path, OpenOptions options, long cancellation) {
         byte[] text = Text.terminated(path);
         Context context = options.context();
-        try (Uses uses = new Uses(); OptionStruct struct = options.struct()) {
+        try (Uses uses = new Uses(); OptionStruct struct = options.struct(cancellation)) {
             return new Checkpoint(shw_nativeJNI.shw_checkpoint_open(uses.of(context),
                     uses.ofNullable(options.storage()), text, struct.address()));
         }

@@ -5,6 +5,7 @@ package io.shardwright;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 
 /** Turns numbers into enums. Methods are bound by name and signature in native/host_collective.c. */
 final class HostCollectiveBridge {
@@ -14,42 +15,46 @@ final class HostCollectiveBridge {
         this.transport = transport;
     }
 
-    void barrier() {
+    private static Duration limit(long timeoutNs) {
+        return timeoutNs < 0 ? null : Duration.ofNanos(timeoutNs);
+    }
+
+    void barrier(long timeoutNs) {
         try {
-            transport.barrier();
+            transport.barrier(limit(timeoutNs));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    void broadcast(ByteBuffer data, int root) {
+    void broadcast(ByteBuffer data, int root, long timeoutNs) {
         try {
-            transport.broadcast(data, root);
+            transport.broadcast(data, root, limit(timeoutNs));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    void allGather(ByteBuffer data, ByteBuffer gathered) {
+    void allGather(ByteBuffer data, ByteBuffer gathered, long timeoutNs) {
         try {
-            transport.allGather(data.asReadOnlyBuffer(), gathered);
+            transport.allGather(data.asReadOnlyBuffer(), gathered, limit(timeoutNs));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    void allGatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes) {
+    void allGatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes, long timeoutNs) {
         try {
-            transport.allGatherV(data.asReadOnlyBuffer(), gathered, sizes);
+            transport.allGatherV(data.asReadOnlyBuffer(), gathered, sizes, limit(timeoutNs));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    long[] allReduce(long[] values, int operation) {
+    long[] allReduce(long[] values, int operation, long timeoutNs) {
         long[] reduced;
         try {
-            reduced = transport.allReduce(values, Reduction.of(operation));
+            reduced = transport.allReduce(values, Reduction.of(operation), limit(timeoutNs));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -60,7 +65,7 @@ final class HostCollectiveBridge {
         return reduced;
     }
 
-    void abort(byte[] message) {
-        transport.abort(Text.of(message));
+    void abort(int code, byte[] message) {
+        transport.abort(StatusCode.of(code), Text.of(message));
     }
 }

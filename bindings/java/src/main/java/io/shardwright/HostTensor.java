@@ -149,7 +149,9 @@ public final class HostTensor {
             starts[i] = at;
             at += Arrays.stream(held.get(i).sizes()).reduce(1, (a, b) -> a * b);
         }
-        return partOf(global, held, starts);
+        HostTensor made = partOf(global, held, starts);
+        // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
+        return kind == Kind.AUTO ? made.kind(Kind.SHARDED) : made;
     }
 
     /**
@@ -228,6 +230,10 @@ public final class HostTensor {
                 throw ShardwrightException.invalidEntry(name,
                         "box " + box + " does not have the dimensions of " + Arrays.toString(globalShape));
             }
+        }
+        // To the library no bytes mean as many as the shape needs.
+        if (strides != null && memory.byteSize() == 0 && elements(name) != 0) {
+            throw ShardwrightException.invalidEntry(name, "no memory for shape " + Arrays.toString(shape));
         }
         if (strides == null && dtype.byteSize(elements(name)) != memory.byteSize()) {
             throw ShardwrightException.invalidEntry(name, memory.byteSize() + " bytes do not fit shape "

@@ -204,6 +204,11 @@ public final class LoadOptions {
     }
 
     OptionStruct struct() {
+        return struct(0);
+    }
+
+    /** With a native cancellation, which ends the call early; 0 = none. */
+    OptionStruct struct(long cancellation) {
         int[] ints = {missing.number(), unexpected.number(), cast.number(), verify.number(), format.number(),
             preset.number(), threads};
         long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
@@ -215,7 +220,7 @@ public final class LoadOptions {
         }
         Text.Blob blob = Text.Blob.ofTexts(globs);
         long address = shw_nativeJNI.shw_java_load_options_create(ints, longs, Text.terminatedOrNull(tracePath),
-                blob.bytes, blob.offsets, rules, strict.size());
+                blob.bytes, blob.offsets, rules, strict.size(), cancellation);
         return new OptionStruct(address, shw_nativeJNI::shw_java_load_options_release);
     }
 

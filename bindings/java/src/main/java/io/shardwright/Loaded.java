@@ -14,6 +14,18 @@ public final class Loaded implements AutoCloseable {
 
     /** Reads all; of rank-local tensors those of `rank`. */
     Loaded(Checkpoint checkpoint, int rank) {
+        try {
+            readTensors(checkpoint, rank);
+            objects = checkpoint.objects();
+        } catch (Throwable e) {
+            close(); // nobody else has what was read so far
+            throw e;
+        }
+        Map<String, String> paths = checkpoint.objectPaths();
+        objects.forEach((name, object) -> tree.put(name, paths.get(name), object.value()));
+    }
+
+    private void readTensors(Checkpoint checkpoint, int rank) {
         long index = 0;
         for (TensorInfo info : checkpoint.tensors()) {
             if (info.rank() < 0 || info.rank() == rank) {
@@ -23,9 +35,6 @@ public final class Loaded implements AutoCloseable {
             }
             index++;
         }
-        objects = checkpoint.objects();
-        Map<String, String> paths = checkpoint.objectPaths();
-        objects.forEach((name, object) -> tree.put(name, paths.get(name), object.value()));
     }
 
     /**

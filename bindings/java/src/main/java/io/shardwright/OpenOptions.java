@@ -104,9 +104,14 @@ public final class OpenOptions {
     }
 
     OptionStruct struct() {
+        return struct(0);
+    }
+
+    /** With a native cancellation, which ends the call early; 0 = none. */
+    OptionStruct struct(long cancellation) {
         int[] ints = {verify.number(), format.number(), threads};
         long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
-        return new OptionStruct(shw_nativeJNI.shw_java_checkpoint_options_create(ints, longs),
+        return new OptionStruct(shw_nativeJNI.shw_java_checkpoint_options_create(ints, longs, cancellation),
                 shw_nativeJNI::shw_java_checkpoint_options_release);
     }
 }

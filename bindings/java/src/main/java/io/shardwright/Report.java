@@ -79,7 +79,7 @@ public final class Report extends Handle {
     }
 
     /**
-     * Files.
+     * Data files of the whole checkpoint.
      *
      * @return their number
      */
@@ -88,7 +88,7 @@ public final class Report extends Handle {
     }
 
     /**
-     * Payload written or read by this rank.
+     * Payload that this rank wrote, or what it read from the files.
      *
      * @return bytes
      */
@@ -97,7 +97,7 @@ public final class Report extends Handle {
     }
 
     /**
-     * Payload of all ranks where known.
+     * Payload of the whole checkpoint.
      *
      * @return bytes
      */

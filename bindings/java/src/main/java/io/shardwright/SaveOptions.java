@@ -246,6 +246,11 @@ public final class SaveOptions {
     }
 
     OptionStruct struct() {
+        return struct(0);
+    }
+
+    /** With a native cancellation, which ends the call early; 0 = none. */
+    OptionStruct struct(long cancellation) {
         int[] ints = {overwrite.number(), durability.number(),
             digests ? shw_nativeConstants.SHW_DIGESTS_ON : shw_nativeConstants.SHW_DIGESTS_OFF, owner.number(),
             verifyReplicas.number(), format.number(), preset.number(), threads, fileMode, keepGenerations};
@@ -259,7 +264,8 @@ public final class SaveOptions {
         });
         Text.Blob pairs = Text.Blob.ofTexts(texts);
         long address = shw_nativeJNI.shw_java_save_options_create(ints, longs, Text.terminatedOrNull(tracePath),
-                globs.bytes, globs.offsets, values, kinds.size(), pairs.bytes, pairs.offsets, metadata.size());
+                globs.bytes, globs.offsets, values, kinds.size(), pairs.bytes, pairs.offsets, metadata.size(),
+                cancellation);
         return new OptionStruct(address, shw_nativeJNI::shw_java_save_options_release);
     }
 }

@@ -16,8 +16,12 @@ import java.nio.file.Path;
  * }
  * }</pre>
  *
- * Every failure is a {@link ShardwrightException}. Storage, collective and context of a call are options. Calls that block
- * go on when their thread is interrupted; those of a {@link Job} do not.
+ * Every failure is a {@link ShardwrightException}. Storage, collective and context of a call are options.
+ *
+ * <p>A save or load whose thread is interrupted ends with {@link CancelledException} at its next step, and the thread stays
+ * interrupted; a save that has reached its commit point succeeds. What was at the path, or in a heap array that was to be
+ * filled, is as it was; direct memory may hold part of a load. Other ranks of the collective end with it. Waiting for a
+ * {@link Job} throws InterruptedException instead.
  */
 public final class Shardwright {
     private Shardwright() {}
@@ -44,11 +48,17 @@ public final class Shardwright {
     public static Report save(State state, String path, SaveOptions options) {
         byte[] text = Text.terminated(path);
         Context context = options.context();
-        try (Uses uses = new Uses(); OptionStruct struct = options.struct()) {
+        try (Uses uses = new Uses()) {
+            long contextHandle = uses.of(context);
             long stateHandle = uses.of(state);
+            long storage = uses.ofNullable(options.storage());
+            long collective = uses.ofNullable(options.collective());
             state.beforeSave();
-            return new Report(shw_nativeJNI.shw_save(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
-                    text, uses.ofNullable(options.collective()), struct.address()));
+            try (WaitingCall call = WaitingCall.begin(collective);
+                    OptionStruct struct = options.struct(call.cancellation())) {
+                return new Report(shw_nativeJNI.shw_save(contextHandle, stateHandle, storage, text, collective,
+                        struct.address()));
+            }
         }
     }
 
@@ -76,13 +86,19 @@ public final class Shardwright {
     public static Report loadInto(State into, String path, LoadOptions options) {
         byte[] text = Text.terminated(path);
         Context context = options.context();
-        try (Uses uses = new Uses(); OptionStruct struct = options.struct()) {
+        try (Uses uses = new Uses()) {
+            long contextHandle = uses.of(context);
             long stateHandle = uses.of(into);
+            long storage = uses.ofNullable(options.storage());
+            long collective = uses.ofNullable(options.collective());
             into.beforeLoad();
-            Report report = new Report(shw_nativeJNI.shw_load(uses.of(context), stateHandle,
-                    uses.ofNullable(options.storage()), text, uses.ofNullable(options.collective()), struct.address()));
-            into.afterLoad();
-            return report;
+            try (WaitingCall call = WaitingCall.begin(collective);
+                    OptionStruct struct = options.struct(call.cancellation())) {
+                Report report = new Report(shw_nativeJNI.shw_load(contextHandle, stateHandle, storage, text, collective,
+                        struct.address()));
+                into.afterLoad();
+                return report;
+            }
         }
     }
 
@@ -127,7 +143,9 @@ public final class Shardwright {
      */
     public static Loaded load(String path, LoadOptions options) {
         int rank = options.collective() == null ? 0 : options.collective().rank();
-        try (Checkpoint checkpoint = Checkpoint.open(path, options.opening())) {
+        NativeLoader.load();
+        try (WaitingCall call = WaitingCall.begin(0);
+                Checkpoint checkpoint = Checkpoint.open(path, options.opening(), call.cancellation())) {
             return new Loaded(checkpoint, rank);
         }
     }

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storages, transports and logs of the host.
+// Storages and logs of the host.
 package io.shardwright;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.ResourceBundle;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -104,166 +95,6 @@ class CallbackTest {
             PermissionDeniedException e =
                     assertThrows(PermissionDeniedException.class, () -> Shardwright.save(state, "p", in(storage)));
             assertTrue(e.getMessage().contains("not today"), e.getMessage());
-        }
-    }
-
-    /** Where two ranks meet; once aborted, nobody waits any more. */
-    private static final class Meeting {
-        final ByteBuffer[] slots = new ByteBuffer[2];
-        final long[][] numbers = new long[2][];
-        private int arrived;
-        private long round;
-        private String aborted;
-
-        synchronized void meet() throws IOException {
-            long mine = round;
-            arrived++;
-            if (arrived == 2) {
-                arrived = 0;
-                round++;
-                notifyAll();
-            }
-            try {
-                while (round == mine && aborted == null) {
-                    wait();
-                }
-            } catch (InterruptedException e) {
-                throw new IOException(e);
-            }
-            if (aborted != null) {
-                throw ShardwrightException.of(StatusCode.ABORTED, aborted);
-            }
-        }
-
-        synchronized void abort(String message) {
-            aborted = message;
-            notifyAll();
-        }
-    }
-
-    /** One of two ranks in this process; may fail at its first gathering. */
-    private static final class Pair implements HostCollective {
-        private final int rank;
-        private final Meeting meeting;
-        private final RuntimeException failure;
-
-        Pair(int rank, Meeting meeting, RuntimeException failure) {
-            this.rank = rank;
-            this.meeting = meeting;
-            this.failure = failure;
-        }
-
-        @Override
-        public int rank() {
-            return rank;
-        }
-
-        @Override
-        public int size() {
-            return 2;
-        }
-
-        @Override
-        public void barrier() throws IOException {
-            meeting.meet();
-        }
-
-        @Override
-        public void broadcast(ByteBuffer data, int root) throws IOException {
-            meeting.slots[rank] = data;
-            meeting.meet();
-            if (rank != root) {
-                data.put(meeting.slots[root].duplicate());
-            }
-            meeting.meet();
-        }
-
-        @Override
-        public void allGather(ByteBuffer data, ByteBuffer gathered) throws IOException {
-            allGatherV(data, gathered, null);
-        }
-
-        @Override
-        public void allGatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes) throws IOException {
-            if (failure != null) {
-                throw failure;
-            }
-            meeting.slots[rank] = data;
-            meeting.meet();
-            gathered.put(meeting.slots[0].duplicate()).put(meeting.slots[1].duplicate());
-            meeting.meet();
-        }
-
-        @Override
-        public long[] allReduce(long[] values, Reduction operation) throws IOException {
-            meeting.numbers[rank] = values;
-            meeting.meet();
-            long[] reduced = new long[values.length];
-            for (int i = 0; i < reduced.length; i++) {
-                long a = meeting.numbers[0][i];
-                long b = meeting.numbers[1][i];
-                reduced[i] = operation == Reduction.MIN ? Math.min(a, b)
-                        : operation == Reduction.MAX ? Math.max(a, b) : Math.addExact(a, b);
-            }
-            meeting.meet();
-            return reduced;
-        }
-
-        @Override
-        public void abort(String message) {
-            meeting.abort(message);
-        }
-    }
-
-    private static List<Throwable> saveBoth(RuntimeException failure, Storage storage) throws InterruptedException {
-        Meeting meeting = new Meeting();
-        Pair first = new Pair(0, meeting, null);
-        Pair second = new Pair(1, meeting, failure);
-        List<Callable<Report>> calls = new ArrayList<>();
-        for (Pair pair : List.of(first, second)) {
-            calls.add(() -> {
-                float[] half = {2 * pair.rank() + 1, 2 * pair.rank() + 2};
-                HostTensor part = HostTensor.of(half).partOf(new long[] {4}, 2 * pair.rank());
-                try (Collective end = Collective.host(pair); State state = State.builder().add("w", part).build()) {
-                    return Shardwright.save(state, "p", in(storage).collective(end));
-                }
-            });
-        }
-        ExecutorService threads = Executors.newFixedThreadPool(2);
-        List<Throwable> outcomes = new ArrayList<>();
-        for (Future<Report> done : threads.invokeAll(calls)) {
-            try {
-                done.get();
-                outcomes.add(null);
-            } catch (ExecutionException e) {
-                outcomes.add(e.getCause());
-            }
-        }
-        threads.shutdown();
-        return outcomes;
-    }
-
-    @Test
-    void aTransportOfTheHostCarriesASave() throws InterruptedException {
-        try (Storage storage = Storage.memory()) {
-            List<Throwable> outcomes = saveBoth(null, storage);
-            assertEquals(java.util.Arrays.asList(null, null), outcomes);
-            try (Loaded loaded = Shardwright.load("p", new LoadOptions().storage(storage))) {
-                float[] whole = new float[4];
-                loaded.tensors().get("w").bytes().asFloatBuffer().get(whole);
-                assertArrayEquals(new float[] {1, 2, 3, 4}, whole);
-            }
-        }
-    }
-
-    @Test
-    void anExceptionOfATransportComesOutAsItself() throws InterruptedException {
-        IllegalStateException mine = new IllegalStateException("cable");
-        try (Storage storage = Storage.memory()) {
-            List<Throwable> outcomes = saveBoth(mine, storage);
-            assertSame(mine, outcomes.get(1));
-            assertTrue(outcomes.get(0) != null);
-            assertFalse(storage.list("").stream().anyMatch(key -> key.endsWith("manifest.shw")));
         }
     }
 

@@ -11,7 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -21,22 +20,6 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class JobTest {
     private static final Duration LONG = Duration.ofSeconds(30);
-
-    /** A storage whose writes wait for a gate. */
-    private static final class GatedStorage extends MapStorage {
-        final CountDownLatch entered = new CountDownLatch(1);
-        final CountDownLatch gate = new CountDownLatch(1);
-
-        @Override
-        void beforeWrite() {
-            entered.countDown();
-            try {
-                gate.await();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        }
-    }
 
     private static State weights(float... values) {
         return State.builder().add("w", values).build();

@@ -13,6 +13,9 @@ import java.util.stream.Collectors;
 class MapStorage implements HostStorage {
     private final Map<String, byte[]> objects = new TreeMap<>();
 
+    /** Called before each read. */
+    void beforeRead() {}
+
     /** Called before each write. */
     void beforeWrite() {}
 
@@ -68,6 +71,7 @@ class MapStorage implements HostStorage {
 
         @Override
         public int readAt(long offset, ByteBuffer data) {
+            beforeRead();
             int count = (int) Math.max(0, Math.min(data.remaining(), bytes.length - offset));
             data.put(bytes, (int) offset, count);
             return count;

@@ -176,6 +176,15 @@ class SaveAndLoadTest {
     }
 
     @Test
+    void elementsWithoutMemoryAreRefused() {
+        HostTensor strided = HostTensor.of(DType.FLOAT32, direct(0), 2, 2).strides(1, 2);
+        InvalidArgumentException e =
+                assertThrows(InvalidArgumentException.class, () -> State.builder().add("w", strided).build());
+        assertTrue(e.getMessage().contains("no memory"), e.getMessage());
+        State.builder().add("w", HostTensor.of(DType.FLOAT32, direct(0), 0, 2).strides(1, 2)).build().close();
+    }
+
+    @Test
     void errorsCarryCodeDetailsAndMessage() {
         NotFoundException e = assertThrows(NotFoundException.class, () -> Checkpoint.open(path));
         assertEquals(StatusCode.NOT_FOUND, e.code());

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the ranks of a group agree on a new word through a store.
+
+A store may outlive processes: after a restart it can hold what earlier ones wrote. So every rank shows a word that
+nobody used before, and rank 0 answers to that word; what is older answers to nobody.
+"""
+from __future__ import annotations
+
+import datetime
+import secrets
+import time
+from typing import Any
+
+import torch.distributed as dist
+
+from ..errors import DeadlineExceededError
+
+_SLICE_SECONDS = 0.5
+_PAUSE_MAX_SECONDS = 0.05
+
+
+def meet(store: Any, place: str, rank: int, size: int, seconds: float) -> str:
+    """Collective: the word of this meeting. Raises DeadlineExceededError where ranks did not come."""
+    until = time.monotonic() + seconds
+    return _host(store, place, size, seconds, until) if rank == 0 else _join(store, place, rank, seconds, until)
+
+
+def _join(store: Any, place: str, rank: int, seconds: float, until: float) -> str:
+    shown = secrets.token_hex(8)
+    answer = f"{place}/to/{shown}"
+    store.set(f"{place}/{rank}", shown)
+    try:
+        while not _arrives(store, answer, until):
+            if time.monotonic() >= until:
+                raise DeadlineExceededError(f"rank {rank}: rank 0 did not begin the call within {seconds:g} s",
+                                            {"rank": str(rank)})
+        word: str = store.get(answer).decode()
+        store.delete_key(answer)
+        return word
+    finally:
+        store.set(f"{place}/{rank}", "")  # rank 0 reads this as: it has the word, or has gone
+
+
+def _arrives(store: Any, key: str, until: float) -> bool:
+    """Waits for one slice, so that a signal is seen."""
+    span = max(0.001, min(_SLICE_SECONDS, until - time.monotonic()))
+    try:
+        store.wait([key], datetime.timedelta(seconds=span))
+    except dist.DistStoreError:
+        return False
+    return True
+
+
+def _host(store: Any, place: str, size: int, seconds: float, until: float) -> str:
+    word, answered = secrets.token_hex(8), {rank: "" for rank in range(1, size)}
+    waiting, all_came, pause = set(answered), False, 0.001
+    while waiting:
+        shown = {rank: _shown_by(store, place, rank) for rank in waiting}
+        all_came = all_came or all(shown.values())
+        if all_came:
+            _answer(store, place, word, shown, answered)
+            waiting = {rank for rank in waiting if shown[rank]}
+        if waiting and time.monotonic() >= until:
+            missing = [rank for rank in sorted(waiting) if not shown[rank]] or sorted(waiting)
+            raise DeadlineExceededError(f"rank 0: ranks {missing} did not begin the call within {seconds:g} s",
+                                        {"rank": "0"})
+        time.sleep(pause)
+        pause = min(2 * pause, _PAUSE_MAX_SECONDS)
+    return word
+
+
+def _answer(store: Any, place: str, word: str, shown: dict[int, str], answered: dict[int, str]) -> None:
+    """To every word that is new: a rank that was restarted shows another one than the process before it."""
+    for rank, asked in shown.items():
+        if asked and answered[rank] != asked:
+            store.set(f"{place}/to/{asked}", word)
+            answered[rank] = asked
+
+
+def _shown_by(store: Any, place: str, rank: int) -> str:
+    key = f"{place}/{rank}"  # never deleted, so that get cannot block
+    return str(store.get(key).decode()) if store.check([key]) else ""

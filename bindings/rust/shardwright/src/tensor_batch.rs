@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tensors on their way into a state: flat columns, so that many cost one call of the library.
+
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result, StatusCode};
+use crate::layout::Layout;
+use crate::options::Kind;
+use crate::text::Blob;
+use shardwright_sys::ffi;
+use std::marker::PhantomData;
+
+/// Boxes of a sharded tensor that this rank holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Shard<'a> {
+    /// Shape of the whole tensor.
+    pub global_shape: &'a [i64],
+    /// Offsets and sizes of each box, and the element of the local data where it starts.
+    pub boxes: &'a [(&'a [i64], &'a [i64], i64)],
+}
+
+/// What a tensor is, apart from its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorSpec<'b> {
+    /// Fully qualified name.
+    pub name: &'b str,
+    /// Nested path as JSON array text; empty = flat.
+    pub path: &'b str,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents of the local memory.
+    pub shape: &'b [i64],
+    /// Strides in elements, one per extent; empty = row-major.
+    pub strides: &'b [i64],
+    /// Who holds the entry.
+    pub kind: Kind,
+    /// Boxes of a larger tensor; none = the tensor is whole.
+    pub shard: Option<Shard<'b>>,
+}
+
+impl<'b> TensorSpec<'b> {
+    /// A whole row-major tensor.
+    pub fn whole(name: &'b str, dtype: DType, shape: &'b [i64]) -> TensorSpec<'b> {
+        TensorSpec { name, path: "", dtype, shape, strides: &[], kind: Kind::Auto, shard: None }
+    }
+
+    /// The library takes arrays without their lengths, and no size as a size that fits: both are checked here.
+    fn check(&self, memory: &RawMemory) -> Result<()> {
+        if memory.size == 0 && !self.shape.contains(&0) {
+            return Err(invalid(self.name, format!("no memory for shape {:?}", self.shape)));
+        }
+        let rank = self.shape.len();
+        if !self.strides.is_empty() && self.strides.len() != rank {
+            return Err(invalid(self.name, format!("{} strides for a shape of {rank} extents", self.strides.len())));
+        }
+        let Some(shard) = &self.shard else { return Ok(()) };
+        let rank = shard.global_shape.len();
+        for (i, (offsets, sizes, _)) in shard.boxes.iter().enumerate() {
+            if offsets.len() != rank || sizes.len() != rank {
+                let text = format!(
+                    "box {i} has {} offsets and {} sizes, the global shape {rank} extents",
+                    offsets.len(),
+                    sizes.len()
+                );
+                return Err(invalid(self.name, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory of one tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct RawMemory {
+    /// First byte.
+    pub data: *mut u8,
+    /// Bytes that may be read there (and written unless read_only).
+    pub size: usize,
+    /// Refuse to load into it.
+    pub read_only: bool,
+}
+
+/// Memory of one tensor that a state owns.
+pub(crate) struct Owned {
+    bytes: Vec<u64>, // aligned for every element type
+    size: usize,
+}
+
+impl Owned {
+    fn copy_of(data: &[u8]) -> Owned {
+        let mut bytes = vec![0u64; data.len().div_ceil(8)];
+        // SAFETY: the vector has at least as many bytes.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), bytes.as_mut_ptr().cast::<u8>(), data.len()) };
+        Owned { bytes, size: data.len() }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the vector has at least `size` bytes.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.size) }
+    }
+}
+
+/// Tensors that enter a state together, by [`State::add_batch`](crate::State::add_batch): all or none, in one call of the
+/// library however many they are. Memory is borrowed for `'a`. Thread-compatible.
+///
+/// ```
+/// use shardwright::{State, TensorBatch};
+///
+/// let (weight, bias) = (vec![1.0f32; 6], vec![0.5f64; 2]);
+/// let mut batch = TensorBatch::new();
+/// batch.add("model.weight", &[2, 3], &weight)?;
+/// batch.add("model.bias", &[2], &bias)?;
+/// let mut state = State::new();
+/// state.add_batch(batch)?;
+/// assert_eq!(state.tensor_names(), ["model.weight", "model.bias"]);
+/// # Ok::<(), shardwright::Error>(())
+/// ```
+pub struct TensorBatch<'a> {
+    names: Blob,
+    paths: Blob,
+    kinds: Vec<i32>,
+    tensors: Vec<ffi::shw_tensor>, // without shape and strides, which move while they grow
+    strided: Vec<bool>,
+    shapes: Vec<i64>,
+    strides: Vec<i64>, // as many as extents; of any value where the tensor is row-major
+    boxes: Boxes,
+    pub(crate) owned: Vec<(String, Owned)>,
+    _borrowed: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: nothing in a batch is tied to a thread.
+unsafe impl Send for TensorBatch<'_> {}
+
+impl Default for TensorBatch<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> TensorBatch<'a> {
+    /// An empty batch.
+    pub fn new() -> TensorBatch<'a> {
+        TensorBatch {
+            names: Blob::of::<&str>([]),
+            paths: Blob::of::<&str>([]),
+            kinds: Vec::new(),
+            tensors: Vec::new(),
+            strided: Vec::new(),
+            shapes: Vec::new(),
+            strides: Vec::new(),
+            boxes: Boxes::new(),
+            owned: Vec::new(),
+            _borrowed: PhantomData,
+        }
+    }
+
+    /// Number of tensors.
+    pub fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// True without tensors.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// Adds memory that the host manages itself. INVALID_ARGUMENT for strides or boxes of the wrong length, and
+    /// for no memory at all.
+    ///
+    /// # Safety
+    /// The memory stays valid, and free of writes by others while a call uses it, as long as the state lives that the
+    /// batch is added to.
+    pub unsafe fn add_raw(&mut self, spec: &TensorSpec, memory: RawMemory) -> Result<()> {
+        spec.check(&memory)?;
+        self.names.push(spec.name);
+        self.paths.push(spec.path);
+        self.kinds.push(spec.kind as i32);
+        self.tensors.push(described(spec, memory));
+        self.strided.push(!spec.strides.is_empty());
+        self.shapes.extend_from_slice(spec.shape);
+        self.strides.extend_from_slice(spec.strides);
+        self.strides.resize(self.shapes.len(), 0);
+        self.boxes.push(spec);
+        Ok(())
+    }
+
+    /// Adds a whole tensor to be saved. INVALID_ARGUMENT when the shape does not fit.
+    pub fn add<T: Element>(&mut self, name: &str, shape: &[i64], data: &'a [T]) -> Result<()> {
+        self.add_bytes(name, T::DTYPE, shape, as_bytes(data))
+    }
+
+    /// As [`TensorBatch::add`] for any dtype, from row-major little-endian bytes.
+    pub fn add_bytes(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a [u8]) -> Result<()> {
+        check_size(name, dtype, shape, data.len())?;
+        let memory = RawMemory { data: data.as_ptr().cast_mut(), size: data.len(), read_only: true };
+        // SAFETY: borrowed for 'a.
+        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
+    }
+
+    /// Adds a whole tensor that a load fills (it may be saved too).
+    pub fn add_mut<T: Element>(&mut self, name: &str, shape: &[i64], data: &'a mut [T]) -> Result<()> {
+        self.add_bytes_mut(name, T::DTYPE, shape, as_bytes_mut(data))
+    }
+
+    /// As [`TensorBatch::add_mut`] for any dtype.
+    pub fn add_bytes_mut(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a mut [u8]) -> Result<()> {
+        check_size(name, dtype, shape, data.len())?;
+        let memory = RawMemory { data: data.as_mut_ptr(), size: data.len(), read_only: false };
+        // SAFETY: borrowed for 'a, exclusively.
+        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
+    }
+
+    /// Adds a copy of the data, which the state owns; read it back with
+    /// [`State::tensor_bytes`](crate::State::tensor_bytes).
+    pub fn add_owned(&mut self, spec: &TensorSpec, data: &[u8]) -> Result<()> {
+        let mut owned = Owned::copy_of(data);
+        let memory = RawMemory { data: owned.bytes.as_mut_ptr().cast(), size: data.len(), read_only: false };
+        // SAFETY: the heap block stays where it is and goes with the batch into the state.
+        unsafe { self.add_raw(spec, memory) }?;
+        self.owned.push((spec.name.to_owned(), owned));
+        Ok(())
+    }
+
+    /// Adds a copy of the part of a tensor that `rank` holds under a layout: its boxes one after the other.
+    pub fn add_with_layout(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        global_shape: &[i64],
+        (layout, rank): (&Layout, i32),
+        data: &[u8],
+    ) -> Result<()> {
+        let boxes = layout.boxes(global_shape, rank)?;
+        let (starts, count) = starts_of(&boxes);
+        let placed: Vec<_> = boxes.iter().zip(&starts).map(|((o, s), start)| (&o[..], &s[..], *start)).collect();
+        // One box has its own shape; several lie in one run.
+        let run = [count];
+        let shape = if let [(_, sizes)] = &boxes[..] { &sizes[..] } else { &run[..] };
+        let shard = Shard { global_shape, boxes: &placed };
+        // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
+        let kind = Kind::Sharded;
+        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, shape) }, data)
+    }
+
+    /// Calls with the columns as the library reads them.
+    pub(crate) fn with_columns<R>(&mut self, call: impl FnOnce(&ffi::shw_tensor_batch) -> R) -> R {
+        self.place_shapes();
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut batch: ffi::shw_tensor_batch = unsafe { std::mem::zeroed() };
+        batch.struct_size = size_of::<ffi::shw_tensor_batch>() as u32;
+        batch.count = self.tensors.len() as u64;
+        batch.names = self.names.bytes.as_ptr().cast();
+        batch.name_offsets = self.names.offsets.as_ptr();
+        batch.tensors = self.tensors.as_ptr();
+        batch.paths = self.paths.bytes.as_ptr().cast();
+        batch.path_offsets = self.paths.offsets.as_ptr();
+        batch.kinds = self.kinds.as_ptr();
+        self.boxes.place(&mut batch);
+        call(&batch)
+    }
+
+    fn place_shapes(&mut self) {
+        let mut at = 0;
+        for (tensor, strided) in self.tensors.iter_mut().zip(&self.strided) {
+            let end = at + tensor.ndim as usize;
+            tensor.shape = self.shapes[at..end].as_ptr();
+            tensor.strides = if *strided { self.strides[at..end].as_ptr() } else { std::ptr::null() };
+            at = end;
+        }
+    }
+}
+
+/// Boxes of all tensors back to back. A whole tensor among sharded ones is one box of its own shape.
+struct Boxes {
+    any_shard: bool,
+    global_shapes: Vec<i64>,
+    global_shape_offsets: Vec<u64>,
+    ranges: Vec<u64>,
+    offsets: Vec<i64>,
+    sizes: Vec<i64>,
+    starts: Vec<i64>,
+}
+
+impl Boxes {
+    fn new() -> Boxes {
+        Boxes {
+            any_shard: false,
+            global_shapes: Vec::new(),
+            global_shape_offsets: vec![0],
+            ranges: vec![0],
+            offsets: Vec::new(),
+            sizes: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, spec: &TensorSpec) {
+        match &spec.shard {
+            Some(shard) => self.push_shard(shard),
+            None => self.push_whole(spec.shape),
+        }
+        self.global_shape_offsets.push(self.global_shapes.len() as u64);
+        self.ranges.push(self.starts.len() as u64);
+    }
+
+    fn push_shard(&mut self, shard: &Shard) {
+        self.any_shard = true;
+        self.global_shapes.extend_from_slice(shard.global_shape);
+        for (offsets, sizes, start) in shard.boxes {
+            self.offsets.extend_from_slice(offsets);
+            self.sizes.extend_from_slice(sizes);
+            self.starts.push(*start);
+        }
+    }
+
+    fn push_whole(&mut self, shape: &[i64]) {
+        self.global_shapes.extend_from_slice(shape);
+        self.offsets.resize(self.offsets.len() + shape.len(), 0);
+        self.sizes.extend_from_slice(shape);
+        self.starts.push(0);
+    }
+
+    /// Points the batch to the columns; self must outlive its use.
+    fn place(&self, batch: &mut ffi::shw_tensor_batch) {
+        if !self.any_shard {
+            return;
+        }
+        batch.global_shapes = self.global_shapes.as_ptr();
+        batch.global_shape_offsets = self.global_shape_offsets.as_ptr();
+        batch.box_ranges = self.ranges.as_ptr();
+        batch.box_offsets = self.offsets.as_ptr();
+        batch.box_sizes = self.sizes.as_ptr();
+        batch.local_offsets = self.starts.as_ptr();
+    }
+}
+
+fn described(spec: &TensorSpec, memory: RawMemory) -> ffi::shw_tensor {
+    // SAFETY: a plain struct for which all zero is valid.
+    let mut tensor: ffi::shw_tensor = unsafe { std::mem::zeroed() };
+    tensor.struct_size = size_of::<ffi::shw_tensor>() as u32;
+    tensor.flags = if memory.read_only { ffi::SHW_TENSOR_READ_ONLY as u32 } else { 0 };
+    tensor.data = memory.data.cast();
+    tensor.byte_size = memory.size as u64;
+    tensor.device_type = 1;
+    tensor.dtype_code = spec.dtype.code;
+    tensor.dtype_bits = spec.dtype.bits;
+    tensor.dtype_lanes = 1;
+    tensor.ndim = spec.shape.len() as i32;
+    tensor
+}
+
+/// Element where each box starts when they lie one after the other, and where the last one ends.
+fn starts_of(boxes: &[(Vec<i64>, Vec<i64>)]) -> (Vec<i64>, i64) {
+    let mut end = 0;
+    let starts = boxes
+        .iter()
+        .map(|(_, sizes)| {
+            let start = end;
+            end += sizes.iter().product::<i64>();
+            start
+        })
+        .collect();
+    (starts, end)
+}
+
+fn invalid(tensor: &str, what: String) -> Error {
+    Error::new(StatusCode::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
+}
+
+fn check_size(name: &str, dtype: DType, shape: &[i64], size: usize) -> Result<()> {
+    let count = shape.iter().try_fold(1u64, |n, &e| u64::try_from(e).ok().and_then(|e| n.checked_mul(e)));
+    match count {
+        Some(count) if dtype.byte_size(count) == size as u64 => Ok(()),
+        _ => Err(invalid(name, format!("{size} bytes do not fit shape {shape:?} of {dtype}"))),
+    }
+}
+
+fn as_bytes<T: Element>(data: &[T]) -> &[u8] {
+    // SAFETY: elements have no padding.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), std::mem::size_of_val(data)) }
+}
+
+fn as_bytes_mut<T: Element>(data: &mut [T]) -> &mut [u8] {
+    // SAFETY: elements have no padding, and any bit pattern is a value.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), std::mem::size_of_val(data)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::starts_of;
+
+    #[test]
+    fn boxes_lie_one_after_the_other() {
+        let boxes = [(vec![0, 0], vec![2, 3]), (vec![4, 0], vec![1, 3]), (vec![6, 0], vec![2, 2])];
+        assert_eq!(starts_of(&boxes), (vec![0, 6, 9], 13));
+        assert_eq!(starts_of(&[]), (vec![], 0));
+        assert_eq!(starts_of(&[(vec![], vec![])]), (vec![0], 1));
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a load plan needs of the memory that it fills, checked before the first byte is read. That
+// the plan fits state and checkpoint is plan::check_load_plan's question. Pure, any thread.
+#pragma once
+
+#include "core/plan/load/load_plan.h"
+#include "core/state/state.h"
+
+namespace shardwright::exec::internal {
+
+// UNIMPLEMENTED for casts and devices that are not supported, INVALID_ARGUMENT for
+// read-only memory and for tensors whose elements overlap. The plan fits the state.
+Status check_targets(const plan::LoadPlan& plan, const State& state);
+
+}  // namespace shardwright::exec::internal

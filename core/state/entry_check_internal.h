@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an entry must be before it may enter a state. Pure functions; failures name the entry.
+#pragma once
+
+#include <string>
+
+#include "core/state/state.h"
+
+namespace shardwright::internal {
+
+// Checks everything but the uniqueness of the name. *canonical gets the canonical text of a path
+// that is written otherwise.
+Status check_tensor(const TensorRef& tensor, std::string* canonical);
+// The same for an object, whose path becomes canonical.
+Status settle_object(ObjectEntry* object);
+
+// A piece that is the whole local tensor is the one kind that may be strided.
+bool is_whole_local(const TensorRef& tensor, size_t piece);
+
+}  // namespace shardwright::internal

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorColumns: the tensor entries of a state as flat columns, 32 bytes and its extents per plain
+// tensor. Reads like a list of TensorRef, whose pointers hold until the columns change.
+// Thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/state/tensor_entry.h"
+#include "core/state/text_column.h"
+
+namespace shardwright {
+
+class TensorColumns {
+ public:
+  size_t size() const { return records_.size(); }
+  bool empty() const { return records_.empty(); }
+  TensorRef operator[](size_t index) const;
+  std::string_view name(size_t index) const { return names_[index]; }
+
+  class Iterator {
+   public:
+    Iterator(const TensorColumns* columns, size_t index) : columns_(columns), index_(index) {}
+    TensorRef operator*() const { return (*columns_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const TensorColumns* columns_;
+    size_t index_;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size()}; }
+
+  // Copies everything but the memory, with path in place of the tensor's own. The caller checked
+  // the tensor.
+  void append(const TensorRef& tensor, std::string_view path);
+  // Room for that many further tensors with that many bytes of names.
+  void reserve_more(size_t tensors, size_t name_bytes);
+  // Forgets what was appended since the mark, also by an append that threw.
+  struct Mark {
+    size_t records;
+    size_t numbers;
+    size_t names;
+    size_t paths;
+  };
+  Mark mark() const;
+  void take_back(const Mark& mark);
+
+ private:
+  struct Record {
+    std::byte* data;
+    // Where its numbers begin: local shape; strides when strided; device type, device id and stream
+    // when placed; unless it is plain the global shape, then the offsets of all pieces, their
+    // sizes, their local offsets.
+    uint64_t numbers;
+    uint32_t piece_count;
+    DType dtype;
+    EntryKind kind;
+    uint8_t local_rank;
+    uint8_t global_rank;
+    bool strided : 1;
+    bool placed : 1;  // not plain CPU memory
+    bool plain : 1;   // one piece, which is the whole global and the whole local tensor
+    bool read_only : 1;
+  };
+
+  void append_numbers(std::span<const int64_t> values) {
+    for (const int64_t value : values) numbers_.push_back(value);
+  }
+  void append_pieces(const TensorRef& tensor);
+  void append_path(std::string_view path);
+
+  std::vector<Record> records_;
+  std::vector<int64_t> numbers_;
+  TextColumn names_;
+  TextColumn paths_;  // ends at the last path that is not empty
+};
+
+}  // namespace shardwright
