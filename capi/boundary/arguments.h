@@ -29,6 +29,7 @@ Result<std::string_view> text_argument(const char* data, uint64_t size, const ch
 template <typename T>
 Result<std::span<const T>> list_argument(const T* items, uint64_t count, const char* parameter) {
   if (items == nullptr && count != 0) return null_argument(parameter);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the elements of some lists are pointers
   if (count > INT64_MAX / sizeof(T)) return bad_argument(parameter, "the list is too long");
   return std::span<const T>(items, items == nullptr ? 0 : count);
 }

@@ -75,6 +75,7 @@ Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string
   }
   const std::vector<std::string> near = nearest_names(name, names, kNearestNames);
   std::vector<std::string> shown;
+  shown.reserve(near.size());
   for (const std::string& each : near) shown.push_back(fmt::format("'{}'", escape_text(each)));
   if (!shown.empty()) message += fmt::format("; nearest stored names: {}", fmt::join(shown, ", "));
   return not_found(std::move(message))
