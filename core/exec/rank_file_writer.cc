@@ -63,8 +63,12 @@ class RankFileWriter {
     SHW_RETURN_IF_ERROR(step("create", [this] { return create(); }));
     SHW_RETURN_IF_ERROR(step("write", [this] { return write_extents(); }));
     SHW_RETURN_IF_ERROR(step("index", [this] { return write_index(); }));
+    const Clock& clock = input_.runtime.clock();
+    const int64_t begin_ns = clock.monotonic_ns();
     SHW_RETURN_IF_ERROR(step("sync", [this] { return sync_and_close(); }));
-    return step("sync_prefix", [this] { return sync_names(); });
+    SHW_RETURN_IF_ERROR(step("sync_prefix", [this] { return sync_names(); }));
+    if (input_.sync_ns != nullptr) *input_.sync_ns = clock.monotonic_ns() - begin_ns;
+    return {};
   }
 
   // One step: pause point, deadline and cancellation before it, its name on a failure.

@@ -23,6 +23,8 @@ struct RankFileInput {
   const format::Location& location;
   const CallContext& call;
   Trace* trace = nullptr;  // may be null
+  int64_t* sync_ns =
+      nullptr;  // receives the time that step 3 took to make the file durable; may be null
 };
 
 // has_file is false, and nothing was touched, when the list is empty. Failures carry details phase,

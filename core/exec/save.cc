@@ -230,13 +230,20 @@ Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State>
                                   uint64_t staging_limit, const CallContext& call) {
   if (staging_limit != 0 && bytes_of_tensors(*state) > staging_limit)
     return save(runtime, std::move(state), location, collective, options, call);
+  const int64_t begin_ns = runtime.clock().monotonic_ns();
   const auto staged =
       without_exceptions("staging", [&] { return stage_state(runtime, *state, call); });
+  const int64_t stage_ns = runtime.clock().monotonic_ns() - begin_ns;
   if (!staged.ok()) return decline_save(collective, staged.status(), options.deadline_ns);
   if (call.on_staged) call.on_staged();
   CallContext rest = call;
   rest.on_staged = nullptr;
-  return save(runtime, *staged, location, collective, options, rest);
+  Result<Report> report = save(runtime, *staged, location, collective, options, rest);
+  if (report.ok()) {
+    report->times.insert(report->times.begin(), {"stage", stage_ns});
+    report->elapsed_ns += stage_ns;
+  }
+  return report;
 }
 
 Status decline_save(collective::Collective& collective, const Status& failure,

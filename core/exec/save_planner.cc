@@ -296,13 +296,15 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
     progress->items_total = list_->items.size();
     progress->enter(Stage::kWriting);
   }
-  SHW_ASSIGN_OR_RETURN(
-      plan::WriteResult result,
-      write_rank_file({runtime_, *state_, *local_, *list_, options_, location, context, &trace_}));
+  int64_t sync_ns = 0;
+  SHW_ASSIGN_OR_RETURN(plan::WriteResult result,
+                       write_rank_file({runtime_, *state_, *local_, *list_, options_, location,
+                                        context, &trace_, &sync_ns}));
   if (call.progress != nullptr) call.progress->items_done = list_->items.size();
   if (call.on_staged) call.on_staged();
   result_ = std::move(result);
-  note_time("write", begin);
+  note_time("write", begin + sync_ns);
+  times_.push_back({"sync", sync_ns});
   return plan::encode(*result_);
 }
 

@@ -51,8 +51,27 @@ static void a_save_counts_what_it_stores(void) {
   CHECK_INT(fixture.saved.bytes, PAYLOAD);
   CHECK_INT(fixture.saved.bytes_over_read, 0);
   CHECK(fixture.saved.plan_ns > 0 && fixture.saved.transfer_ns > 0 && fixture.saved.commit_ns > 0);
-  CHECK(fixture.saved.elapsed_ns >= fixture.saved.transfer_ns);
+  CHECK(fixture.saved.sync_ns > 0 && fixture.saved.stage_ns == 0); /* nothing is staged */
+  CHECK(fixture.saved.elapsed_ns >= fixture.saved.transfer_ns + fixture.saved.sync_ns);
   shw_context_release(fixture.context);
+}
+
+static void a_job_tells_how_long_it_staged(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = make_all();
+  shw_job* job = NULL;
+  shw_report* report = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+  CHECK_OK(shw_job_wait(job, -1, &error));
+  CHECK_OK(shw_job_report(job, &report, &error));
+  const shw_report_summary summary = figures(report);
+  CHECK(summary.stage_ns > 0);
+  CHECK(summary.elapsed_ns >= summary.stage_ns + summary.transfer_ns + summary.sync_ns);
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
 }
 
 static void a_load_counts_what_it_reads(void) {
@@ -101,5 +120,6 @@ static void reads_and_verifications_know_the_whole(void) {
   shw_context_release(fixture.context);
 }
 
-TEST_MAIN(TEST_ENTRY(a_save_counts_what_it_stores), TEST_ENTRY(a_load_counts_what_it_reads),
+TEST_MAIN(TEST_ENTRY(a_save_counts_what_it_stores), TEST_ENTRY(a_job_tells_how_long_it_staged),
+          TEST_ENTRY(a_load_counts_what_it_reads),
           TEST_ENTRY(reads_and_verifications_know_the_whole))
