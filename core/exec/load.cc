@@ -6,6 +6,7 @@
 // elements add up).
 #include "core/exec/load.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -185,6 +186,27 @@ Result<plan::LoadPlan> plan_for_targets(const Checkpoint& checkpoint, const Stat
   return plan;
 }
 
+// Says that stored rank_local entries belong to ranks that this load does not have; "" when none
+// does.
+std::string entries_of_absent_ranks(const plan::Catalog& stored, int32_t world_size) {
+  uint64_t count = 0;
+  int32_t highest = 0;
+  const auto look_at = [&](const auto& records) {
+    for (const auto& record : records) {
+      if (record.rank < world_size) continue;
+      ++count;
+      highest = std::max(highest, record.rank);
+    }
+  };
+  look_at(stored.tensors);
+  look_at(stored.objects);
+  if (count == 0) return "";
+  return fmt::format(
+      "{} stored rank_local entries belong to ranks from {} to {} and were not loaded, for this "
+      "load has {} ranks",
+      count, world_size, highest, world_size);
+}
+
 // What opening gave on this rank: a checkpoint, or why there is none.
 struct Opening {
   const Checkpoint* checkpoint = nullptr;
@@ -219,6 +241,8 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
   report->missing = std::move(plan->missing);
   report->unexpected = std::move(plan->unexpected);
   report->world_size = collective.size();
+  std::string absent = entries_of_absent_ranks(checkpoint->catalog(), collective.size());
+  if (!absent.empty()) report->notes.push_back(std::move(absent));
   report->times.insert(report->times.begin(), {"plan", plan_ns});
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
   if (call.progress != nullptr) call.progress->enter(Stage::kDone);

@@ -81,6 +81,27 @@ TEST_F(LoadTest, ReportsWhatIsStoredAndNotWanted) {
   EXPECT_EQ(fixture.load_one(target, options).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(Load, SaysThatEntriesOfRanksThatAreGoneWereNotLoaded) {
+  RandomSource random;
+  CheckpointFixture fixture;
+  std::vector<std::shared_ptr<State>> states;
+  std::vector<Holding> holdings(5);
+  for (Holding& holding : holdings) {
+    add_whole(&holding, random_dense(random, "rng", DType::kUint8, {16}), true,
+              EntryKind::kRankLocal);
+    states.push_back(holding.state);
+  }
+  fixture.save(states);
+  states.resize(3);
+  for (const Result<Report>& report : fixture.load(states)) {
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    ASSERT_EQ(report->notes.size(), 1U);
+    EXPECT_NE(report->notes[0].find("2 stored rank_local entries belong to ranks from 3 to 4"),
+              std::string::npos)
+        << report->notes[0];
+  }
+}
+
 TEST_F(LoadTest, LeavesMissingEntriesUntouchedWhenAskedTo) {
   const Dense absent = random_dense(random, "absent", DType::kFloat32, {8});
   Holding target;
