@@ -5,7 +5,8 @@
 #include "bindings/java/native/native.h"
 
 static struct {
-  jmethodID open, close, stat, list, read_at, write_at, sync, commit, abort, remove;
+  jmethodID open, close, stat, list, read_at, write_at, sync, commit, abort, remove, space,
+      lock, unlock;
 } methods;
 
 int shw_java_bind_storage(JNIEnv* env) {
@@ -21,6 +22,9 @@ int shw_java_bind_storage(JNIEnv* env) {
   methods.commit = (*env)->GetMethodID(env, type, "commit", "(JIJ)V");
   methods.abort = (*env)->GetMethodID(env, type, "abort", "(J)V");
   methods.remove = (*env)->GetMethodID(env, type, "remove", "([B)V");
+  methods.space = (*env)->GetMethodID(env, type, "space", "([B)J");
+  methods.lock = (*env)->GetMethodID(env, type, "lock", "([BJ)J");
+  methods.unlock = (*env)->GetMethodID(env, type, "unlock", "(J)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
 }
 
@@ -40,7 +44,7 @@ static void call_object(void* user, void* object, jmethodID method) {
   JNIEnv* env = shw_java_enter(NULL);
   if (env == NULL) return;
   (*env)->CallVoidMethod(env, user, method, (jlong)(intptr_t)object);
-  shw_java_leave(env, NULL); /* close and abort have no way to fail */
+  shw_java_leave(env, NULL); /* close, abort and unlock have no way to fail */
 }
 
 static void storage_close(void* user, void* object) {
@@ -163,6 +167,35 @@ static shw_status storage_remove(void* user, const char* key, uint64_t key_size,
   return shw_java_leave(env, err);
 }
 
+static shw_status storage_space(void* user, const char* key, uint64_t key_size,
+                                uint64_t* free_bytes, shw_error** err) {
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jbyteArray text = shw_java_bytes(env, key, key_size);
+  const jlong found = text != NULL ? (*env)->CallLongMethod(env, user, methods.space, text) : 0;
+  const shw_status status = shw_java_leave(env, err);
+  if (status == SHW_OK) *free_bytes = found < 0 ? 0 : (uint64_t)found;
+  return status;
+}
+
+static shw_status storage_lock(void* user, const char* key, uint64_t key_size, int64_t timeout_ns,
+                               void** lock, shw_error** err) {
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jbyteArray text = shw_java_bytes(env, key, key_size);
+  const jlong taken =
+      text != NULL ? (*env)->CallLongMethod(env, user, methods.lock, text, (jlong)timeout_ns) : 0;
+  const shw_status status = shw_java_leave(env, err);
+  if (status != SHW_OK) return status;
+  if (taken == 0) return SHW_PENDING;
+  *lock = (void*)(intptr_t)taken;
+  return SHW_OK;
+}
+
+static void storage_unlock(void* user, void* lock) {
+  call_object(user, lock, methods.unlock);
+}
+
 static void release_bridge(void* user) {
   JNIEnv* env = shw_java_environment();
   if (env != NULL) (*env)->DeleteGlobalRef(env, user);
@@ -183,6 +216,9 @@ shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** 
   table.commit = storage_commit;
   table.abort = storage_abort;
   table.remove = storage_remove;
+  table.space = storage_space;
+  table.lock = storage_lock;
+  table.unlock = storage_unlock;
   table.release = release_bridge;
   const shw_status status = shw_storage_create(&table, out, err);
   if (status != SHW_OK) release_bridge(bridge);

@@ -4,7 +4,9 @@ package io.shardwright;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A storage that a host brings: keys are text with {@code /}. Methods run on threads of the library, several at the same
@@ -47,6 +49,38 @@ public interface HostStorage {
      * @throws IOException when it fails
      */
     void remove(String key) throws IOException;
+
+    /**
+     * Free bytes where the key would live; a save that needs more fails before it writes. UNIMPLEMENTED, which is what
+     * this default throws, = not offered.
+     *
+     * @param key the key
+     * @return bytes
+     * @throws IOException when it fails
+     */
+    default long space(String key) throws IOException {
+        throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "this storage does not tell its free space");
+    }
+
+    /**
+     * Takes an advisory exclusive lock, which keeps garbage collection away from a save. UNIMPLEMENTED, which is what
+     * this default throws, = not offered.
+     *
+     * @param key the key
+     * @param timeout how long to wait for another holder; null = no limit
+     * @return the lock, or none when another holder kept it for the time-out
+     * @throws IOException when it fails
+     */
+    default Optional<Lock> lock(String key, Duration timeout) throws IOException {
+        throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "this storage has no locks");
+    }
+
+    /** A lock that a storage gave. */
+    @FunctionalInterface
+    interface Lock {
+        /** Gives the lock back; called once, on any thread. */
+        void release();
+    }
 
     /** An open object. Calls on one object are serial, apart from reads. Buffers are valid during the call only. */
     interface OpenObject {

@@ -5,15 +5,18 @@ package io.shardwright;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Numbers open objects and turns bytes into text. Methods are bound by name and signature in native/host_storage.c. */
+/** Numbers open objects and held locks, and turns bytes into text. Methods are bound by name and signature in native/host_storage.c. */
 final class HostStorageBridge {
     private final HostStorage storage;
     private final Map<Long, HostStorage.OpenObject> objects = new ConcurrentHashMap<>();
+    private final Map<Long, HostStorage.Lock> locks = new ConcurrentHashMap<>();
     private final AtomicLong numbers = new AtomicLong();
 
     HostStorageBridge(HostStorage storage) {
@@ -86,5 +89,25 @@ final class HostStorageBridge {
 
     void remove(byte[] key) {
         act(() -> storage.remove(Text.of(key)));
+    }
+
+    long space(byte[] key) {
+        return run(() -> storage.space(Text.of(key)));
+    }
+
+    /** Number of the lock, 0 when another holder kept it. A negative time-out = no limit. */
+    long lock(byte[] key, long timeoutNs) {
+        Duration timeout = timeoutNs < 0 ? null : Duration.ofNanos(timeoutNs);
+        Optional<HostStorage.Lock> taken = run(() -> storage.lock(Text.of(key), timeout));
+        if (taken.isEmpty()) {
+            return 0;
+        }
+        long number = numbers.incrementAndGet();
+        locks.put(number, taken.get());
+        return number;
+    }
+
+    void unlock(long lock) {
+        locks.remove(lock).release();
     }
 }
