@@ -5,8 +5,8 @@
 #include "bindings/java/native/native.h"
 
 static struct {
-  jmethodID open, close, stat, list, read_at, write_at, sync, commit, abort, remove, space,
-      lock, unlock;
+  jmethodID open, close, stat, list, read_at, write_at, sync, commit, abort, remove, space, lock,
+      unlock;
 } methods;
 
 int shw_java_bind_storage(JNIEnv* env) {
