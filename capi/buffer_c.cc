@@ -57,6 +57,14 @@ Result<shw_buffer*> buffer_of_parts(std::span<const std::string_view> parts) {
   return make_handle<shw_buffer>(std::move(impl));
 }
 
+Result<shw_buffer*> buffer_of_parts(plan::PlanParts parts) {
+  static_assert(plan::PlanParts::kAlignment == kAlignment);
+  auto impl = std::make_shared<BufferImpl>();
+  impl->data.reset(parts.take_memory().release());
+  impl->offsets = parts.take_offsets();
+  return make_handle<shw_buffer>(std::move(impl));
+}
+
 }  // namespace shardwright::capi
 
 namespace capi = shardwright::capi;

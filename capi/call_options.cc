@@ -74,7 +74,7 @@ Status check_save_ranges(const shw_save_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.overwrite, SHW_OVERWRITE_REFUSE, "overwrite"));
   SHW_RETURN_IF_ERROR(option_in_range(options.durability, SHW_DURABILITY_NONE, "durability"));
   SHW_RETURN_IF_ERROR(option_in_range(options.digests, SHW_DIGESTS_OFF, "digests"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.owner, SHW_OWNER_LOWEST_RANK, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.owner, SHW_OWNER_ALL, "owner"));
   SHW_RETURN_IF_ERROR(
       option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));

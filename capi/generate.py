@@ -21,7 +21,8 @@ HEADERS = ROOT / "include" / "shardwright"
 SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "plugin"]
+         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
+         "planning", "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
 SINCE = re.compile(r"Since: (\S+)")
@@ -87,6 +88,7 @@ def api_header(symbols, declared):
 #include "layout.h"
 #include "load.h"
 #include "plan.h"
+#include "planning.h"
 #include "plugin.h"
 #include "report.h"
 #include "save.h"

@@ -64,8 +64,13 @@ Status read_plan(PlanImpl* impl) {
     case plan::PlanKind::kLoad:
       return read_load(impl);
     case plan::PlanKind::kLocalSave: {
-      SHW_ASSIGN_OR_RETURN(const auto local, plan::decode_local_save(impl->bytes));
-      impl->rank = local.rank;
+      SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_local_save(impl->bytes));
+      impl->rank = impl->local->rank;
+      return {};
+    }
+    case plan::PlanKind::kKeptSave: {
+      SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_kept_save(impl->bytes));
+      impl->rank = impl->local->rank;
       return {};
     }
     case plan::PlanKind::kWriteResult: {
@@ -73,8 +78,10 @@ Status read_plan(PlanImpl* impl) {
       impl->rank = result.rank;
       return {};
     }
-    case plan::PlanKind::kMergedSave:
-      return check_findings(impl->bytes);
+    case plan::PlanKind::kMergedSave: {
+      SHW_ASSIGN_OR_RETURN(impl->merged, plan::decode_merged_save(impl->bytes));
+      return {};
+    }
   }
   return unimplemented(fmt::format("plan kind {} is unknown", static_cast<int32_t>(impl->kind)));
 }

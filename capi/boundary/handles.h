@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "core/exec/report.h"
 #include "core/exec/save.h"
 #include "core/layout/layout.h"
+#include "core/plan/save/describe.h"
+#include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
 #include "core/state/state.h"
 #include "core/storage/storage.h"
@@ -80,6 +83,11 @@ struct PlanImpl {
   plan::PlanKind kind = plan::PlanKind::kLocalSave;
   int32_t rank = 0;
   std::vector<shw_plan_item> items;
+  // What was decoded of a local or kept plan, or of a merged one.
+  std::optional<plan::LocalSavePlan> local;
+  std::optional<plan::GlobalSavePlan> merged;
+  mutable std::mutex mutex;
+  mutable std::unique_ptr<const plan::EntryColumns> entries;  // made when they are asked for
 };
 
 struct StorageImpl {
@@ -194,10 +202,11 @@ struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlann
 
 namespace shardwright::capi {
 
-// Buffers out of the library's own results.
+// Buffers out of the library's own results. The memory of parts is adopted.
 Result<shw_buffer*> buffer_of(std::span<const std::byte> bytes);
 Result<shw_buffer*> buffer_of(std::string_view text);
 Result<shw_buffer*> buffer_of_parts(std::span<const std::string_view> parts);
+Result<shw_buffer*> buffer_of_parts(plan::PlanParts parts);
 
 shw_report* report_of(exec::Report report);
 

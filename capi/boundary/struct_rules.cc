@@ -208,6 +208,37 @@ const StructRules& rules_of<shw_box_batch>() {
 }
 
 template <>
+const StructRules& rules_of<shw_entry_batch>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_entry_batch>("shw_entry_batch", SHW_ENTRY_BATCH_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_describe_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_describe_options, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_describe_options>(
+      "shw_describe_options", SHW_DESCRIBE_OPTIONS_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_merge_options>() {
+  static constexpr StructRules kRules =
+      plain_rules<shw_merge_options>("shw_merge_options", SHW_MERGE_OPTIONS_SIZE_V1);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_match_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_match_options, reserved0)};
+  static constexpr StructRules kRules =
+      rules_with<shw_match_options>("shw_match_options", SHW_MATCH_OPTIONS_SIZE_V1, kReserved,
+                                    SHW_MATCH_FIRST_REPLICA);
+  return kRules;
+}
+
+template <>
 const StructRules& rules_of<shw_plugin>() {
   static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_plugin, reserved0),
                                                 SHW_RESERVED(shw_plugin, reserved1)};

@@ -76,6 +76,14 @@ const StructRules& rules_of<shw_chunk_info>();
 template <>
 const StructRules& rules_of<shw_box_batch>();
 template <>
+const StructRules& rules_of<shw_entry_batch>();
+template <>
+const StructRules& rules_of<shw_describe_options>();
+template <>
+const StructRules& rules_of<shw_merge_options>();
+template <>
+const StructRules& rules_of<shw_match_options>();
+template <>
 const StructRules& rules_of<shw_plugin>();
 
 }  // namespace shardwright::capi

@@ -7,6 +7,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/save/merge_policy.h"
 #include "core/plan/save/save_plan.h"
 
 namespace shardwright::exec {
@@ -77,10 +78,11 @@ std::string shared_options_text(const SaveOptions& options) {
 Status check_options(const SaveOptions& options) {
   SHW_RETURN_IF_ERROR(check_word(options.overwrite, Overwrite::kRefuse, "overwrite"));
   SHW_RETURN_IF_ERROR(check_word(options.durability, Durability::kNone, "durability"));
-  SHW_RETURN_IF_ERROR(check_word(options.rules.owner, plan::OwnerRule::kLowestRank, "owner"));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.owner, plan::OwnerRule::kAll, "owner"));
   SHW_RETURN_IF_ERROR(
       check_word(options.rules.verify_replicas, plan::VerifyReplicas::kOff, "verify_replicas"));
-  SHW_RETURN_IF_ERROR(check_preset(options.rules.preset));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.preset, plan::Preset::kMegatron, "preset"));
+  SHW_RETURN_IF_ERROR(plan::native_policy(options.rules.preset, options.rules.owner).status());
   for (const plan::KindPattern& pattern : options.rules.kinds)
     SHW_RETURN_IF_ERROR(check_word(pattern.kind, EntryKind::kRankLocal, "kind"));
   if (options.keep_generations < 1 || options.keep_generations > kMaxKeepGenerations) {

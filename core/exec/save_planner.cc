@@ -19,6 +19,7 @@
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/format/native/native_format.h"
+#include "core/plan/wire/open_locals.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
@@ -97,7 +98,7 @@ class StepwiseSave final : public SaveSteps {
   Status check_free_space(const format::Location& location) const;
   Status make_generation(const format::Location& location);
   void take_lock(const format::Location& location);
-  Status start(const format::Location& location, std::span<const plan::LocalSavePlan> locals);
+  Status start(const format::Location& location, const plan::LocalViews& locals);
   void note_time(std::string_view stage, int64_t begin_ns) {
     times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
   }
@@ -213,8 +214,7 @@ Status StepwiseSave::make_generation(const format::Location& location) {
 }
 
 // Steps 0 and 1.
-Status StepwiseSave::start(const format::Location& location,
-                           std::span<const plan::LocalSavePlan> locals) {
+Status StepwiseSave::start(const format::Location& location, const plan::LocalViews& locals) {
   pause_point("target");
   SHW_RETURN_IF_ERROR(check_target(location));
   SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
@@ -246,19 +246,10 @@ Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> loca
   const int64_t begin = runtime_.clock().monotonic_ns();
   SHW_RETURN_IF_ERROR(context.control.check("planning the save of all ranks"));
   const Trace::Span span(&trace_, "global plan");
-  std::vector<plan::LocalSavePlan> decoded;
-  decoded.reserve(locals.size());
-  for (size_t rank = 0; rank < locals.size(); ++rank) {
-    Result<plan::LocalSavePlan> local = plan::decode_local_save(locals[rank]);
-    if (!local.ok()) {
-      return local.status()
-          .annotated(fmt::format("reading the local plan of rank {}", rank))
-          .with_detail("rank", fmt::to_string(rank));
-    }
-    decoded.push_back(std::move(*local));
-  }
+  const std::vector<std::span<const std::byte>> buffers(locals.begin(), locals.end());
+  SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(buffers));
   std::vector<Bytes> lists;
-  Status status = start(location, decoded);
+  Status status = start(location, opened);
   for (size_t rank = 0; status.ok() && rank < merged_->lists.size(); ++rank) {
     Result<Bytes> list = plan::encode(merged_->lists[rank]);
     status = list.status();

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/plan/catalog_view.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan {
@@ -35,16 +36,30 @@ void TextColumn::reserve(size_t texts, size_t bytes) {
   blob_.reserve(bytes);
 }
 
-Box Catalog::chunk_box(size_t chunk) const {
-  const TensorRecord& tensor = tensors[chunks[chunk].tensor];
-  Box box = whole_box(shape(chunks[chunk].tensor));
-  const internal::SplitDims split = internal::split_dims(*this, chunks[chunk].tensor);
+Box chunk_box_of(const CatalogView& catalog, size_t chunk) {
+  const uint32_t index = catalog.chunks[chunk].tensor;
+  Box box = whole_box(catalog.shape(index));
+  const internal::SplitDims split = internal::split_dims(catalog, index);
   for (uint32_t k = 0; k < split.count; ++k) {
-    const ExtentPair pair = internal::chunk_pair(*this, tensor, chunk, k);
+    const ExtentPair pair = internal::chunk_pair(catalog, catalog.tensors[index], chunk, k);
     box.offsets[split.dims[k]] = pair.offset;
     box.sizes[split.dims[k]] = pair.size;
   }
   return box;
+}
+
+uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor) {
+  int64_t elements = 1;
+  for (const int64_t extent : catalog.shape(tensor)) {
+    if (extent == 0) return 0;
+    elements *= extent;
+  }
+  const auto bits = static_cast<uint64_t>(dtype_bits(catalog.tensors[tensor].dtype));
+  return internal::packed_bytes(bits, elements);
+}
+
+Box Catalog::chunk_box(size_t chunk) const {
+  return chunk_box_of(view_of(*this), chunk);
 }
 
 int64_t Catalog::chunk_elements(size_t chunk) const {
@@ -59,12 +74,7 @@ uint64_t Catalog::chunk_bytes(size_t chunk) const {
 }
 
 uint64_t Catalog::tensor_bytes(size_t tensor) const {
-  int64_t elements = 1;
-  for (const int64_t extent : shape(tensor)) {
-    if (extent == 0) return 0;
-    elements *= extent;
-  }
-  return internal::packed_bytes(static_cast<uint64_t>(dtype_bits(tensors[tensor].dtype)), elements);
+  return tensor_bytes_of(view_of(*this), tensor);
 }
 
 uint64_t Catalog::payload_bytes() const {

@@ -14,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/catalog.h"
+#include "core/plan/catalog_view.h"
 #include "core/plan/entry_index_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 
@@ -22,10 +23,10 @@ namespace {
 
 class CatalogCheck {
  public:
-  CatalogCheck(const Catalog& catalog, size_t limit) : catalog_(catalog), limit_(limit) {}
+  CatalogCheck(const CatalogView& catalog, size_t limit) : catalog_(catalog), limit_(limit) {}
 
-  std::vector<std::string> run() {
-    if (check_texts() && check_tensor_records()) {
+  std::vector<std::string> run(bool table_is_known) {
+    if (table_is_known ? check_column_sizes() : check_texts() && check_tensor_records()) {
       check_chunks();
       check_objects();
       if (names_sound_ && !full()) check_names();
@@ -79,6 +80,21 @@ class CatalogCheck {
       return add("{} {} is {} and has owner rank {}", what, record, entry_kind_name(kind), rank);
     }
     return true;
+  }
+
+  // The tensor records are sound: their last one says where the columns end.
+  bool check_column_sizes() {
+    uint64_t chunks = 0;
+    uint64_t pairs = 0;
+    if (!catalog_.tensors.empty()) {
+      const TensorRecord& last = catalog_.tensors.back();
+      chunks = last.chunk_begin + last.chunk_count;
+      pairs = last.more_begin +
+              last.chunk_count * internal::more_per_chunk(internal::split_count(last));
+    }
+    if (chunks == catalog_.chunks.size() && pairs == catalog_.more.size()) return true;
+    return add("the tensors use {} of {} chunks, {} of {} further pairs", chunks,
+               catalog_.chunks.size(), pairs, catalog_.more.size());
   }
 
   // True when extents, chunks and further pairs of every tensor lie inside their columns.
@@ -229,7 +245,7 @@ class CatalogCheck {
     }
   }
 
-  const Catalog& catalog_;
+  const CatalogView catalog_;
   const size_t limit_;
   bool names_sound_ = true;  // of objects; tensor records are sound before names are looked at
   std::vector<std::string> findings_;
@@ -237,8 +253,13 @@ class CatalogCheck {
 
 }  // namespace
 
+std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,
+                                       bool table_is_known) {
+  return CatalogCheck(catalog, limit).run(table_is_known);
+}
+
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(catalog, limit).run();
+  return view_findings(view_of(catalog), limit, /*table_is_known=*/false);
 }
 
 Status check_catalog(const Catalog& catalog) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flat access to chunk records: inner loops of the planner read offsets and sizes of the split
-// dimensions straight from the columns and make no Box. Valid for catalogs that were built by
-// CatalogBuilder or passed check_catalog. Pure functions over values, any thread.
+// dimensions straight from the columns and make no Box. Columns is Catalog or CatalogView, built by
+// CatalogBuilder or passed by check_catalog. Pure functions over values, any thread.
 #pragma once
 
 #include <array>
@@ -36,7 +36,8 @@ inline SplitDims split_dims(std::span<const int64_t> shape, uint64_t split_mask)
   return split;
 }
 
-inline SplitDims split_dims(const Catalog& catalog, size_t tensor) {
+template <typename Columns>
+SplitDims split_dims(const Columns& catalog, size_t tensor) {
   return split_dims(catalog.shape(tensor), catalog.tensors[tensor].split_mask);
 }
 
@@ -50,8 +51,9 @@ inline uint64_t more_per_chunk(uint32_t split_count) {
 }
 
 // Offset and size of a chunk in split dimension k < split_count(tensor).
-inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
-                             uint32_t k) {
+template <typename Columns>
+ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
+                      uint32_t k) {
   const ChunkRecord& record = catalog.chunks[chunk];
   if (k == 0) return {record.offset0, record.size0};
   if (k == 1) return {record.offset1, record.size1};
@@ -59,8 +61,9 @@ inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor,
       .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
 }
 
-inline int64_t chunk_elements(const Catalog& catalog, const TensorRecord& tensor,
-                              const SplitDims& split, uint64_t chunk) {
+template <typename Columns>
+int64_t chunk_elements(const Columns& catalog, const TensorRecord& tensor, const SplitDims& split,
+                       uint64_t chunk) {
   int64_t elements = split.unsplit_elements;
   if (elements == 0) return 0;
   for (uint32_t k = 0; k < split.count; ++k) {

@@ -12,12 +12,15 @@
 
 namespace shardwright::plan {
 
-enum class OwnerRule : int32_t { kBalanced = 0, kLowestRank = 1 };
+enum class OwnerRule : int32_t { kBalanced = 0, kLowestRank = 1, kExact = 2, kAll = 3 };
 enum class VerifyReplicas : int32_t { kAuto = 0, kAll = 1, kOff = 2 };
 enum class Preset : int32_t { kStandard = 0, kDefault = 1, kMegatron = 2 };
 enum class MissingRule : int32_t { kError = 0, kReport = 1 };
 enum class UnexpectedRule : int32_t { kReport = 0, kError = 1 };
 enum class CastRule : int32_t { kError = 0, kAllow = 1 };
+
+// What a merge of descriptions proves about the boxes of each tensor.
+enum class CoverRule : int32_t { kFull = 0, kDisjoint = 1, kOff = 2 };
 
 struct KindPattern {
   std::string glob;
@@ -29,6 +32,13 @@ struct SaveRules {
   VerifyReplicas verify_replicas = VerifyReplicas::kAuto;
   Preset preset = Preset::kStandard;
   std::vector<KindPattern> kinds;  // first match wins, over the entry's own kind
+};
+
+struct MergeRules {
+  OwnerRule owner = OwnerRule::kBalanced;
+  Preset preset = Preset::kStandard;
+  CoverRule cover = CoverRule::kFull;
+  VerifyReplicas verify_replicas = VerifyReplicas::kAuto;
 };
 
 struct StrictPattern {

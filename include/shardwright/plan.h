@@ -13,14 +13,16 @@ extern "C" {
 #endif
 
 /* What a plan buffer holds: a rank's own description; the list of what one rank writes; what one
- * rank reads; what a rank has written; the merged plan of all ranks.
+ * rank reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its
+ * description after a merge.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,
   SHW_PLAN_WRITE_LIST = 2,
   SHW_PLAN_LOAD = 3,
   SHW_PLAN_WRITE_RESULT = 4,
-  SHW_PLAN_MERGED_SAVE = 5
+  SHW_PLAN_MERGED_SAVE = 5,
+  SHW_PLAN_KEPT_SAVE = 6
 };
 
 /* A plan that passed all checks. Immutable.

@@ -33,9 +33,15 @@ enum { SHW_DURABILITY_FULL = 0, SHW_DURABILITY_NONE = 1 };
  * Since: 0.1 unstable */
 enum { SHW_DIGESTS_ON = 0, SHW_DIGESTS_OFF = 1 };
 
-/* Who writes an entry that several ranks hold: balanced by bytes, or always the lowest rank.
+/* Who writes an entry that several ranks hold: balanced by bytes; always the lowest rank; as the
+ * preset's original does; or all of them, each its own chunk (shw_plan_merge only).
  * Since: 0.1 unstable */
-enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1 };
+enum {
+  SHW_OWNER_BALANCED = 0,
+  SHW_OWNER_LOWEST_RANK = 1,
+  SHW_OWNER_EXACT = 2,
+  SHW_OWNER_ALL = 3
+};
 
 /* Which replicas are compared by digest before one is written: objects and tensors up to 1 MiB,
  * all, or none.
@@ -46,7 +52,8 @@ enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REP
  * Since: 0.1 unstable */
 enum { SHW_FORMAT_AUTO = 0, SHW_FORMAT_NATIVE = 1, SHW_FORMAT_TORCH_DCP = 2 };
 
-/* Planner behaviour.
+/* Planner behaviour: that of HyperParallel's standard planner, of torch's default planner, or of
+ * Megatron-core's fully parallel save.
  * Since: 0.1 unstable */
 enum { SHW_PRESET_STANDARD = 0, SHW_PRESET_DEFAULT = 1, SHW_PRESET_MEGATRON = 2 };
 

@@ -16,6 +16,7 @@
 #include "load.h"
 #include "log.h"
 #include "plan.h"
+#include "planning.h"
 #include "plugin.h"
 #include "report.h"
 #include "save.h"

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "plugin",
-         "api"]
+         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
+         "planning", "plugin", "api"]
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+([^;(]*?)\b(shw_\w+)\(([^;]*)\)\s*SHW_NOEXCEPT;")

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"
 
 namespace {
@@ -35,6 +36,8 @@ void check(std::span<const std::byte> bytes) {
   if (!kind.ok()) return;
   switch (*kind) {
     case PlanKind::kLocalSave:
+      // The view that reads in place says the same as the decoder that copies.
+      if (open_local_saves(std::span(&bytes, 1)).ok() != sound) __builtin_trap();
       return check_round_trip(decode_local_save(bytes), decode_local_save, sound);
     case PlanKind::kWriteList:
       return check_round_trip(decode_write_list(bytes), decode_write_list, sound);
@@ -42,6 +45,8 @@ void check(std::span<const std::byte> bytes) {
       return check_round_trip(decode_load(bytes), decode_load, sound);
     case PlanKind::kWriteResult:
       return check_round_trip(decode_write_result(bytes), decode_write_result, sound);
+    case PlanKind::kKeptSave:
+      return check_round_trip(decode_kept_save(bytes), decode_kept_save, sound);
     case PlanKind::kMergedSave:
       if (decode_merged_save(bytes).ok() != sound) __builtin_trap();
       return;

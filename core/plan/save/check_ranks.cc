@@ -19,7 +19,7 @@ std::string_view take_line(std::string_view* text) {
   return line;
 }
 
-Status options_differ(const LocalSavePlan& first, const LocalSavePlan& other) {
+Status options_differ(const LocalView& first, const LocalView& other) {
   std::string_view expected = first.options_text;
   std::string_view found = other.options_text;
   std::string_view expected_line;
@@ -40,12 +40,12 @@ Status options_differ(const LocalSavePlan& first, const LocalSavePlan& other) {
       .with_detail("found", found_line);
 }
 
-Status check_rank(std::span<const LocalSavePlan> locals, size_t i) {
-  const LocalSavePlan& local = locals[i];
+Status check_rank(std::span<const LocalView> locals, size_t i) {
+  const LocalView& local = locals[i];
   if (local.rank != static_cast<int32_t>(i)) {
     const auto first =
         std::find_if(locals.begin(), locals.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const LocalSavePlan& each) { return each.rank == local.rank; });
+                     [&](const LocalView& each) { return each.rank == local.rank; });
     const bool doubled = first != locals.begin() + static_cast<std::ptrdiff_t>(i);
     return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
                                         "rank order, one per rank",
@@ -62,7 +62,7 @@ Status check_rank(std::span<const LocalSavePlan> locals, size_t i) {
         .with_detail("expected", std::to_string(local.world_size))
         .with_detail("found", std::to_string(locals.size()));
   }
-  const Catalog& catalog = local.catalog;
+  const CatalogView& catalog = local.catalog;
   if ((!local.tensor_digests.empty() && local.tensor_digests.size() != catalog.tensors.size()) ||
       (!local.object_digests.empty() && local.object_digests.size() != catalog.objects.size())) {
     return invalid_argument(
@@ -78,7 +78,7 @@ Status check_rank(std::span<const LocalSavePlan> locals, size_t i) {
 
 }  // namespace
 
-Status check_ranks(std::span<const LocalSavePlan> locals) {
+Status check_ranks(std::span<const LocalView> locals) {
   if (locals.empty()) return invalid_argument("there is no local plan to merge");
   for (size_t i = 0; i < locals.size(); ++i) SHW_RETURN_IF_ERROR(check_rank(locals, i));
   return {};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the merged catalog: per group the distinct boxes of all members in row-major order of
-// their offsets, and for each the members that hold exactly this box. Scratch columns are reused
-// from group to group, so the work per item is a copy and, when ranks do not come in box order, its
-// part of one sort.
+// their offsets, and for each the members that hold it. Scratch columns are reused from group to
+// group. Tensors of a model are mostly cut alike, so the order that sorted the boxes of one group is
+// tried on the next before sorting: the work per item is a copy and two comparisons.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -15,49 +17,55 @@
 namespace shardwright::plan::internal {
 namespace {
 
+constexpr size_t kAhead = 16;  // members whose boxes are asked for before they are needed
+
 // A listed box in the merged tensor's split dimensions.
 struct Candidate {
   ExtentPair first;
   ExtentPair second;
   uint64_t more = 0;  // index of its further pairs in the scratch column
-  Holder holder;
+  UnitHolder holder;
 };
 
 class Deduplication {
  public:
-  explicit Deduplication(std::span<const LocalSavePlan> locals) : locals_(locals) {}
+  Deduplication(std::span<const LocalView> locals, const MergePolicy& policy)
+      : locals_(locals), policy_(policy) {}
 
-  Result<Deduplicated> run(const MergedEntries& merged) {
-    reserve(merged);
-    out_.chunk_holder_begins.push_back(0);
-    for (size_t g = 0; g < merged.tensors.size(); ++g)
-      SHW_RETURN_IF_ERROR(add_tensor(merged.tensors.of(g)));
-    out_.object_holder_begins.push_back(0);
-    for (size_t g = 0; g < merged.objects.size(); ++g) add_object(merged.objects.of(g));
+  Result<Deduplicated> run(MergedEntries* merged) {
+    SHW_RETURN_IF_ERROR(reserve(*merged));
+    out_.holder_begins.push_back(0);
+    for (size_t g = 0; g < merged->tensors.size(); ++g)
+      SHW_RETURN_IF_ERROR(add_tensor(merged->tensors.of(g)));
+    for (size_t g = 0; g < merged->objects.size(); ++g) add_object(merged->objects.of(g));
     return std::move(out_);
   }
 
  private:
-  void reserve(const MergedEntries& merged) {
-    size_t chunks = 0;
+  Status reserve(const MergedEntries& merged) {
+    size_t items = 0;
     size_t most = 0;
-    for (const LocalSavePlan& local : locals_) {
-      chunks += local.catalog.chunks.size();
-      most = std::max(most, local.catalog.chunks.size());
+    for (const LocalView& local : locals_) {
+      items += local.item_count();
+      most = std::max(most, local.item_count());
+    }
+    if (items >= std::numeric_limits<uint32_t>::max()) {
+      return resource_exhausted("items",
+                                fmt::format("{} boxes of all ranks are too many", items));
     }
     out_.catalog.texts.reserve(2 * merged.tensors.size() + 3 * merged.objects.size(),
                                locals_[0].catalog.texts.blob().size());
     out_.catalog.tensors.reserve(merged.tensors.size());
     out_.catalog.objects.reserve(merged.objects.size());
     out_.catalog.chunks.reserve(most);
-    out_.chunk_holder_begins.reserve(most + 1);
-    out_.chunk_holders.reserve(chunks);
-    out_.object_holders.reserve(merged.objects.members.size());
+    out_.holder_begins.reserve(most + 1);
+    out_.holders.reserve(items);
+    return {};
   }
 
   Status add_tensor(std::span<const Member> members) {
     Catalog& catalog = out_.catalog;
-    const Catalog& source = locals_[members[0].rank].catalog;
+    const CatalogView& source = locals_[members[0].rank].catalog;
     const TensorRecord& from = source.tensors[members[0].entry];
     const std::span<const int64_t> shape = source.shape(members[0].entry);
     TensorRecord record;
@@ -70,12 +78,11 @@ class Deduplication {
     record.dimension_count = from.dimension_count;
     record.chunk_begin = catalog.chunks.size();
     record.more_begin = catalog.more.size();
-    for (const Member& member : members) {
+    for (const Member& member : members)
       record.split_mask |= locals_[member.rank].catalog.tensors[member.entry].split_mask;
-    }
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     split_ = split_dims(shape, record.split_mask);
-    gather(members);
+    gather(members, record.split_mask);
     sort_candidates();
     SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
     record.chunk_count = catalog.chunks.size() - record.chunk_begin;
@@ -83,92 +90,165 @@ class Deduplication {
     return {};
   }
 
-  void gather(std::span<const Member> members) {
+  void gather(std::span<const Member> members, uint64_t mask) {
     candidates_.clear();
     more_.clear();
-    for (const Member& member : members) {
-      const Catalog& catalog = locals_[member.rank].catalog;
-      const TensorRecord& tensor = catalog.tensors[member.entry];
+    for (size_t m = 0; m < members.size(); ++m) {
+      if (m + kAhead < members.size()) prefetch(members[m + kAhead]);
+      const CatalogView& catalog = locals_[members[m].rank].catalog;
+      const TensorRecord& tensor = catalog.tensors[members[m].entry];
       for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+        const ChunkRecord& chunk = catalog.chunks[c];
         Candidate candidate;
-        candidate.holder = {member.rank, member.entry, catalog.chunks[c].place};
+        candidate.holder = {members[m].rank, static_cast<uint32_t>(c)};
         candidate.more = more_.size();
-        uint32_t own = 0;  // split dimensions of the member passed so far
-        for (uint32_t k = 0; k < split_.count; ++k) {
-          const bool is_own = (tensor.split_mask >> split_.dims[k] & 1) != 0;
-          const ExtentPair pair =
-              is_own ? chunk_pair(catalog, tensor, c, own++) : ExtentPair{0, split_.extents[k]};
-          if (k == 0) {
-            candidate.first = pair;
-          } else if (k == 1) {
-            candidate.second = pair;
-          } else {
-            more_.push_back(pair);
-          }
+        if (tensor.split_mask == mask) {
+          candidate.first = {chunk.offset0, chunk.size0};
+          candidate.second = {chunk.offset1, chunk.size1};
+          for (uint32_t k = 2; k < split_.count; ++k)
+            more_.push_back(chunk_pair(catalog, tensor, c, k));
+        } else {
+          widen(catalog, tensor, c, &candidate);
         }
-        candidates_.push_back(candidate);
+        if (policy_.keep_empty || !is_empty(candidate)) {
+          candidates_.push_back(candidate);
+        } else {
+          more_.resize(candidate.more);
+        }
       }
     }
   }
 
-  // Row-major by offsets, then by sizes.
-  std::strong_ordering compare_boxes(const Candidate& a, const Candidate& b) const {
+  void prefetch(const Member& member) const {
+    const CatalogView& catalog = locals_[member.rank].catalog;
+    __builtin_prefetch(catalog.chunks.data() + catalog.tensors[member.entry].chunk_begin);
+  }
+
+  // Of a member that is split in fewer dimensions than the group.
+  void widen(const CatalogView& catalog, const TensorRecord& tensor, uint64_t chunk,
+             Candidate* candidate) {
+    uint32_t own = 0;  // split dimensions of the member passed so far
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      const bool is_own = (tensor.split_mask >> split_.dims[k] & 1) != 0;
+      const ExtentPair pair =
+          is_own ? chunk_pair(catalog, tensor, chunk, own++) : ExtentPair{0, split_.extents[k]};
+      if (k == 0) {
+        candidate->first = pair;
+      } else if (k == 1) {
+        candidate->second = pair;
+      } else {
+        more_.push_back(pair);
+      }
+    }
+  }
+
+  bool is_empty(const Candidate& candidate) const {
+    if (split_.unsplit_elements == 0 || (split_.count > 0 && candidate.first.size == 0) ||
+        (split_.count > 1 && candidate.second.size == 0)) {
+      return true;
+    }
+    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k) {
+      if (more_[candidate.more + k].size == 0) return true;
+    }
+    return false;
+  }
+
+  std::strong_ordering compare_offsets(const Candidate& a, const Candidate& b) const {
     if (auto order = a.first.offset <=> b.first.offset; order != 0) return order;
     if (auto order = a.second.offset <=> b.second.offset; order != 0) return order;
-    const uint64_t further = more_per_chunk(split_.count);
-    for (uint64_t k = 0; k < further; ++k) {
+    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k) {
       if (auto order = more_[a.more + k].offset <=> more_[b.more + k].offset; order != 0)
         return order;
     }
+    return std::strong_ordering::equal;
+  }
+
+  std::strong_ordering compare_sizes(const Candidate& a, const Candidate& b) const {
     if (auto order = a.first.size <=> b.first.size; order != 0) return order;
     if (auto order = a.second.size <=> b.second.size; order != 0) return order;
-    for (uint64_t k = 0; k < further; ++k) {
+    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k) {
       if (auto order = more_[a.more + k].size <=> more_[b.more + k].size; order != 0) return order;
     }
     return std::strong_ordering::equal;
   }
 
-  void sort_candidates() {
-    const auto before = [this](const Candidate& a, const Candidate& b) {
-      if (auto order = compare_boxes(a, b); order != 0) return order < 0;
-      if (a.holder.rank != b.holder.rank) return a.holder.rank < b.holder.rank;
-      return a.holder.piece < b.holder.piece;
-    };
-    if (!std::is_sorted(candidates_.begin(), candidates_.end(), before)) {
-      std::sort(candidates_.begin(), candidates_.end(), before);
+  // Row-major by offsets, then by sizes where they count, then by holder.
+  bool before(const Candidate& a, const Candidate& b) const {
+    if (auto order = compare_offsets(a, b); order != 0) return order < 0;
+    if (policy_.key_has_sizes) {
+      if (auto order = compare_sizes(a, b); order != 0) return order < 0;
     }
+    if (a.holder.rank != b.holder.rank) return a.holder.rank < b.holder.rank;
+    return a.holder.item < b.holder.item;
+  }
+
+  void sort_candidates() {
+    const auto ordered = [this](const Candidate& a, const Candidate& b) { return before(a, b); };
+    if (std::ranges::is_sorted(candidates_, ordered)) return;
+    if (permutation_.size() == candidates_.size() && permute_as_before()) return;
+    permutation_.resize(candidates_.size());
+    std::iota(permutation_.begin(), permutation_.end(), 0U);
+    std::ranges::sort(permutation_, [this](uint32_t a, uint32_t b) {
+      return before(candidates_[a], candidates_[b]);
+    });
+    permute();
+  }
+
+  void permute() {
+    sorted_.clear();
+    sorted_.reserve(candidates_.size());
+    for (const uint32_t from : permutation_) sorted_.push_back(candidates_[from]);
+    candidates_.swap(sorted_);
+  }
+
+  // True when the order of the last group that was sorted fits; else nothing has changed.
+  bool permute_as_before() {
+    permute();
+    const auto ordered = [this](const Candidate& a, const Candidate& b) { return before(a, b); };
+    if (std::ranges::is_sorted(candidates_, ordered)) return true;
+    candidates_.swap(sorted_);
+    return false;
   }
 
   Status emit_distinct(std::string_view name) {
-    Catalog& catalog = out_.catalog;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const Candidate& candidate = candidates_[i];
-      if (i == 0 || compare_boxes(candidates_[i - 1], candidate) != 0) {
-        if (i != 0) out_.chunk_holder_begins.push_back(out_.chunk_holders.size());
-        ChunkRecord record;
-        record.tensor = static_cast<uint32_t>(catalog.tensors.size());
-        record.offset0 = candidate.first.offset;
-        record.size0 = candidate.first.size;
-        record.offset1 = candidate.second.offset;
-        record.size1 = candidate.second.size;
-        catalog.chunks.push_back(record);
-        const auto further = more_.begin() + static_cast<std::ptrdiff_t>(candidate.more);
-        catalog.more.insert(catalog.more.end(), further,
-                            further + static_cast<std::ptrdiff_t>(more_per_chunk(split_.count)));
-      } else if (candidates_[i - 1].holder.rank == candidate.holder.rank) {
+      const bool same_begin = i != 0 && compare_offsets(candidates_[i - 1], candidate) == 0;
+      if (!same_begin) {
+        begin_chunk(candidate);
+      } else if (policy_.key_has_sizes && compare_sizes(candidates_[i - 1], candidate) != 0) {
+        if (!is_empty(candidates_[i - 1]) && !is_empty(candidate))
+          return sizes_differ(name, candidates_[i - 1].holder, candidate.holder);
+        begin_chunk(candidate);
+      } else if (!policy_.twice_on_rank &&
+                 candidates_[i - 1].holder.rank == candidate.holder.rank &&
+                 !is_empty(candidate)) {
         return listed_twice(name, candidate.holder);
       }
-      out_.chunk_holders.push_back(candidate.holder);
+      out_.holders.push_back(candidate.holder);
+      out_.holder_begins.back() = out_.holders.size();
     }
-    if (!candidates_.empty()) out_.chunk_holder_begins.push_back(out_.chunk_holders.size());
     return {};
   }
 
-  Status listed_twice(std::string_view name, const Holder& holder) const {
-    const Catalog& catalog = locals_[holder.rank].catalog;
-    uint64_t chunk = catalog.tensors[holder.entry].chunk_begin;
-    while (catalog.chunks[chunk].place != holder.piece) ++chunk;
-    const std::string box = box_text(catalog.chunk_box(chunk));
+  // Opens a unit whose holders follow.
+  void begin_chunk(const Candidate& candidate) {
+    Catalog& catalog = out_.catalog;
+    ChunkRecord record;
+    record.tensor = static_cast<uint32_t>(catalog.tensors.size());
+    record.offset0 = candidate.first.offset;
+    record.size0 = candidate.first.size;
+    record.offset1 = candidate.second.offset;
+    record.size1 = candidate.second.size;
+    catalog.chunks.push_back(record);
+    const auto further = more_.begin() + static_cast<std::ptrdiff_t>(candidate.more);
+    catalog.more.insert(catalog.more.end(), further,
+                        further + static_cast<std::ptrdiff_t>(more_per_chunk(split_.count)));
+    out_.holder_begins.push_back(out_.holders.size());
+  }
+
+  Status listed_twice(std::string_view name, const UnitHolder& holder) const {
+    const std::string box = box_text(chunk_box_of(locals_[holder.rank].catalog, holder.item));
     return invalid_argument(
                fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
                            escape_text(name), holder.rank, box))
@@ -177,9 +257,21 @@ class Deduplication {
         .with_detail("box", box);
   }
 
+  Status sizes_differ(std::string_view name, const UnitHolder& a, const UnitHolder& b) const {
+    const std::string first = box_text(chunk_box_of(locals_[a.rank].catalog, a.item));
+    const std::string second = box_text(chunk_box_of(locals_[b.rank].catalog, b.item));
+    return invalid_argument(fmt::format("tensor '{}': box {} of rank {} overlaps box {} of rank {}",
+                                        escape_text(name), first, a.rank, second, b.rank))
+        .with_detail("tensor", name)
+        .with_detail("box", first)
+        .with_detail("rank", std::to_string(a.rank))
+        .with_detail("box", second)
+        .with_detail("rank", std::to_string(b.rank));
+  }
+
   void add_object(std::span<const Member> members) {
     Catalog& catalog = out_.catalog;
-    const Catalog& source = locals_[members[0].rank].catalog;
+    const CatalogView& source = locals_[members[0].rank].catalog;
     ObjectRecord record = source.objects[members[0].entry];
     record.name = catalog.texts.append(source.texts.at(record.name));
     record.path = catalog.texts.append(source.texts.at(record.path));
@@ -190,23 +282,27 @@ class Deduplication {
         same_type ? catalog.objects.back().content_type : catalog.texts.append(type);
     catalog.objects.push_back(record);
     for (const Member& member : members) {
-      out_.object_holders.push_back({member.rank, member.entry, kObjectPiece});
+      const size_t chunks = locals_[member.rank].catalog.chunks.size();
+      out_.holders.push_back({member.rank, static_cast<uint32_t>(chunks + member.entry)});
     }
-    out_.object_holder_begins.push_back(out_.object_holders.size());
+    out_.holder_begins.push_back(out_.holders.size());
   }
 
-  std::span<const LocalSavePlan> locals_;
+  std::span<const LocalView> locals_;
+  const MergePolicy& policy_;
   Deduplicated out_;
   SplitDims split_;
   std::vector<Candidate> candidates_;
+  std::vector<Candidate> sorted_;
+  std::vector<uint32_t> permutation_;  // that sorted the last group that was not in order
   std::vector<ExtentPair> more_;
 };
 
 }  // namespace
 
-Result<Deduplicated> deduplicate(std::span<const LocalSavePlan> locals,
-                                 const MergedEntries& merged) {
-  return Deduplication(locals).run(merged);
+Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,
+                                 const MergePolicy& policy) {
+  return Deduplication(locals, policy).run(merged);
 }
 
 }  // namespace shardwright::plan::internal

@@ -14,37 +14,43 @@
 
 namespace shardwright::plan {
 
-Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
-                                        const SaveRules& rules, std::string generation) {
+Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRules& rules,
+                                        std::string generation) {
   if (!internal::is_generation_text(generation)) {
     return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
                                         escape_text(generation)))
         .with_detail("generation", generation);
   }
-  if (rules.preset != Preset::kStandard)
-    return unimplemented("only preset 'standard' can plan a save");
-  SHW_RETURN_IF_ERROR(internal::check_ranks(locals));
-  SHW_ASSIGN_OR_RETURN(const internal::MergedEntries merged, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(internal::check_replicas(locals, merged, rules));
-  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct, internal::deduplicate(locals, merged));
-  const internal::Owners owners = internal::choose_owners(locals, rules.owner, &distinct);
+  SHW_ASSIGN_OR_RETURN(const MergePolicy policy, native_policy(rules.preset, rules.owner));
+  SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
+  SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
+  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
+                       internal::deduplicate(locals.views, &groups, policy));
+  const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);
   SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(distinct.catalog, "rank"));
+  const internal::Owners owners = internal::owners_of(locals.views, distinct, chosen);
 
   GlobalSavePlan plan;
   plan.catalog = std::move(distinct.catalog);
-  plan.lists.resize(locals.size());
+  plan.lists.resize(locals.views.size());
   SHW_RETURN_IF_ERROR(internal::lay_out_files(owners, &plan));
   SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, catalog_bytes(plan.catalog));
   plan.plan_digest = internal::plan_bytes_digest(bytes);
   plan.generation = std::move(generation);
-  for (size_t r = 0; r < locals.size(); ++r) {
+  for (size_t r = 0; r < plan.lists.size(); ++r) {
     WriteList& list = plan.lists[r];
     list.rank = static_cast<int32_t>(r);
-    list.world_size = static_cast<int32_t>(locals.size());
+    list.world_size = static_cast<int32_t>(plan.lists.size());
     list.generation = plan.generation;
     list.plan_digest = plan.plan_digest;
   }
   return plan;
+}
+
+Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
+                                        const SaveRules& rules, std::string generation) {
+  return make_global_plan(views_of(locals), rules, std::move(generation));
 }
 
 }  // namespace shardwright::plan

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/save/entry_kind_internal.h"
+#include "core/plan/save/merge_policy.h"
 #include "core/plan/save/save_plan.h"
 #include "core/plan/tensor_appender_internal.h"
 
@@ -23,8 +24,7 @@ Status check_arguments(const State& state, const SaveRules& rules, RankPosition 
                                         position.rank, position.world_size, kMaxWorldSize))
         .with_detail("rank", std::to_string(position.rank));
   }
-  if (rules.preset != Preset::kStandard)
-    return unimplemented("only preset 'standard' can plan a save");
+  SHW_RETURN_IF_ERROR(native_policy(rules.preset, rules.owner).status());
   if ((!digests.tensors.empty() && digests.tensors.size() != state.tensors().size()) ||
       (!digests.objects.empty() && digests.objects.size() != state.objects().size())) {
     return invalid_argument(fmt::format(

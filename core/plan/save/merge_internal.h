@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of make_global_plan, each a pure function over flat columns:
+// The stages of merging local plans, each a pure function over flat columns:
 //   1 check_ranks       ranks, world sizes, options
 //   2 merge_entries     entries of all ranks to groups by name; conflicts
 //   3 check_replicas    content digests of replicated groups
-//   4 deduplicate       distinct boxes of each group with their holders
-//   5 choose_owners     one holder per chunk and object; then the cover proof
-//   6 lay_out_files     positions, file numbers, write lists
+//   4 deduplicate       distinct boxes of each group with their holders: the units
+//   5 choose_owners     one holder per unit
+//   6 native saves: the cover proof, lay_out_files (positions, file numbers, write lists);
+//     descriptions: number_chunks, the cover proof, kept plans
 // A group is one entry of the merged catalog: a shared name, or one rank's own under a rank_local
-// name.
+// name. Units are the chunks of the merged catalog and then its objects.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/plan/save/local_view.h"
+#include "core/plan/save/merge_policy.h"
 #include "core/plan/save/save_plan.h"
 
 namespace shardwright::plan::internal {
@@ -36,51 +39,105 @@ struct Groups {
   }
 };
 
+// The same for tensors, by tables instead of ranks: nothing here is proportional to ranks x
+// tensors.
+class TensorGroups {
+ public:
+  TensorGroups() = default;
+  // by_table: Groups whose members have a table for a rank.
+  TensorGroups(Groups by_table, std::span<const LocalView> views, uint32_t table_count);
+
+  size_t size() const { return by_table_.size(); }
+  // The member of the lowest rank.
+  Member first(size_t group) const;
+  // Members by ascending rank. Groups asked for one after the other mostly have the same ranks:
+  // what the last call found is used again, and is valid until the next.
+  std::span<const Member> of(size_t group);
+
+ private:
+  void gather(std::span<const Member> tables);
+
+  Groups by_table_;
+  std::vector<uint64_t> rank_begins_;  // per table and one more, into ranks_
+  std::vector<uint32_t> ranks_;        // of each table, ascending
+  std::vector<Member> members_;        // of the last call
+  std::vector<uint32_t> slots_;        // which of its tables each member has
+  std::vector<uint32_t> tables_;       // of the last call
+};
+
 struct MergedEntries {
-  Groups tensors;
+  TensorGroups tensors;
   Groups objects;
 };
 
-// Where a chunk or object comes from: candidates for the owner, ascending rank.
-struct Holder {
+// Where a unit comes from: a candidate for its owner.
+struct UnitHolder {
   uint32_t rank = 0;
-  uint32_t entry = 0;  // in the rank's State
-  uint32_t piece = 0;  // kObjectPiece for an object
+  uint32_t item = 0;  // chunk in the rank's catalog; objects follow the chunks
 };
 
-// The merged catalog before files are known, with the holders of every chunk and object.
+// The merged catalog before files are known, with the holders of every unit.
 struct Deduplicated {
   Catalog catalog;  // place and position not set
-  std::vector<Holder> chunk_holders;
-  std::vector<uint64_t> chunk_holder_begins;  // one more than chunks
-  std::vector<Holder> object_holders;
-  std::vector<uint64_t> object_holder_begins;  // one more than objects
-  std::span<const Holder> holders_of_chunk(size_t chunk) const {
-    return {chunk_holders.data() + chunk_holder_begins[chunk],
-            chunk_holder_begins[chunk + 1] - chunk_holder_begins[chunk]};
-  }
-  std::span<const Holder> holders_of_object(size_t object) const {
-    return {object_holders.data() + object_holder_begins[object],
-            object_holder_begins[object + 1] - object_holder_begins[object]};
+  std::vector<UnitHolder> holders;      // of each unit, ascending rank, then item
+  std::vector<uint64_t> holder_begins;  // one more than units
+  size_t unit_count() const { return holder_begins.size() - 1; }
+  std::span<const UnitHolder> holders_of(size_t unit) const {
+    return {holders.data() + holder_begins[unit], holder_begins[unit + 1] - holder_begins[unit]};
   }
 };
 
-Status check_ranks(std::span<const LocalSavePlan> locals);
-Result<MergedEntries> merge_entries(std::span<const LocalSavePlan> locals);
-Status check_replicas(std::span<const LocalSavePlan> locals, const MergedEntries& merged,
-                      const SaveRules& rules);
-Result<Deduplicated> deduplicate(std::span<const LocalSavePlan> locals,
-                                 const MergedEntries& merged);
+Status check_ranks(std::span<const LocalView> locals);
+Result<MergedEntries> merge_entries(const LocalViews& locals);
+Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
+                      VerifyReplicas rule);
+// INVALID_ARGUMENT when a rank lists a box twice and the policy does not allow that, or when two
+// boxes begin alike and differ in size.
+Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,
+                                 const MergePolicy& policy);
+
+// The holder that writes, for each unit, as an index into its holders. Sets place of the catalog's
+// records to its rank, and sizes and types of objects to what it holds. Choice::kAll gives the first.
+std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
+                                    Deduplicated* merged);
+
+// The units among `wanted` (ascending) in the order in which the host listed them first: by rank,
+// then by the rank's own order.
+std::vector<uint32_t> listed_order(std::span<const LocalView> locals, const Deduplicated& merged,
+                                   std::span<const uint32_t> wanted);
+
+// Entry and piece in the State of the rank that writes a chunk or object.
+struct Holder {
+  uint32_t rank = 0;
+  uint32_t entry = 0;
+  uint32_t piece = 0;  // kObjectPiece for an object
+};
 
 // The chosen holder of each chunk and object.
 struct Owners {
   std::vector<Holder> chunks;
   std::vector<Holder> objects;
 };
-// Balanced: what has one holder is given first; the rest goes, largest first (ties in catalog
-// order), to the holder with the fewest bytes so far (ties to the lowest rank). Object sizes are
-// set to what the owner holds.
-Owners choose_owners(std::span<const LocalSavePlan> locals, OwnerRule rule, Deduplicated* merged);
+Owners owners_of(std::span<const LocalView> locals, const Deduplicated& merged,
+                 std::span<const uint32_t> chosen);
+
+// Number of a chunk that a rank does not write.
+inline constexpr uint32_t kNotKept = 0xFFFFFFFF;
+
+// What is stored, and which item of which rank it is.
+struct NumberedChunks {
+  Catalog catalog;  // place = rank
+  Listing listing;
+  std::vector<uint64_t> item_begins;  // per rank and one more, into numbers
+  std::vector<uint32_t> numbers;      // of each item: chunk in its tensor, 0 for objects, kNotKept
+};
+NumberedChunks number_chunks(std::span<const LocalView> locals, MergedEntries* groups,
+                             Deduplicated merged, std::span<const uint32_t> owners,
+                             const MergePolicy& policy);
+
+// The rank's local plan without the items that are not kept. plan is overwritten and keeps its
+// capacity.
+void make_kept_plan(const LocalView& view, std::span<const uint32_t> numbers, LocalSavePlan* plan);
 
 // Fills place and position of the catalog, file_ranks and lists. A rank's file holds, from
 // kExtentAlignmentBytes on: chunks of kSlabChunkLimitBytes and more, each at a multiple of
@@ -89,5 +146,8 @@ Owners choose_owners(std::span<const LocalSavePlan> locals, OwnerRule rule, Dedu
 // (tensors as first described, boxes row-major), so that a whole tensor is read in ascending
 // positions. Empty objects take no bytes.
 Status lay_out_files(const Owners& owners, GlobalSavePlan* plan);
+
+// INVALID_ARGUMENT naming two chunks of the tensor that share an element, and their places.
+Status prove_disjoint(const Catalog& catalog, size_t tensor, std::string_view place_noun);
 
 }  // namespace shardwright::plan::internal

@@ -12,7 +12,17 @@ namespace shardwright::plan {
 namespace {
 
 std::string_view owner_name(OwnerRule rule) {
-  return rule == OwnerRule::kBalanced ? "balanced" : "lowest_rank";
+  switch (rule) {
+    case OwnerRule::kBalanced:
+      return "balanced";
+    case OwnerRule::kLowestRank:
+      return "lowest_rank";
+    case OwnerRule::kExact:
+      return "exact";
+    case OwnerRule::kAll:
+      return "all";
+  }
+  return "unknown";
 }
 
 std::string_view verify_name(VerifyReplicas rule) {

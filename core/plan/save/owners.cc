@@ -1,74 +1,212 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who writes what several ranks hold. Looking at every holder of every chunk is linear in what was
-// listed, so no heap is needed; the sort by size makes it O(n log n).
+// Who writes what several ranks hold. Looking at every holder of every unit is linear in what was
+// listed, so no heap is needed; sorts make it O(n log n).
 #include <algorithm>
+#include <numeric>
 
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/merge_internal.h"
+#include "core/plan/save/set_order_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-// Bytes that each rank writes so far.
-using Loads = std::vector<uint64_t>;
+using Choice = MergePolicy::Choice;
+using Weight = MergePolicy::Weight;
 
-const Holder& lightest(std::span<const Holder> holders, const Loads& loads) {
-  const Holder* best = &holders[0];
-  for (const Holder& holder : holders) {
-    if (loads[holder.rank] < loads[best->rank]) best = &holder;
-  }
-  return *best;
-}
+class OwnerChoice {
+ public:
+  OwnerChoice(std::span<const LocalView> locals, const MergePolicy& policy,
+              const Deduplicated& merged)
+      : locals_(locals),
+        policy_(policy),
+        merged_(merged),
+        chosen_(merged.unit_count(), 0),
+        loads_(locals.size(), 0) {}
 
-// Chooses a holder for items 0..sizes.size(). holders_of: item -> its holders, ascending rank.
-template <typename HoldersOf>
-std::vector<Holder> balance(const std::vector<uint64_t>& sizes, const HoldersOf& holders_of,
-                            Loads* loads) {
-  std::vector<Holder> owners(sizes.size());
-  std::vector<uint32_t> open;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const std::span<const Holder> holders = holders_of(i);
-    if (holders.size() > 1) {
-      open.push_back(static_cast<uint32_t>(i));
-      continue;
+  std::vector<uint32_t> run() {
+    if (policy_.choice == Choice::kLowestRank || policy_.choice == Choice::kAll)
+      return std::move(chosen_);
+    weigh();
+    const auto chunks = static_cast<uint32_t>(merged_.catalog.chunks.size());
+    const auto units = static_cast<uint32_t>(merged_.unit_count());
+    switch (policy_.choice) {
+      case Choice::kBalanced:
+        // Objects fill up what the chunks have left uneven.
+        choose(largest_first(give_singles(0, chunks)));
+        choose(largest_first(give_singles(chunks, units)));
+        break;
+      case Choice::kSinglesThenListed:
+        choose(listed_order(locals_, merged_, give_singles(0, units)));
+        break;
+      case Choice::kListed: {
+        std::vector<uint32_t> all(units);
+        std::iota(all.begin(), all.end(), 0U);
+        choose(listed_order(locals_, merged_, all));
+        break;
+      }
+      case Choice::kGreedy:
+        choose(greedy_order());
+        break;
+      case Choice::kLowestRank:
+      case Choice::kAll:
+        break;
     }
-    owners[i] = holders[0];
-    (*loads)[holders[0].rank] += sizes[i];
+    return std::move(chosen_);
   }
-  std::stable_sort(open.begin(), open.end(),
-                   [&](uint32_t a, uint32_t b) { return sizes[a] > sizes[b]; });
-  for (const uint32_t i : open) {
-    owners[i] = lightest(holders_of(i), *loads);
-    (*loads)[owners[i].rank] += sizes[i];
-  }
-  return owners;
-}
 
-template <typename HoldersOf>
-std::vector<Holder> lowest(size_t count, const HoldersOf& holders_of) {
-  std::vector<Holder> owners(count);
-  for (size_t i = 0; i < count; ++i) owners[i] = holders_of(i)[0];
-  return owners;
-}
-
-std::vector<uint64_t> chunk_sizes(const Catalog& catalog) {
-  std::vector<uint64_t> sizes(catalog.chunks.size());
-  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-    const TensorRecord& tensor = catalog.tensors[t];
-    const SplitDims split = split_dims(catalog, t);
-    const auto bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
-    for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-      sizes[c] = packed_bytes(bits, chunk_elements(catalog, tensor, split, c));
+ private:
+  void weigh() {
+    const Catalog& catalog = merged_.catalog;
+    weights_.resize(merged_.unit_count());
+    for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+      const TensorRecord& tensor = catalog.tensors[t];
+      const SplitDims split = split_dims(catalog, t);
+      const auto bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
+      const bool whole = policy_.weight == Weight::kTensorBytesOrOne;
+      const uint64_t least = policy_.weight == Weight::kChunkBytes ? 0 : 1;
+      const uint64_t tensor_bytes = whole ? catalog.tensor_bytes(t) : 0;
+      for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+        const uint64_t bytes =
+            whole ? tensor_bytes
+                  : packed_bytes(bits, chunk_elements(catalog, tensor, split, c));
+        weights_[c] = std::max(bytes, least);
+      }
+    }
+    for (size_t i = 0; i < catalog.objects.size(); ++i) {
+      weights_[catalog.chunks.size() + i] =
+          policy_.objects_weigh_one ? 1 : catalog.objects[i].size_bytes;
     }
   }
-  return sizes;
-}
+
+  // Gives what one rank holds to it; the units that several hold.
+  std::vector<uint32_t> give_singles(uint32_t begin, uint32_t end) {
+    std::vector<uint32_t> open;
+    for (uint32_t unit = begin; unit < end; ++unit) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+      if (holders.back().rank != holders[0].rank) {
+        open.push_back(unit);
+      } else {
+        loads_[holders[0].rank] += weights_[unit];
+      }
+    }
+    return open;
+  }
+
+  std::vector<uint32_t> largest_first(std::vector<uint32_t> open) const {
+    std::ranges::stable_sort(
+        open, [this](uint32_t a, uint32_t b) { return weights_[a] > weights_[b]; });
+    return open;
+  }
+
+  // True when no holder has the unit as a main replica.
+  bool is_secondary(uint32_t unit) const {
+    if (unit >= merged_.catalog.chunks.size()) return false;
+    return std::ranges::all_of(merged_.holders_of(unit), [this](const UnitHolder& holder) {
+      const std::span<const uint8_t> marks = locals_[holder.rank].listing.secondary;
+      return !marks.empty() && marks[holder.item] != 0;
+    });
+  }
+
+  // Rank of each entry's name among all names: ids of shards compare by name first.
+  std::vector<uint32_t> name_order() const {
+    const Catalog& catalog = merged_.catalog;
+    const size_t tensors = catalog.tensors.size();
+    const auto name_of = [&](uint32_t entry) {
+      return entry < tensors ? catalog.tensor_name(entry) : catalog.object_name(entry - tensors);
+    };
+    std::vector<uint32_t> sorted(tensors + catalog.objects.size());
+    std::iota(sorted.begin(), sorted.end(), 0U);
+    std::ranges::stable_sort(sorted, {}, name_of);
+    std::vector<uint32_t> places(sorted.size());
+    for (uint32_t i = 0; i < sorted.size(); ++i) places[sorted[i]] = i;
+    return places;
+  }
+
+  std::vector<uint32_t> greedy_order() const {
+    struct Key {
+      bool secondary;
+      size_t holders;
+      uint64_t weight;
+      uint32_t name;
+      uint32_t unit;
+    };
+    const Catalog& catalog = merged_.catalog;
+    const std::vector<uint32_t> names = name_order();
+    std::vector<Key> keys;
+    keys.reserve(merged_.unit_count());
+    for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
+      const size_t entry = unit < catalog.chunks.size()
+                               ? catalog.chunks[unit].tensor
+                               : catalog.tensors.size() + unit - catalog.chunks.size();
+      keys.push_back({is_secondary(unit), merged_.holders_of(unit).size(), weights_[unit],
+                      names[entry], unit});
+    }
+    std::ranges::sort(keys, [](const Key& a, const Key& b) {
+      if (a.secondary != b.secondary) return b.secondary;
+      if (a.holders != b.holders) return a.holders < b.holders;
+      if (a.weight != b.weight) return a.weight > b.weight;
+      if (a.name != b.name) return a.name < b.name;
+      return a.unit < b.unit;  // chunks of a tensor are row-major
+    });
+    std::vector<uint32_t> order;
+    order.reserve(keys.size());
+    for (const Key& key : keys) order.push_back(key.unit);
+    return order;
+  }
+
+  // Each unit in turn to the holder with the least so far.
+  void choose(const std::vector<uint32_t>& order) {
+    for (const uint32_t unit : order) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+      if (holders.size() > 1) {
+        chosen_[unit] = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
+                                                                     : lightest_of_set(holders);
+      }
+      loads_[holders[chosen_[unit]].rank] += weights_[unit];
+    }
+  }
+
+  uint32_t lightest(std::span<const UnitHolder> holders) const {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < holders.size(); ++i) {
+      if (loads_[holders[i].rank] < loads_[holders[best].rank]) best = i;
+    }
+    return best;
+  }
+
+  uint32_t lightest_of_set(std::span<const UnitHolder> holders) {
+    ranks_.clear();
+    for (const UnitHolder& holder : holders) {
+      if (ranks_.empty() || ranks_.back() != holder.rank) ranks_.push_back(holder.rank);
+    }
+    if (ranks_ != set_of_) {
+      set_of_ = ranks_;
+      set_order_ = python_set_order(ranks_);
+    }
+    uint32_t best = set_order_[0];
+    for (const uint32_t rank : set_order_) {
+      if (loads_[rank] < loads_[best]) best = rank;
+    }
+    return static_cast<uint32_t>(
+        std::ranges::lower_bound(holders, best, {}, &UnitHolder::rank) - holders.begin());
+  }
+
+  std::span<const LocalView> locals_;
+  const MergePolicy& policy_;
+  const Deduplicated& merged_;
+  std::vector<uint32_t> chosen_;
+  std::vector<uint64_t> loads_;    // of each rank so far
+  std::vector<uint64_t> weights_;  // of each unit
+  std::vector<uint32_t> ranks_;
+  std::vector<uint32_t> set_of_;  // the ranks whose order set_order_ is
+  std::vector<uint32_t> set_order_;
+};
 
 // Holders may disagree on size and type when nobody compared them; what is stored is the owner's.
-void take_from_owner(const LocalSavePlan& local, const Holder& owner, Catalog* catalog,
+void take_from_owner(const LocalView& local, const ObjectRecord& own, Catalog* catalog,
                      ObjectRecord* record) {
-  const ObjectRecord& own = local.catalog.objects[owner.entry];
   record->size_bytes = own.size_bytes;
   const std::string_view type = local.catalog.texts.at(own.content_type);
   if (catalog->texts.at(record->content_type) != type)
@@ -77,28 +215,39 @@ void take_from_owner(const LocalSavePlan& local, const Holder& owner, Catalog* c
 
 }  // namespace
 
-Owners choose_owners(std::span<const LocalSavePlan> locals, OwnerRule rule, Deduplicated* merged) {
-  const auto chunk_holders = [merged](size_t i) { return merged->holders_of_chunk(i); };
-  const auto object_holders = [merged](size_t i) { return merged->holders_of_object(i); };
+std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
+                                    Deduplicated* merged) {
+  std::vector<uint32_t> chosen = OwnerChoice(locals, policy, *merged).run();
   Catalog& catalog = merged->catalog;
-  Owners owners;
-  if (rule == OwnerRule::kLowestRank) {
-    owners.chunks = lowest(catalog.chunks.size(), chunk_holders);
-    owners.objects = lowest(catalog.objects.size(), object_holders);
-  } else {
-    Loads loads(locals.size(), 0);
-    std::vector<uint64_t> object_sizes(catalog.objects.size());
-    for (size_t i = 0; i < object_sizes.size(); ++i)
-      object_sizes[i] = catalog.objects[i].size_bytes;
-    owners.chunks = balance(chunk_sizes(catalog), chunk_holders, &loads);
-    owners.objects = balance(object_sizes, object_holders, &loads);
-  }
-  for (size_t i = 0; i < catalog.chunks.size(); ++i)
-    catalog.chunks[i].place = owners.chunks[i].rank;
+  const size_t chunks = catalog.chunks.size();
+  for (size_t c = 0; c < chunks; ++c)
+    catalog.chunks[c].place = merged->holders_of(c)[chosen[c]].rank;
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
-    catalog.objects[i].place = owners.objects[i].rank;
-    take_from_owner(locals[owners.objects[i].rank], owners.objects[i], &catalog,
-                    &catalog.objects[i]);
+    const UnitHolder owner = merged->holders_of(chunks + i)[chosen[chunks + i]];
+    const LocalView& local = locals[owner.rank];
+    catalog.objects[i].place = owner.rank;
+    take_from_owner(local, local.catalog.objects[owner.item - local.catalog.chunks.size()],
+                    &catalog, &catalog.objects[i]);
+  }
+  return chosen;
+}
+
+Owners owners_of(std::span<const LocalView> locals, const Deduplicated& merged,
+                 std::span<const uint32_t> chosen) {
+  Owners owners;
+  const size_t chunks = merged.catalog.chunks.size();
+  owners.chunks.reserve(chunks);
+  owners.objects.reserve(merged.catalog.objects.size());
+  for (size_t unit = 0; unit < chosen.size(); ++unit) {
+    const UnitHolder owner = merged.holders_of(unit)[chosen[unit]];
+    const CatalogView& catalog = locals[owner.rank].catalog;
+    if (unit < chunks) {
+      const ChunkRecord& chunk = catalog.chunks[owner.item];
+      owners.chunks.push_back({owner.rank, chunk.tensor, chunk.place});
+    } else {
+      const auto object = static_cast<uint32_t>(owner.item - catalog.chunks.size());
+      owners.objects.push_back({owner.rank, object, kObjectPiece});
+    }
   }
   return owners;
 }

@@ -22,6 +22,18 @@ namespace shardwright::plan {
 
 using Digest128 = std::array<std::byte, 16>;
 
+// What a catalog cannot say about the entries that a host described: their order and its own bytes.
+struct Listing {
+  std::vector<uint32_t> object_begins;  // per object: tensors listed before it, ascending; empty =
+                                        // objects come last
+  // Boxes in the order in which the host lists them, numbered through all entries in their order,
+  // where an object is one box; empty = as they stand.
+  std::vector<uint32_t> order;
+  std::vector<uint8_t> secondary;  // per chunk, 1 = only wanted by others; empty = 0
+  std::vector<char> attributes;    // the host's own bytes of each tensor, then of each object
+  std::vector<uint64_t> attribute_ends;  // where each ends, one per entry; empty = none
+};
+
 // What rank describes to the coordinator. Chunk.place is the piece number in the entry.
 struct LocalSavePlan {
   int32_t rank = 0;
@@ -32,6 +44,8 @@ struct LocalSavePlan {
   std::vector<Digest128>
       tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
   std::vector<Digest128> object_digests;  // all-zero = not compared
+  Listing listing;
+  bool kept = false;  // after a merge: what this rank writes, Chunk.position = number in the tensor
 };
 
 // Content digests that replicas are compared by. Of a replicated tensor: its whole in row-major
@@ -67,6 +81,12 @@ Result<LocalSavePlan> make_local_plan(const State& state, const SaveRules& rules
 std::string save_rules_text(const SaveRules& rules);
 Digest128 options_text_digest(std::string_view text);
 
+// Digest of what the plan describes: equal for equal entries in equal order on equal ranks, whatever
+// their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
+Result<Digest128> description_digest(const LocalSavePlan& plan);
+// XXH3-128 in canonical byte order, the digest that replicas are compared by.
+Digest128 content_digest(std::span<const std::byte> bytes);
+
 // One chunk or object that a rank writes.
 struct WriteItem {
   uint32_t entry = 0;     // index of the tensor or object in the rank's State
@@ -91,21 +111,27 @@ struct WriteList {
 };
 
 struct GlobalSavePlan {
-  std::string generation;
+  std::string generation;  // empty: descriptions that were merged, place = rank that writes, no
+                           // digest, no files, no positions
   Digest128 plan_digest{};
   Catalog catalog;  // every stored chunk and object once; place = file number
   std::vector<int32_t>
       file_ranks;  // rank of each file, ascending; ranks that write nothing have no file
   std::vector<WriteList> lists;  // one per rank
+  Listing listing;               // of merged descriptions; no order, nothing secondary
 };
 
 // locals[i] is rank i's plan. Owners by balanced: chunks with one holder count first, the others
 // go, largest first, to the holder with the fewest bytes so far, ties to the lowest rank; then
-// objects likewise. Failures (INVALID_ARGUMENT naming ranks, boxes and values): missing or doubled
+// objects likewise. Other rules and presets: merge_policy.h. Failures (INVALID_ARGUMENT naming ranks, boxes and values): missing or doubled
 // ranks, options that differ, dtype, shape, kind or path that differ, replicas whose digests differ
 // (with how to declare rank_local), overlapping chunks, holes.
 Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
                                         const SaveRules& rules, std::string generation);
+// The same from plans that stay where they are (local_view.h, wire/open_locals.h).
+struct LocalViews;
+Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRules& rules,
+                                        std::string generation);
 
 // Whether the list can be written from this state: its own rank and world size, each item an entry
 // and a piece of the state with exactly its bytes, every item once. FAILED_PRECONDITION naming what

@@ -162,6 +162,14 @@ uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
   return wire::CreateCatalog(*builder, texts, text_ends, shapes, tensors, chunks, more, objects).o;
 }
 
+Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table) {
+  return copy_tensors(table->tensors());
+}
+
+Result<std::vector<ObjectRecord>> copy_object_records(const wire::Catalog* table) {
+  return copy_objects(table->objects());
+}
+
 Result<Catalog> copy_catalog(const wire::Catalog* table) {
   if (table == nullptr) return data_loss("the buffer holds no catalog");
   Catalog catalog;

@@ -35,6 +35,9 @@ uint32_t encode_catalog(flatbuffers::FlatBufferBuilder* builder, const Catalog& 
 // Copies the verified table without proving its meaning; DATA_LOSS when there is no table or a
 // count does not fit.
 Result<Catalog> copy_catalog(const wire::Catalog* table);
+// Its records alone; DATA_LOSS as copy_catalog. Begins of tensors are running sums.
+Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table);
+Result<std::vector<ObjectRecord>> copy_object_records(const wire::Catalog* table);
 // copy_catalog, then check_catalog.
 Result<Catalog> decode_catalog(const wire::Catalog* table);
 // The catalog alone as a size-prefixed buffer; equal catalogs give equal bytes. What plan_digest is

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies vectors out of verified buffers. The FlatBuffers verifier (25.12) checks the alignment of a
+// Vectors of verified buffers. The FlatBuffers verifier (25.12) checks the alignment of a
 // vector's length, which is 4, and not that of its elements: in a damaged buffer elements of 8 bytes
-// may lie at any multiple of 4, and reading them in place would be undefined. So vectors whose
-// elements are aligned to 8 are never read in place.
+// may lie at any multiple of 4, and reading them in place would be undefined. So columns are copied,
+// or read in place where they happen to be aligned.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -39,6 +41,21 @@ std::vector<Element> copy_column(const flatbuffers::Vector<T>* vector) {
     std::memcpy(static_cast<void*>(column.data()), vector->Data(), column.size() * sizeof(Element));
   }
   return column;
+}
+
+// The elements where they lie, or a copy that is put into owned where they are not aligned.
+template <typename Element, typename T>
+std::span<const Element> column_in_place(const flatbuffers::Vector<T>* vector,
+                                         std::vector<std::shared_ptr<const void>>* owned) {
+  static_assert(std::is_trivially_copyable_v<Element>);
+  static_assert(sizeof(Element) == flatbuffers::IndirectHelper<T>::element_stride);
+  if (count_of(vector) == 0) return {};
+  const auto* data = reinterpret_cast<const Element*>(vector->Data());
+  if (reinterpret_cast<uintptr_t>(data) % alignof(Element) == 0) return {data, vector->size()};
+  auto copy = std::make_shared<const std::vector<Element>>(copy_column<Element>(vector));
+  const std::span<const Element> span = *copy;
+  owned->push_back(std::move(copy));
+  return span;
 }
 
 }  // namespace shardwright::plan::internal

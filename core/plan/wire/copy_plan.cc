@@ -49,6 +49,15 @@ Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
   return names;
 }
 
+// Attributes and object order, which local and merged plans share.
+template <typename Body>
+void copy_listing(const Body& body, Listing* listing) {
+  listing->object_begins = copy_column<uint32_t>(body.object_begins());
+  if (body.attributes() == nullptr) return;
+  listing->attributes = copy_column<char>(body.attributes()->texts());
+  listing->attribute_ends = copy_column<uint64_t>(body.attributes()->ends());
+}
+
 Status copy_reads(const wire::Load& body, LoadPlan* plan) {
   uint64_t pair = 0;
   const uint64_t pairs = count_of(body.boxes());
@@ -136,6 +145,9 @@ Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body) {
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
   plan.tensor_digests = copy_column<Digest128>(body->tensor_digests());
   plan.object_digests = copy_column<Digest128>(body->object_digests());
+  copy_listing(*body, &plan.listing);
+  plan.listing.order = copy_column<uint32_t>(body->order());
+  plan.listing.secondary = copy_column<uint8_t>(body->secondary());
   return plan;
 }
 
@@ -184,6 +196,7 @@ Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
   plan.plan_digest = copy_digest(body->plan_digest());
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
   plan.file_ranks = copy_column<int32_t>(body->file_ranks());
+  copy_listing(*body, &plan.listing);
   return plan;
 }
 

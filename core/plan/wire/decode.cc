@@ -24,6 +24,8 @@ std::string_view kind_name(PlanKind kind) {
       return "write result";
     case PlanKind::kMergedSave:
       return "merged save plan";
+    case PlanKind::kKeptSave:
+      return "kept save plan";
   }
   return "unknown plan";
 }
@@ -54,6 +56,14 @@ std::vector<std::string> findings_of(const Copied& copied, const FindingsOf& fin
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer) {
   SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kLocalSave));
   SHW_ASSIGN_OR_RETURN(LocalSavePlan plan, internal::copy_local_save(opened.root->local_save()));
+  SHW_RETURN_IF_ERROR(first_finding(internal::local_save_findings(plan, 1), opened.kind));
+  return plan;
+}
+
+Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kKeptSave));
+  SHW_ASSIGN_OR_RETURN(LocalSavePlan plan, internal::copy_local_save(opened.root->kept_save()));
+  plan.kept = true;
   SHW_RETURN_IF_ERROR(first_finding(internal::local_save_findings(plan, 1), opened.kind));
   return plan;
 }
@@ -106,6 +116,11 @@ std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
     case PlanKind::kMergedSave:
       return findings_of(internal::copy_merged_save(root.merged_save()),
                          internal::merged_save_findings);
+    case PlanKind::kKeptSave: {
+      Result<LocalSavePlan> kept = internal::copy_local_save(root.kept_save());
+      if (kept.ok()) kept->kept = true;
+      return findings_of(kept, internal::local_save_findings);
+    }
   }
   return {"the plan buffer has an unknown kind"};
 }

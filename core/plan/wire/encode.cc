@@ -62,18 +62,49 @@ Offset<wire::NameList> name_list(FlatBufferBuilder* builder, const std::vector<T
   return wire::CreateNameList(*builder, texts_offset, builder->CreateVector(ends));
 }
 
-// Finishes a buffer around the body that add_body sets.
+// The host's own bytes of each entry.
+Offset<wire::NameList> attributes_of(FlatBufferBuilder* builder, const Listing& listing) {
+  if (listing.attribute_ends.empty()) return 0;
+  const auto texts =
+      text_bytes(builder, {listing.attributes.data(), listing.attributes.size()});
+  return wire::CreateNameList(*builder, texts, builder->CreateVector(listing.attribute_ends));
+}
+
+template <typename Number>
+Offset<Vector<Number>> numbers_of(FlatBufferBuilder* builder, const std::vector<Number>& from) {
+  return from.empty() ? 0 : builder->CreateVector(from);
+}
+
+uint64_t listing_bytes(const Listing& listing) {
+  return 128 + listing.attributes.size() + sizeof(uint64_t) * listing.attribute_ends.size() +
+         sizeof(uint32_t) * (listing.object_begins.size() + listing.order.size()) +
+         listing.secondary.size();
+}
+
+bool is_plain(const Listing& listing) {
+  return listing.object_begins.empty() && listing.order.empty() && listing.secondary.empty() &&
+         listing.attribute_ends.empty();
+}
+
+// Finishes a buffer around the body that add_body sets. minor: schema that the body needs.
 template <typename AddBody>
-Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, const AddBody& add_body) {
+std::span<const std::byte> finish_in_place(FlatBufferBuilder* builder, wire::PlanBufferKind kind,
+                                           const AddBody& add_body, uint32_t minor) {
   wire::PlanBufferBuilder root(*builder);
   root.add_schema_major(internal::kPlanSchemaMajor);
-  root.add_schema_minor(internal::kPlanSchemaMinor);
-  root.add_minimum_reader_minor(0);
+  root.add_schema_minor(minor);
+  root.add_minimum_reader_minor(minor);
   root.add_kind(kind);
   add_body(&root);
   builder->FinishSizePrefixed(root.Finish(), internal::kPlanIdentifier);
-  const auto* begin = reinterpret_cast<const std::byte*>(builder->GetBufferPointer());
-  return Bytes(begin, begin + builder->GetSize());
+  return {reinterpret_cast<const std::byte*>(builder->GetBufferPointer()), builder->GetSize()};
+}
+
+// The same as bytes of their own, for bodies of the first schema.
+template <typename AddBody>
+Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, const AddBody& add_body) {
+  const auto bytes = finish_in_place(builder, kind, add_body, 0);
+  return Bytes(bytes.begin(), bytes.end());
 }
 
 // Links of a failure, innermost first; only the outermost kMaxCauses travel.
@@ -108,21 +139,40 @@ uint64_t failure_bytes(const Status& link) {
 
 }  // namespace
 
-Result<Bytes> encode(const LocalSavePlan& plan) {
+Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
+                                                         const LocalSavePlan& plan) {
   const uint64_t size =
       kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.options_text.size() +
+      listing_bytes(plan.listing) +
       sizeof(Digest128) * (plan.tensor_digests.size() + plan.object_digests.size());
-  SHW_RETURN_IF_ERROR(check_wire_size(size, "the local plan"));
-  FlatBufferBuilder builder(size);
-  const Offset<wire::Catalog> catalog(encode_catalog(&builder, plan.catalog));
-  const auto options_text = text_bytes(&builder, plan.options_text);
-  const auto tensor_digests = digests(&builder, plan.tensor_digests);
-  const auto object_digests = digests(&builder, plan.object_digests);
+  SHW_RETURN_IF_ERROR(check_wire_size(size, plan.kept ? "the kept plan" : "the local plan"));
+  builder->Clear();
+  const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
+  const auto options_text = text_bytes(builder, plan.options_text);
+  const auto tensor_digests = digests(builder, plan.tensor_digests);
+  const auto object_digests = digests(builder, plan.object_digests);
+  const auto attributes = attributes_of(builder, plan.listing);
+  const auto order = numbers_of(builder, plan.listing.order);
+  const auto object_begins = numbers_of(builder, plan.listing.object_begins);
+  const auto secondary = numbers_of(builder, plan.listing.secondary);
   const wire::Digest options_digest = wire_digest(plan.options_digest);
-  const auto body = wire::CreateLocalSave(builder, plan.rank, plan.world_size, &options_digest,
-                                          options_text, catalog, tensor_digests, object_digests);
-  return finish(&builder, wire::PlanBufferKind::LocalSave,
-                [&](auto* root) { root->add_local_save(body); });
+  const auto body = wire::CreateLocalSave(*builder, plan.rank, plan.world_size, &options_digest,
+                                          options_text, catalog, tensor_digests, object_digests,
+                                          attributes, order, object_begins, secondary);
+  if (plan.kept) {
+    return finish_in_place(
+        builder, wire::PlanBufferKind::KeptSave,
+        [&](auto* root) { root->add_kept_save(body); }, internal::kListingSchemaMinor);
+  }
+  return finish_in_place(
+      builder, wire::PlanBufferKind::LocalSave, [&](auto* root) { root->add_local_save(body); },
+      is_plain(plan.listing) ? 0 : internal::kListingSchemaMinor);
+}
+
+Result<Bytes> encode(const LocalSavePlan& plan) {
+  FlatBufferBuilder builder(kFixedBytes + catalog_wire_bytes(plan.catalog));
+  SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
+  return Bytes(bytes.begin(), bytes.end());
 }
 
 Result<Bytes> encode(const WriteList& list) {
@@ -204,19 +254,30 @@ Result<Bytes> encode(const WriteResult& result) {
                 [&](auto* root) { root->add_write_result(body); });
 }
 
-Result<Bytes> encode(const GlobalSavePlan& plan) {
+Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
+                                                         const GlobalSavePlan& plan) {
   const uint64_t size = kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
-                        sizeof(int32_t) * plan.file_ranks.size();
+                        sizeof(int32_t) * plan.file_ranks.size() + listing_bytes(plan.listing);
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the merged plan"));
-  FlatBufferBuilder builder(size);
-  const Offset<wire::Catalog> catalog(encode_catalog(&builder, plan.catalog));
-  const auto generation = text_bytes(&builder, plan.generation);
-  Offset<Vector<int32_t>> file_ranks = 0;
-  if (!plan.file_ranks.empty()) file_ranks = builder.CreateVector(plan.file_ranks);
+  builder->Clear();
+  const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
+  const auto generation = text_bytes(builder, plan.generation);
+  const auto file_ranks = numbers_of(builder, plan.file_ranks);
+  const auto attributes = attributes_of(builder, plan.listing);
+  const auto object_begins = numbers_of(builder, plan.listing.object_begins);
   const wire::Digest plan_digest = wire_digest(plan.plan_digest);
-  const auto body = wire::CreateMergedSave(builder, generation, &plan_digest, catalog, file_ranks);
-  return finish(&builder, wire::PlanBufferKind::MergedSave,
-                [&](auto* root) { root->add_merged_save(body); });
+  const auto body =
+      wire::CreateMergedSave(*builder, generation, plan.generation.empty() ? nullptr : &plan_digest,
+                             catalog, file_ranks, attributes, object_begins);
+  return finish_in_place(
+      builder, wire::PlanBufferKind::MergedSave, [&](auto* root) { root->add_merged_save(body); },
+      plan.generation.empty() ? internal::kListingSchemaMinor : 0);
+}
+
+Result<Bytes> encode(const GlobalSavePlan& plan) {
+  FlatBufferBuilder builder(kFixedBytes + catalog_wire_bytes(plan.catalog));
+  SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
+  return Bytes(bytes.begin(), bytes.end());
 }
 
 }  // namespace shardwright::plan

@@ -15,42 +15,13 @@
 #include "core/plan/digest_internal.h"
 #include "core/plan/generation_internal.h"
 #include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/findings_internal.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 62;
-
-// Sentences up to a limit.
-class Findings {
- public:
-  explicit Findings(size_t limit) : limit_(limit) {}
-  bool full() const { return list_.size() >= limit_; }
-  size_t room() const { return limit_ - list_.size(); }
-  std::vector<std::string> take() { return std::move(list_); }
-
-  template <typename... Arguments>
-  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (!full()) list_.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
-  }
-
-  void add_all(std::vector<std::string> more) {
-    for (std::string& each : more) {
-      if (!full()) list_.push_back(std::move(each));
-    }
-  }
-
- private:
-  size_t limit_;
-  std::vector<std::string> list_;
-};
-
-void check_rank(int32_t rank, int32_t world_size, Findings* findings) {
-  if (world_size < 1 || world_size > kMaxWorldSize || rank < 0 || rank >= world_size) {
-    findings->add("rank {} of {} is no position", rank, world_size);
-  }
-}
 
 void check_generation(std::string_view generation, Findings* findings) {
   if (!is_generation_text(generation)) {
@@ -63,36 +34,6 @@ void check_names(std::string_view what, const std::vector<std::string>& names, F
     if (name.size() > kMaxNameBytes || !is_valid_utf8(name)) {
       findings->add("a name among those {} is not UTF-8 of at most {} bytes", what, kMaxNameBytes);
     }
-  }
-}
-
-// Of a local plan: chunks have no position yet, pieces are listed once, and rank_local entries are
-// the rank's own.
-void check_local_catalog(const LocalSavePlan& plan, Findings* findings) {
-  const Catalog& catalog = plan.catalog;
-  std::vector<uint32_t> pieces;
-  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-    const TensorRecord& tensor = catalog.tensors[t];
-    if (tensor.rank >= 0 && tensor.rank != plan.rank)
-      findings->add("tensor {} belongs to rank {}", t, tensor.rank);
-    pieces.clear();
-    for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-      if (catalog.chunks[c].position != 0)
-        findings->add("chunk {} of a local plan has a position", c);
-      if (catalog.chunk_elements(c) == 0) findings->add("chunk {} of a local plan is empty", c);
-      pieces.push_back(catalog.chunks[c].place);
-    }
-    std::sort(pieces.begin(), pieces.end());
-    const bool doubled = std::adjacent_find(pieces.begin(), pieces.end()) != pieces.end();
-    if (doubled || (!pieces.empty() && pieces.back() == kObjectPiece))
-      findings->add("tensor {} has a wrong piece", t);
-  }
-  for (size_t i = 0; i < catalog.objects.size(); ++i) {
-    const ObjectRecord& object = catalog.objects[i];
-    if (object.rank >= 0 && object.rank != plan.rank)
-      findings->add("object {} belongs to rank {}", i, object.rank);
-    if (object.position != 0 || object.place != 0)
-      findings->add("object {} of a local plan has a place", i);
   }
 }
 
@@ -174,29 +115,22 @@ void check_merged_places(const GlobalSavePlan& plan, Findings* findings) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> local_save_findings(const LocalSavePlan& plan, size_t limit) {
-  Findings findings(limit);
-  check_rank(plan.rank, plan.world_size, &findings);
-  if (plan.options_digest != plan_text_digest(plan.options_text))
-    findings.add("the options have another digest");
-  if (!is_valid_utf8(plan.options_text)) findings.add("the options are not UTF-8");
-  if (!plan.tensor_digests.empty() && plan.tensor_digests.size() != plan.catalog.tensors.size()) {
-    findings.add("{} tensor digests for {} tensors", plan.tensor_digests.size(),
-                 plan.catalog.tensors.size());
+// Of merged descriptions: places are ranks, and nothing lies in a file.
+void check_described_places(const GlobalSavePlan& plan, Findings* findings) {
+  if (plan.plan_digest != Digest128{}) findings->add("a plan without a generation has a digest");
+  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
+    const ChunkRecord& chunk = plan.catalog.chunks[c];
+    if (chunk.position != 0 || chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("chunk {} is at {} of rank {}", c, chunk.position, chunk.place);
   }
-  if (!plan.object_digests.empty() && plan.object_digests.size() != plan.catalog.objects.size()) {
-    findings.add("{} object digests for {} objects", plan.object_digests.size(),
-                 plan.catalog.objects.size());
+  for (size_t i = 0; i < plan.catalog.objects.size(); ++i) {
+    const ObjectRecord& object = plan.catalog.objects[i];
+    if (object.position != 0 || object.place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("object {} is at {} of rank {}", i, object.position, object.place);
   }
-  if (findings.full()) return findings.take();
-  std::vector<std::string> of_catalog = catalog_findings(plan.catalog, findings.room());
-  const bool sound = of_catalog.empty();
-  findings.add_all(std::move(of_catalog));
-  if (sound) check_local_catalog(plan, &findings);
-  return findings.take();
 }
+
+}  // namespace
 
 std::vector<std::string> write_list_findings(const WriteList& list, size_t limit) {
   Findings findings(limit);
@@ -251,7 +185,9 @@ std::vector<std::string> write_result_findings(const WriteResult& result, size_t
 
 std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit) {
   Findings findings(limit);
-  check_generation(plan.generation, &findings);
+  const bool described = plan.generation.empty();
+  if (!described) check_generation(plan.generation, &findings);
+  if (described && !plan.file_ranks.empty()) findings.add("a plan without a generation has files");
   for (size_t i = 0; i < plan.file_ranks.size(); ++i) {
     const bool ascending =
         i == 0 ? plan.file_ranks[i] >= 0 : plan.file_ranks[i] > plan.file_ranks[i - 1];
@@ -263,6 +199,11 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   const bool sound = of_catalog.empty();
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();
+  check_listing(view_of(plan.listing), view_of(plan.catalog), &findings);
+  if (described) {
+    check_described_places(plan, &findings);
+    return findings.take();
+  }
   const Status covers = prove_all_covers_naming(plan.catalog, "file");
   if (!covers.ok()) findings.add("{}", covers.message());
   check_merged_places(plan, &findings);

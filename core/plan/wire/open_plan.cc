@@ -55,6 +55,7 @@ Status check_body(const wire::PlanBuffer& root) {
       {wire::PlanBufferKind::Load, root.load() != nullptr},
       {wire::PlanBufferKind::WriteResult, root.write_result() != nullptr},
       {wire::PlanBufferKind::MergedSave, root.merged_save() != nullptr},
+      {wire::PlanBufferKind::KeptSave, root.kept_save() != nullptr},
   };
   bool known = false;
   for (const auto& [kind, present] : bodies) {

@@ -22,7 +22,7 @@ class PlanJson {
   }
 
   void local_save(const LocalSavePlan& plan) {
-    text("kind", "local_save");
+    text("kind", plan.kept ? "kept_save" : "local_save");
     json_.key("rank").number(plan.rank).key("world_size").number(plan.world_size);
     text("options", plan.options_text);
     catalog(plan.catalog, "piece");
@@ -101,7 +101,7 @@ class PlanJson {
     json_.key("file_ranks").begin_array();
     for (size_t i = 0; i < shown(plan.file_ranks.size()); ++i) json_.number(plan.file_ranks[i]);
     json_.end_array();
-    catalog(plan.catalog, "file");
+    catalog(plan.catalog, plan.generation.empty() ? "writer" : "file");
   }
 
  private:
@@ -210,6 +210,11 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
     case PlanKind::kWriteResult: {
       SHW_ASSIGN_OR_RETURN(const WriteResult result, decode_write_result(buffer));
       json.write_result(result);
+      break;
+    }
+    case PlanKind::kKeptSave: {
+      SHW_ASSIGN_OR_RETURN(const LocalSavePlan plan, decode_kept_save(buffer));
+      json.local_save(plan);
       break;
     }
     case PlanKind::kMergedSave: {

@@ -12,6 +12,11 @@
 
 #include "core/plan/wire/wire.h"
 
+namespace flatbuffers {
+template <bool Is64Aware>
+class FlatBufferBuilderImpl;
+using FlatBufferBuilder = FlatBufferBuilderImpl<false>;
+}  // namespace flatbuffers
 namespace shardwright::wire {
 struct PlanBuffer;
 struct LocalSave;
@@ -24,7 +29,10 @@ struct MergedSave;
 namespace shardwright::plan::internal {
 
 inline constexpr uint32_t kPlanSchemaMajor = 1;
-inline constexpr uint32_t kPlanSchemaMinor = 0;
+inline constexpr uint32_t kPlanSchemaMinor = 1;
+// Minor version that brought listings, kept plans and merged descriptions. Buffers without them say
+// 0, so that older readers take them.
+inline constexpr uint32_t kListingSchemaMinor = 1;
 inline constexpr char kPlanIdentifier[] = "SHWP";
 inline constexpr uint32_t kMaxCauses =
     16;  // links of a failure on the wire; the outermost are kept
@@ -42,6 +50,12 @@ Result<WriteList> copy_write_list(const wire::WriteList* body);
 Result<LoadPlan> copy_load(const wire::Load* body);
 Result<WriteResult> copy_write_result(const wire::WriteResult* body);
 Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body);
+
+// Encodes into the builder, which is cleared first; the bytes are its own.
+Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
+                                               const LocalSavePlan& plan);
+Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
+                                               const GlobalSavePlan& plan);
 
 // At most limit sentences; empty = sound.
 std::vector<std::string> local_save_findings(const LocalSavePlan& plan, size_t limit);

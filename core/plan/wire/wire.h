@@ -22,7 +22,8 @@ enum class PlanKind : int32_t {
   kWriteList = 2,
   kLoad = 3,
   kWriteResult = 4,
-  kMergedSave = 5
+  kMergedSave = 5,
+  kKeptSave = 6
 };
 using Bytes = std::vector<std::byte>;
 
@@ -41,7 +42,7 @@ struct WriteResult {
   bool directory_sync_supported = true;
 };
 
-Result<Bytes> encode(const LocalSavePlan& plan);
+Result<Bytes> encode(const LocalSavePlan& plan);  // a kept plan when plan.kept
 Result<Bytes> encode(const WriteList& list);
 Result<Bytes> encode(const LoadPlan& plan);
 Result<Bytes> encode(const WriteResult& result);
@@ -49,10 +50,12 @@ Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, fo
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
+Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer);
 Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
 Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
 Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
-// Catalog, files, generation and digest; lists is empty. Covers are proved.
+// Catalog, files, generation and digest; lists is empty. Covers are proved, unless the plan is one
+// of merged descriptions (no generation).
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.

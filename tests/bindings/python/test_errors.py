@@ -51,7 +51,7 @@ def test_unknown_options_of_loads(options, path):
 
 
 def test_options_that_are_not_there_yet(path):
-    for options in ({"format": "torch_dcp"}, {"preset": "megatron"}):
+    for options in ({"format": "torch_dcp"},):
         try:
             shardwright.save(ONE, path, **options)
         except E.UnimplementedError as e:

@@ -37,7 +37,7 @@ TEST(SaveOptions, ABadValueIsNamed) {
          kInvalid, "verify_replicas");
   expect(check([](auto* o) { o->rules.preset = static_cast<plan::Preset>(3); }), kInvalid,
          "preset");
-  expect(check([](auto* o) { o->rules.preset = plan::Preset::kMegatron; }), kLater, "preset");
+  expect(check([](auto* o) { o->rules.owner = plan::OwnerRule::kAll; }), kInvalid, "owner");
   expect(check([](auto* o) { o->format = "torch_dcp"; }), kLater, "format");
   expect(check([](auto* o) { o->keep_generations = 0; }), kInvalid, "keep_generations");
   expect(check([](auto* o) { o->file_mode = 0100644; }), kInvalid, "file_mode");

@@ -221,13 +221,40 @@ TEST(GlobalPlan, RefusesAGenerationThatIsNone) {
                  "no local plan");
 }
 
-TEST(GlobalPlan, RefusesPresetsThatItDoesNotHave) {
+// Names of what each rank writes.
+std::vector<std::vector<std::string>> written_names(const GlobalSavePlan& plan,
+                                                    const std::vector<State>& states) {
+  std::vector<std::vector<std::string>> names;
+  for (size_t r = 0; r < states.size(); ++r) {
+    names.emplace_back();
+    for (const WriteItem& item : plan.lists[r].items)
+      names.back().emplace_back(states[r].tensors().name(item.entry));
+  }
+  return names;
+}
+
+TEST(GlobalPlan, PresetsWithExactOwnersChooseAsTheirOriginals) {
+  std::vector<State> states;
+  for (int r = 0; r < 2; ++r) states.push_back(state_of({whole("a", {1}), whole("b", {6}), whole("c", {4})}));
+  const auto names = [&](Preset preset) {
+    SaveRules rules;
+    rules.preset = preset;
+    rules.owner = OwnerRule::kExact;
+    return written_names(planned(states, rules), states);
+  };
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(names(Preset::kStandard), (Names{{"a", "c"}, {"b"}}));
+  EXPECT_EQ(names(Preset::kDefault), (Names{{"a", "c"}, {"b"}}));
+  EXPECT_EQ(names(Preset::kMegatron), (Names{{"b"}, {"a", "c"}}));
+}
+
+TEST(GlobalPlan, RefusesToStoreEveryReplica) {
   std::vector<State> states;
   states.push_back(state_of({whole("w", {2})}));
   SaveRules rules;
-  rules.preset = Preset::kMegatron;
+  rules.owner = OwnerRule::kAll;
   EXPECT_FAILURE(make_global_plan(local_plans(states), rules, kGeneration).status(),
-                 StatusCode::kUnimplemented, "preset");
+                 StatusCode::kInvalidArgument, "'all'");
 }
 
 TEST(GlobalPlan, PlansAnEmptyState) {

@@ -81,8 +81,8 @@ TEST(LocalPlan, RefusesPositionsAndDigestCountsThatCannotBe) {
   EXPECT_FAILURE(make_local_plan(state, {}, {0, 1}, digests).status(), StatusCode::kInvalidArgument,
                  "2 tensor");
   SaveRules rules;
-  rules.preset = Preset::kDefault;
-  EXPECT_FAILURE(local_plan(state, rules).status(), StatusCode::kUnimplemented, "preset");
+  rules.owner = OwnerRule::kAll;
+  EXPECT_FAILURE(local_plan(state, rules).status(), StatusCode::kInvalidArgument, "'all'");
 }
 
 TEST(LocalPlan, RefusesAShardedObject) {

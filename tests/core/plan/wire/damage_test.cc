@@ -70,8 +70,14 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
     case PlanKind::kWriteResult:
       EXPECT_TRUE(decode_write_result(encoded(*decode_write_result(changed))).ok());
       return;
-    case PlanKind::kMergedSave:
-      EXPECT_TRUE(prove_all_covers(decode_merged_save(changed)->catalog).ok());
+    case PlanKind::kMergedSave: {
+      const Result<GlobalSavePlan> plan = decode_merged_save(changed);
+      if (!plan->generation.empty()) EXPECT_TRUE(prove_all_covers(plan->catalog).ok());
+      EXPECT_TRUE(decode_merged_save(encoded(*plan)).ok());
+      return;
+    }
+    case PlanKind::kKeptSave:
+      EXPECT_TRUE(decode_kept_save(encoded(*decode_kept_save(changed))).ok());
       return;
   }
 }
@@ -195,7 +201,13 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
        {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
        {"has a position", [](LocalSavePlan& plan) { plan.catalog.chunks[0].position = 64; }},
-       {"is empty", [](LocalSavePlan& plan) { plan.catalog.chunks[0].size0 = 0; }},
+       {"2 attributes",
+        [](LocalSavePlan& plan) {
+          plan.listing.attribute_ends = {0, 0};
+        }},
+       {"lists box 7", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
+       {"do not ascend", [](LocalSavePlan& plan) { plan.listing.object_begins = {99}; }},
+       {"neither 0 nor 1", [](LocalSavePlan& plan) { plan.listing.secondary = {2}; }},
        {"wrong piece",
         [](LocalSavePlan& plan) { plan.catalog.chunks[2].place = plan.catalog.chunks[1].place; }},
        {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.chunks[0].place = kObjectPiece; }},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/described.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -47,6 +48,31 @@ inline LocalSavePlan sample_local_save() {
 
 inline GlobalSavePlan sample_global_save() {
   return planned(sample_states());
+}
+
+// What two ranks describe and merge: an object between tensors, an order, attributes, a mark.
+inline LocalSavePlan sample_described(int32_t rank) {
+  Listed first = shard("w", {4, 6}, {2 * rank, 0}, {2, 6});
+  first.attribute = "of w";
+  Listed cube = {"cube", {2, 2, 2}, {box({0, rank, 0}, {2, 1, 1}), box({0, rank, 1}, {2, 1, 1})}};
+  cube.secondary = rank == 1;
+  const Arrays arrays({first, object("step"), cube, tensor("scale", {})}, {1, 0, 4, 2, 3});
+  DescribeRules rules;
+  rules.rank = rank;
+  rules.world_size = 2;
+  rules.agreement = "mode=test\n";
+  Result<LocalSavePlan> plan = describe_local(arrays.arrays(), rules);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return *std::move(plan);
+}
+
+// Part 0: the merged descriptions; part 2: what rank 1 keeps.
+inline std::vector<std::byte> sample_merged_part(size_t part) {
+  std::vector<PlanBytes> plans;
+  for (int32_t rank = 0; rank < 2; ++rank) plans.push_back(*encode(sample_described(rank)));
+  const Result<PlanParts> parts = merged(plans, rules_of(Preset::kDefault, OwnerRule::kExact));
+  EXPECT_TRUE(parts.ok()) << parts.status().to_string();
+  return {parts->part(part).begin(), parts->part(part).end()};
 }
 
 inline LoadPlan sample_load() {
@@ -101,7 +127,10 @@ inline std::vector<Sample> all_samples() {
           {"write_list", PlanKind::kWriteList, encoded(sample_global_save().lists[1])},
           {"load", PlanKind::kLoad, encoded(sample_load())},
           {"write_result", PlanKind::kWriteResult, encoded(sample_write_result())},
-          {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())}};
+          {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())},
+          {"local_save.described", PlanKind::kLocalSave, encoded(sample_described(1))},
+          {"merged_save.described", PlanKind::kMergedSave, sample_merged_part(0)},
+          {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)}};
 }
 
 // Decodes with the function of that kind.
@@ -117,6 +146,8 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode_write_result(buffer).status();
     case PlanKind::kMergedSave:
       return decode_merged_save(buffer).status();
+    case PlanKind::kKeptSave:
+      return decode_kept_save(buffer).status();
   }
   return internal_error("no such kind");
 }

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// planning.h: flat arrays and plan buffers of descriptions.
+#include "shardwright/planning.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/entry_batch.h"
+#include "core/base/limits.h"
+#include "core/plan/load/entry_match.h"
+#include "core/plan/save/greedy.h"
+#include "core/plan/save/merge_plans.h"
+
+namespace shardwright::capi {
+namespace {
+
+template <typename T>
+std::string_view bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::span<const std::byte> span_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+Result<std::vector<plan::KindPattern>> read_kinds(const shw_describe_options& options) {
+  SHW_ASSIGN_OR_RETURN(const auto globs, TextList::create(options.kind_globs, options.kind_offsets,
+                                                          options.kind_count, "kind_globs"));
+  SHW_ASSIGN_OR_RETURN(const auto values,
+                       list_argument(options.kind_values, options.kind_count, "kind_values"));
+  std::vector<plan::KindPattern> kinds;
+  for (uint64_t i = 0; i < options.kind_count; ++i) {
+    SHW_RETURN_IF_ERROR(option_in_range(values[i], SHW_KIND_RANK_LOCAL, "kind_values"));
+    kinds.push_back({std::string(globs.at(i)), static_cast<EntryKind>(values[i])});
+  }
+  return kinds;
+}
+
+Result<plan::Bytes> describe(const shw_describe_options& options,
+                             const plan::EntryArrays& entries) {
+  SHW_ASSIGN_OR_RETURN(auto kinds, read_kinds(options));
+  if (options.kind == SHW_PLAN_MERGED_SAVE) {
+    if (options.rank != 0 || options.world_size != 0 || options.agreement_size != 0) {
+      return bad_argument("options", "a merged plan has no rank, world size or agreement");
+    }
+    SHW_ASSIGN_OR_RETURN(const auto merged, plan::describe_merged(entries, kinds));
+    return plan::encode(merged);
+  }
+  if (options.kind != SHW_PLAN_LOCAL_SAVE) {
+    return bad_argument("kind", fmt::format("plans of kind {} are not described", options.kind));
+  }
+  plan::DescribeRules rules;
+  rules.rank = options.rank;
+  rules.world_size = options.world_size == 0 ? 1 : options.world_size;
+  rules.kinds = std::move(kinds);
+  SHW_ASSIGN_OR_RETURN(rules.agreement,
+                       text_argument(options.agreement, options.agreement_size, "agreement"));
+  SHW_ASSIGN_OR_RETURN(const auto local, plan::describe_local(entries, rules));
+  return plan::encode(local);
+}
+
+Result<plan::MergeRules> read_merge_options(const shw_merge_options* given) {
+  shw_merge_options options;
+  SHW_RETURN_IF_ERROR(read_options(given, "options", &options));
+  SHW_RETURN_IF_ERROR(option_in_range(options.owner, SHW_OWNER_ALL, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.cover, SHW_COVER_OFF, "cover"));
+  SHW_RETURN_IF_ERROR(
+      option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
+  plan::MergeRules rules;
+  rules.owner = static_cast<plan::OwnerRule>(options.owner);
+  rules.preset = static_cast<plan::Preset>(options.preset);
+  rules.cover = static_cast<plan::CoverRule>(options.cover);
+  rules.verify_replicas = static_cast<plan::VerifyReplicas>(options.verify_replicas);
+  return rules;
+}
+
+Result<plan::EntryMatchRules> read_match_options(const shw_match_options* given) {
+  shw_match_options options;
+  SHW_RETURN_IF_ERROR(read_options(given, "options", &options));
+  SHW_RETURN_IF_ERROR(option_in_range(options.order, SHW_MATCH_BY_SWEEP, "order"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.cover, SHW_COVER_OFF, "cover"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.missing, SHW_MISSING_REPORT, "missing"));
+  plan::EntryMatchRules rules;
+  rules.cover = static_cast<plan::CoverRule>(options.cover);
+  rules.missing = static_cast<plan::MissingRule>(options.missing);
+  if (options.order == SHW_MATCH_BY_SWEEP) {
+    rules.boxes.order = plan::MatchOrder::kSweep;
+    rules.boxes.empty = plan::EmptyMatch::kStrictlyInside;
+  }
+  if ((options.flags & SHW_MATCH_FIRST_REPLICA) != 0)
+    rules.boxes.copies = plan::CopyMatch::kFirst;
+  return rules;
+}
+
+Status no_entries(const PlanImpl& plan) {
+  return bad_argument("plan", fmt::format("a plan of kind {} has no entries",
+                                          static_cast<int32_t>(plan.kind)));
+}
+
+// The plan's arrays, made once.
+Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
+  const std::scoped_lock lock(plan.mutex);
+  if (plan.entries == nullptr) {
+    using Numbers = plan::EntryColumns::Numbers;
+    if (plan.local.has_value()) {
+      plan.entries = std::make_unique<const plan::EntryColumns>(
+          plan::view_of(plan.local->catalog), plan::view_of(plan.local->listing),
+          plan.local->tensor_digests, plan.local->object_digests,
+          plan.local->kept ? Numbers::kPosition : Numbers::kPlace);
+    } else if (plan.merged.has_value()) {
+      plan.entries = std::make_unique<const plan::EntryColumns>(
+          plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),
+          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(),
+          Numbers::kPlace);
+    } else {
+      return no_entries(plan);
+    }
+  }
+  return plan.entries.get();
+}
+
+Result<plan::GreedyShards> read_shards(uint64_t count, const uint64_t* weights,
+                                       const uint32_t* sets, const shw_bool* secondary) {
+  plan::GreedyShards shards;
+  SHW_ASSIGN_OR_RETURN(shards.weights, list_argument(weights, count, "weights"));
+  SHW_ASSIGN_OR_RETURN(shards.sets, list_argument(sets, count, "sets"));
+  if (secondary != nullptr) {
+    SHW_ASSIGN_OR_RETURN(shards.secondary, list_argument(secondary, count, "secondary"));
+  }
+  return shards;
+}
+
+Status read_sets(uint64_t set_count, const uint64_t* set_offsets, const int32_t* holders,
+                 plan::GreedyShards* shards) {
+  if (set_count == 0) return {};
+  if (set_count > INT64_MAX / 16) return bad_argument("set_count", "there are too many sets");
+  SHW_RETURN_IF_ERROR(need_pointer(set_offsets, "set_offsets"));
+  shards->set_offsets = {set_offsets, set_count + 1};
+  SHW_ASSIGN_OR_RETURN(shards->holders,
+                       list_argument(holders, set_offsets[set_count], "holders"));
+  return {};
+}
+
+}  // namespace
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace plan = shardwright::plan;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_entry_batch_init(shw_entry_batch* batch, uint32_t struct_size) noexcept {
+  capi::init_struct(batch, struct_size);
+}
+
+void shw_describe_options_init(shw_describe_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+void shw_merge_options_init(shw_merge_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+void shw_match_options_init(shw_match_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+shw_status shw_plan_describe(const shw_describe_options* options, const shw_entry_batch* entries,
+                             shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    shw_describe_options rules;
+    SHW_RETURN_IF_ERROR(capi::read_struct(options, "options", &rules));
+    shw_entry_batch batch;
+    SHW_RETURN_IF_ERROR(capi::read_struct(entries, "entries", &batch));
+    SHW_ASSIGN_OR_RETURN(const auto arrays, capi::read_entry_batch(batch));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::describe(rules, arrays));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(bytes)));
+    return {};
+  });
+}
+
+shw_status shw_plan_entries(const shw_plan* plan, shw_entry_batch* out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto* columns, capi::entries_of(*impl));
+    capi::write_out(capi::batch_of(columns->arrays()), out);
+    return {};
+  });
+}
+
+shw_status shw_plan_merge(const shw_merge_options* options, const void* plans,
+                          const uint64_t* plan_offsets, uint64_t plan_count, shw_buffer** out,
+                          shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plans, "plans"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plan_offsets, "plan_offsets"));
+    SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_merge_options(options));
+    SHW_ASSIGN_OR_RETURN(const auto list,
+                         capi::TextList::create(plans, plan_offsets, plan_count, "plans"));
+    std::vector<std::span<const std::byte>> buffers(plan_count);
+    for (uint64_t i = 0; i < plan_count; ++i) buffers[i] = capi::span_of(list.at(i));
+    SHW_ASSIGN_OR_RETURN(auto parts, plan::merge_plans(buffers, rules));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(std::move(parts)));
+    return {};
+  });
+}
+
+shw_status shw_plan_match(const shw_match_options* options, const shw_plan* stored,
+                          const shw_entry_batch* wanted, shw_buffer** out,
+                          shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(stored, "stored"));
+    SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_match_options(options));
+    shw_entry_batch batch;
+    SHW_RETURN_IF_ERROR(capi::read_struct(wanted, "wanted", &batch));
+    SHW_ASSIGN_OR_RETURN(const auto arrays, capi::read_entry_batch(batch));
+    if (!impl->merged.has_value())
+      return capi::bad_argument("stored", "it is no merged plan");
+    SHW_ASSIGN_OR_RETURN(const auto matches,
+                         plan::match_entries(impl->merged->catalog, arrays, rules));
+    const std::string_view parts[] = {
+        capi::bytes_of(matches.wanted),         capi::bytes_of(matches.chunks),
+        capi::bytes_of(matches.wanted_offsets), capi::bytes_of(matches.stored_offsets),
+        capi::bytes_of(matches.lengths),        capi::bytes_of(matches.entry_begins)};
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(parts));
+    return {};
+  });
+}
+
+shw_status shw_plan_owners(uint64_t count, const uint64_t* weights, const uint32_t* sets,
+                           const shw_bool* secondary, uint64_t set_count,
+                           const uint64_t* set_offsets, const int32_t* holders, int32_t rank_count,
+                           int32_t* owners, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(auto shards, capi::read_shards(count, weights, sets, secondary));
+    SHW_RETURN_IF_ERROR(capi::read_sets(set_count, set_offsets, holders, &shards));
+    if (count != 0) SHW_RETURN_IF_ERROR(capi::need_pointer(owners, "owners"));
+    shards.rank_count = rank_count;
+    SHW_ASSIGN_OR_RETURN(const auto chosen, plan::choose_greedily(shards));
+    std::copy(chosen.begin(), chosen.end(), owners);
+    return {};
+  });
+}
+
+shw_status shw_plan_digest(const shw_plan* plan, shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    if (impl->local.has_value()) {
+      SHW_ASSIGN_OR_RETURN(const auto digest, plan::description_digest(*impl->local));
+      SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
+      return {};
+    }
+    if (!impl->merged.has_value()) return capi::no_entries(*impl);
+    const auto digest = plan::content_digest(impl->bytes);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
+    return {};
+  });
+}
+
+shw_status shw_content_digest(const void* data, uint64_t size, shw_buffer** out,
+                              shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    const auto digest = plan::content_digest(bytes);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matches described wants with a merged plan, entry by entry by name: match_boxes for every tensor,
+// and the proof that each wanted box is filled. Pure function.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/load/box_match.h"
+#include "core/plan/plan_options.h"
+#include "core/plan/save/describe.h"
+
+namespace shardwright::plan {
+
+struct EntryMatchRules {
+  BoxMatchRules boxes;
+  CoverRule cover = CoverRule::kFull;  // of each wanted box by what is found
+  MissingRule missing = MissingRule::kError;
+};
+
+// One row per match, grouped by wanted entry; numbers of wanted boxes go through all entries. The
+// last three columns hold as many values per match as the tensor has dimensions.
+struct EntryMatches {
+  std::vector<uint64_t> wanted;
+  std::vector<uint64_t> chunks;  // in their tensor
+  std::vector<int64_t> wanted_offsets;
+  std::vector<int64_t> stored_offsets;
+  std::vector<int64_t> lengths;
+  std::vector<uint64_t> entry_begins;  // first match of each entry and the end
+};
+
+// stored is a merged plan. INVALID_ARGUMENT for another shape, for a tensor that is stored as an
+// object and the other way round, for elements that are filled twice or not at all; NOT_FOUND with
+// the nearest names; failures of describe_local for the wants themselves.
+Result<EntryMatches> match_entries(const Catalog& stored, const EntryArrays& wanted,
+                                   const EntryMatchRules& rules);
+
+}  // namespace shardwright::plan

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans out of descriptions in flat arrays, and back. Hosts that have no state of ours plan with
+// these. Pure functions; every number of the arrays is checked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/plan_options.h"
+#include "core/plan/save/local_view.h"
+#include "core/plan/save/save_plan.h"
+
+namespace shardwright::plan {
+
+// Texts in a blob: text i lies from offsets[i] to offsets[i + 1]. Without offsets all are empty.
+struct TextArray {
+  std::span<const char> blob;
+  std::span<const uint64_t> offsets;
+  std::string_view at(size_t index) const {
+    if (offsets.empty()) return {};
+    return {blob.data() + offsets[index], offsets[index + 1] - offsets[index]};
+  }
+};
+
+// The arrays of shw_entry_batch (include/shardwright/planning.h says what each means). Empty spans
+// are absent arrays. Offsets ascend inside their blobs; everything else is checked here.
+struct EntryArrays {
+  size_t count = 0;
+  TextArray names;
+  std::span<const int32_t> dtypes;  // code + 256 x bits, 0 = a byte object
+  std::span<const int32_t> kinds;
+  const int64_t* shapes = nullptr;
+  std::span<const uint64_t> shape_offsets;
+  std::span<const uint64_t> box_ranges;
+  const int64_t* box_offsets = nullptr;
+  const int64_t* box_sizes = nullptr;
+  const uint64_t* numbers = nullptr;
+  const uint64_t* order = nullptr;
+  const uint8_t* secondary = nullptr;
+  std::span<const uint64_t> object_sizes;
+  TextArray paths;
+  TextArray attributes;
+  std::span<const Digest128> digests;
+};
+
+// Rank and world size of a local plan, the text that all ranks must have alike, and kinds by
+// pattern.
+struct DescribeRules {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  std::string_view agreement;
+  std::vector<KindPattern> kinds;
+};
+
+// INVALID_ARGUMENT naming the entry, OUT_OF_RANGE for a box that leaves its tensor, ALREADY_EXISTS
+// for a name that comes twice, UNIMPLEMENTED for a dtype without a name.
+Result<LocalSavePlan> describe_local(const EntryArrays& entries, const DescribeRules& rules);
+// What is stored: place = rank, no order, nothing secondary.
+Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
+                                       std::span<const KindPattern> kinds);
+
+// The arrays of a plan, filled from its columns: numbers as the kind of plan says. Owned columns;
+// attributes and texts are copies too.
+class EntryColumns {
+ public:
+  enum class Numbers { kPlace, kPosition };  // of chunks: local and merged plans, kept plans
+  EntryColumns(const CatalogView& catalog, const ListingView& listing,
+               std::span<const Digest128> tensor_digests,
+               std::span<const Digest128> object_digests, Numbers numbers);
+  EntryArrays arrays() const;
+
+ private:
+  void add_tensor(const CatalogView& catalog, size_t tensor, Numbers numbers);
+  void add_object(const CatalogView& catalog, size_t object, Numbers numbers);
+  void add_entry(std::string_view name, std::string_view path, EntryKind kind);
+  void add_digest(std::span<const Digest128> digests, size_t index);
+
+  std::vector<char> names_, paths_, attributes_;
+  std::vector<uint64_t> name_offsets_ = {0}, path_offsets_ = {0}, attribute_offsets_ = {0};
+  std::vector<int32_t> dtypes_, kinds_;
+  std::vector<int64_t> shapes_, box_offsets_, box_sizes_;
+  std::vector<uint64_t> shape_offsets_ = {0}, box_ranges_ = {0};
+  std::vector<uint64_t> numbers_, order_, object_sizes_;
+  std::vector<uint8_t> secondary_;
+  std::vector<Digest128> digests_;
+};
+
+}  // namespace shardwright::plan

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views of local plans, and which of them share a table.
+#include "core/plan/save/local_view.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/hash_index.h"
+
+namespace shardwright::plan {
+namespace {
+
+bool same_record(const TensorRecord& a, const TensorRecord& b) {
+  return a.name == b.name && a.path == b.path && a.dtype == b.dtype && a.kind == b.kind &&
+         a.rank == b.rank && a.dimension_count == b.dimension_count &&
+         a.split_mask == b.split_mask && a.chunk_count == b.chunk_count;
+}
+
+bool same_table(const CatalogView& a, const CatalogView& b) {
+  return std::ranges::equal(a.texts.ends(), b.texts.ends()) &&
+         std::ranges::equal(a.tensors, b.tensors, same_record) &&
+         std::ranges::equal(a.shapes, b.shapes) &&
+         std::ranges::equal(a.texts.blob(), b.texts.blob());
+}
+
+uint64_t table_hash(const CatalogView& catalog) {
+  const std::span<const char> blob = catalog.texts.blob();
+  const uint64_t names = hash_text({blob.data(), blob.size()});
+  const auto shapes = std::as_bytes(catalog.shapes);
+  return names ^
+         (hash_text({reinterpret_cast<const char*>(shapes.data()), shapes.size()}) << 1) ^
+         catalog.chunks.size();
+}
+
+}  // namespace
+
+ListingView view_of(const Listing& listing) {
+  return {listing.object_begins, listing.order, listing.secondary, listing.attributes,
+          listing.attribute_ends};
+}
+
+LocalView view_of(const LocalSavePlan& plan) {
+  LocalView view;
+  view.rank = plan.rank;
+  view.world_size = plan.world_size;
+  view.options_digest = plan.options_digest;
+  view.options_text = plan.options_text;
+  view.catalog = view_of(plan.catalog);
+  view.tensor_digests = plan.tensor_digests;
+  view.object_digests = plan.object_digests;
+  view.listing = view_of(plan.listing);
+  return view;
+}
+
+LocalViews views_of(std::span<const LocalSavePlan> locals) {
+  LocalViews made;
+  made.views.reserve(locals.size());
+  std::unordered_map<uint64_t, std::vector<size_t>> firsts;  // by hash: first view of each table
+  for (const LocalSavePlan& local : locals) {
+    LocalView view = view_of(local);
+    if (!made.views.empty() && same_table(made.views.back().catalog, view.catalog)) {
+      view.table = made.views.back().table;
+    } else {
+      std::vector<size_t>& candidates = firsts[table_hash(view.catalog)];
+      const auto found = std::ranges::find_if(candidates, [&](size_t first) {
+        return same_table(made.views[first].catalog, view.catalog);
+      });
+      if (found == candidates.end()) {
+        view.table = made.table_count++;
+        candidates.push_back(made.views.size());
+      } else {
+        view.table = made.views[*found].table;
+      }
+    }
+    made.views.push_back(view);
+  }
+  return made;
+}
+
+}  // namespace shardwright::plan

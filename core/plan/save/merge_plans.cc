@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages of merge_internal.h over plan buffers.
+#include "core/plan/save/merge_plans.h"
+
+#include "core/plan/cover/cover_internal.h"
+#include "core/plan/save/merge_internal.h"
+#include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/open_locals.h"
+
+namespace shardwright::plan {
+namespace {
+
+constexpr uint64_t kPartBytes = 4096;  // tables, padding and options of one part, generously
+
+Status prove(const Catalog& catalog, const MergeRules& rules) {
+  if (rules.cover == CoverRule::kOff) return {};
+  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+    Status status = rules.cover == CoverRule::kFull
+                        ? internal::prove_cover_naming(catalog, t, "rank")
+                        : internal::prove_disjoint(catalog, t, "rank");
+    if (!status.ok()) {
+      return std::move(status).with_detail(
+          "cover", rules.cover == CoverRule::kFull ? "full" : "disjoint");
+    }
+  }
+  return {};
+}
+
+// A kept plan is no larger than what the rank described, but for the fields that only it has.
+uint64_t capacity_for(std::span<const std::span<const std::byte>> plans, const Catalog& merged,
+                      const Listing& listing) {
+  uint64_t bytes = catalog_wire_bytes(merged) + listing.attributes.size() +
+                   sizeof(uint64_t) * listing.attribute_ends.size() +
+                   sizeof(uint32_t) * listing.object_begins.size() + kPartBytes;
+  for (const auto plan : plans) bytes += plan.size() + kPartBytes;
+  return bytes;
+}
+
+Status append_merged(internal::NumberedChunks* numbered, PlanEncoder* encoder, PlanParts* parts) {
+  GlobalSavePlan merged;
+  merged.catalog = std::move(numbered->catalog);
+  merged.listing = std::move(numbered->listing);
+  SHW_ASSIGN_OR_RETURN(const auto bytes, encoder->encode(merged));
+  return parts->append(bytes);
+}
+
+}  // namespace
+
+Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
+                              const MergeRules& rules) {
+  const MergePolicy policy = merge_policy(rules.preset, rules.owner);
+  SHW_ASSIGN_OR_RETURN(const LocalViews locals, open_local_saves(plans));
+  SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
+  SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
+  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
+                       internal::deduplicate(locals.views, &groups, policy));
+  const std::vector<uint32_t> owners = internal::choose_owners(locals.views, policy, &distinct);
+  // Replicas that are all kept are no overlap: then the distinct boxes are what must tile.
+  const bool all = policy.choice == MergePolicy::Choice::kAll;
+  if (all) SHW_RETURN_IF_ERROR(prove(distinct.catalog, rules));
+  internal::NumberedChunks numbered =
+      internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
+  if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
+
+  PlanParts parts(capacity_for(plans, numbered.catalog, numbered.listing));
+  PlanEncoder encoder;
+  SHW_RETURN_IF_ERROR(append_merged(&numbered, &encoder, &parts));
+  LocalSavePlan kept;
+  const std::span<const uint32_t> numbers = numbered.numbers;
+  for (size_t r = 0; r < locals.views.size(); ++r) {
+    const uint64_t begin = numbered.item_begins[r];
+    internal::make_kept_plan(locals.views[r],
+                             numbers.subspan(begin, numbered.item_begins[r + 1] - begin), &kept);
+    SHW_ASSIGN_OR_RETURN(const auto bytes, encoder.encode(kept));
+    SHW_RETURN_IF_ERROR(parts.append(bytes));
+  }
+  return parts;
+}
+
+}  // namespace shardwright::plan

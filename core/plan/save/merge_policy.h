@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What presets and owner rules mean to a merge, as one small value: the engine has no code path per
+// preset. Sources of the originals' behaviour: HyperParallel 0.1, remove_redundant_plans and
+// build_global_plan; torch 2.15, dedup_save_plans and create_default_global_save_plan;
+// megatron-core 0.16, determine_main_replica_uniform_distribution.
+//
+//   preset                         standard            default             megatron
+//   same box                       offsets and sizes   offsets             offsets and sizes
+//   exact: order of choice         single holders,     as listed, single   not secondary first, few
+//                                  then as listed      holders too         holders, bytes, name, box
+//   exact: weight of a chunk       its bytes or 1      tensor's bytes or 1 its bytes
+//   exact: weight of an object     1                   1                   its bytes
+//   exact: tie                     lowest rank         first of a Python   lowest rank
+//                                                      set of the holders
+//   numbers of chunks              as kept, by rank    as kept, by rank    row-major
+//
+// With the owner rule `balanced` all presets choose as the native format does (single holders, then
+// largest first by bytes, ties to the lowest rank) and number row-major.
+#pragma once
+
+#include "core/plan/plan_options.h"
+
+namespace shardwright::plan {
+
+struct MergePolicy {
+  enum class Choice { kBalanced, kLowestRank, kSinglesThenListed, kListed, kGreedy, kAll };
+  enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };
+  enum class Tie { kLowestRank, kSetOrder };
+  enum class Numbering { kRowMajor, kAsKept };
+
+  Choice choice = Choice::kBalanced;
+  Weight weight = Weight::kChunkBytes;
+  bool objects_weigh_one = false;
+  Tie tie = Tie::kLowestRank;
+  Numbering numbering = Numbering::kRowMajor;
+  bool key_has_sizes = true;   // false: boxes that begin alike are one, the owner's counts
+  bool twice_on_rank = false;  // a rank may list a box twice and then writes both
+  bool keep_empty = true;      // boxes without elements are chunks too
+};
+
+// Policy of a merge of descriptions.
+MergePolicy merge_policy(Preset preset, OwnerRule owner);
+// Policy of a native save: the owner rule of the preset, the key, the numbering and the boxes of
+// the format. INVALID_ARGUMENT for OwnerRule::kAll, which would store replicas twice.
+Result<MergePolicy> native_policy(Preset preset, OwnerRule owner);
+
+}  // namespace shardwright::plan

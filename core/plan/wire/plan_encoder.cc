@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One builder for many plans, and the memory that they leave in.
+#include "core/plan/wire/plan_encoder.h"
+
+#include <cstring>
+
+#include <flatbuffers/flatbuffer_builder.h>
+
+#include "core/plan/wire/plan_parts_internal.h"
+
+namespace shardwright::plan {
+
+struct PlanEncoder::Memory {
+  flatbuffers::FlatBufferBuilder builder;
+};
+
+PlanEncoder::PlanEncoder() : memory_(std::make_unique<Memory>()) {}
+PlanEncoder::~PlanEncoder() = default;
+
+Result<std::span<const std::byte>> PlanEncoder::encode(const LocalSavePlan& plan) {
+  return internal::encode_into(&memory_->builder, plan);
+}
+
+Result<std::span<const std::byte>> PlanEncoder::encode(const GlobalSavePlan& plan) {
+  return internal::encode_into(&memory_->builder, plan);
+}
+
+PlanParts::PlanParts(size_t capacity)
+    : capacity_(capacity),
+      memory_(static_cast<std::byte*>(::operator new[](capacity + 1, kAlignment))) {
+  memory_[0] = std::byte{0};
+}
+
+Status PlanParts::append(std::span<const std::byte> part) {
+  const uint64_t end = offsets_.back();
+  if (part.size() > capacity_ - end)
+    return internal_error("the plans of a merge outgrow the memory that was estimated for them");
+  if (!part.empty()) std::memcpy(memory_.get() + end, part.data(), part.size());
+  offsets_.push_back(end + part.size());
+  memory_[offsets_.back()] = std::byte{0};
+  return {};
+}
+
+}  // namespace shardwright::plan

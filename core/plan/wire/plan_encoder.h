@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encodes many plans into one reused memory, and PlanParts: plans one behind the other as they leave
+// the library. Thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/plan/save/save_plan.h"
+
+namespace shardwright::plan {
+
+class PlanEncoder {
+ public:
+  PlanEncoder();
+  ~PlanEncoder();
+  PlanEncoder(const PlanEncoder&) = delete;
+  PlanEncoder& operator=(const PlanEncoder&) = delete;
+
+  // The bytes of encode(plan), valid until the next call.
+  Result<std::span<const std::byte>> encode(const LocalSavePlan& plan);
+  Result<std::span<const std::byte>> encode(const GlobalSavePlan& plan);
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
+
+// Bytes of plans, aligned to 64, in memory of a fixed capacity that is used as it fills.
+class PlanParts {
+ public:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
+  };
+  using Memory = std::unique_ptr<std::byte[], Free>;
+
+  explicit PlanParts(size_t capacity);
+  // INTERNAL when the part does not fit into what is left.
+  Status append(std::span<const std::byte> part);
+  std::span<const uint64_t> offsets() const { return offsets_; }  // one more than parts
+  std::span<const std::byte> part(size_t index) const {
+    return {memory_.get() + offsets_[index], offsets_[index + 1] - offsets_[index]};
+  }
+  size_t size() const { return offsets_.size() - 1; }
+  // The memory, of capacity + 1 bytes with a zero behind the last part; the parts are gone then.
+  Memory take_memory() { return std::move(memory_); }
+  std::vector<uint64_t> take_offsets() { return std::move(offsets_); }
+
+ private:
+  size_t capacity_;
+  Memory memory_;
+  std::vector<uint64_t> offsets_ = {0};
+};
+
+}  // namespace shardwright::plan

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vocabulary for planning on descriptions: entries of a rank, merged plans as readable texts.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/plan/save/describe.h"
+#include "core/plan/save/merge_plans.h"
+#include "core/plan/wire/wire.h"
+#include "tests/core/plan/world.h"
+
+namespace shardwright::plan::test {
+
+// One entry that a rank lists: a tensor with boxes, or an object.
+struct Listed {
+  std::string name;
+  Dims shape = {};
+  std::vector<Box> boxes = {};
+  bool object = false;
+  DType dtype = DType::kFloat32;
+  EntryKind kind = EntryKind::kAuto;
+  std::string attribute = {};
+  uint64_t bytes = 0;      // of an object
+  bool secondary = false;  // of all its boxes
+};
+
+inline Listed tensor(std::string name, Dims shape) {
+  Listed listed{std::move(name), shape, {whole_box(shape)}};
+  return listed;
+}
+inline Listed shard(std::string name, Dims shape, Dims offsets, Dims sizes) {
+  Listed listed{std::move(name), std::move(shape), {box(std::move(offsets), std::move(sizes))}};
+  listed.kind = EntryKind::kSharded;
+  return listed;
+}
+inline Listed object(std::string name) {
+  Listed listed{std::move(name), {}, {}};
+  listed.object = true;
+  return listed;
+}
+
+// The flat arrays of some entries.
+class Arrays {
+ public:
+  explicit Arrays(const std::vector<Listed>& entries, std::vector<uint64_t> order = {})
+      : order_(std::move(order)) {
+    for (const Listed& each : entries) add(each);
+  }
+
+  EntryArrays arrays() const {
+    EntryArrays made;
+    made.count = dtypes_.size();
+    made.names = {names_, name_offsets_};
+    made.dtypes = dtypes_;
+    made.kinds = kinds_;
+    made.shapes = shapes_.data();
+    made.shape_offsets = shape_offsets_;
+    made.box_ranges = ranges_;
+    made.box_offsets = offsets_.data();
+    made.box_sizes = sizes_.data();
+    made.order = order_.empty() ? nullptr : order_.data();
+    made.secondary = secondary_.data();
+    made.object_sizes = object_sizes_;
+    made.attributes = {attributes_, attribute_offsets_};
+    return made;
+  }
+
+ private:
+  void add(const Listed& each) {
+    names_.insert(names_.end(), each.name.begin(), each.name.end());
+    name_offsets_.push_back(names_.size());
+    attributes_.insert(attributes_.end(), each.attribute.begin(), each.attribute.end());
+    attribute_offsets_.push_back(attributes_.size());
+    const DLPackType type = dtype_to_dlpack(each.dtype);
+    dtypes_.push_back(each.object ? 0 : type.code + 256 * type.bits);
+    kinds_.push_back(static_cast<int32_t>(each.kind));
+    shapes_.insert(shapes_.end(), each.shape.begin(), each.shape.end());
+    shape_offsets_.push_back(shapes_.size());
+    for (const Box& box : each.boxes) {
+      offsets_.insert(offsets_.end(), box.offsets.begin(), box.offsets.end());
+      sizes_.insert(sizes_.end(), box.sizes.begin(), box.sizes.end());
+    }
+    const size_t boxes = each.object ? 1 : each.boxes.size();
+    secondary_.insert(secondary_.end(), boxes, each.secondary ? 1 : 0);
+    ranges_.push_back(ranges_.back() + boxes);
+    object_sizes_.push_back(each.bytes);
+  }
+
+  std::vector<char> names_, attributes_;
+  std::vector<uint64_t> name_offsets_ = {0}, attribute_offsets_ = {0}, shape_offsets_ = {0};
+  std::vector<int32_t> dtypes_, kinds_;
+  std::vector<int64_t> shapes_, offsets_, sizes_;
+  std::vector<uint64_t> ranges_ = {0}, order_, object_sizes_;
+  std::vector<uint8_t> secondary_;
+};
+
+using Ranks = std::vector<std::vector<Listed>>;
+using PlanBytes = std::vector<std::byte>;
+
+// The plan buffer of a rank; fails the test when the entries are refused.
+inline PlanBytes described(const std::vector<Listed>& entries, RankPosition position,
+                           std::vector<uint64_t> order = {}) {
+  const Arrays arrays(entries, std::move(order));
+  DescribeRules rules;
+  rules.rank = position.rank;
+  rules.world_size = position.world_size;
+  const Result<LocalSavePlan> plan = describe_local(arrays.arrays(), rules);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  if (!plan.ok()) return {};
+  Result<PlanBytes> bytes = encode(*plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+  return bytes.ok() ? *std::move(bytes) : PlanBytes();
+}
+
+inline std::vector<PlanBytes> described(const Ranks& ranks) {
+  std::vector<PlanBytes> plans;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    plans.push_back(
+        described(ranks[r], {static_cast<int32_t>(r), static_cast<int32_t>(ranks.size())}));
+  }
+  return plans;
+}
+
+inline Result<PlanParts> merged(const std::vector<PlanBytes>& plans, const MergeRules& rules) {
+  const std::vector<std::span<const std::byte>> views(plans.begin(), plans.end());
+  return merge_plans(views, rules);
+}
+
+inline MergeRules rules_of(Preset preset, OwnerRule owner, CoverRule cover = CoverRule::kOff) {
+  MergeRules rules;
+  rules.preset = preset;
+  rules.owner = owner;
+  rules.cover = cover;
+  return rules;
+}
+
+// "a[0:4, 0:4]=0" per kept box and "step" per kept object, in the rank's order.
+inline std::vector<std::string> kept_texts(std::span<const std::byte> part) {
+  const Result<LocalSavePlan> plan = decode_kept_save(part);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  std::vector<std::string> texts;
+  if (!plan.ok()) return texts;
+  const LocalView view = view_of(*plan);
+  std::vector<uint32_t> scratch;
+  for_each_listed(view, &scratch, [&](uint32_t item) {
+    const Catalog& catalog = plan->catalog;
+    if (item >= catalog.chunks.size()) {
+      texts.emplace_back(catalog.object_name(item - catalog.chunks.size()));
+      return;
+    }
+    const ChunkRecord& chunk = catalog.chunks[item];
+    texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(chunk.tensor),
+                                box_text(catalog.chunk_box(item)), chunk.position));
+  });
+  return texts;
+}
+
+// The same without boxes and numbers: names of what each rank keeps.
+inline std::vector<std::string> kept_names(std::span<const std::byte> part) {
+  std::vector<std::string> names = kept_texts(part);
+  for (std::string& name : names) name = name.substr(0, name.find('['));
+  return names;
+}
+
+inline GlobalSavePlan merged_plan(const PlanParts& parts) {
+  Result<GlobalSavePlan> plan = decode_merged_save(parts.part(0));
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return plan.ok() ? *std::move(plan) : GlobalSavePlan();
+}
+
+// Names of what each rank keeps.
+using Kept = std::vector<std::vector<std::string>>;
+inline Kept kept_by_rank(const Ranks& ranks, const MergeRules& rules) {
+  const Result<PlanParts> parts = merged(described(ranks), rules);
+  EXPECT_TRUE(parts.ok()) << parts.status().to_string();
+  Kept kept;
+  for (size_t r = 0; parts.ok() && r < ranks.size(); ++r)
+    kept.push_back(kept_names(parts->part(1 + r)));
+  return kept;
+}
+
+}  // namespace shardwright::plan::test

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merging of descriptions: the choices and numbers of the three originals, as tables.
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/plan/described.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const MergeRules kStandardExact = rules_of(Preset::kStandard, OwnerRule::kExact);
+const MergeRules kStandardLowest = rules_of(Preset::kStandard, OwnerRule::kLowestRank);
+const MergeRules kDefaultExact = rules_of(Preset::kDefault, OwnerRule::kExact);
+const MergeRules kDefaultLowest = rules_of(Preset::kDefault, OwnerRule::kLowestRank);
+const MergeRules kMegatronExact = rules_of(Preset::kMegatron, OwnerRule::kExact);
+
+// Four ranks on a mesh (2, 2): a is split by the first axis, b by both, the rest is replicated.
+Ranks mesh_world() {
+  Ranks ranks;
+  for (int64_t r = 0; r < 4; ++r) {
+    const int64_t i = r / 2;
+    const int64_t j = r % 2;
+    ranks.push_back({shard("a", {8, 4}, {4 * i, 0}, {4, 4}),
+                     shard("b", {8, 4}, {4 * i, 2 * j}, {4, 2}), tensor("c", {3, 3}),
+                     object("step"), tensor("s0", {})});
+  }
+  return ranks;
+}
+
+std::vector<Names> texts_of(const Ranks& ranks, const MergeRules& rules) {
+  const Result<PlanParts> parts = merged(described(ranks), rules);
+  EXPECT_TRUE(parts.ok()) << parts.status().to_string();
+  std::vector<Names> texts;
+  for (size_t r = 0; parts.ok() && r < ranks.size(); ++r)
+    texts.push_back(kept_texts(parts->part(1 + r)));
+  return texts;
+}
+
+// hyperparallel-planner 14.3, V1.
+TEST(MergePlans, StandardChoosesSinglesFirstAndThenAsListed) {
+  EXPECT_EQ(texts_of(mesh_world(), kStandardExact),
+            (std::vector<Names>{{"a[0:4, 0:4]=0", "b[0:4, 0:2]=0"},
+                                {"b[0:4, 2:4]=1", "c[0:3, 0:3]=0"},
+                                {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2", "step"},
+                                {"b[4:8, 2:4]=3", "s0[]=0"}}));
+  EXPECT_EQ(texts_of(mesh_world(), kStandardLowest),
+            (std::vector<Names>{
+                {"a[0:4, 0:4]=0", "b[0:4, 0:2]=0", "c[0:3, 0:3]=0", "step", "s0[]=0"},
+                {"b[0:4, 2:4]=1"},
+                {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2"},
+                {"b[4:8, 2:4]=3"}}));
+}
+
+TEST(MergePlans, AllHoldersWriteWhenNothingIsRemoved) {
+  MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kAll, CoverRule::kFull);
+  const Result<PlanParts> parts = merged(described(mesh_world()), rules);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  const GlobalSavePlan plan = merged_plan(*parts);
+  std::vector<std::string> boxes;
+  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
+    if (plan.catalog.tensor_name(plan.catalog.chunks[c].tensor) == "a")
+      boxes.push_back(box_text(plan.catalog.chunk_box(c)));
+  }
+  EXPECT_EQ(boxes, (Names{"[0:4, 0:4]", "[0:4, 0:4]", "[4:8, 0:4]", "[4:8, 0:4]"}));
+  EXPECT_EQ(plan.catalog.objects.size(), 1U);
+  for (size_t r = 0; r < 4; ++r) {
+    EXPECT_EQ(kept_names(parts->part(1 + r)), (Names{"a", "b", "c", "step", "s0"}));
+    EXPECT_EQ(kept_texts(parts->part(1 + r))[2], fmt::format("c[0:3, 0:3]={}", r));
+  }
+}
+
+// V2 and V3.
+TEST(MergePlans, StandardWeighsObjectsAndEmptyBoxesAsOne) {
+  Ranks replicas(4);
+  for (std::vector<Listed>& rank : replicas) {
+    for (int i = 0; i < 6; ++i) rank.push_back(tensor(fmt::format("t{}", i), {4, 4}));
+    rank.push_back(object("step"));
+    rank.push_back(object("lr"));
+  }
+  EXPECT_EQ(kept_by_rank(replicas, kStandardExact),
+            (Kept{{"t0", "t4"}, {"t1", "t5"}, {"t2", "step"}, {"t3", "lr"}}));
+  const Listed big = tensor("big", {100});
+  const Listed u = tensor("u", {5});
+  const Listed x = tensor("x", {0});
+  const Listed y = tensor("y", {10});
+  const Listed z = object("z");
+  const Ranks uneven = {{big, x, y, z}, {u, x, y, z}, {x, y, z}};
+  EXPECT_EQ(kept_by_rank(uneven, kStandardExact), (Kept{{"big"}, {"u", "z"}, {"x", "y"}}));
+  EXPECT_EQ(kept_by_rank(uneven, kStandardLowest), (Kept{{"big", "x", "y", "z"}, {"u"}, {}}));
+}
+
+// The rank that keeps the only entry, which these ranks of a world hold.
+size_t keeper(size_t world, const std::vector<size_t>& holders, const MergeRules& rules) {
+  Ranks ranks(world);
+  for (const size_t holder : holders) ranks[holder].push_back(tensor("r", {4}));
+  const Kept kept = kept_by_rank(ranks, rules);
+  for (size_t r = 0; r < kept.size(); ++r) {
+    if (!kept[r].empty()) return r;
+  }
+  return world;
+}
+
+// V4 of HyperParallel as decided for us; the last row of torch's table with its own ties.
+TEST(MergePlans, TiesGoToTheLowestRankOrToTheFirstOfAPythonSet) {
+  EXPECT_EQ(keeper(16, {7, 15}, kStandardExact), 7U);
+  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kStandardExact), 3U);
+  EXPECT_EQ(keeper(9, {1, 8}, kDefaultExact), 8U);
+  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kDefaultExact), 11U);
+  EXPECT_EQ(keeper(33, {31, 32}, kDefaultExact), 32U);
+  EXPECT_EQ(keeper(9, {1, 8}, kDefaultLowest), 1U);
+}
+
+// V5.
+TEST(MergePlans, RefusesBoxesAndDTypesThatDifferNamingBothRanks) {
+  const Ranks sizes = {{shard("w", {4, 4}, {0, 0}, {4, 4})}, {shard("w", {4, 4}, {0, 0}, {4, 2})}};
+  EXPECT_FAILURE(merged(described(sizes), kStandardExact).status(), StatusCode::kInvalidArgument,
+                 "'w'", "rank 0", "rank 1", "[0:4, 0:2]");
+  Listed half = tensor("w", {4});
+  half.dtype = DType::kBfloat16;
+  const Ranks dtypes = {{tensor("w", {4})}, {half}};
+  EXPECT_FAILURE(merged(described(dtypes), kStandardExact).status(), StatusCode::kInvalidArgument,
+                 "float32 on rank 0", "bfloat16 on rank 1");
+  const Ranks types = {{tensor("w", {4})}, {object("w")}};
+  EXPECT_FAILURE(merged(described(types), kDefaultExact).status(), StatusCode::kInvalidArgument,
+                 "tensor on rank 0", "object on rank 1");
+  const Ranks twice = {{{"w", {4}, {box({0}, {4}), box({0}, {4})}}}};
+  EXPECT_FAILURE(merged(described(twice), kStandardExact).status(), StatusCode::kInvalidArgument,
+                 "twice");
+}
+
+// torch-dcp 4.5.
+TEST(MergePlans, DefaultChoosesAsListedByBytesOfTheWholeTensor) {
+  const std::vector<Listed> same = {tensor("a", {8}), tensor("b", {4}), tensor("c", {16}),
+                                    tensor("d", {2}), tensor("e", {}),  object("o")};
+  const Ranks ranks(4, same);
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), (Kept{{"a"}, {"b"}, {"c"}, {"d", "e", "o"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest), (Kept{{"a", "b", "c", "d", "e", "o"}, {}, {}, {}}));
+  Ranks shards;
+  for (int64_t r = 0; r < 4; ++r)
+    shards.push_back({shard("s", {100}, {25 * r}, {25}), tensor("x", {10}), tensor("y", {10})});
+  EXPECT_EQ(kept_by_rank(shards, kDefaultExact), (Kept{{"s"}, {"s", "x"}, {"s", "y"}, {"s"}}));
+  std::rotate(shards[0].begin(), shards[0].begin() + 1, shards[0].end());
+  EXPECT_EQ(kept_by_rank(shards, kDefaultExact), (Kept{{"x", "s"}, {"s", "y"}, {"s"}, {"s"}}));
+}
+
+// torch-dcp 4.2 and 4.4: empty shards share an index, and an item that one rank lists twice stays.
+TEST(MergePlans, DefaultKnowsBoxesByTheirOffsets) {
+  const Listed x = {"x", {4}, {box({0}, {4})}};
+  Listed doubled = x;
+  doubled.boxes.push_back(x.boxes[0]);
+  EXPECT_EQ(kept_by_rank({{doubled}, {x}}, kDefaultExact), (Kept{{"x", "x"}, {}}));
+  Ranks ranks;
+  for (int64_t r = 0; r < 4; ++r)
+    ranks.push_back({shard("w", {2}, {std::min<int64_t>(r, 2)}, {r < 2 ? 1 : 0})});
+  const std::vector<Names> kept = texts_of(ranks, kDefaultExact);
+  EXPECT_EQ(kept, (std::vector<Names>{{"w[0:1]=0"}, {"w[1:2]=1"}, {"w[2:2]=2"}, {}}));
+}
+
+TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
+  const Ranks ranks = {{tensor("x", {1}), object("o"), tensor("y", {1})},
+                       {tensor("y", {1}), tensor("x", {1}), object("p")}};
+  const Result<PlanParts> parts = merged(described(ranks), kDefaultExact);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  const GlobalSavePlan plan = merged_plan(*parts);
+  const EntryColumns columns(view_of(plan.catalog), view_of(plan.listing), {}, {},
+                             EntryColumns::Numbers::kPlace);
+  const EntryArrays arrays = columns.arrays();
+  Names names;
+  for (size_t i = 0; i < arrays.count; ++i) names.emplace_back(arrays.names.at(i));
+  EXPECT_EQ(names, (Names{"x", "o", "y", "p"}));
+}
+
+// megatron 9.1.
+TEST(MergePlans, MegatronGivesTheRarestAndLargestFirst) {
+  const auto bytes = [](std::string name, int64_t count) {
+    Listed listed = tensor(std::move(name), {count});
+    listed.dtype = DType::kInt8;
+    return listed;
+  };
+  const std::vector<Listed> three = {bytes("a", 4), bytes("b", 4), bytes("c", 4)};
+  EXPECT_EQ(kept_by_rank({three, three}, kMegatronExact), (Kept{{"a", "c"}, {"b"}}));
+  const Listed a = bytes("a", 10);
+  const Listed b = bytes("b", 5);
+  const Listed c = bytes("c", 1);
+  const Listed d = bytes("d", 10);
+  EXPECT_EQ(kept_by_rank({{a, d}, {a, b, d}, {a, b, c, d}}, kMegatronExact),
+            (Kept{{"a"}, {"b"}, {"c", "d"}}));
+  const std::vector<Listed> empty = {bytes("a", 0), bytes("b", 0), bytes("c", 5), bytes("d", 5)};
+  EXPECT_EQ(kept_by_rank({empty, empty}, kMegatronExact), (Kept{{"a", "b", "c"}, {"d"}}));
+  Listed cross = bytes("b", 8);
+  cross.secondary = true;
+  EXPECT_EQ(kept_by_rank({{bytes("a", 8), cross, bytes("c", 100)}, {bytes("a", 8), cross}},
+                         kMegatronExact),
+            (Kept{{"c"}, {"a", "b"}}));
+}
+
+// The reference set of megatron 9.1 on eight ranks.
+TEST(MergePlans, MegatronSpreadsTheReferenceSet) {
+  Ranks ranks;
+  for (int64_t r = 0; r < 8; ++r) {
+    const int64_t begin = r * 20 / 8;
+    ranks.push_back({shard("keyB", {20}, {begin}, {(r + 1) * 20 / 8 - begin}),
+                     shard("TP_repl1", {10}, {5 * (r % 2)}, {5}),
+                     shard("TP_repl2", {10}, {5 * (r % 2)}, {5}), tensor("keyC", {100}),
+                     tensor("keyE", {100}), tensor("keyD", {1000})});
+  }
+  EXPECT_EQ(kept_by_rank(ranks, kMegatronExact),
+            (Kept{{"keyB", "TP_repl1"},
+                  {"keyB", "TP_repl1"},
+                  {"keyB", "TP_repl2"},
+                  {"keyB", "TP_repl2"},
+                  {"keyB", "keyD"},
+                  {"keyB", "keyC"},
+                  {"keyB", "keyE"},
+                  {"keyB"}}));
+}
+
+TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
+  const Ranks hole = {{shard("w", {8}, {0}, {3})}, {shard("w", {8}, {4}, {4})}};
+  const auto plan = [](const Ranks& ranks, CoverRule cover) {
+    MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kExact, cover);
+    return merged(described(ranks), rules).status();
+  };
+  EXPECT_FAILURE(plan(hole, CoverRule::kFull), StatusCode::kInvalidArgument, "[3:4]");
+  EXPECT_TRUE(plan(hole, CoverRule::kDisjoint).ok());
+  const Ranks overlap = {{shard("w", {8}, {0}, {5})}, {shard("w", {8}, {4}, {3})}};
+  for (const CoverRule rule : {CoverRule::kFull, CoverRule::kDisjoint}) {
+    EXPECT_FAILURE(plan(overlap, rule), StatusCode::kInvalidArgument, "rank 0", "rank 1");
+  }
+  EXPECT_TRUE(plan(overlap, CoverRule::kOff).ok());
+}
+
+TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
+  Listed a = tensor("a", {4});
+  a.attribute = "first";
+  Listed b = tensor("b", {4});
+  b.attribute = std::string("\0\xff", 2);
+  std::vector<PlanBytes> plans = {described({a, object("o"), b}, {0, 2}, {2, 1, 0}),
+                                  described({b}, {1, 2})};
+  const Result<PlanParts> parts = merged(plans, kDefaultLowest);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_EQ(kept_names(parts->part(1)), (Names{"b", "o", "a"}));
+  EXPECT_EQ(kept_names(parts->part(2)), Names{});
+  const GlobalSavePlan plan = merged_plan(*parts);
+  const ListingView listing = view_of(plan.listing);
+  EXPECT_EQ(plan.catalog.tensor_name(0), "b");
+  EXPECT_EQ(listing.attribute(0), b.attribute);
+  EXPECT_EQ(listing.attribute(1), "first");
+  EXPECT_EQ(listing.attribute(2), "");
+}
+
+TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {
+  const std::vector<PlanBytes> plans = described(mesh_world());
+  const Result<PlanParts> first = merged(plans, kStandardExact);
+  ASSERT_TRUE(first.ok());
+  // Every buffer at an odd address: columns have to be copied.
+  std::vector<PlanBytes> shifted;
+  std::vector<std::span<const std::byte>> views;
+  for (const PlanBytes& plan : plans) {
+    shifted.emplace_back(1, std::byte{0});
+    shifted.back().insert(shifted.back().end(), plan.begin(), plan.end());
+  }
+  for (const PlanBytes& plan : shifted) views.push_back(std::span(plan).subspan(1));
+  const Result<PlanParts> second = merge_plans(views, kStandardExact);
+  ASSERT_TRUE(second.ok()) << second.status().to_string();
+  ASSERT_EQ(first->size(), second->size());
+  for (size_t i = 0; i < first->size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(first->part(i), second->part(i))) << i;
+  }
+}
+
+}  // namespace
+}  // namespace shardwright::plan::test
