@@ -58,10 +58,10 @@ Status read_strict(const shw_load_options& options, plan::LoadRules* rules) {
   if (options.strict_count > INT64_MAX / 64) return bad_argument("strict_rules", "too many");
   SHW_ASSIGN_OR_RETURN(const auto values, list_argument(options.strict_rules,
                                                         3 * options.strict_count, "strict_rules"));
-  SHW_ASSIGN_OR_RETURN(const auto shapes,
-                       list_argument(options.strict_shapes,
-                                     options.strict_shapes == nullptr ? 0 : options.strict_count,
-                                     "strict_shapes"));
+  SHW_ASSIGN_OR_RETURN(
+      const auto shapes,
+      list_argument(options.strict_shapes,
+                    options.strict_shapes == nullptr ? 0 : options.strict_count, "strict_shapes"));
   for (uint64_t i = 0; i < options.strict_count; ++i) {
     const int32_t* rule = &values[3 * i];
     SHW_RETURN_IF_ERROR(option_in_range(rule[0], SHW_MISSING_REPORT, "strict_rules"));

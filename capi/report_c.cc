@@ -75,9 +75,8 @@ shw_report* report_of(exec::Report report) {
         fmt::format("{}: {} -> {}", each.name, each.stored, each.wanted));
   }
   for (const exec::ShapeReport& each : report.shapes) {
-    impl->lists[SHW_REPORT_SHAPE].push_back(
-        fmt::format("{}: [{}] -> [{}]", each.name, fmt::join(each.stored, ", "),
-                    fmt::join(each.wanted, ", ")));
+    impl->lists[SHW_REPORT_SHAPE].push_back(fmt::format(
+        "{}: [{}] -> [{}]", each.name, fmt::join(each.stored, ", "), fmt::join(each.wanted, ", ")));
   }
   for (const exec::DamageReport& each : report.damage) {
     impl->lists[SHW_REPORT_FINDING].push_back(each.message);

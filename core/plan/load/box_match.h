@@ -55,8 +55,8 @@ struct WantedBoxes {
 
 // One row per match; the last three columns hold dimension_count values per match.
 struct BoxMatches {
-  std::vector<uint64_t> wanted;  // number of the wanted box
-  std::vector<uint64_t> chunks;  // number of the chunk within its tensor
+  std::vector<uint64_t> wanted;         // number of the wanted box
+  std::vector<uint64_t> chunks;         // number of the chunk within its tensor
   std::vector<int64_t> wanted_offsets;  // of the common part, from the begin of the wanted box
   std::vector<int64_t> stored_offsets;  // of the common part, from the begin of the chunk
   std::vector<int64_t> lengths;

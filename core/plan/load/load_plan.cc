@@ -111,9 +111,8 @@ class LoadPlanning {
     }
     plan_.reads.reserve(reads, numbers);
     for (const Taken& each : taken_) {
-      SHW_RETURN_IF_ERROR(internal::match_pieces(stored_, each.tensor,
-                                                 state_.tensors()[each.entry], each.entry,
-                                                 &plan_.reads));
+      SHW_RETURN_IF_ERROR(internal::match_pieces(stored_, each.tensor, state_.tensors()[each.entry],
+                                                 each.entry, &plan_.reads));
     }
     return {};
   }

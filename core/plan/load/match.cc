@@ -21,8 +21,7 @@ Box stored_part(const Box& piece, std::span<const int64_t> stored_shape) {
   Box part = piece;
   for (size_t d = 0; d < stored_shape.size(); ++d) {
     part.offsets[d] = std::min(piece.offsets[d], stored_shape[d]);
-    part.sizes[d] =
-        std::min(piece.offsets[d] + piece.sizes[d], stored_shape[d]) - part.offsets[d];
+    part.sizes[d] = std::min(piece.offsets[d] + piece.sizes[d], stored_shape[d]) - part.offsets[d];
   }
   return part;
 }

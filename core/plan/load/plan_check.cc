@@ -56,8 +56,7 @@ class LoadPlanCheck {
     SHW_RETURN_IF_ERROR(check_casts());
     SHW_RETURN_IF_ERROR(check_shapes());
     SHW_RETURN_IF_ERROR(check_order());
-    for (size_t i = 0; i < plan_.reads.size(); ++i)
-      SHW_RETURN_IF_ERROR(check_read(plan_.reads[i]));
+    for (size_t i = 0; i < plan_.reads.size(); ++i) SHW_RETURN_IF_ERROR(check_read(plan_.reads[i]));
     SHW_RETURN_IF_ERROR(check_filled());
     return check_objects();
   }

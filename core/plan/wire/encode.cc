@@ -152,8 +152,7 @@ Result<Bytes> encode(const LoadPlan& plan) {
     const ReadKey& read = plan.reads.key(i);
     const std::span<const int64_t> offsets = plan.reads.offsets(i);
     const std::span<const int64_t> sizes = plan.reads.sizes(i);
-    reads.emplace_back(read.entry, read.piece, read.chunk, static_cast<uint32_t>(sizes.size()),
-                       0U);
+    reads.emplace_back(read.entry, read.piece, read.chunk, static_cast<uint32_t>(sizes.size()), 0U);
     for (size_t d = 0; d < sizes.size(); ++d) {
       boxes.emplace_back(static_cast<uint64_t>(offsets[d]), static_cast<uint64_t>(sizes[d]));
     }
