@@ -58,14 +58,21 @@ Status read_strict(const shw_load_options& options, plan::LoadRules* rules) {
   if (options.strict_count > INT64_MAX / 64) return bad_argument("strict_rules", "too many");
   SHW_ASSIGN_OR_RETURN(const auto values, list_argument(options.strict_rules,
                                                         3 * options.strict_count, "strict_rules"));
+  SHW_ASSIGN_OR_RETURN(
+      const auto shapes,
+      list_argument(options.strict_shapes,
+                    options.strict_shapes == nullptr ? 0 : options.strict_count, "strict_shapes"));
   for (uint64_t i = 0; i < options.strict_count; ++i) {
     const int32_t* rule = &values[3 * i];
     SHW_RETURN_IF_ERROR(option_in_range(rule[0], SHW_MISSING_REPORT, "strict_rules"));
     SHW_RETURN_IF_ERROR(option_in_range(rule[1], SHW_UNEXPECTED_ERROR, "strict_rules"));
     SHW_RETURN_IF_ERROR(option_in_range(rule[2], SHW_CAST_ALLOW, "strict_rules"));
+    const int32_t shape = shapes.empty() ? options.shape : shapes[i];
+    SHW_RETURN_IF_ERROR(option_in_range(shape, SHW_SHAPE_CROP_AND_PAD, "strict_shapes"));
     rules->strict.push_back({std::string(globs.at(i)), static_cast<plan::MissingRule>(rule[0]),
                              static_cast<plan::UnexpectedRule>(rule[1]),
-                             static_cast<plan::CastRule>(rule[2])});
+                             static_cast<plan::CastRule>(rule[2]),
+                             static_cast<plan::ShapeRule>(shape)});
   }
   return {};
 }
@@ -116,6 +123,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.missing, SHW_MISSING_REPORT, "missing"));
   SHW_RETURN_IF_ERROR(option_in_range(options.unexpected, SHW_UNEXPECTED_ERROR, "unexpected"));
   SHW_RETURN_IF_ERROR(option_in_range(options.cast, SHW_CAST_ALLOW, "cast"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.shape, SHW_SHAPE_CROP_AND_PAD, "shape"));
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
   SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_TORCH_DCP, "format"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
@@ -123,6 +131,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   made.rules.missing = static_cast<plan::MissingRule>(options.missing);
   made.rules.unexpected = static_cast<plan::UnexpectedRule>(options.unexpected);
   made.rules.cast = static_cast<plan::CastRule>(options.cast);
+  made.rules.shape = static_cast<plan::ShapeRule>(options.shape);
   made.rules.preset = static_cast<plan::Preset>(options.preset);
   made.verify = static_cast<exec::VerifyRule>(options.verify);
   made.deadline_ns = options.deadline_ns;

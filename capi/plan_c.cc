@@ -39,7 +39,8 @@ Status read_write_list(PlanImpl* impl) {
 Status read_load(PlanImpl* impl) {
   SHW_ASSIGN_OR_RETURN(const plan::LoadPlan load, plan::decode_load(impl->bytes));
   impl->rank = load.rank;
-  for (const plan::ReadItem& read : load.reads) {
+  for (size_t i = 0; i < load.reads.size(); ++i) {
+    const plan::ReadKey& read = load.reads.key(i);
     shw_plan_item item = SHW_PLAN_ITEM_INIT;
     item.entry = read.entry;
     item.piece = read.piece;

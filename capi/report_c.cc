@@ -16,7 +16,7 @@
 namespace shardwright::capi {
 namespace {
 
-constexpr int32_t kListCount = 6;
+constexpr int32_t kListCount = 7;
 
 int64_t stage_ns(const exec::Report& report, std::string_view stage) {
   int64_t total = 0;
@@ -73,6 +73,10 @@ shw_report* report_of(exec::Report report) {
   for (const exec::CastReport& each : report.casts) {
     impl->lists[SHW_REPORT_CAST].push_back(
         fmt::format("{}: {} -> {}", each.name, each.stored, each.wanted));
+  }
+  for (const exec::ShapeReport& each : report.shapes) {
+    impl->lists[SHW_REPORT_SHAPE].push_back(fmt::format(
+        "{}: [{}] -> [{}]", each.name, fmt::join(each.stored, ", "), fmt::join(each.wanted, ", ")));
   }
   for (const exec::DamageReport& each : report.damage) {
     impl->lists[SHW_REPORT_FINDING].push_back(each.message);

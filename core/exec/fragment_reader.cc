@@ -160,10 +160,10 @@ std::span<std::byte> FragmentSource::dense(size_t, DType) const {
 }
 
 std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
-  const plan::ReadItem& item = plan_.reads[fragment];
+  const plan::ReadKey& item = plan_.reads.key(fragment);
   const TensorRef entry = state_.tensors()[item.entry];
   if (entry.local.dtype != stored || !entry.local.is_contiguous()) return {};
-  const uint64_t size = packed_bytes(stored, item.box);
+  const uint64_t size = packed_bytes(stored, plan_.reads.box(fragment));
   // The fragment lies inside its piece, so equal sizes are equal boxes.
   if (size != packed_bytes(stored, entry.pieces[item.piece].box)) return {};
   const auto bits = static_cast<uint64_t>(dtype_bits(stored));
@@ -172,7 +172,7 @@ std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
 }
 
 Result<TargetMemory> PlanFragments::target(size_t fragment) const {
-  const plan::ReadItem& item = plan_.reads[fragment];
+  const plan::ReadKey& item = plan_.reads.key(fragment);
   const TensorRef entry = state_.tensors()[item.entry];
   SHW_ASSIGN_OR_RETURN(StridedWindow window, state_.piece_window(item.entry, item.piece));
   return TargetMemory{std::move(window), entry.pieces[item.piece].box, entry.local.dtype};
@@ -241,7 +241,7 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
   maker.needs.reserve(count + request.objects.size());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
-    const Box& box = request.fragments->box(i);
+    const Box box = request.fragments->box(i);
     if (packed_bytes(stored_dtype(catalog, chunk), box) == catalog.chunk_bytes(chunk)) {
       maker.wanted_bytes += catalog.chunk_bytes(chunk);
       append_whole_item(opened, NeedKind::kChunk, chunk, static_cast<uint32_t>(i), &maker.needs);

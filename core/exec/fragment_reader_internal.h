@@ -29,7 +29,7 @@ class FragmentSource {
   virtual ~FragmentSource() = default;
   virtual size_t size() const = 0;
   virtual uint64_t chunk(size_t fragment) const = 0;
-  virtual const Box& box(size_t fragment) const = 0;  // not empty, inside chunk and target
+  virtual Box box(size_t fragment) const = 0;  // not empty, inside chunk and target
   virtual Result<TargetMemory> target(size_t fragment) const = 0;
   // Memory that takes the fragment's packed bytes as one run, when the fragment fills its target
   // and the target is contiguous and of this dtype; else empty. Cheaper than target(): small
@@ -42,8 +42,8 @@ class PlanFragments final : public FragmentSource {
  public:
   PlanFragments(const plan::LoadPlan& plan, const State& state) : plan_(plan), state_(state) {}
   size_t size() const override { return plan_.reads.size(); }
-  uint64_t chunk(size_t fragment) const override { return plan_.reads[fragment].chunk; }
-  const Box& box(size_t fragment) const override { return plan_.reads[fragment].box; }
+  uint64_t chunk(size_t fragment) const override { return plan_.reads.key(fragment).chunk; }
+  Box box(size_t fragment) const override { return plan_.reads.box(fragment); }
   Result<TargetMemory> target(size_t fragment) const override;
   std::span<std::byte> dense(size_t fragment, DType stored) const override;
 
@@ -61,7 +61,7 @@ class BoxFragments final : public FragmentSource {
                                      std::span<const BoxRead> reads);
   size_t size() const override { return fragments_.size(); }
   uint64_t chunk(size_t fragment) const override { return fragments_[fragment].chunk; }
-  const Box& box(size_t fragment) const override { return fragments_[fragment].box; }
+  Box box(size_t fragment) const override { return fragments_[fragment].box; }
   Result<TargetMemory> target(size_t fragment) const override;
 
  private:

@@ -2,8 +2,7 @@
 //
 // Step numbers are those of load.h. A plan that a host brings back is proved again before the first
 // byte is read: each item lies in its chunk and its piece, and the items of a piece fill it exactly
-// once (stored chunks do not overlap, so it is enough that no chunk comes twice and that the
-// elements add up).
+// once (their corner sums add up to that of the piece).
 #include "core/exec/load.h"
 
 #include <algorithm>
@@ -67,12 +66,13 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
   report.objects = plan.objects.size();
   uint64_t last_chunk = UINT64_MAX;
   std::vector<bool> read(state.tensors().size(), false);
-  for (const plan::ReadItem& item : plan.reads) {
+  for (size_t i = 0; i < plan.reads.size(); ++i) {
+    const plan::ReadKey& item = plan.reads.key(i);
     if (item.chunk != last_chunk) ++report.chunks;
     last_chunk = item.chunk;
     if (!read[item.entry]) ++report.tensors;
     read[item.entry] = true;
-    const auto count = static_cast<uint64_t>(box_element_count(item.box));
+    const auto count = static_cast<uint64_t>(element_count_of(plan.reads.sizes(i)));
     const auto bits = static_cast<uint64_t>(dtype_bits(state.tensors()[item.entry].local.dtype));
     report.bytes_state += count * bits / 8;
   }
@@ -80,6 +80,13 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
     report.casts.push_back({std::string(state.tensors().name(note.entry)),
                             std::string(dtype_name(note.stored)),
                             std::string(dtype_name(note.wanted))});
+  }
+  for (const plan::ShapeNote& note : plan.shapes) {
+    const TensorRef entry = state.tensors()[note.entry];
+    const auto stored = checkpoint.opened().catalog().shape(note.tensor);
+    report.shapes.push_back({std::string(entry.name),
+                             {stored.begin(), stored.end()},
+                             {entry.global_shape.begin(), entry.global_shape.end()}});
   }
   report.bytes_total = checkpoint.opened().catalog().payload_bytes();
   report.files = checkpoint.opened().files().size();
@@ -150,6 +157,7 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
   if (call.progress != nullptr) call.progress->enter(Stage::kReading);
   Report report = describe(input.checkpoint, plan, state, input.options);
   ObjectBytes objects(stored, plan);
+  SHW_RETURN_IF_ERROR(internal::fill_padding(plan, stored, state));
   const internal::PlanFragments fragments(plan, state);
   internal::FragmentRequest request;
   request.fragments = &fragments;
@@ -255,7 +263,7 @@ Result<plan::LoadPlan> plan_load(const Checkpoint& checkpoint, const State& stat
                                  const LoadOptions& options, int32_t rank) {
   SHW_RETURN_IF_ERROR(check_options(options));
   SHW_ASSIGN_OR_RETURN(plan::LoadPlan plan,
-                       plan::make_load_plan(state, checkpoint.catalog(), options.rules, rank));
+                       plan::make_load_plan(state, checkpoint.index(), options.rules, rank));
   plan.generation = std::string(checkpoint.opened().generation());
   return plan;
 }

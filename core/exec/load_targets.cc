@@ -2,6 +2,9 @@
 #include "core/exec/load_targets_internal.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,8 @@
 
 namespace shardwright::exec::internal {
 namespace {
+
+constexpr uint64_t kZeroStepBytes = 4096;
 
 Status check_cast(const TensorRef& entry, DType stored) {
   if (cast_is_supported(stored, entry.local.dtype)) return {};
@@ -49,6 +54,19 @@ Status check_apart(const TensorRef& entry) {
       .with_detail("tensor", entry.name);
 }
 
+// Elements of every dtype are zero when their bits are.
+void fill_zero(const StridedWindow& window) {
+  const uint64_t size = window_bytes(window);
+  if (window_is_contiguous(window)) {
+    std::memset(window.data, 0, size);
+    return;
+  }
+  static constexpr std::array<std::byte, kZeroStepBytes> kZeros{};
+  for (uint64_t begin = 0; begin < size; begin += kZeroStepBytes) {
+    scatter(std::span(kZeros).first(std::min(kZeroStepBytes, size - begin)), window, begin);
+  }
+}
+
 }  // namespace
 
 Status check_targets(const plan::LoadPlan& plan, const State& state) {
@@ -56,12 +74,29 @@ Status check_targets(const plan::LoadPlan& plan, const State& state) {
     SHW_RETURN_IF_ERROR(check_cast(state.tensors()[note.entry], note.stored));
   }
   std::vector<bool> checked(state.tensors().size(), false);  // a tensor may have many reads
-  for (const plan::ReadItem& item : plan.reads) {
-    if (checked[item.entry]) continue;
-    checked[item.entry] = true;
-    const TensorRef entry = state.tensors()[item.entry];
+  const auto check = [&](uint32_t index) -> Status {
+    if (checked[index]) return {};
+    checked[index] = true;
+    const TensorRef entry = state.tensors()[index];
     SHW_RETURN_IF_ERROR(check_writable(entry.local, entry.name));
-    SHW_RETURN_IF_ERROR(check_apart(entry));
+    return check_apart(entry);
+  };
+  for (size_t i = 0; i < plan.reads.size(); ++i)
+    SHW_RETURN_IF_ERROR(check(plan.reads.key(i).entry));
+  for (const plan::ShapeNote& note : plan.shapes) SHW_RETURN_IF_ERROR(check(note.entry));
+  return {};
+}
+
+Status fill_padding(const plan::LoadPlan& plan, const plan::Catalog& stored, const State& state) {
+  for (const plan::ShapeNote& note : plan.shapes) {
+    const Box stored_box = whole_box(stored.shape(note.tensor));
+    const TensorRef entry = state.tensors()[note.entry];
+    for (size_t p = 0; p < entry.pieces.size(); ++p) {
+      const Box piece = entry.pieces[p].box;
+      if (intersect(piece, stored_box) == piece) continue;
+      SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(note.entry, p));
+      fill_zero(window);
+    }
   }
   return {};
 }

@@ -13,4 +13,8 @@ namespace shardwright::exec::internal {
 // read-only memory and for tensors whose elements overlap. The plan fits the state.
 Status check_targets(const plan::LoadPlan& plan, const State& state);
 
+// Sets to zero the pieces that reach beyond the stored shape of their tensor, before they are
+// filled. The plan fits state and catalog.
+Status fill_padding(const plan::LoadPlan& plan, const plan::Catalog& stored, const State& state);
+
 }  // namespace shardwright::exec::internal

@@ -110,10 +110,12 @@ Status check_options(const LoadOptions& options) {
   SHW_RETURN_IF_ERROR(
       check_word(options.rules.unexpected, plan::UnexpectedRule::kError, "unexpected"));
   SHW_RETURN_IF_ERROR(check_word(options.rules.cast, plan::CastRule::kAllow, "cast"));
+  SHW_RETURN_IF_ERROR(check_word(options.rules.shape, plan::ShapeRule::kCropAndPad, "shape"));
   for (const plan::StrictPattern& pattern : options.rules.strict) {
     SHW_RETURN_IF_ERROR(check_word(pattern.missing, plan::MissingRule::kReport, "strict"));
     SHW_RETURN_IF_ERROR(check_word(pattern.unexpected, plan::UnexpectedRule::kError, "strict"));
     SHW_RETURN_IF_ERROR(check_word(pattern.cast, plan::CastRule::kAllow, "strict"));
+    SHW_RETURN_IF_ERROR(check_word(pattern.shape, plan::ShapeRule::kCropAndPad, "strict"));
   }
   return check_preset(options.rules.preset);
 }

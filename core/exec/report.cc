@@ -55,6 +55,24 @@ void add_casts(JsonWriter* json, const std::vector<CastReport>& casts) {
   json->end_array();
 }
 
+void add_numbers(JsonWriter* json, std::string_view key, const std::vector<int64_t>& numbers) {
+  json->key(key).begin_array();
+  for (const int64_t number : numbers) json->number(number);
+  json->end_array();
+}
+
+void add_shapes(JsonWriter* json, const std::vector<ShapeReport>& shapes) {
+  json->key("shapes").begin_array();
+  for (const ShapeReport& shape : shapes) {
+    json->begin_object();
+    json->key("name").text(shape.name);
+    add_numbers(json, "stored", shape.stored);
+    add_numbers(json, "wanted", shape.wanted);
+    json->end_object();
+  }
+  json->end_array();
+}
+
 void add_damage(JsonWriter* json, const std::vector<DamageReport>& damage) {
   json->key("damage").begin_array();
   for (const DamageReport& each : damage) {
@@ -104,6 +122,7 @@ std::string Report::to_json() const {
   add_texts(&json, "missing", missing);
   add_texts(&json, "unexpected", unexpected);
   add_casts(&json, casts);
+  add_shapes(&json, shapes);
   add_damage(&json, damage);
   add_removed(&json, removed);
   add_texts(&json, "notes", notes);

@@ -20,6 +20,12 @@ struct CastReport {
   std::string stored;  // dtype names
   std::string wanted;
 };
+// An entry that was cropped or padded with zeros.
+struct ShapeReport {
+  std::string name;
+  std::vector<int64_t> stored;
+  std::vector<int64_t> wanted;
+};
 // Damage found by verify.
 struct DamageReport {
   std::string message;
@@ -61,6 +67,7 @@ struct Report {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;
   std::vector<CastReport> casts;
+  std::vector<ShapeReport> shapes;
   std::vector<DamageReport> damage;
   std::vector<NamedBytes> removed;  // gc and clean-up: generations
   std::vector<std::string> notes;   // what was skipped or unsupported

@@ -154,14 +154,18 @@ Status check_catalog(const Catalog& catalog);
 // The same without stopping: one sentence per finding, at most limit; empty = sound.
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit);
 
-// Proof that the chunks of tensor cover it exactly once: signed corner sums over keyed 122-bit
-// random values (linear in chunks and split dimensions), and, when the sums differ, a search by
-// halving that names the culprit, O(n log n). INVALID_ARGUMENT with both boxes and places of an
-// overlap, or a box of the hole. Empty tensors need no chunk. The catalog passed check_catalog or
-// was built by CatalogBuilder.
-Status prove_cover(const Catalog& catalog, size_t tensor);
+// Chunks of one tensor with equal boxes: an overlap like any other, or copies of one chunk, of which
+// a reader takes one.
+enum class Copies : int32_t { kRefused = 0, kAllowed = 1 };
+
+// Proof that the chunks of tensor (its distinct boxes, when copies are allowed) cover it exactly
+// once: signed corner sums over keyed 122-bit random values (linear in chunks and split
+// dimensions), and, when the sums differ, a search by halving that names the culprit, O(n log n).
+// INVALID_ARGUMENT with both boxes and places of an overlap, or a box of the hole. Empty tensors
+// need no chunk. The catalog passed check_catalog or was built by CatalogBuilder.
+Status prove_cover(const Catalog& catalog, size_t tensor, Copies copies = Copies::kRefused);
 // prove_cover for all tensors that are not rank_local, and for each rank_local one by itself. First
 // failure.
-Status prove_all_covers(const Catalog& catalog);
+Status prove_all_covers(const Catalog& catalog, Copies copies = Copies::kRefused);
 
 }  // namespace shardwright::plan

@@ -18,6 +18,7 @@ enum class Preset : int32_t { kStandard = 0, kDefault = 1, kMegatron = 2 };
 enum class MissingRule : int32_t { kError = 0, kReport = 1 };
 enum class UnexpectedRule : int32_t { kReport = 0, kError = 1 };
 enum class CastRule : int32_t { kError = 0, kAllow = 1 };
+enum class ShapeRule : int32_t { kError = 0, kCropAndPad = 1 };
 
 // What a merge of descriptions proves about the boxes of each tensor.
 enum class CoverRule : int32_t { kFull = 0, kDisjoint = 1, kOff = 2 };
@@ -46,12 +47,14 @@ struct StrictPattern {
   MissingRule missing = MissingRule::kError;
   UnexpectedRule unexpected = UnexpectedRule::kReport;
   CastRule cast = CastRule::kError;
+  ShapeRule shape = ShapeRule::kError;
 };
 
 struct LoadRules {
   MissingRule missing = MissingRule::kError;
   UnexpectedRule unexpected = UnexpectedRule::kReport;
   CastRule cast = CastRule::kError;
+  ShapeRule shape = ShapeRule::kError;
   std::vector<StrictPattern> strict;  // first match wins
   Preset preset = Preset::kStandard;
 };

@@ -34,10 +34,17 @@ enum { SHW_UNEXPECTED_REPORT = 0, SHW_UNEXPECTED_ERROR = 1 };
  * Since: 0.1 unstable */
 enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
 
+/* Global shape that differs between stored and wanted: an error, or both anchored at the origin: what
+ * only the stored shape has is not read, what only the wanted shape has becomes zero, and the
+ * report says so. The number of dimensions never differs.
+ * Since: 0.1 unstable */
+enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
+
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
- * glob in `strict_rules`. `verify`, `cast`, `format` and `preset` take SHW_VERIFY_, SHW_CAST_,
- * SHW_FORMAT_ and SHW_PRESET_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
+ * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for all.
+ * `verify`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_, SHW_CAST_, SHW_FORMAT_,
+ * SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
  * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
@@ -59,6 +66,9 @@ typedef struct shw_load_options {
   const int32_t* strict_rules;
   uint64_t strict_count;
   shw_cancellation* cancellation;
+  const int32_t* strict_shapes;
+  int32_t shape;
+  uint32_t reserved1;
 } shw_load_options;
 
 /* Byte size of the oldest published shw_load_options.
@@ -66,7 +76,7 @@ typedef struct shw_load_options {
 #define SHW_LOAD_OPTIONS_SIZE_V1 96
 
 #define SHW_LOAD_OPTIONS_INIT \
-  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Plans one load of one rank.
  * Since: 0.1 unstable */

@@ -15,7 +15,8 @@ extern "C" {
 typedef struct shw_report shw_report;
 
 /* Lists of names in a report: entries filled, wanted but not stored, stored but not wanted, filled
- * with another dtype, damage found by a verification, generations removed (or removable).
+ * with another dtype, damage found by a verification, generations removed (or removable), entries
+ * cropped or padded from another shape.
  * Since: 0.1 unstable */
 enum {
   SHW_REPORT_LOADED = 0,
@@ -23,7 +24,8 @@ enum {
   SHW_REPORT_UNEXPECTED = 2,
   SHW_REPORT_CAST = 3,
   SHW_REPORT_FINDING = 4,
-  SHW_REPORT_REMOVED = 5
+  SHW_REPORT_REMOVED = 5,
+  SHW_REPORT_SHAPE = 6
 };
 
 /* Figures of a report. `bytes` is the payload (elements and objects) that this rank wrote, or what
@@ -101,7 +103,7 @@ SHW_API SHW_MUST_USE shw_status shw_report_summarize(const shw_report* report,
 SHW_API uint64_t shw_report_name_count(const shw_report* report, int32_t list) SHW_NOEXCEPT;
 
 /* Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast
- * reads "name: stored dtype -> wanted dtype", a finding is one sentence.
+ * reads "name: stored dtype -> wanted dtype", a shape likewise, a finding is one sentence.
  * Threads: any
  * Blocks: no
  * Owns: -

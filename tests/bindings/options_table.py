@@ -20,7 +20,7 @@ CALLS = {
              "verify_replicas": "auto", "kind": "empty", "memory_budget": "0", "threads": "0", "deadline": "none",
              "keep_generations": "0", "file_mode": "0", "metadata": "empty", "trace_path": "none", "format": "native",
              "preset": "standard"},
-    "load": {"verify": "on_read", "missing": "error", "unexpected": "report", "cast": "error", "strict": "empty",
+    "load": {"verify": "on_read", "missing": "error", "unexpected": "report", "cast": "error", "shape": "error", "strict": "empty",
              "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "standard"},
     "open": {"verify": "on_read", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
@@ -37,6 +37,7 @@ WORDS = {
     "missing": ["error", "report"],
     "unexpected": ["report", "error"],
     "cast": ["error", "allow"],
+    "shape": ["error", "crop_and_pad"],
     "verify": ["on_read", "off"],
     "format": ["auto", "native", "torch_dcp"],
     "preset": ["standard", "default", "megatron"],
@@ -47,10 +48,10 @@ C_FIELDS = {
     "deadline": ["deadline_ns"],
     "kind": ["kind_globs", "kind_offsets", "kind_values", "kind_count"],
     "metadata": ["metadata", "metadata_offsets", "metadata_count"],
-    "strict": ["strict_globs", "strict_offsets", "strict_rules", "strict_count"],
+    "strict": ["strict_globs", "strict_offsets", "strict_rules", "strict_shapes", "strict_count"],
 }
 # What C structs hold beside options: their frame, and the handle that other languages have as an interrupt.
-C_FRAME = {"struct_size", "flags", "reserved0", "cancellation"}
+C_FRAME = {"struct_size", "flags", "reserved0", "reserved1", "cancellation"}
 # Arguments of the calls in Python and Rust, options of them in Java.
 JAVA_ARGUMENTS = {"context", "storage", "collective"}
 CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions"}

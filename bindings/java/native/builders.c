@@ -80,13 +80,15 @@ void shw_java_save_options_release(shw_save_options* options) {
 shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
                                         const char* trace_path, const char* strict_globs,
                                         const uint64_t* strict_offsets, const int32_t* strict_rules,
-                                        uint64_t strict_count, shw_cancellation* cancellation,
-                                        shw_load_options** out, shw_error** err) {
+                                        const int32_t* strict_shapes, uint64_t strict_count,
+                                        shw_cancellation* cancellation, shw_load_options** out,
+                                        shw_error** err) {
   const uint64_t trace = trace_path != NULL ? strlen(trace_path) + 1 : 0,
                  globs = last(strict_offsets, strict_count);
-  const uint64_t offsets = (strict_count + 1) * 8, rules = strict_count * 3 * 4;
+  const uint64_t offsets = (strict_count + 1) * 8, rules = strict_count * 3 * 4,
+                 shapes = strict_count * 4;
   char* end = NULL;
-  shw_load_options* o = block(sizeof(*o), trace + globs + offsets + rules, 4, &end);
+  shw_load_options* o = block(sizeof(*o), trace + globs + offsets + rules + shapes, 5, &end);
   if (o == NULL) return out_of_memory(err);
   shw_load_options_init(o, sizeof(*o));
   o->missing = ints[0];
@@ -96,12 +98,14 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
   o->format = ints[4];
   o->preset = ints[5];
   o->threads = (uint32_t)ints[6];
+  o->shape = ints[7];
   o->memory_budget = (uint64_t)longs[0];
   o->deadline_ns = longs[1];
   o->trace_path = place(&end, trace_path, trace);
   o->strict_globs = place(&end, strict_globs, globs);
   o->strict_offsets = place(&end, strict_offsets, offsets);
   o->strict_rules = place(&end, strict_rules, rules);
+  o->strict_shapes = place(&end, strict_shapes, shapes);
   o->strict_count = strict_count;
   o->cancellation = cancellation;
   *out = o;

@@ -50,8 +50,9 @@ void shw_java_save_options_release(shw_save_options* options);
 shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* longs,
                                         const char* trace_path, const char* strict_globs,
                                         const uint64_t* strict_offsets, const int32_t* strict_rules,
-                                        uint64_t strict_count, shw_cancellation* cancellation,
-                                        shw_load_options** out, shw_error** err);
+                                        const int32_t* strict_shapes, uint64_t strict_count,
+                                        shw_cancellation* cancellation, shw_load_options** out,
+                                        shw_error** err);
 void shw_java_load_options_release(shw_load_options* options);
 shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs,
                                               shw_cancellation* cancellation,

@@ -161,26 +161,28 @@ int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
   if (tuple == Py_None) return 0;
   shw_load_options* o = &filled->options;
   shw_load_options_init(o, sizeof *o);
-  PyObject *strict_offsets, *strict_rules;
+  PyObject *strict_offsets, *strict_rules, *strict_shapes;
   Py_ssize_t globs_size;
   unsigned long long strict_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiIKLzz#OOK", &o->missing, &o->unexpected, &o->cast, &o->verify,
-                        &o->format, &o->preset, &o->threads, &memory_budget, &deadline_ns,
-                        &o->trace_path, &o->strict_globs, &globs_size, &strict_offsets,
-                        &strict_rules, &strict_count)) {
+  if (!PyArg_ParseTuple(tuple, "iiiiiiiIKLzz#OOOK", &o->missing, &o->unexpected, &o->cast, &o->verify,
+                        &o->format, &o->preset, &o->shape, &o->threads, &memory_budget,
+                        &deadline_ns, &o->trace_path, &o->strict_globs, &globs_size,
+                        &strict_offsets, &strict_rules, &strict_shapes, &strict_count)) {
     return -1;
   }
   o->memory_budget = memory_budget;
   o->deadline_ns = deadline_ns;
   o->strict_count = strict_count;
-  const void *offsets, *rules;
+  const void *offsets, *rules, *shapes;
   if (array_of(strict_offsets, sizeof(uint64_t), strict_count + 1, &offsets) < 0 ||
-      array_of(strict_rules, sizeof(int32_t), 3 * strict_count, &rules) < 0) {
+      array_of(strict_rules, sizeof(int32_t), 3 * strict_count, &rules) < 0 ||
+      array_of(strict_shapes, sizeof(int32_t), strict_count, &shapes) < 0) {
     return -1;
   }
   o->strict_offsets = offsets;
   o->strict_rules = rules;
+  o->strict_shapes = shapes;
   *out = o;
   return 0;
 }

@@ -22,7 +22,7 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
 from .jobs import Job, Progress
 from .layout import Layout, Shard
 from .planner import LoadPlanner, Plan, PlanItem, SavePlanner, plan_findings, plan_info, validate_plan
-from .report import Cast, Report
+from .report import Cast, Report, ShapeChange
 from .state import State
 from .storage import CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage, Storage
 from .tensor import Tensor, dtype_number, empty
@@ -33,8 +33,8 @@ __all__ = [
     "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
     "Layout", "LoadPlanner", "MemoryStorage", "NotFoundError", "OutOfMemoryError", "OutOfRangeError",
     "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
-    "Report", "ResourceExhaustedError", "SavePlanner", "Shard", "ShardwrightError", "SingleCollective", "State",
-    "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+    "Report", "ResourceExhaustedError", "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective",
+    "State", "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
     "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
     "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
 ]

@@ -22,13 +22,14 @@ WORDS: dict[str, dict[str, int]] = {
     "missing": {"error": 0, "report": 1},
     "unexpected": {"report": 0, "error": 1},
     "cast": {"error": 0, "allow": 1},
+    "shape": {"error": 0, "crop_and_pad": 1},
     "verify": {"on_read": 0, "off": 1},
 }
 KINDS = {"auto": 0, "replicated": 1, "sharded": 2, "rank_local": 3}
 KIND_NAMES = {number: word for word, number in KINDS.items()}
 SAVE_OPTIONS = ("overwrite", "durability", "digests", "owner", "verify_replicas", "kind", "memory_budget", "threads",
                 "deadline", "keep_generations", "file_mode", "metadata", "trace_path", "format", "preset")
-LOAD_OPTIONS = ("verify", "missing", "unexpected", "cast", "strict", "memory_budget", "threads", "deadline",
+LOAD_OPTIONS = ("verify", "missing", "unexpected", "cast", "shape", "strict", "memory_budget", "threads", "deadline",
                 "trace_path", "format", "preset")
 OPEN_OPTIONS = ("verify", "format", "memory_budget", "threads", "deadline")
 _DEADLINE_MAX_SECONDS = 9.0e9
@@ -89,12 +90,13 @@ def _blob(texts: list[bytes]) -> tuple[bytes, bytes]:
     return b"".join(texts), struct.pack(f"={len(ends)}Q", *ends)
 
 
-def _pairs(option: str, value: Any, length: int) -> list[tuple[Any, ...]]:
+def _pairs(option: str, value: Any, length: int, longest: int = 0) -> list[tuple[Any, ...]]:
     items = value.items() if isinstance(value, Mapping) else value or ()
     rows = [(row[0], *row[1]) if len(row) == 2 and isinstance(row[1], (tuple, list)) else tuple(row) for row in items]
     for row in rows:
-        if len(row) != length:
-            raise _wrong(option, f"option {option} needs rows of {length} values, found {row!r}")
+        if not length <= len(row) <= max(length, longest):
+            counts = f"{length} to {longest}" if longest else str(length)
+            raise _wrong(option, f"option {option} needs rows of {counts} values, found {row!r}")
     return rows
 
 
@@ -126,16 +128,18 @@ def save_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
 def load_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
     """Tuple of shw_load_options."""
     check_names(o, LOAD_OPTIONS)
-    rows = _pairs("strict", o.get("strict"), 4)
+    rows = _pairs("strict", o.get("strict"), 4, 5)
+    shape = word("shape", o.get("shape", "error"))
     globs, offsets = _blob([_text("strict", row[0]) for row in rows])
     rules = [word(option, row[i]) for row in rows for i, option in ((1, "missing"), (2, "unexpected"), (3, "cast"))]
+    shapes = [word("shape", row[4]) if len(row) == 5 else shape for row in rows]
     return (word("missing", o.get("missing", "error")), word("unexpected", o.get("unexpected", "report")),
             word("cast", o.get("cast", "error")), word("verify", o.get("verify", "on_read")),
-            word("format", o.get("format", "auto")), word("preset", o.get("preset", "standard")),
+            word("format", o.get("format", "auto")), word("preset", o.get("preset", "standard")), shape,
             number("threads", o.get("threads", 0), 2**31 - 1),
             number("memory_budget", o.get("memory_budget", 0), 2**63 - 1),
             nanoseconds("deadline", o.get("deadline")), _path("trace_path", o.get("trace_path")), globs, offsets,
-            struct.pack(f"={len(rules)}i", *rules), len(rows))
+            struct.pack(f"={len(rules)}i", *rules), struct.pack(f"={len(shapes)}i", *shapes), len(rows))
 
 
 def open_options(o: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -97,8 +97,8 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
         into: nested mapping (or writable State) whose tensors are filled in place and whose other values are replaced;
             gives a Report. None gives a nested dict of Tensors and values, as it was saved.
         trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself.
-        options: verify, missing, unexpected, cast, strict, memory_budget, threads, deadline (seconds), trace_path, format,
-            preset.
+        options: verify, missing, unexpected, cast, shape, strict, memory_budget, threads, deadline (seconds), trace_path,
+            format, preset.
     Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
     tensors of `into` may hold part of the bytes.
     """

@@ -16,6 +16,14 @@ class Cast(NamedTuple):
     wanted: str
 
 
+class ShapeChange(NamedTuple):
+    """A tensor that was cropped, or padded with zeros, because it is stored with another global shape."""
+
+    name: str
+    stored: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+
 class Report:
     """What one finished call did; immutable.
 
@@ -126,6 +134,11 @@ class Report:
     def casts(self) -> list[Cast]:
         """Tensors that were converted."""
         return [Cast(c["name"], c["stored"], c["wanted"]) for c in self._get("casts", ())]
+
+    @property
+    def shapes(self) -> list[ShapeChange]:
+        """Tensors that were cropped or padded."""
+        return [ShapeChange(s["name"], tuple(s["stored"]), tuple(s["wanted"])) for s in self._get("shapes", ())]
 
     @property
     def damage(self) -> list[dict[str, Any]]:

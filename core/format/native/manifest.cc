@@ -69,7 +69,7 @@ Status check_fields(const Manifest& manifest) {
 
 Status check_meaning(const Manifest& manifest) {
   SHW_RETURN_IF_ERROR(check_fields(manifest));
-  SHW_RETURN_IF_ERROR(plan::prove_all_covers(manifest.catalog));
+  SHW_RETURN_IF_ERROR(plan::prove_all_covers(manifest.catalog, plan::Copies::kAllowed));
   return internal::ExtentOrder::create(manifest.catalog, manifest.files).status();
 }
 

@@ -16,7 +16,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/base/limits.h"
 #include "core/plan/catalog.h"
 #include "core/plan/flat_chunks_internal.h"
 
@@ -29,19 +31,66 @@ struct CornerSum {
   friend bool operator==(const CornerSum&, const CornerSum&) = default;
 };
 
-// Half-open interval of one split dimension.
+// Half-open interval of one dimension.
 struct Interval {
   int64_t begin = 0;
   int64_t end = 0;
 };
 
+// Signed corner sums of boxes that are given one after the other, all of the same dimensions.
+// Values of the last box stay at hand, because neighbours share coordinates.
+class CornerTerms {
+ public:
+  explicit CornerTerms(uint32_t dimension_count);
+  // Sum of one box; zero when it is empty, {1, 1} without dimensions.
+  CornerSum of(const Interval* box);
+
+ private:
+  friend class CornerTotal;
+  __extension__ using Wide = unsigned __int128;
+
+  // Both lanes below 2^62, not yet reduced.
+  struct Term {
+    uint64_t first;
+    uint64_t second;
+  };
+  // g(begin) and g(end) of the last interval of a dimension.
+  struct Last {
+    int64_t begin_at;
+    int64_t end_at;
+    Term begin;
+    Term end;
+  };
+  Term product(const Interval* box);
+
+  uint32_t count_;
+  std::array<Last, kMaxTensorRank> last_;  // the first count_ elements are set
+};
+
+// Sum over many boxes.
+class CornerTotal {
+ public:
+  explicit CornerTotal(uint32_t dimension_count) : terms_(dimension_count) {}
+  void add(const Interval* box);
+  CornerSum sum() const;
+
+ private:
+  CornerTerms terms_;
+  CornerTerms::Wide first_ = 0;  // of values below 2^62: no overflow within 2^64 boxes
+  CornerTerms::Wide second_ = 0;
+};
+
 CornerSum add(const CornerSum& a, const CornerSum& b);
-// Signed corner sum of the box with these intervals, one per split dimension; zero for an empty
-// box.
 CornerSum box_corner_sum(std::span<const Interval> box);
 
 // Whether the chunks of the tensor, all inside it, cover it exactly once. Linear.
 bool chunks_tile(const Catalog& catalog, size_t tensor, const SplitDims& split);
+// The same of some of its chunks.
+bool chunks_tile(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                 std::span<const uint64_t> chunks);
+
+// Chunks of the tensor in order, without those whose box equals that of an earlier one. Linear.
+std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor);
 
 // Why chunks_tile said no: two chunks that overlap, or a box that no chunk meets.
 struct Culprit {
@@ -51,10 +100,13 @@ struct Culprit {
 };
 // Halves the tensor along box boundaries and follows a half whose sums differ. O(n log n) for n
 // chunks. INTERNAL when the chunks do tile it.
-Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split);
+Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                             std::span<const uint64_t> chunks);
 
 // prove_cover with the word for ChunkRecord.place in messages: "rank", "file", "piece", "place".
-Status prove_cover_naming(const Catalog& catalog, size_t tensor, std::string_view place_noun);
-Status prove_all_covers_naming(const Catalog& catalog, std::string_view place_noun);
+Status prove_cover_naming(const Catalog& catalog, size_t tensor, std::string_view place_noun,
+                          Copies copies = Copies::kRefused);
+Status prove_all_covers_naming(const Catalog& catalog, std::string_view place_noun,
+                               Copies copies = Copies::kRefused);
 
 }  // namespace shardwright::plan::internal

@@ -14,12 +14,13 @@ namespace {
 
 class CulpritSearch {
  public:
-  CulpritSearch(const Catalog& catalog, size_t tensor, const SplitDims& split)
+  CulpritSearch(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                std::span<const uint64_t> chunks)
       : catalog_(catalog), tensor_(catalog.tensors[tensor]), tensor_index_(tensor), split_(split) {
     for (uint32_t k = 0; k < split.count; ++k) region_[k] = {0, split.extents[k]};
-    chunks_.reserve(tensor_.chunk_count);
-    for (uint64_t c = 0; c < tensor_.chunk_count; ++c) {
-      if (meets(tensor_.chunk_begin + c, region_)) chunks_.push_back(tensor_.chunk_begin + c);
+    chunks_.reserve(chunks.size());
+    for (const uint64_t chunk : chunks) {
+      if (meets(chunk, region_)) chunks_.push_back(chunk);
     }
   }
 
@@ -50,16 +51,16 @@ class CulpritSearch {
   }
 
   bool sums_differ(const Region& region, const std::vector<uint64_t>& chunks) const {
-    CornerSum sum;
+    CornerTotal total(split_.count);
     Region clipped;
     for (const uint64_t chunk : chunks) {
       for (uint32_t k = 0; k < split_.count; ++k) {
         const Interval own = interval(chunk, k);
         clipped[k] = {std::max(own.begin, region[k].begin), std::min(own.end, region[k].end)};
       }
-      sum = add(sum, box_corner_sum({clipped.data(), split_.count}));
+      total.add(clipped.data());
     }
-    return !(sum == box_corner_sum({region.data(), split_.count}));
+    return !(total.sum() == box_corner_sum({region.data(), split_.count}));
   }
 
   // Boundaries of the chunks strictly inside the region.
@@ -125,8 +126,9 @@ class CulpritSearch {
 
 }  // namespace
 
-Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split) {
-  return CulpritSearch(catalog, tensor, split).run();
+Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                             std::span<const uint64_t> chunks) {
+  return CulpritSearch(catalog, tensor, split, chunks).run();
 }
 
 }  // namespace shardwright::plan::internal

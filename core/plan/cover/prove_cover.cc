@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The proof that each tensor is covered exactly once, and its sentences.
+#include <numeric>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
@@ -44,27 +47,38 @@ Status hole_status(const Catalog& catalog, size_t tensor, const Culprit& culprit
 }  // namespace
 
 Status internal::prove_cover_naming(const Catalog& catalog, size_t tensor,
-                                    std::string_view place_noun) {
+                                    std::string_view place_noun, Copies copies) {
   const SplitDims split = split_dims(catalog, tensor);
   if (chunks_tile(catalog, tensor, split)) return {};
-  SHW_ASSIGN_OR_RETURN(const Culprit culprit, find_culprit(catalog, tensor, split));
+  const TensorRecord& record = catalog.tensors[tensor];
+  std::vector<uint64_t> chunks;
+  if (copies == Copies::kAllowed) {
+    chunks = distinct_chunks(catalog, tensor);
+    if (chunks.size() < record.chunk_count && chunks_tile(catalog, tensor, split, chunks))
+      return {};
+  } else {
+    chunks.resize(record.chunk_count);
+    std::iota(chunks.begin(), chunks.end(), record.chunk_begin);
+  }
+  SHW_ASSIGN_OR_RETURN(const Culprit culprit, find_culprit(catalog, tensor, split, chunks));
   return culprit.first_chunk.has_value() ? overlap_status(catalog, tensor, culprit, place_noun)
                                          : hole_status(catalog, tensor, culprit, place_noun);
 }
 
-Status internal::prove_all_covers_naming(const Catalog& catalog, std::string_view place_noun) {
+Status internal::prove_all_covers_naming(const Catalog& catalog, std::string_view place_noun,
+                                         Copies copies) {
   for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-    SHW_RETURN_IF_ERROR(prove_cover_naming(catalog, t, place_noun));
+    SHW_RETURN_IF_ERROR(prove_cover_naming(catalog, t, place_noun, copies));
   }
   return {};
 }
 
-Status prove_cover(const Catalog& catalog, size_t tensor) {
-  return internal::prove_cover_naming(catalog, tensor, "place");
+Status prove_cover(const Catalog& catalog, size_t tensor, Copies copies) {
+  return internal::prove_cover_naming(catalog, tensor, "place", copies);
 }
 
-Status prove_all_covers(const Catalog& catalog) {
-  return internal::prove_all_covers_naming(catalog, "place");
+Status prove_all_covers(const Catalog& catalog, Copies copies) {
+  return internal::prove_all_covers_naming(catalog, "place", copies);
 }
 
 }  // namespace shardwright::plan

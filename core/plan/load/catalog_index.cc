@@ -56,8 +56,23 @@ int64_t CatalogIndex::find_object(std::string_view name, int32_t rank) const {
   return own >= 0 ? own : tables_->objects.find({name, -1}, key_at);
 }
 
+const internal::ChunkSearch& CatalogIndex::search(size_t tensor) const {
+  return tables_->searches[tensor];
+}
+
 std::vector<uint64_t> CatalogIndex::chunks_meeting(size_t tensor, const Box& wanted) const {
-  return tables_->searches[tensor].meeting(wanted);
+  std::vector<uint64_t> chunks;
+  // Dimensions that are not split are covered whole by every chunk: there a box meets all chunks
+  // or, empty, none.
+  if (box_is_empty(wanted)) return chunks;
+  const internal::SplitDims split = internal::split_dims(catalog(), tensor);
+  std::array<internal::Interval, kMaxTensorRank> region;
+  for (uint32_t k = 0; k < split.count; ++k) {
+    const int64_t begin = wanted.offsets[split.dims[k]];
+    region[k] = {begin, begin + wanted.sizes[split.dims[k]]};
+  }
+  search(tensor).filling(region.data(), &chunks);
+  return chunks;
 }
 
 }  // namespace shardwright::plan

@@ -1,55 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognises chunks that are a grid. The first chunk of a row-major grid changes its last offset
-// fastest, so the cuts of dimension k are read along the chunks whose index is a multiple of the
-// number of parts of all later dimensions; then every chunk is compared with what the cuts say.
+// Recognises chunks that are a grid. Chunks in row-major order are read as such: the last offset
+// changes fastest, so the cuts of dimension k are read along the chunks whose index is a multiple
+// of the number of parts of all later dimensions, and every chunk is compared with what the cuts
+// say. Otherwise the distinct begins of each dimension are collected, as long as they can still be
+// those of a grid, and every chunk is put into its cell.
+#include <algorithm>
+#include <bit>
+
 #include "core/plan/load/chunk_search_internal.h"
+#include "core/plan/load/coordinate_set_internal.h"
 
 namespace shardwright::plan::internal {
-namespace {
 
-// Reads cuts of dimension k at every stride-th chunk until the offset falls back or the chunks end.
-Cuts read_cuts(const Catalog& catalog, const TensorRecord& tensor, uint32_t k, uint64_t stride) {
-  Cuts cuts;
-  for (uint64_t c = 0; c < tensor.chunk_count; c += stride) {
-    const int64_t offset = chunk_pair(catalog, tensor, tensor.chunk_begin + c, k).offset;
-    if (!cuts.empty() && offset <= cuts.back()) break;
-    cuts.push_back(offset);
+class GridFinder {
+ public:
+  GridFinder(const Catalog& catalog, size_t tensor)
+      : catalog_(catalog),
+        tensor_(catalog.tensors[tensor]),
+        split_(split_dims(catalog, tensor)),
+        count_(tensor_.chunk_count) {}
+
+  std::optional<ChunkGrid> run() {
+    if (split_.count == 0 || count_ == 0 || count_ >= UINT32_MAX) return std::nullopt;
+    if (is_row_major() || fills_cells()) return std::move(grid_);
+    return std::nullopt;
   }
-  return cuts;
+
+ private:
+  ExtentPair pair(uint64_t chunk, uint32_t k) const {
+    return chunk_pair(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
+  }
+
+  // Reads cuts of dimension k at every stride-th chunk until the offset falls back or the chunks
+  // end; appends the extent.
+  std::vector<int64_t> read_cuts(uint32_t k, uint64_t stride) const {
+    std::vector<int64_t> cuts;
+    if (stride == 1) cuts.reserve(split_.count == 1 ? count_ + 1 : 0);
+    for (uint64_t c = 0; c < count_; c += stride) {
+      const int64_t offset = pair(c, k).offset;
+      if (!cuts.empty() && offset <= cuts.back()) break;
+      cuts.push_back(offset);
+    }
+    cuts.push_back(split_.extents[k]);
+    return cuts;
+  }
+
+  bool is_row_major() {
+    grid_.cuts_.assign(split_.count, {});
+    uint64_t stride = 1;
+    for (uint32_t k = split_.count; k-- > 0;) {
+      std::vector<int64_t>& cuts = grid_.cuts_[k];
+      cuts = read_cuts(k, stride);
+      const uint64_t parts = cuts.size() - 1;
+      if (cuts[0] != 0 || cuts[parts] <= cuts[parts - 1] || count_ % (stride * parts) != 0)
+        return false;
+      stride *= parts;
+    }
+    return stride == count_ && every_chunk_fits();
+  }
+
+  // Whether each chunk is what the cuts say of its place in row-major order.
+  bool every_chunk_fits() const {
+    std::array<uint32_t, kMaxTensorRank> part;
+    for (uint32_t k = 0; k < split_.count; ++k) part[k] = 0;
+    const uint32_t last = split_.count - 1;
+    for (uint64_t c = 0; c < count_; ++c) {
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        const ExtentPair own = pair(c, k);
+        const int64_t* cut = &grid_.cuts_[k][part[k]];
+        if (own.offset != cut[0] || own.offset + own.size != cut[1]) return false;
+      }
+      for (uint32_t k = last; ++part[k] == grid_.cuts_[k].size() - 1 && k > 0; --k) part[k] = 0;
+    }
+    return true;
+  }
+
+  // Chunks in any order, maybe with copies.
+  bool fills_cells() {
+    uint64_t cells = 1;
+    std::vector<CoordinateSet> begins;
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      begins.emplace_back();
+      // More begins than that have more cells than there are chunks.
+      if (!collect(k, count_ / cells, &begins[k])) return false;
+      cells *= begins[k].size();
+    }
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      grid_.cuts_[k] = begins[k].sort();
+      grid_.cuts_[k].push_back(split_.extents[k]);
+      const std::vector<int64_t>& cuts = grid_.cuts_[k];
+      if (cuts[0] != 0 || cuts[cuts.size() - 1] <= cuts[cuts.size() - 2]) return false;
+    }
+    return cells == count_ ? place_once(begins) : place_copies(begins, cells);
+  }
+
+  bool collect(uint32_t k, uint64_t most, CoordinateSet* begins) const {
+    begins->reserve(std::min<uint64_t>(most, count_));
+    for (uint64_t c = 0; c < count_; ++c) {
+      begins->insert(pair(c, k).offset);
+      if (begins->size() > most) return false;
+    }
+    return true;
+  }
+
+  // Cell of a chunk, or nothing when it is no cell.
+  std::optional<uint64_t> cell_of(const std::vector<CoordinateSet>& begins, uint64_t chunk) const {
+    uint64_t cell = 0;
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      const ExtentPair own = pair(chunk, k);
+      const uint32_t part = begins[k].rank_of(own.offset);
+      if (own.offset + own.size != grid_.cuts_[k][part + 1]) return std::nullopt;
+      cell = cell * begins[k].size() + part;
+    }
+    return cell;
+  }
+
+  bool place_once(const std::vector<CoordinateSet>& begins) {
+    grid_.cell_chunks_.assign(count_, UINT32_MAX);
+    for (uint64_t c = 0; c < count_; ++c) {
+      const std::optional<uint64_t> cell = cell_of(begins, c);
+      if (!cell.has_value() || grid_.cell_chunks_[*cell] != UINT32_MAX) return false;
+      grid_.cell_chunks_[*cell] = static_cast<uint32_t>(c);
+    }
+    return true;
+  }
+
+  bool place_copies(const std::vector<CoordinateSet>& begins, uint64_t cells) {
+    std::vector<uint32_t> cell_of_chunk(count_);
+    std::vector<uint32_t>& first = grid_.cell_begins_;
+    first.assign(cells + 1, 0);
+    for (uint64_t c = 0; c < count_; ++c) {
+      const std::optional<uint64_t> cell = cell_of(begins, c);
+      if (!cell.has_value()) return false;
+      cell_of_chunk[c] = static_cast<uint32_t>(*cell);
+      ++first[*cell + 1];
+    }
+    if (std::find(first.begin() + 1, first.end(), 0U) != first.end()) return false;  // a hole
+    for (uint64_t cell = 0; cell < cells; ++cell) first[cell + 1] += first[cell];
+    std::vector<uint32_t> next(first.begin(), first.end() - 1);
+    grid_.cell_chunks_.resize(count_);
+    for (uint64_t c = 0; c < count_; ++c) {
+      grid_.cell_chunks_[next[cell_of_chunk[c]]++] = static_cast<uint32_t>(c);
+    }
+    return true;
+  }
+
+  const Catalog& catalog_;
+  const TensorRecord& tensor_;
+  const SplitDims split_;
+  const uint64_t count_;
+  ChunkGrid grid_;
+};
+
+std::optional<ChunkGrid> ChunkGrid::find(const Catalog& catalog, size_t tensor) {
+  return GridFinder(catalog, tensor).run();
 }
 
-bool chunk_fits(const Catalog& catalog, const TensorRecord& tensor, const SplitDims& split,
-                const std::vector<Cuts>& cuts, uint64_t c) {
-  uint64_t rest = c;
-  for (uint32_t k = split.count; k-- > 0;) {
-    const uint64_t part = rest % cuts[k].size();
-    rest /= cuts[k].size();
-    const ExtentPair pair = chunk_pair(catalog, tensor, tensor.chunk_begin + c, k);
-    const int64_t end = part + 1 < cuts[k].size() ? cuts[k][part + 1] : split.extents[k];
-    if (pair.offset != cuts[k][part] || pair.offset + pair.size != end) return false;
+bool ChunkGrid::meeting(const Interval* region, GridRange* range) const {
+  for (uint32_t k = 0; k < dimension_count(); ++k) {
+    const std::vector<int64_t>& cuts = cuts_[k];
+    const auto begins_end = cuts.end() - 1;
+    // Ends of parts are the cuts from the second on.
+    const auto first = std::upper_bound(cuts.begin() + 1, cuts.end(), region[k].begin);
+    const auto last = std::lower_bound(cuts.begin(), begins_end, region[k].end);
+    range->first[k] = static_cast<uint32_t>(first - (cuts.begin() + 1));
+    range->last[k] = static_cast<uint32_t>(last - cuts.begin());
+    if (range->first[k] >= range->last[k]) return false;
   }
   return true;
 }
 
-}  // namespace
-
-std::vector<Cuts> grid_cuts(const Catalog& catalog, size_t tensor_index) {
-  const TensorRecord& tensor = catalog.tensors[tensor_index];
-  const SplitDims split = split_dims(catalog, tensor_index);
-  if (split.count == 0 || tensor.chunk_count == 0) return {};
-  std::vector<Cuts> cuts(split.count);
-  uint64_t stride = 1;
-  for (uint32_t k = split.count; k-- > 0;) {
-    cuts[k] = read_cuts(catalog, tensor, k, stride);
-    if (cuts[k][0] != 0 || tensor.chunk_count % (stride * cuts[k].size()) != 0) return {};
-    stride *= cuts[k].size();
-  }
-  if (stride != tensor.chunk_count) return {};
-  for (uint64_t c = 0; c < tensor.chunk_count; ++c) {
-    if (!chunk_fits(catalog, tensor, split, cuts, c)) return {};
-  }
-  return cuts;
+uint64_t ChunkGrid::row_begin(const std::array<uint32_t, kMaxTensorRank>& part) const {
+  uint64_t index = 0;
+  for (uint32_t k = 0; k + 1 < dimension_count(); ++k)
+    index = (index + part[k]) * (cuts_[k + 1].size() - 1);
+  return index;
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses how the chunks of a tensor are searched, and searches grids.
-#include <algorithm>
-
+// Chooses how the chunks of a tensor are searched.
 #include "core/plan/load/chunk_search_internal.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace shardwright::plan::internal {
 namespace {
@@ -11,11 +12,11 @@ namespace {
 constexpr uint64_t kFewChunks = 8;  // cheaper to look at than to index
 
 bool chunk_meets(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
-                 const Interval* region, uint32_t split_count) {
-  for (uint32_t k = 0; k < split_count; ++k) {
+                 const Interval* region) {
+  const uint32_t count = split_count(tensor);
+  for (uint32_t k = 0; k < count; ++k) {
     const ExtentPair pair = chunk_pair(catalog, tensor, chunk, k);
-    if (std::max(pair.offset, region[k].begin) >= std::min(pair.offset + pair.size, region[k].end))
-      return false;
+    if (!intervals_meet({pair.offset, pair.offset + pair.size}, region[k])) return false;
   }
   return true;
 }
@@ -23,64 +24,105 @@ bool chunk_meets(const Catalog& catalog, const TensorRecord& tensor, uint64_t ch
 }  // namespace
 
 ChunkSearch::ChunkSearch(const Catalog& catalog, size_t tensor)
-    : catalog_(&catalog), tensor_(tensor) {
+    : catalog_(&catalog), tensor_(tensor), split_count_(split_count(catalog.tensors[tensor])) {
   if (catalog.tensors[tensor].chunk_count <= kFewChunks) return;
-  cuts_ = grid_cuts(catalog, tensor);
-  if (cuts_.empty()) tree_.emplace_back(catalog, tensor);
+  std::optional<ChunkGrid> grid = ChunkGrid::find(catalog, tensor);
+  if (grid.has_value()) {
+    grid_.push_back(*std::move(grid));
+  } else {
+    tree_.emplace_back(catalog, tensor);
+  }
 }
 
-std::vector<uint64_t> ChunkSearch::meeting(const Box& wanted) const {
-  std::vector<uint64_t> found;
+void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) const {
+  out->clear();
   const TensorRecord& tensor = catalog_->tensors[tensor_];
-  // Dimensions that are not split are covered whole by every chunk: there a box meets all chunks
-  // or, empty, none.
-  if (box_is_empty(wanted)) return found;
-  const SplitDims split = split_dims(*catalog_, tensor_);
-  std::array<Interval, kMaxTensorRank> region;
-  for (uint32_t k = 0; k < split.count; ++k) {
-    const int64_t begin = wanted.offsets[split.dims[k]];
-    region[k] = {begin, begin + wanted.sizes[split.dims[k]]};
-  }
-  if (!cuts_.empty()) {
-    meeting_grid(region.data(), &found);
+  if (grid() != nullptr) {
+    meeting_grid(region, out);
   } else if (!tree_.empty()) {
-    tree_[0].meeting(region.data(), &found);
-    std::sort(found.begin(), found.end());
+    tree_[0].meeting(region, out);
+    std::ranges::sort(*out);
   } else {
     for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-      if (chunk_meets(*catalog_, tensor, c, region.data(), split.count)) found.push_back(c);
+      if (chunk_meets(*catalog_, tensor, c, region)) out->push_back(c);
     }
   }
-  return found;
 }
 
 void ChunkSearch::meeting_grid(const Interval* region, std::vector<uint64_t>* out) const {
-  // Parts first[k] <= part < last[k] meet the region in dimension k.
-  std::array<uint64_t, kMaxTensorRank> first;
-  std::array<uint64_t, kMaxTensorRank> last;
-  for (size_t k = 0; k < cuts_.size(); ++k) {
-    const Cuts& cuts = cuts_[k];
-    first[k] = static_cast<uint64_t>(std::upper_bound(cuts.begin(), cuts.end(), region[k].begin) -
-                                     cuts.begin()) -
-               1;
-    last[k] = static_cast<uint64_t>(std::lower_bound(cuts.begin(), cuts.end(), region[k].end) -
-                                    cuts.begin());
-    if (first[k] >= last[k]) return;
-  }
-  std::array<uint64_t, kMaxTensorRank> part = first;
-  const size_t innermost = cuts_.size() - 1;
-  while (true) {
-    uint64_t index = 0;
-    for (size_t k = 0; k < cuts_.size(); ++k) index = index * cuts_[k].size() + part[k];
-    const uint64_t begin = catalog_->tensors[tensor_].chunk_begin + index;
-    for (uint64_t i = 0; i < last[innermost] - first[innermost]; ++i) out->push_back(begin + i);
-    size_t k = innermost;
-    while (k > 0 && ++part[k - 1] == last[k - 1]) {
-      part[k - 1] = first[k - 1];
-      --k;
+  const ChunkGrid& cells = *grid();
+  const uint64_t base = catalog_->tensors[tensor_].chunk_begin;
+  GridRange range;
+  if (!cells.meeting(region, &range)) return;
+  for_each_row(cells, range, [&](const auto&, uint64_t first, uint64_t end) {
+    for (uint64_t cell = first; cell < end; ++cell) {
+      if (!cells.has_copies()) {
+        out->push_back(base + cells.first_chunk(cell));
+        continue;
+      }
+      for (const uint32_t chunk : cells.copies(cell)) out->push_back(base + chunk);
     }
-    if (k == 0) return;
+  });
+  if (!cells.in_order()) std::ranges::sort(*out);
+}
+
+// The common part, an empty interval when there is none.
+Interval ChunkSearch::common(uint64_t chunk, uint32_t k, const Interval& region) const {
+  const ExtentPair pair = chunk_pair(*catalog_, catalog_->tensors[tensor_], chunk, k);
+  const int64_t begin = std::max(pair.offset, region.begin);
+  return {begin, std::max(begin, std::min(pair.offset + pair.size, region.end))};
+}
+
+void ChunkSearch::filling(const Interval* region, std::vector<uint64_t>* out) const {
+  meeting(region, out);
+  const auto is_empty = [&](uint64_t chunk) {
+    for (uint32_t k = 0; k < split_count_; ++k) {
+      const Interval part = common(chunk, k, region[k]);
+      if (part.begin == part.end) return true;
+    }
+    return false;
+  };
+  std::erase_if(*out, is_empty);
+  if (hold_copies(region, *out)) drop_copies(out);
+}
+
+// Whether the chunks have more elements of the region than there are.
+bool ChunkSearch::hold_copies(const Interval* region, const std::vector<uint64_t>& chunks) const {
+  uint64_t left = 1;
+  for (uint32_t k = 0; k < split_count_; ++k)
+    left *= static_cast<uint64_t>(region[k].end - region[k].begin);
+  for (const uint64_t chunk : chunks) {
+    uint64_t elements = 1;
+    for (uint32_t k = 0; k < split_count_; ++k) {
+      const Interval part = common(chunk, k, region[k]);
+      elements *= static_cast<uint64_t>(part.end - part.begin);
+    }
+    if (elements > left) return true;
+    left -= elements;
   }
+  return false;
+}
+
+// Sorts the chunks by box, keeps the first of each, and sorts those by number.
+void ChunkSearch::drop_copies(std::vector<uint64_t>* chunks) const {
+  const TensorRecord& tensor = catalog_->tensors[tensor_];
+  const auto compare = [&](uint64_t a, uint64_t b) {
+    for (uint32_t k = 0; k < split_count_; ++k) {
+      const ExtentPair first = chunk_pair(*catalog_, tensor, a, k);
+      const ExtentPair second = chunk_pair(*catalog_, tensor, b, k);
+      if (first.offset != second.offset) return first.offset < second.offset ? -1 : 1;
+      if (first.size != second.size) return first.size < second.size ? -1 : 1;
+    }
+    return 0;
+  };
+  std::ranges::sort(*chunks, [&](uint64_t a, uint64_t b) {
+    const int sign = compare(a, b);
+    return sign != 0 ? sign < 0 : a < b;
+  });
+  const auto copies =
+      std::ranges::unique(*chunks, [&](uint64_t a, uint64_t b) { return compare(a, b) == 0; });
+  chunks->erase(copies.begin(), copies.end());
+  std::ranges::sort(*chunks);
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which chunks of one tensor meet a wanted box. Two ways:
-//   grid  the chunks are all combinations of cuts, one list of cuts per split dimension, in
-//         row-major order (rows are the case of one dimension): binary search, then arithmetic.
+//   grid  the chunks are all combinations of cuts, one list of cuts per split dimension, in any
+//         order (rows are the case of one dimension): binary search, then arithmetic;
 //   tree  anything else: chunks sorted into leaves of neighbours, a bounding box per node.
-// Immutable, any thread. The catalog must outlive it.
+// Two intervals meet when each begins before the other ends: an empty one strictly inside another
+// meets it, one at its edge does not. Immutable, any thread. The catalog must outlive it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/plan/catalog.h"
@@ -16,12 +19,46 @@
 
 namespace shardwright::plan::internal {
 
-// Cuts of one split dimension: begins ascending, each part ends where the next begins, the last at
-// the extent.
-using Cuts = std::vector<int64_t>;
+inline bool intervals_meet(const Interval& a, const Interval& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 
-// The cuts when the tensor's chunks are such a grid; empty otherwise. Linear.
-std::vector<Cuts> grid_cuts(const Catalog& catalog, size_t tensor);
+// Parts [first[k], last[k]) of each split dimension meet a region.
+struct GridRange {
+  std::array<uint32_t, kMaxTensorRank> first;
+  std::array<uint32_t, kMaxTensorRank> last;
+};
+
+// Chunks that are a grid. Every cell holds at least one chunk; further ones are its copies.
+class ChunkGrid {
+ public:
+  // Nothing when the chunks are no grid. Linear but for sorting the cuts of unordered chunks.
+  static std::optional<ChunkGrid> find(const Catalog& catalog, size_t tensor);
+
+  uint32_t dimension_count() const { return static_cast<uint32_t>(cuts_.size()); }
+  // Begins of the parts of split dimension k in ascending order, then the extent.
+  const std::vector<int64_t>& cuts(uint32_t k) const { return cuts_[k]; }
+  // False when no cell meets the region, one interval per split dimension.
+  bool meeting(const Interval* region, GridRange* range) const;
+  // Row-major number of the first cell of row `part` (one number per split dimension, the last one
+  // is ignored); cells of the row follow.
+  uint64_t row_begin(const std::array<uint32_t, kMaxTensorRank>& part) const;
+  bool in_order() const { return cell_chunks_.empty(); }
+  bool has_copies() const { return !cell_begins_.empty(); }
+  // The chunks of a cell, ascending, numbers within the tensor.
+  uint64_t first_chunk(uint64_t cell) const {
+    return in_order() ? cell : cell_chunks_[has_copies() ? cell_begins_[cell] : cell];
+  }
+  std::span<const uint32_t> copies(uint64_t cell) const {
+    return {cell_chunks_.data() + cell_begins_[cell], cell_begins_[cell + 1] - cell_begins_[cell]};
+  }
+
+ private:
+  friend class GridFinder;
+  std::vector<std::vector<int64_t>> cuts_;
+  std::vector<uint32_t> cell_chunks_;  // by cell; empty: chunk = cell
+  std::vector<uint32_t> cell_begins_;  // into cell_chunks_, with copies: one more than cells
+};
 
 // Nodes in preorder: the first child of a node follows it. Leaves hold at most kLeafChunks chunks.
 class ChunkTree {
@@ -29,8 +66,7 @@ class ChunkTree {
   static constexpr uint64_t kLeafChunks = 8;
 
   ChunkTree(const Catalog& catalog, size_t tensor);
-  // Appends the chunks that share an element with the region, one interval per split dimension, in
-  // any order.
+  // Appends the chunks that meet the region, one interval per split dimension, in any order.
   void meeting(const Interval* region, std::vector<uint64_t>* out) const;
 
  private:
@@ -52,7 +88,7 @@ class ChunkTree {
   Plane best_plane(uint64_t begin, uint64_t end, uint32_t k) const;
   uint32_t widest_dimension(uint64_t begin, uint64_t end) const;
   Interval interval(uint64_t chunk, uint32_t k) const;
-  static bool share_element(const Interval* own, const Interval* region, uint32_t count);
+  static bool all_meet(const Interval* own, const Interval* region, uint32_t count);
 
   const Catalog& catalog_;
   const TensorRecord& tensor_;
@@ -68,15 +104,44 @@ class ChunkTree {
 class ChunkSearch {
  public:
   ChunkSearch(const Catalog& catalog, size_t tensor);
-  std::vector<uint64_t> meeting(const Box& wanted) const;
+  const ChunkGrid* grid() const { return grid_.empty() ? nullptr : grid_.data(); }
+  // The chunks that meet the region (one interval per split dimension), copies included, ascending
+  // numbers in the catalog. `out` is replaced.
+  void meeting(const Interval* region, std::vector<uint64_t>* out) const;
+  // The chunks that share an element with the region, of copies the first one only, ascending. The
+  // region is not empty; chunks are disjoint or copies of each other.
+  void filling(const Interval* region, std::vector<uint64_t>* out) const;
 
  private:
+  Interval common(uint64_t chunk, uint32_t k, const Interval& region) const;
+  bool hold_copies(const Interval* region, const std::vector<uint64_t>& chunks) const;
+  void drop_copies(std::vector<uint64_t>* chunks) const;
   void meeting_grid(const Interval* region, std::vector<uint64_t>* out) const;
 
   const Catalog* catalog_;
   size_t tensor_;
-  std::vector<Cuts> cuts_;
+  uint32_t split_count_;
+  std::vector<ChunkGrid> grid_;  // one or none
   std::vector<ChunkTree> tree_;  // one or none
 };
+
+// Calls row(part, first cell, end) for each run of cells of the range that lie together; part: its
+// place in all split dimensions but the last.
+template <typename Row>
+void for_each_row(const ChunkGrid& grid, const GridRange& range, const Row& row) {
+  std::array<uint32_t, kMaxTensorRank> part;
+  const uint32_t innermost = grid.dimension_count() - 1;
+  for (uint32_t k = 0; k < innermost; ++k) part[k] = range.first[k];
+  while (true) {
+    const uint64_t begin = grid.row_begin(part);
+    row(part, begin + range.first[innermost], begin + range.last[innermost]);
+    uint32_t k = innermost;
+    while (k > 0 && ++part[k - 1] == range.last[k - 1]) {
+      part[k - 1] = range.first[k - 1];
+      --k;
+    }
+    if (k == 0) return;
+  }
+}
 
 }  // namespace shardwright::plan::internal

@@ -148,10 +148,9 @@ uint64_t ChunkTree::build(uint64_t begin, uint64_t end) {
   return node;
 }
 
-bool ChunkTree::share_element(const Interval* own, const Interval* region, uint32_t count) {
+bool ChunkTree::all_meet(const Interval* own, const Interval* region, uint32_t count) {
   for (uint32_t k = 0; k < count; ++k) {
-    if (std::max(own[k].begin, region[k].begin) >= std::min(own[k].end, region[k].end))
-      return false;
+    if (!intervals_meet(own[k], region[k])) return false;
   }
   return true;
 }
@@ -161,7 +160,7 @@ void ChunkTree::meeting(const Interval* region, std::vector<uint64_t>* out) cons
   while (!stack.empty()) {
     const uint64_t at = stack.back();
     stack.pop_back();
-    if (!share_element(bounds_.data() + at * split_count_, region, split_count_)) continue;
+    if (!all_meet(bounds_.data() + at * split_count_, region, split_count_)) continue;
     const Node& node = nodes_[at];
     if (node.second_child != 0) {
       stack.push_back(at + 1);
@@ -169,7 +168,7 @@ void ChunkTree::meeting(const Interval* region, std::vector<uint64_t>* out) cons
       continue;
     }
     for (uint64_t i = node.begin; i < node.end; ++i) {
-      if (share_element(boxes_.data() + i * split_count_, region, split_count_)) {
+      if (all_meet(boxes_.data() + i * split_count_, region, split_count_)) {
         out->push_back(order_[i]);
       }
     }

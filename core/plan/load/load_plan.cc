@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_load_plan: entry by entry, then what is stored and not wanted, then reads in the order of
-// stored chunks.
+// make_load_plan: what each entry takes, then what is stored and not wanted, then the reads, in the
+// order of the stored tensors, so that they come out in the order of stored chunks.
 #include "core/plan/load/load_plan.h"
 
 #include <algorithm>
-#include <tuple>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,14 +23,26 @@ std::string shape_text(std::span<const int64_t> shape) {
 }
 
 Status shape_differs(const TensorRef& wanted, std::span<const int64_t> stored) {
+  const std::string_view hint =
+      stored.size() == wanted.global_shape.size()
+          ? "; pass shape = crop_and_pad to take the part that both have and zeros elsewhere"
+          : "";
   return invalid_argument(
-             fmt::format("tensor '{}' is stored with shape {} and wanted with shape {}",
+             fmt::format("tensor '{}' is stored with shape {} and wanted with shape {}{}",
                          escape_text(wanted.name), shape_text(stored),
-                         shape_text(wanted.global_shape)))
+                         shape_text(wanted.global_shape), hint))
       .with_detail("tensor", wanted.name)
       .with_detail("parameter", "shape")
       .with_detail("expected", shape_text(wanted.global_shape))
       .with_detail("found", shape_text(stored));
+}
+
+Status subbyte_shape_differs(const TensorRef& wanted, DType stored) {
+  return unimplemented(fmt::format("tensor '{}' of dtype {} is stored with another shape; elements "
+                                   "smaller than a byte cannot be cropped or padded",
+                                   escape_text(wanted.name), dtype_name(stored)))
+      .with_detail("tensor", wanted.name)
+      .with_detail("parameter", "shape");
 }
 
 Status dtype_differs(const TensorRef& wanted, DType stored) {
@@ -54,13 +67,7 @@ class LoadPlanning {
     for (uint32_t i = 0; i < state_.objects().size(); ++i) SHW_RETURN_IF_ERROR(add_object(i));
     plan_.unexpected = internal::unexpected_names(state_, stored_.catalog(), rank);
     SHW_RETURN_IF_ERROR(check_unexpected());
-    const auto key = [](const ReadItem& read) {
-      return std::tie(read.chunk, read.entry, read.piece);
-    };
-    const auto before = [&](const ReadItem& a, const ReadItem& b) { return key(a) < key(b); };
-    if (!std::is_sorted(plan_.reads.begin(), plan_.reads.end(), before)) {
-      std::sort(plan_.reads.begin(), plan_.reads.end(), before);
-    }
+    SHW_RETURN_IF_ERROR(add_reads());
     return std::move(plan_);
   }
 
@@ -72,17 +79,42 @@ class LoadPlanning {
     if (found < 0) return add_missing(rules, "tensor", wanted.name);
     const auto tensor = static_cast<size_t>(found);
     const Catalog& catalog = stored_.catalog();
-    if (!std::ranges::equal(catalog.shape(tensor), wanted.global_shape)) {
-      return shape_differs(wanted, catalog.shape(tensor));
-    }
     const DType dtype = catalog.tensors[tensor].dtype;
+    const std::span<const int64_t> shape = catalog.shape(tensor);
+    if (!std::ranges::equal(shape, wanted.global_shape)) {
+      if (rules.shape == ShapeRule::kError || shape.size() != wanted.global_shape.size())
+        return shape_differs(wanted, shape);
+      if (dtype_is_subbyte(dtype)) return subbyte_shape_differs(wanted, dtype);
+      plan_.shapes.push_back({entry, tensor});
+    }
     if (dtype != wanted.local.dtype) {
       if (rules.cast == CastRule::kError) return dtype_differs(wanted, dtype);
       plan_.casts.push_back({entry, dtype, wanted.local.dtype});
     }
     SHW_RETURN_IF_ERROR(internal::check_local_runs_apart(wanted));
     plan_.loaded.emplace_back(wanted.name);
-    return internal::match_pieces(stored_, tensor, wanted, entry, &plan_.reads);
+    taken_.push_back({tensor, entry});
+    return {};
+  }
+
+  // A stored tensor has one name, so it is taken by one entry.
+  Status add_reads() {
+    const auto before = [](const Taken& a, const Taken& b) { return a.tensor < b.tensor; };
+    if (!std::ranges::is_sorted(taken_, before)) std::ranges::sort(taken_, before);
+    uint64_t reads = 0;
+    uint64_t numbers = 0;
+    for (const Taken& each : taken_) {
+      const TensorRef wanted = state_.tensors()[each.entry];
+      const uint64_t more = internal::count_grid_reads(stored_, each.tensor, wanted);
+      reads += more;
+      numbers += 2 * more * wanted.global_shape.size();
+    }
+    plan_.reads.reserve(reads, numbers);
+    for (const Taken& each : taken_) {
+      SHW_RETURN_IF_ERROR(internal::match_pieces(stored_, each.tensor, state_.tensors()[each.entry],
+                                                 each.entry, &plan_.reads));
+    }
+    return {};
   }
 
   Status add_object(uint32_t entry) {
@@ -119,10 +151,17 @@ class LoadPlanning {
         .with_detail("rank", std::to_string(plan_.rank));
   }
 
+  // A stored tensor and the entry of the state that it fills.
+  struct Taken {
+    size_t tensor = 0;
+    uint32_t entry = 0;
+  };
+
   const State& state_;
   const CatalogIndex& stored_;
   const LoadRules& rules_;
   LoadPlan plan_;
+  std::vector<Taken> taken_;
 };
 
 }  // namespace
@@ -130,14 +169,24 @@ class LoadPlanning {
 Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
                                 const LoadRules& rules, int32_t rank) {
   if (rank < 0) return invalid_argument(fmt::format("rank {} is negative", rank));
-  if (rules.preset != Preset::kStandard)
-    return unimplemented("only preset 'standard' can plan a load");
   return LoadPlanning(state, stored, rules).run(rank);
 }
 
 Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules,
                                 int32_t rank) {
   return make_load_plan(state, CatalogIndex(stored), rules, rank);
+}
+
+std::vector<uint64_t> reads_in_file_order(const LoadPlan& plan, const Catalog& stored) {
+  std::vector<uint64_t> order(plan.reads.size());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  const auto place = [&](uint64_t read) {
+    const ChunkRecord& chunk = stored.chunks[plan.reads.key(read).chunk];
+    return std::pair(chunk.place, chunk.position);
+  };
+  const auto before = [&](uint64_t a, uint64_t b) { return place(a) < place(b); };
+  if (!std::ranges::is_sorted(order, before)) std::ranges::stable_sort(order, before);
+  return order;
 }
 
 }  // namespace shardwright::plan

@@ -12,18 +12,11 @@
 #include <vector>
 
 #include "core/plan/catalog.h"
+#include "core/plan/load/read_column.h"
 #include "core/plan/plan_options.h"
 #include "core/state/state.h"
 
 namespace shardwright::plan {
-
-// The common box of stored chunk and wanted piece.
-struct ReadItem {
-  uint32_t entry = 0;  // tensor in the State
-  uint32_t piece = 0;
-  uint64_t chunk = 0;  // chunk in the stored catalog
-  Box box;             // in global index space, never empty
-};
 
 struct ObjectRead {
   uint32_t entry = 0;   // object in the State
@@ -36,16 +29,28 @@ struct CastNote {
   DType wanted = DType::kInvalid;
 };
 
+// An entry whose global shape differs from the stored one: both are anchored at the origin, what
+// lies outside the stored shape becomes zero, what lies outside the wanted shape is not read.
+struct ShapeNote {
+  uint32_t entry = 0;
+  uint64_t tensor = 0;  // tensor in the stored catalog
+};
+
 struct LoadPlan {
   int32_t rank = 0;
-  std::string generation;       // of the checkpoint; execute refuses another one
-  std::vector<ReadItem> reads;  // ascending chunk
+  std::string generation;  // of the checkpoint; execute refuses another one
+  ReadColumn reads;        // ascending keys
   std::vector<ObjectRead> objects;
   std::vector<std::string> loaded;      // names
   std::vector<std::string> missing;     // wanted, not stored
   std::vector<std::string> unexpected;  // stored, not wanted
-  std::vector<CastNote> casts;
+  std::vector<CastNote> casts;          // ascending entry
+  std::vector<ShapeNote> shapes;        // ascending entry
 };
+
+namespace internal {
+class ChunkSearch;
+}
 
 // Index over stored entries, built once per checkpoint: (name, rank) to entry by a hash table,
 // wanted box to chunks by arithmetic where the chunks of a tensor are a grid (rows included) and by
@@ -64,31 +69,39 @@ class CatalogIndex {
   // shared one.
   int64_t find_tensor(std::string_view name, int32_t rank) const;
   int64_t find_object(std::string_view name, int32_t rank) const;
-  // Chunks of tensor whose box has an element in common with the wanted box, in chunk order.
+  // Chunks of tensor whose box has an element in common with the wanted box, in chunk order; of
+  // copies the first one only.
   std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
+  const internal::ChunkSearch& search(size_t tensor) const;
 
  private:
   struct Tables;
   std::unique_ptr<const Tables> tables_;
 };
 
-// stored must have passed check_catalog and prove_all_covers. Failures: NOT_FOUND with the three
-// nearest names (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values),
-// for unexpected = error, for boxes of one entry that share local memory. A rank_local entry of the
-// state matches only the stored entry of the same rank; others match what CatalogIndex finds.
-// Replicated wants match sharded chunks and the other way round. Stored entries that belong to
-// other ranks are not unexpected. generation of the result is empty: the caller that knows it sets
-// it.
+// stored must have passed check_catalog and prove_all_covers (copies allowed: each element is read
+// once, from the copy with the lowest number). Failures: NOT_FOUND with the three nearest names
+// (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values), for unexpected =
+// error, for boxes of one entry that share local memory; UNIMPLEMENTED for a sub-byte tensor of
+// another shape. A rank_local entry of the state matches only the stored entry of the same rank;
+// others match what CatalogIndex finds. Replicated wants match sharded chunks and the other way
+// round. Stored entries that belong to other ranks are not unexpected. generation of the result is
+// empty: the caller that knows it sets it. The preset does not change what a load plan says.
 Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules,
                                 int32_t rank);
 // The same with an index that is there already.
 Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
                                 const LoadRules& rules, int32_t rank);
 
+// Numbers of the reads in the order in which their chunks lie in the files: file, then position,
+// then read. stored: a manifest's catalog.
+std::vector<uint64_t> reads_in_file_order(const LoadPlan& plan, const Catalog& stored);
+
 // Whether the plan, which may come from elsewhere, fits this state and this catalog: every number
 // in range, every read inside both its chunk and its piece, every element of every loaded entry
-// filled exactly once, every dtype that differs listed as a cast. FAILED_PRECONDITION naming what
-// differs; INVALID_ARGUMENT for boxes of one entry that share local memory.
+// filled exactly once (by corner sums, linear), every dtype and every shape that differ listed.
+// FAILED_PRECONDITION naming what differs; INVALID_ARGUMENT for boxes of one entry that share local
+// memory.
 Status check_load_plan(const LoadPlan& plan, const State& state, const Catalog& stored);
 
 }  // namespace shardwright::plan

@@ -1,38 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matches the boxes of one wanted tensor with stored chunks and proves that they are filled.
+// Matches the boxes of one wanted tensor with stored chunks and proves that they are filled. A grid
+// is walked row by row: its parts follow each other without gap, so it is enough that the first and
+// the last one reach the ends of the region. Elsewhere corner sums of what is read are compared
+// with those of the region. Copies of a chunk are read from the one with the lowest number.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/match_internal.h"
 #include "core/plan/subbyte_box_internal.h"
 
 namespace shardwright::plan::internal {
+namespace {
+
+// The part of a piece that is stored; dimensions of the tensor.
+Box stored_part(const Box& piece, std::span<const int64_t> stored_shape) {
+  Box part = piece;
+  for (size_t d = 0; d < stored_shape.size(); ++d) {
+    part.offsets[d] = std::min(piece.offsets[d], stored_shape[d]);
+    part.sizes[d] = std::min(piece.offsets[d] + piece.sizes[d], stored_shape[d]) - part.offsets[d];
+  }
+  return part;
+}
+
+class PieceMatch {
+ public:
+  PieceMatch(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted, uint32_t entry)
+      : catalog_(stored.catalog()),
+        record_(catalog_.tensors[tensor]),
+        search_(stored.search(tensor)),
+        shape_(catalog_.shape(tensor)),
+        split_(split_dims(catalog_, tensor)),
+        wanted_(wanted),
+        entry_(entry) {}
+
+  Status run(uint32_t piece, ReadColumn* reads) {
+    piece_ = piece;
+    part_ = stored_part(wanted_.pieces[piece].box, shape_);
+    if (box_is_empty(part_)) return {};
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      const int64_t begin = part_.offsets[split_.dims[k]];
+      region_[k] = {begin, begin + part_.sizes[split_.dims[k]]};
+    }
+    const size_t first = reads->size();
+    if (search_.grid() != nullptr) {
+      add_grid(*search_.grid(), reads);
+    } else {
+      SHW_RETURN_IF_ERROR(add_chunks(reads));
+    }
+    return check_bytes(*reads, first);
+  }
+
+ private:
+  // A row of cells differs in the last split dimension only.
+  void add_grid(const ChunkGrid& grid, ReadColumn* reads) {
+    GridRange range;
+    grid.meeting(region_.data(), &range);  // a grid covers the tensor, so something meets
+    const uint32_t innermost = split_.count - 1;
+    const size_t dimensions = part_.sizes.size();
+    const std::vector<int64_t>& cuts = grid.cuts(innermost);
+    const size_t fast = split_.dims[innermost];
+    Box box = part_;
+    for_each_row(grid, range, [&](const auto& part, uint64_t first, uint64_t end) {
+      for (uint32_t k = 0; k < innermost; ++k) {
+        const int64_t* cut = &grid.cuts(k)[part[k]];
+        clip(k, {cut[0], cut[1]}, &box);
+      }
+      size_t read = reads->size();
+      reads->append_blank(end - first, dimensions);
+      const int64_t* cut = &cuts[range.first[innermost]];
+      int64_t* numbers = reads->numbers(read);
+      for (uint64_t cell = first; cell < end; ++cell, ++cut, ++read, numbers += 2 * dimensions) {
+        reads->key(read) = {record_.chunk_begin + grid.first_chunk(cell), entry_, piece_};
+        for (size_t d = 0; d < dimensions; ++d) {
+          numbers[d] = box.offsets[d];
+          numbers[dimensions + d] = box.sizes[d];
+        }
+        const int64_t begin = std::max(cut[0], region_[innermost].begin);
+        numbers[fast] = begin;
+        numbers[dimensions + fast] = std::min(cut[1], region_[innermost].end) - begin;
+      }
+    });
+  }
+
+  void clip(uint32_t k, const Interval& chunk, Box* box) const {
+    const int64_t begin = std::max(chunk.begin, region_[k].begin);
+    box->offsets[split_.dims[k]] = begin;
+    box->sizes[split_.dims[k]] = std::min(chunk.end, region_[k].end) - begin;
+  }
+
+  Status add_chunks(ReadColumn* reads) {
+    search_.filling(region_.data(), &hits_);
+    CornerTotal total(split_.count);
+    Box box = part_;
+    std::array<Interval, kMaxTensorRank> common;
+    for (const uint64_t chunk : hits_) {
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        const ExtentPair pair = chunk_pair(catalog_, record_, chunk, k);
+        common[k] = {std::max(pair.offset, region_[k].begin),
+                     std::min(pair.offset + pair.size, region_[k].end)};
+        box.offsets[split_.dims[k]] = common[k].begin;
+        box.sizes[split_.dims[k]] = common[k].end - common[k].begin;
+      }
+      total.add(common.data());
+      reads->append({entry_, piece_, chunk, box});
+    }
+    if (total.sum() == box_corner_sum({region_.data(), split_.count})) return {};
+    return not_filled();
+  }
+
+  Status check_bytes(const ReadColumn& reads, size_t first) const {
+    if (!dtype_is_subbyte(record_.dtype)) return {};
+    for (size_t i = first; i < reads.size(); ++i) {
+      SHW_RETURN_IF_ERROR(
+          check_whole_bytes(wanted_.name, record_.dtype, wanted_.global_shape, reads.box(i)));
+    }
+    return {};
+  }
+
+  Status not_filled() const {
+    const std::string text = box_text(part_);
+    return internal_error(
+               fmt::format("the stored chunks of tensor '{}' do not fill each element of box {} "
+                           "exactly once",
+                           escape_text(wanted_.name), text))
+        .with_detail("tensor", wanted_.name)
+        .with_detail("box", text);
+  }
+
+  const Catalog& catalog_;
+  const TensorRecord& record_;
+  const ChunkSearch& search_;
+  const std::span<const int64_t> shape_;
+  const SplitDims split_;
+  const TensorRef& wanted_;
+  const uint32_t entry_;
+  uint32_t piece_ = 0;
+  Box part_;
+  std::array<Interval, kMaxTensorRank> region_;  // of part_ in the split dimensions
+  std::vector<uint64_t> hits_;
+};
+
+}  // namespace
 
 Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted,
-                    uint32_t entry, std::vector<ReadItem>* reads) {
-  const Catalog& catalog = stored.catalog();
-  const DType dtype = catalog.tensors[tensor].dtype;
-  for (size_t p = 0; p < wanted.pieces.size(); ++p) {
-    const Box piece = wanted.pieces[p].box;
-    int64_t filled = 0;
-    for (const uint64_t chunk : stored.chunks_meeting(tensor, piece)) {
-      ReadItem item{entry, static_cast<uint32_t>(p), chunk,
-                    intersect(catalog.chunk_box(chunk), piece)};
-      SHW_RETURN_IF_ERROR(check_whole_bytes(wanted.name, dtype, wanted.global_shape, item.box));
-      filled += box_element_count(item.box);
-      reads->push_back(std::move(item));
-    }
-    if (filled != box_element_count(piece)) {
-      return internal_error(
-                 fmt::format(
-                     "the stored chunks of tensor '{}' fill {} of the {} elements of box {}",
-                     escape_text(wanted.name), filled, box_element_count(piece), box_text(piece)))
-          .with_detail("tensor", wanted.name)
-          .with_detail("box", box_text(piece));
-    }
-  }
+                    uint32_t entry, ReadColumn* reads) {
+  const size_t first = reads->size();
+  PieceMatch match(stored, tensor, wanted, entry);
+  for (uint32_t p = 0; p < wanted.pieces.size(); ++p) SHW_RETURN_IF_ERROR(match.run(p, reads));
+  reads->sort_from(first);
   return {};
+}
+
+uint64_t count_grid_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted) {
+  const ChunkGrid* const grid = stored.search(tensor).grid();
+  if (grid == nullptr) return wanted.pieces.size();
+  const Catalog& catalog = stored.catalog();
+  const SplitDims split = split_dims(catalog, tensor);
+  uint64_t reads = 0;
+  std::array<Interval, kMaxTensorRank> region;
+  for (size_t p = 0; p < wanted.pieces.size(); ++p) {
+    const Box part = stored_part(wanted.pieces[p].box, catalog.shape(tensor));
+    for (uint32_t k = 0; k < split.count; ++k) {
+      const int64_t begin = part.offsets[split.dims[k]];
+      region[k] = {begin, begin + part.sizes[split.dims[k]]};
+    }
+    GridRange range;
+    if (box_is_empty(part) || !grid->meeting(region.data(), &range)) continue;
+    uint64_t cells = 1;
+    for (uint32_t k = 0; k < split.count; ++k) cells *= range.last[k] - range.first[k];
+    reads += cells;
+  }
+  return reads;
 }
 
 }  // namespace shardwright::plan::internal

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/load/chunk_search_internal.h"
 #include "core/plan/load/load_plan.h"
 
 namespace shardwright::plan::internal {
@@ -16,6 +17,7 @@ struct NameRules {
   MissingRule missing = MissingRule::kError;
   UnexpectedRule unexpected = UnexpectedRule::kReport;
   CastRule cast = CastRule::kError;
+  ShapeRule shape = ShapeRule::kError;
 };
 NameRules rules_of(const LoadRules& rules, std::string_view name);
 
@@ -35,10 +37,13 @@ std::vector<std::string> unexpected_names(const State& state, const Catalog& sto
 // would overwrite one with the other. Linear for boxes in ascending order, else O(n log n).
 Status check_local_runs_apart(const TensorRef& wanted);
 
-// The common boxes of every piece of the entry with the chunks of a stored tensor of the same
-// shape, and the proof that they fill each piece exactly once: chunks of a covered tensor do not
-// overlap, so it is enough that the element counts add up. INTERNAL when they do not.
+// The common boxes of every piece of the entry with the chunks of a stored tensor, and the proof
+// that they fill each piece exactly once, as far as it lies inside the stored shape. INTERNAL when
+// they do not. Adds the reads of the entry in the order of their keys.
 Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted,
-                    uint32_t entry, std::vector<ReadItem>* reads);
+                    uint32_t entry, ReadColumn* reads);
+
+// Reads that match_pieces will add when the chunks are a grid, else a guess.
+uint64_t count_grid_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted);
 
 }  // namespace shardwright::plan::internal

@@ -37,9 +37,9 @@ std::string owners_text(const Catalog& catalog, const Records& records, std::str
 NameRules rules_of(const LoadRules& rules, std::string_view name) {
   for (const StrictPattern& pattern : rules.strict) {
     if (glob_matches(pattern.glob, name))
-      return {pattern.missing, pattern.unexpected, pattern.cast};
+      return {pattern.missing, pattern.unexpected, pattern.cast, pattern.shape};
   }
-  return {rules.missing, rules.unexpected, rules.cast};
+  return {rules.missing, rules.unexpected, rules.cast, rules.shape};
 }
 
 int64_t stored_tensor(const CatalogIndex& stored, const TensorRef& wanted, int32_t rank) {

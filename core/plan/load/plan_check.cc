@@ -3,11 +3,14 @@
 // A load plan may have travelled; before it is executed it must fit the state and the catalog at
 // hand, and fill every element of what it says it loads.
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/load_plan.h"
 #include "core/plan/load/match_internal.h"
 #include "core/plan/subbyte_box_internal.h"
@@ -41,17 +44,19 @@ class LoadPlanCheck {
         stored_(stored),
         missing_(plan.missing.begin(), plan.missing.end()),
         tensor_of_(state.tensors().size(), kUnread),
-        casts_(state.tensors().size()) {
+        casts_(state.tensors().size()),
+        shapes_(state.tensors().size(), kUnread) {
     for (const TensorRef entry : state.tensors()) {
       piece_begins_.push_back(filled_.size());
-      filled_.resize(filled_.size() + entry.pieces.size(), 0);
+      filled_.resize(filled_.size() + entry.pieces.size());
     }
   }
 
   Status run() {
     SHW_RETURN_IF_ERROR(check_casts());
+    SHW_RETURN_IF_ERROR(check_shapes());
     SHW_RETURN_IF_ERROR(check_order());
-    for (const ReadItem& read : plan_.reads) SHW_RETURN_IF_ERROR(check_read(read));
+    for (size_t i = 0; i < plan_.reads.size(); ++i) SHW_RETURN_IF_ERROR(check_read(plan_.reads[i]));
     SHW_RETURN_IF_ERROR(check_filled());
     return check_objects();
   }
@@ -68,14 +73,31 @@ class LoadPlanCheck {
     return {};
   }
 
+  // A note of another shape names the stored tensor of that name and as many dimensions.
+  Status check_shapes() {
+    for (const ShapeNote& note : plan_.shapes) {
+      if (note.entry >= shapes_.size() || note.tensor >= stored_.tensors.size()) {
+        return unfit(plan_, fmt::format("it gives tensor {} of {} the shape of stored tensor {}",
+                                        note.entry, shapes_.size(), note.tensor));
+      }
+      const TensorRef entry = state_.tensors()[note.entry];
+      const TensorRecord& record = stored_.tensors[note.tensor];
+      if (stored_.tensor_name(note.tensor) != entry.name ||
+          (record.rank >= 0 && record.rank != plan_.rank) ||
+          record.dimension_count != entry.global_shape.size() || dtype_is_subbyte(record.dtype)) {
+        return unfit(plan_, fmt::format("tensor '{}' is cropped or padded from stored tensor '{}'",
+                                        escape_text(entry.name),
+                                        escape_text(stored_.tensor_name(note.tensor))));
+      }
+      shapes_[note.entry] = static_cast<int64_t>(note.tensor);
+    }
+    return {};
+  }
+
   Status check_order() const {
     for (size_t i = 1; i < plan_.reads.size(); ++i) {
-      const ReadItem& a = plan_.reads[i - 1];
-      const ReadItem& b = plan_.reads[i];
-      const bool ascending = a.chunk != b.chunk   ? a.chunk < b.chunk
-                             : a.entry != b.entry ? a.entry < b.entry
-                                                  : a.piece < b.piece;
-      if (!ascending) return unfit(plan_, fmt::format("read {} does not follow read {}", i, i - 1));
+      if (plan_.reads.key(i - 1) >= plan_.reads.key(i))
+        return unfit(plan_, fmt::format("read {} does not follow read {}", i, i - 1));
     }
     return {};
   }
@@ -97,9 +119,9 @@ class LoadPlanCheck {
     }
     SHW_RETURN_IF_ERROR(internal::check_whole_bytes(entry.name, stored_.tensors[tensor].dtype,
                                                     entry.global_shape, read.box));
-    // Chunks of a covered tensor are disjoint and each meets a piece once, so this never exceeds
-    // the piece.
-    filled_[piece_begins_[read.entry] + read.piece] += box_element_count(read.box);
+    Filled& filled = filled_[piece_begins_[read.entry] + read.piece];
+    filled.corners = internal::add(filled.corners, corners_of(read.box));
+    filled.elements += static_cast<uint64_t>(box_element_count(read.box));
     return {};
   }
 
@@ -108,9 +130,11 @@ class LoadPlanCheck {
     int64_t& known = tensor_of_[entry_index];
     if (known == tensor) return {};
     const TensorRecord& record = stored_.tensors[tensor];
+    const bool shape_fits = shapes_[entry_index] == kUnread
+                                ? std::ranges::equal(stored_.shape(tensor), entry.global_shape)
+                                : shapes_[entry_index] == tensor;
     if (known != kUnread || stored_.tensor_name(tensor) != entry.name ||
-        (record.rank >= 0 && record.rank != plan_.rank) ||
-        !std::ranges::equal(stored_.shape(tensor), entry.global_shape)) {
+        (record.rank >= 0 && record.rank != plan_.rank) || !shape_fits) {
       return unfit(plan_,
                    fmt::format("tensor '{}' is filled from stored tensor '{}'",
                                escape_text(entry.name), escape_text(stored_.tensor_name(tensor))));
@@ -132,15 +156,41 @@ class LoadPlanCheck {
       if (tensor_of_[t] == kUnread && is_missing(entry.name)) continue;
       SHW_RETURN_IF_ERROR(internal::check_local_runs_apart(entry));
       for (size_t p = 0; p < entry.pieces.size(); ++p) {
-        const int64_t wanted = element_count_of(entry.pieces.sizes(p));
-        const int64_t filled = filled_[piece_begins_[t] + p];
-        if (filled == wanted) continue;
-        return unfit(plan_,
-                     fmt::format("it fills {} of {} elements of box {} of tensor '{}'", filled,
-                                 wanted, box_text(entry.pieces[p].box), escape_text(entry.name)));
+        const Box box = wanted_box(entry.pieces[p].box, shapes_[t]);
+        SHW_RETURN_IF_ERROR(check_piece(entry.name, box, filled_[piece_begins_[t] + p]));
       }
     }
     return {};
+  }
+
+  // The part of a piece that reads fill.
+  Box wanted_box(const Box& piece, int64_t stored_tensor) const {
+    if (stored_tensor == kUnread) return piece;
+    return intersect(piece, whole_box(stored_.shape(static_cast<size_t>(stored_tensor))));
+  }
+
+  struct Filled {
+    internal::CornerSum corners;  // of the reads into one piece
+    uint64_t elements = 0;        // wraps around where reads overlap without end; for messages
+  };
+
+  Status check_piece(std::string_view name, const Box& box, const Filled& filled) const {
+    if (filled.corners == corners_of(box)) return {};
+    const auto wanted = static_cast<uint64_t>(box_element_count(box));
+    if (filled.elements != wanted) {
+      return unfit(plan_, fmt::format("it fills {} of {} elements of box {} of tensor '{}'",
+                                      filled.elements, wanted, box_text(box), escape_text(name)));
+    }
+    return unfit(plan_, fmt::format("it fills some elements of box {} of tensor '{}' twice and "
+                                    "some never",
+                                    box_text(box), escape_text(name)));
+  }
+
+  static internal::CornerSum corners_of(const Box& box) {
+    std::array<internal::Interval, kMaxTensorRank> intervals;
+    for (size_t d = 0; d < box.sizes.size(); ++d)
+      intervals[d] = {box.offsets[d], box.offsets[d] + box.sizes[d]};
+    return internal::box_corner_sum({intervals.data(), box.sizes.size()});
   }
 
   bool is_missing(std::string_view name) const { return missing_.contains(name); }
@@ -178,8 +228,9 @@ class LoadPlanCheck {
   std::unordered_set<std::string_view> missing_;
   std::vector<int64_t> tensor_of_;    // stored tensor of each entry, kUnread before its first read
   std::vector<CastNote> casts_;       // per entry; kInvalid when none is listed
+  std::vector<int64_t> shapes_;       // stored tensor of an entry of another shape, else kUnread
   std::vector<size_t> piece_begins_;  // of each entry in filled_
-  std::vector<int64_t> filled_;       // elements per piece
+  std::vector<Filled> filled_;        // per piece
 };
 
 }  // namespace

@@ -94,7 +94,9 @@ class OverlapSweep {
       for (uint32_t k = 0; k < split_.count; ++k) region[k] = {begin_of(chunk, k), end_of(chunk, k)};
       met.clear();
       tree.meeting(region.data(), &met);
-      const auto other = std::ranges::find_if(met, [&](uint64_t c) { return c != chunk; });
+      const auto other = std::ranges::find_if(met, [&](uint64_t c) {
+        return c != chunk && chunk_elements(catalog_, tensor_, split_, c) != 0;
+      });
       if (other != met.end()) return Pair{std::min(chunk, *other), std::max(chunk, *other)};
     }
     return std::nullopt;

@@ -61,7 +61,7 @@ void copy_listing(const Body& body, Listing* listing) {
 Status copy_reads(const wire::Load& body, LoadPlan* plan) {
   uint64_t pair = 0;
   const uint64_t pairs = count_of(body.boxes());
-  plan->reads.reserve(count_of(body.reads()));
+  plan->reads.reserve(count_of(body.reads()), 2 * pairs);
   for (uoffset_t i = 0; i < count_of(body.reads()); ++i) {
     const wire::ReadRecord record = record_at(body.reads(), i);
     if (record.reserved() != 0)
@@ -79,7 +79,7 @@ Status copy_reads(const wire::Load& body, LoadPlan* plan) {
       read.box.offsets[d] = static_cast<int64_t>(extent.offset());
       read.box.sizes[d] = static_cast<int64_t>(extent.size());
     }
-    plan->reads.push_back(std::move(read));
+    plan->reads.append(read);
   }
   if (pair != pairs)
     return data_loss(fmt::format("the reads use {} of {} box dimensions", pair, pairs));
@@ -99,6 +99,12 @@ Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
       return data_loss(fmt::format("cast {} has a reserved byte that is not zero", i));
     plan->casts.push_back(
         {record.entry(), static_cast<DType>(record.stored()), static_cast<DType>(record.wanted())});
+  }
+  for (uoffset_t i = 0; i < count_of(body.shapes()); ++i) {
+    const wire::ShapeRecord record = record_at(body.shapes(), i);
+    if (record.reserved() != 0)
+      return data_loss(fmt::format("shape {} has a reserved byte that is not zero", i));
+    plan->shapes.push_back({record.entry(), record.tensor()});
   }
   return {};
 }

@@ -198,12 +198,13 @@ Result<Bytes> encode(const LoadPlan& plan) {
   std::vector<wire::ReadRecord> reads;
   std::vector<wire::ExtentPair> boxes;
   reads.reserve(plan.reads.size());
-  for (const ReadItem& read : plan.reads) {
-    reads.emplace_back(read.entry, read.piece, read.chunk,
-                       static_cast<uint32_t>(read.box.sizes.size()), 0U);
-    for (size_t d = 0; d < read.box.sizes.size(); ++d) {
-      boxes.emplace_back(static_cast<uint64_t>(read.box.offsets[d]),
-                         static_cast<uint64_t>(read.box.sizes[d]));
+  for (size_t i = 0; i < plan.reads.size(); ++i) {
+    const ReadKey& read = plan.reads.key(i);
+    const std::span<const int64_t> offsets = plan.reads.offsets(i);
+    const std::span<const int64_t> sizes = plan.reads.sizes(i);
+    reads.emplace_back(read.entry, read.piece, read.chunk, static_cast<uint32_t>(sizes.size()), 0U);
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      boxes.emplace_back(static_cast<uint64_t>(offsets[d]), static_cast<uint64_t>(sizes[d]));
     }
   }
   std::vector<wire::ObjectReadRecord> objects;
@@ -213,11 +214,13 @@ Result<Bytes> encode(const LoadPlan& plan) {
     casts.emplace_back(note.entry, static_cast<uint8_t>(note.stored),
                        static_cast<uint8_t>(note.wanted), static_cast<uint16_t>(0));
   }
+  std::vector<wire::ShapeRecord> shapes;
+  for (const ShapeNote& note : plan.shapes) shapes.emplace_back(note.entry, 0U, note.tensor);
   const uint64_t size =
       kFixedBytes + plan.generation.size() + sizeof(wire::ReadRecord) * reads.size() +
       sizeof(wire::ExtentPair) * boxes.size() + sizeof(wire::ObjectReadRecord) * objects.size() +
-      sizeof(wire::CastRecord) * casts.size() + names_bytes(plan.loaded) +
-      names_bytes(plan.missing) + names_bytes(plan.unexpected);
+      sizeof(wire::CastRecord) * casts.size() + sizeof(wire::ShapeRecord) * shapes.size() +
+      names_bytes(plan.loaded) + names_bytes(plan.missing) + names_bytes(plan.unexpected);
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the load plan"));
   FlatBufferBuilder builder(size);
   const auto generation = text_bytes(&builder, plan.generation);
@@ -228,8 +231,11 @@ Result<Bytes> encode(const LoadPlan& plan) {
   const auto missing = name_list(&builder, plan.missing);
   const auto unexpected = name_list(&builder, plan.unexpected);
   const auto casts_offset = builder.CreateVectorOfStructs(casts);
-  const auto body = wire::CreateLoad(builder, plan.rank, generation, reads_offset, boxes_offset,
-                                     objects_offset, loaded, missing, unexpected, casts_offset);
+  Offset<Vector<const wire::ShapeRecord*>> shapes_offset = 0;
+  if (!shapes.empty()) shapes_offset = builder.CreateVectorOfStructs(shapes);
+  const auto body =
+      wire::CreateLoad(builder, plan.rank, generation, reads_offset, boxes_offset, objects_offset,
+                       loaded, missing, unexpected, casts_offset, shapes_offset);
   return finish(&builder, wire::PlanBufferKind::Load, [&](auto* root) { root->add_load(body); });
 }
 

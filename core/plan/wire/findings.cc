@@ -64,24 +64,19 @@ void check_items(const WriteList& list, Findings* findings) {
 }
 
 void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
-  const ReadItem& read = plan.reads[i];
+  const std::span<const int64_t> offsets = plan.reads.offsets(i);
+  const std::span<const int64_t> sizes = plan.reads.sizes(i);
   int64_t elements = 1;
-  for (size_t d = 0; d < read.box.sizes.size(); ++d) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
     int64_t end = 0;
-    if (read.box.offsets[d] < 0 || read.box.sizes[d] <= 0 ||
-        !checked_add(read.box.offsets[d], read.box.sizes[d], &end) ||
-        !checked_multiply(elements, read.box.sizes[d], &elements)) {
-      findings->add("read {} has {} elements from {} in dimension {}", i, read.box.sizes[d],
-                    read.box.offsets[d], d);
+    if (offsets[d] < 0 || sizes[d] <= 0 || !checked_add(offsets[d], sizes[d], &end) ||
+        !checked_multiply(elements, sizes[d], &elements)) {
+      findings->add("read {} has {} elements from {} in dimension {}", i, sizes[d], offsets[d], d);
       return;
     }
   }
-  if (i == 0) return;
-  const ReadItem& before = plan.reads[i - 1];
-  const bool ascending = before.chunk != read.chunk   ? before.chunk < read.chunk
-                         : before.entry != read.entry ? before.entry < read.entry
-                                                      : before.piece < read.piece;
-  if (!ascending) findings->add("read {} does not follow read {}", i, i - 1);
+  if (i > 0 && plan.reads.key(i - 1) >= plan.reads.key(i))
+    findings->add("read {} does not follow read {}", i, i - 1);
 }
 
 // Chunks of each file lie inside it one after the other; the proof of covers is part of a merged
@@ -159,6 +154,10 @@ std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit) {
     }
     if (i > 0 && note.entry <= plan.casts[i - 1].entry) findings.add("cast {} is out of order", i);
   }
+  for (size_t i = 1; i < plan.shapes.size(); ++i) {
+    if (plan.shapes[i].entry <= plan.shapes[i - 1].entry)
+      findings.add("shape {} is out of order", i);
+  }
   check_names("loaded", plan.loaded, &findings);
   check_names("missing", plan.missing, &findings);
   check_names("unexpected", plan.unexpected, &findings);
@@ -204,7 +203,7 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
     check_described_places(plan, &findings);
     return findings.take();
   }
-  const Status covers = prove_all_covers_naming(plan.catalog, "file");
+  const Status covers = prove_all_covers_naming(plan.catalog, "file", Copies::kAllowed);
   if (!covers.ok()) findings.add("{}", covers.message());
   check_merged_places(plan, &findings);
   const Result<std::vector<std::byte>> bytes = catalog_bytes(plan.catalog);

@@ -72,6 +72,13 @@ class PlanJson {
       text("wanted", dtype_name(plan.casts[i].wanted));
       json_.end_object();
     }
+    json_.end_array().key("shapes").begin_array();
+    for (size_t i = 0; i < shown(plan.shapes.size()); ++i) {
+      json_.begin_object();
+      unsigned_number("entry", plan.shapes[i].entry);
+      unsigned_number("tensor", plan.shapes[i].tensor);
+      json_.end_object();
+    }
     json_.end_array();
     names("loaded", plan.loaded);
     names("missing", plan.missing);

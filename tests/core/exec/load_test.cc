@@ -11,11 +11,14 @@
 #include <iterator>
 
 #include "tests/core/exec/checkpoint_fixture.h"
+#include "tests/core/plan/read_list.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::exec::test {
 namespace {
 
+using plan::test::on_reads;
+using plan::test::ReadList;
 using shardwright::test::RandomSource;
 
 struct LoadTest : testing::Test {
@@ -185,15 +188,22 @@ TEST_F(LoadTest, RefusesAPlanThatLeavesItsBoxes) {
         .code();
   };
   using P = plan::LoadPlan;
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.sizes[0] = 63; }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.sizes[0] = 65; }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].box.offsets[0] = INT64_MIN; }),
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].box.sizes[0] = 63; })),
             StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].chunk = 1000; }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].entry = 7; }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads[0].piece = 7; }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads.push_back(p.reads[0]); }), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of([](P& p) { p.reads.clear(); }), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].box.sizes[0] = 65; })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].box.offsets[0] = INT64_MIN; })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].chunk = 1000; })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].entry = 7; })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].piece = 7; })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads.push_back(reads[0]); })),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads.clear(); })),
+            StatusCode::kFailedPrecondition);
 }
 
 TEST_F(LoadTest, RefusesReadOnlyMemory) {

@@ -14,6 +14,7 @@
 #include "core/plan/load/load_plan.h"
 #include "core/plan/save/save_plan.h"
 #include "core/state/state.h"
+#include "tests/core/plan/read_list.h"
 
 namespace shardwright::plan::test {
 

@@ -50,8 +50,8 @@ pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode, Stora
 pub use job::{Job, JobState, Progress};
 pub use layout::{Layout, Placement};
 pub use options::{
-    Cast, Durability, Format, Kind, LoadOptions, Missing, OpenOptions, Overwrite, Owner, Preset, SaveOptions, Strict,
-    Unexpected, Verify, VerifyReplicas,
+    Cast, Durability, Format, Kind, LoadOptions, Missing, OpenOptions, Overwrite, Owner, Preset, SaveOptions, Shape,
+    Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use report::Report;

@@ -119,6 +119,15 @@ choice! {
     }
 }
 choice! {
+    /// Stored with another global shape than wanted.
+    Shape {
+        /// INVALID_ARGUMENT with both.
+        #[default] Error = SHW_SHAPE_ERROR,
+        /// Both anchored at the origin: cropped, or padded with zeros, and listed in the report.
+        CropAndPad = SHW_SHAPE_CROP_AND_PAD,
+    }
+}
+choice! {
     /// Whether stored digests are checked.
     Verify {
         /// On every read.
@@ -139,6 +148,8 @@ pub struct Strict {
     pub unexpected: Unexpected,
     /// Stored with another dtype.
     pub cast: Cast,
+    /// Stored with another global shape.
+    pub shape: Shape,
 }
 
 /// Options of a save.
@@ -207,6 +218,8 @@ pub struct LoadOptions {
     pub unexpected: Unexpected,
     /// Stored with another dtype.
     pub cast: Cast,
+    /// Stored with another global shape.
+    pub shape: Shape,
     /// Strictness by glob over names.
     pub strict: Vec<Strict>,
     /// Whether digests are checked.
@@ -263,6 +276,7 @@ pub(crate) struct CLoadOptions {
     pub options: ffi::shw_load_options,
     _globs: Blob,
     _rules: Vec<i32>,
+    _shapes: Vec<i32>,
     _trace: Option<CString>,
 }
 
@@ -308,6 +322,7 @@ impl LoadOptions {
         let globs = Blob::of(self.strict.iter().map(|s| &s.glob));
         let rules: Vec<i32> =
             self.strict.iter().flat_map(|s| [s.missing as i32, s.unexpected as i32, s.cast as i32]).collect();
+        let shapes: Vec<i32> = self.strict.iter().map(|s| s.shape as i32).collect();
         let trace = self.trace_path.as_deref().map(c_path).transpose()?;
         // SAFETY: a plain struct for which all zero is valid.
         let mut c: ffi::shw_load_options = unsafe { std::mem::zeroed() };
@@ -315,6 +330,7 @@ impl LoadOptions {
         c.missing = self.missing as i32;
         c.unexpected = self.unexpected as i32;
         c.cast = self.cast as i32;
+        c.shape = self.shape as i32;
         c.verify = self.verify as i32;
         c.preset = self.preset as i32;
         c.format = self.format as i32;
@@ -325,8 +341,9 @@ impl LoadOptions {
         c.strict_globs = globs.bytes.as_ptr().cast();
         c.strict_offsets = globs.offsets.as_ptr();
         c.strict_rules = rules.as_ptr();
+        c.strict_shapes = shapes.as_ptr();
         c.strict_count = globs.count();
-        Ok(CLoadOptions { options: c, _globs: globs, _rules: rules, _trace: trace })
+        Ok(CLoadOptions { options: c, _globs: globs, _rules: rules, _shapes: shapes, _trace: trace })
     }
 }
 

@@ -62,6 +62,11 @@ impl Report {
         self.names(ffi::SHW_REPORT_CAST)
     }
 
+    /// "name: [stored shape] -> [wanted shape]".
+    pub fn shapes(&self) -> Vec<String> {
+        self.names(ffi::SHW_REPORT_SHAPE)
+    }
+
     /// Damage found by a verification, one sentence each.
     pub fn findings(&self) -> Vec<String> {
         self.names(ffi::SHW_REPORT_FINDING)

@@ -72,6 +72,42 @@ TEST(ProveCover, SeesAHoleThatAnOverlapMakesUpFor) {
                    .ok());
 }
 
+TEST(ProveCover, TakesCopiesWhereTheyAreAllowed) {
+  const auto allowed = [](const Dims& shape, const std::vector<Box>& boxes) {
+    return prove_cover(catalog_of(shape, boxes), 0, Copies::kAllowed);
+  };
+  EXPECT_TRUE(allowed({}, {box({}, {}), box({}, {})}).ok());
+  EXPECT_TRUE(allowed({4}, {box({0}, {4}), box({0}, {4}), box({0}, {4})}).ok());
+  EXPECT_TRUE(allowed({4}, {box({2}, {2}), box({0}, {2}), box({2}, {2})}).ok());
+  EXPECT_TRUE(allowed({4, 4}, {box({0, 0}, {2, 4}), box({2, 0}, {2, 1}), box({2, 1}, {2, 3}),
+                               box({2, 1}, {2, 3})})
+                  .ok());
+  EXPECT_FAILURE(allowed({4}, {box({2}, {2}), box({2}, {2})}), StatusCode::kInvalidArgument,
+                 "holds box [0:2]");
+  EXPECT_FAILURE(allowed({4}, {box({0}, {2}), box({2}, {2}), box({0}, {2}), box({1}, {2})}),
+                 StatusCode::kInvalidArgument, "place 3", "overlaps");
+}
+
+TEST(ProveCover, AgreesWithACountPerElementOfDistinctBoxes) {
+  shardwright::test::RandomSource random;
+  for (int i = 0; i < 1000 && !testing::Test::HasFailure(); ++i) {
+    const Dims shape{random.between(1, 5), random.between(1, 5), random.between(1, 5)};
+    std::vector<Box> boxes = random_pieces(random, whole_box(shape), random.between(1, 9));
+    const std::vector<Box> once = boxes;
+    for (int64_t k = random.between(0, 4); k > 0; --k) boxes.push_back(random.pick(once));
+    std::vector<Box> distinct = once;
+    if (random.chance(30)) {
+      boxes.erase(boxes.begin());
+      distinct.clear();
+      for (const Box& each : boxes) {
+        if (std::ranges::find(distinct, each) == distinct.end()) distinct.push_back(each);
+      }
+    }
+    const Status status = prove_cover(catalog_of(shape, boxes), 0, Copies::kAllowed);
+    EXPECT_EQ(status.ok(), covers_each_point(shape, distinct)) << status.to_string();
+  }
+}
+
 // Changes one box of a tiling.
 void damage(shardwright::test::RandomSource& random, const Dims& shape, std::vector<Box>* boxes) {
   Box& victim =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a load does and refuses: missing, unexpected, casts, shapes, kinds.
+#include <algorithm>
+
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -154,7 +156,7 @@ TEST(LoadPlan, NoticesStoredChunksThatDoNotFill) {
   Catalog catalog = stored();
   catalog.chunks[0].size0 = 1;  // a hole that prove_all_covers would have found
   EXPECT_FAILURE(make_load_plan(everything(), catalog, {}, 0).status(), StatusCode::kInternal,
-                 "model.w", "6 of the 8");
+                 "model.w", "[0:4, 0:2]", "exactly once");
 }
 
 TEST(LoadPlan, RefusesSubByteReadsThatCutAByte) {
@@ -176,11 +178,149 @@ TEST(LoadPlan, RefusesSubByteReadsThatCutAByte) {
   EXPECT_TRUE(make_load_plan(inside, catalog, {}, 0).ok());
 }
 
-TEST(LoadPlan, RefusesRanksAndPresetsThatCannotBe) {
+TEST(LoadPlan, RefusesRanksThatCannotBe) {
   EXPECT_FAILURE(plan_load(everything(), {}, -1).status(), StatusCode::kInvalidArgument, "-1");
+}
+
+TEST(LoadPlan, IsTheSameForAllPresets) {
+  const Result<LoadPlan> standard = plan_load(everything());
+  for (const Preset preset : {Preset::kDefault, Preset::kMegatron}) {
+    LoadRules rules;
+    rules.preset = preset;
+    const Result<LoadPlan> plan = plan_load(everything(), rules);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    ASSERT_EQ(plan->reads.size(), standard->reads.size());
+    for (size_t i = 0; i < plan->reads.size(); ++i)
+      EXPECT_EQ(plan->reads.key(i), standard->reads.key(i));
+  }
+}
+
+// Two ranks store all of "r" each (copies), rows of "s" twice in another order, and "t" once.
+Catalog with_copies() {
+  Catalog catalog;
+  CatalogBuilder builder(&catalog);
+  const auto add = [&](std::string_view name, const Dims& shape, const std::vector<Box>& boxes) {
+    std::vector<CatalogBuilder::Chunk> chunks;
+    for (const Box& each : boxes) {
+      const auto count = static_cast<uint32_t>(chunks.size());
+      chunks.push_back({each, count % 2, 4096 - 64 * uint64_t{count}});
+    }
+    CatalogBuilder::Tensor tensor;
+    tensor.name = name;
+    tensor.dtype = DType::kFloat32;
+    tensor.kind = EntryKind::kSharded;
+    tensor.shape = shape;
+    EXPECT_TRUE(builder.add_tensor(tensor, chunks).ok());
+  };
+  add("r", {3, 2}, {whole_box(Dims{3, 2}), whole_box(Dims{3, 2})});
+  std::vector<Box> rows;
+  for (int64_t i = 0; i < 24; ++i) rows.push_back(box({5 * i % 12, 0}, {1, 2}));
+  add("s", {12, 2}, rows);
+  const std::vector<Box> odd = {box({0, 0}, {2, 4}), box({2, 0}, {2, 1}), box({2, 1}, {2, 3})};
+  std::vector<Box> often;
+  for (size_t i = 0; i < 12; ++i) often.push_back(odd[i % 3]);
+  add("u", {4, 4}, often);
+  return catalog;
+}
+
+TEST(LoadPlan, ReadsEachElementFromTheFirstOfEqualChunks) {
+  const Catalog catalog = with_copies();
+  EXPECT_FAILURE(prove_all_covers(catalog), StatusCode::kInvalidArgument, "overlaps");
+  ASSERT_TRUE(prove_all_covers(catalog, Copies::kAllowed).ok());
+  const State state = state_of({whole("u", {4, 4}), whole("r", {3, 2}), whole("s", {12, 2})});
+  const Result<LoadPlan> plan = make_load_plan(state, catalog, {}, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_EQ(plan->reads.size(), 1U + 12U + 3U);
+  EXPECT_EQ(plan->reads.key(0).chunk, 0U);
+  for (uint64_t i = 0; i < 12; ++i) EXPECT_EQ(plan->reads.key(1 + i).chunk, 2 + i);
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(plan->reads.key(13 + i).chunk, 26 + i);
+  EXPECT_TRUE(check_load_plan(*plan, state, catalog).ok());
+  // As many elements, but one row twice and another never.
+  LoadPlan twice = *plan;
+  on_reads([](ReadList& reads) {
+    reads[2].chunk = 2 + 12;
+    reads[2].box = reads[1].box;
+    std::swap(reads[2], reads[12]);
+    std::sort(reads.begin(), reads.end(),
+              [](const ReadItem& a, const ReadItem& b) { return a.chunk < b.chunk; });
+  })(twice);
+  EXPECT_FAILURE(check_load_plan(twice, state, catalog), StatusCode::kFailedPrecondition, "'s'",
+                 "twice");
+}
+
+TEST(LoadPlan, SaysReadsInTheOrderOfFiles) {
+  const Catalog catalog = with_copies();
+  const State state = state_of({whole("s", {12, 2})});
+  const Result<LoadPlan> plan = make_load_plan(state, catalog, {}, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  const std::vector<uint64_t> order = reads_in_file_order(*plan, catalog);
+  // Even chunks lie in file 0, odd ones in file 1, each at descending positions.
+  EXPECT_EQ(order, (std::vector<uint64_t>{10, 8, 6, 4, 2, 0, 11, 9, 7, 5, 3, 1}));
+}
+
+Catalog two_by_32() {
+  std::vector<State> states;
+  for (int64_t r = 0; r < 2; ++r)
+    states.push_back(state_of({{"w", DType::kFloat32, {2, 32}, {box({0, 16 * r}, {2, 16})}}}));
+  return planned(states).catalog;
+}
+
+struct Crop {
+  int64_t columns;
+  Box piece;
+  std::vector<Box> reads;
+};
+
+TEST(LoadPlan, CropsAndPadsAtTheOrigin) {
+  const Catalog catalog = two_by_32();
   LoadRules rules;
-  rules.preset = Preset::kDefault;
-  EXPECT_FAILURE(plan_load(everything(), rules).status(), StatusCode::kUnimplemented, "preset");
+  rules.shape = ShapeRule::kCropAndPad;
+  const std::vector<Crop> cases = {
+      {36, box({0, 0}, {2, 18}), {box({0, 0}, {2, 16}), box({0, 16}, {2, 2})}},
+      {36, box({0, 18}, {2, 18}), {box({0, 18}, {2, 14})}},
+      {28, box({0, 0}, {2, 14}), {box({0, 0}, {2, 14})}},
+      {28, box({0, 14}, {2, 14}), {box({0, 14}, {2, 2}), box({0, 16}, {2, 12})}},
+      {80, box({0, 40}, {2, 40}), {}},
+      {80, box({0, 32}, {2, 0}), {}},
+  };
+  for (const Crop& each : cases) {
+    const State state = state_of({{"w", DType::kFloat32, {2, each.columns}, {each.piece}}});
+    EXPECT_FAILURE(make_load_plan(state, catalog, {}, 0).status(), StatusCode::kInvalidArgument,
+                   "crop_and_pad");
+    const Result<LoadPlan> plan = make_load_plan(state, catalog, rules, 0);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    ASSERT_EQ(plan->shapes.size(), 1U);
+    EXPECT_EQ(plan->shapes[0].tensor, 0U);
+    std::vector<Box> found;
+    for (const ReadItem& read : plan->reads) found.push_back(read.box);
+    EXPECT_EQ(found, each.reads) << box_text(each.piece);
+    EXPECT_TRUE(check_load_plan(*plan, state, catalog).ok())
+        << check_load_plan(*plan, state, catalog).to_string();
+  }
+}
+
+TEST(LoadPlan, CropsOnlyWhatAPatternNamesAndOnlyEqualDimensions) {
+  const Catalog catalog = two_by_32();
+  LoadRules rules;
+  rules.strict = {{"w", MissingRule::kError, UnexpectedRule::kReport, CastRule::kError,
+                   ShapeRule::kCropAndPad}};
+  EXPECT_TRUE(make_load_plan(state_of({whole("w", {3, 30})}), catalog, rules, 0).ok());
+  rules.strict[0].glob = "x";
+  EXPECT_FALSE(make_load_plan(state_of({whole("w", {3, 30})}), catalog, rules, 0).ok());
+  rules.shape = ShapeRule::kCropAndPad;
+  EXPECT_FAILURE(make_load_plan(state_of({whole("w", {2, 32, 1})}), catalog, rules, 0).status(),
+                 StatusCode::kInvalidArgument, "[2, 32]", "[2, 32, 1]");
+}
+
+TEST(LoadPlan, RefusesToCropElementsBelowAByte) {
+  std::vector<State> states;
+  states.push_back(state_of({{"q", DType::kInt4, {4, 4}, {box({0, 0}, {4, 4})}}}));
+  const Catalog catalog = planned(states).catalog;
+  LoadRules rules;
+  rules.shape = ShapeRule::kCropAndPad;
+  const State wanted = state_of({{"q", DType::kInt4, {2, 4}, {box({0, 0}, {2, 4})}}});
+  EXPECT_FAILURE(make_load_plan(wanted, catalog, rules, 0).status(), StatusCode::kUnimplemented,
+                 "'q'", "int4");
 }
 
 }  // namespace

@@ -30,20 +30,21 @@ TEST(CheckLoadPlan, NamesWhatDoesNotFit) {
     std::function<void(LoadPlan&)> change;
   };
   const std::vector<Case> cases = {
-      {"fills 2 of 4", [](LoadPlan& plan) { plan.reads.erase(plan.reads.begin()); }},
+      {"fills 2 of 4", on_reads([](ReadList& reads) { reads.erase(reads.begin()); })},
       {"fills 0 of 4",
-       [](LoadPlan& plan) { plan.reads.erase(plan.reads.begin(), plan.reads.begin() + 2); }},
-      {"fills 3 of 4", [](LoadPlan& plan) { plan.reads[0].box = box({0}, {1}); }},
-      {"does not follow", [](LoadPlan& plan) { std::swap(plan.reads[0], plan.reads[1]); }},
-      {"does not follow", [](LoadPlan& plan) { plan.reads[1] = plan.reads[0]; }},
-      {"into piece 0 of tensor 9", [](LoadPlan& plan) { plan.reads[2].entry = 9; }},
-      {"into piece 1", [](LoadPlan& plan) { plan.reads[0].piece = 1; }},
-      {"chunk 99", [](LoadPlan& plan) { plan.reads[2].chunk = 99; }},
-      {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({0}, {3}); }},
-      {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({0}, {0}); }},
-      {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({0, 0}, {2, 1}); }},
-      {"leaves its chunk", [](LoadPlan& plan) { plan.reads[0].box = box({-1}, {2}); }},
-      {"'own' is filled from stored tensor 'w'", [](LoadPlan& plan) { plan.reads[0].entry = 1; }},
+       on_reads([](ReadList& reads) { reads.erase(reads.begin(), reads.begin() + 2); })},
+      {"fills 3 of 4", on_reads([](ReadList& reads) { reads[0].box = box({0}, {1}); })},
+      {"does not follow", on_reads([](ReadList& reads) { std::swap(reads[0], reads[1]); })},
+      {"does not follow", on_reads([](ReadList& reads) { reads[1] = reads[0]; })},
+      {"into piece 0 of tensor 9", on_reads([](ReadList& reads) { reads[2].entry = 9; })},
+      {"into piece 1", on_reads([](ReadList& reads) { reads[0].piece = 1; })},
+      {"chunk 99", on_reads([](ReadList& reads) { reads[2].chunk = 99; })},
+      {"leaves its chunk", on_reads([](ReadList& reads) { reads[0].box = box({0}, {3}); })},
+      {"leaves its chunk", on_reads([](ReadList& reads) { reads[0].box = box({0}, {0}); })},
+      {"leaves its chunk", on_reads([](ReadList& reads) { reads[0].box = box({0, 0}, {2, 1}); })},
+      {"leaves its chunk", on_reads([](ReadList& reads) { reads[0].box = box({-1}, {2}); })},
+      {"'own' is filled from stored tensor 'w'",
+       on_reads([](ReadList& reads) { reads[0].entry = 1; })},
       {"casts tensor 9 of 2", [](LoadPlan& plan) { plan.casts[0].entry = 9; }},
       {"no cast is listed", [](LoadPlan& plan) { plan.casts.clear(); }},
       {"stored tensor 'own'", [](LoadPlan& plan) { plan.rank = 1; }},
@@ -73,6 +74,34 @@ TEST(CheckLoadPlan, LeavesMissingEntriesAlone) {
   EXPECT_TRUE(check_load_plan(*plan, wanted, stored).ok());
   plan->missing.clear();
   EXPECT_FAILURE(check_load_plan(*plan, wanted, stored), StatusCode::kFailedPrecondition, "'x'");
+}
+
+TEST(CheckLoadPlan, NamesNotesOfShapesThatDoNotFit) {
+  std::vector<State> states;
+  states.push_back(state_of({whole("w", {4}), whole("x", {4})}));
+  const Catalog stored = planned(states).catalog;
+  const State wanted = state_of({whole("x", {4}), whole("w", {6})});
+  LoadRules rules;
+  rules.shape = ShapeRule::kCropAndPad;
+  const Result<LoadPlan> good = make_load_plan(wanted, stored, rules, 0);
+  ASSERT_TRUE(good.ok()) << good.status().to_string();
+  EXPECT_TRUE(check_load_plan(*good, wanted, stored).ok());
+  const auto failure_of = [&](const std::function<void(LoadPlan&)>& change) {
+    LoadPlan plan = *good;
+    change(plan);
+    return check_load_plan(plan, wanted, stored);
+  };
+  const auto unfit = StatusCode::kFailedPrecondition;
+  EXPECT_FAILURE(failure_of([](LoadPlan& plan) { plan.shapes.clear(); }), unfit,
+                 "'w' is filled from stored tensor 'w'");
+  EXPECT_FAILURE(failure_of([](LoadPlan& plan) { plan.shapes[0].entry = 5; }), unfit,
+                 "tensor 5 of 2");
+  EXPECT_FAILURE(failure_of([](LoadPlan& plan) { plan.shapes[0].tensor = 7; }), unfit,
+                 "stored tensor 7");
+  EXPECT_FAILURE(failure_of([](LoadPlan& plan) { plan.shapes[0].tensor = 1; }), unfit,
+                 "'w' is cropped or padded from stored tensor 'x'");
+  EXPECT_FAILURE(failure_of(on_reads([](ReadList& reads) { reads.erase(reads.begin()); })), unfit,
+                 "fills 0 of 4");
 }
 
 }  // namespace

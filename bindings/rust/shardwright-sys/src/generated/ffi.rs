@@ -210,6 +210,7 @@ pub const SHW_REPORT_UNEXPECTED: i32 = 2;
 pub const SHW_REPORT_CAST: i32 = 3;
 pub const SHW_REPORT_FINDING: i32 = 4;
 pub const SHW_REPORT_REMOVED: i32 = 5;
+pub const SHW_REPORT_SHAPE: i32 = 6;
 pub const SHW_REPORT_NOT_DURABLE: u64 = 1;
 pub const SHW_REPORT_WITHOUT_DIGESTS: u64 = 2;
 pub const SHW_REPORT_UNVERIFIED: u64 = 4;
@@ -279,6 +280,8 @@ pub const SHW_UNEXPECTED_REPORT: i32 = 0;
 pub const SHW_UNEXPECTED_ERROR: i32 = 1;
 pub const SHW_CAST_ERROR: i32 = 0;
 pub const SHW_CAST_ALLOW: i32 = 1;
+pub const SHW_SHAPE_ERROR: i32 = 0;
+pub const SHW_SHAPE_CROP_AND_PAD: i32 = 1;
 pub const SHW_LOAD_OPTIONS_SIZE_V1: u32 = 96;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
@@ -843,6 +846,9 @@ pub struct shw_load_options {
     pub strict_rules: *const i32,
     pub strict_count: u64,
     pub cancellation: *mut shw_cancellation,
+    pub strict_shapes: *const i32,
+    pub shape: i32,
+    pub reserved1: u32,
 }
 
 #[repr(C)]
@@ -1161,7 +1167,7 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Number of names in one of the SHW_REPORT_ lists; 0 for an unknown list.
     pub fn shw_report_name_count(report: *const shw_report, list: i32) -> u64;
-    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a finding is one sentence.
+    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a shape likewise, a finding is one sentence.
     pub fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char;
     /// Releases the report. NULL is allowed.
     pub fn shw_report_release(report: *mut shw_report);
@@ -2377,7 +2383,7 @@ mod dispatch {
         unsafe { (table().report_name_count.unwrap_unchecked())(report, list) }
     }
 
-    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a finding is one sentence.
+    /// Name `index` of a list; "" when there is none. Borrowed until the report is released. A cast reads "name: stored dtype -> wanted dtype", a shape likewise, a finding is one sentence.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_report_name(report: *const shw_report, list: i32, index: u64, size: *mut u64) -> *const c_char {

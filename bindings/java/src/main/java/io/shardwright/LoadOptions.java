@@ -15,6 +15,7 @@ public final class LoadOptions {
     private Missing missing = Missing.ERROR;
     private Unexpected unexpected = Unexpected.REPORT;
     private Cast cast = Cast.ERROR;
+    private Shape shape = Shape.ERROR;
     private List<Strict> strict = new ArrayList<>();
     private Verify verify = Verify.ON_READ;
     private long memoryBudget;
@@ -90,6 +91,17 @@ public final class LoadOptions {
      */
     public LoadOptions cast(Cast value) {
         this.cast = Objects.requireNonNull(value, "cast");
+        return this;
+    }
+
+    /**
+     * Stored with another global shape than wanted.
+     *
+     * @param value the value
+     * @return this
+     */
+    public LoadOptions shape(Shape value) {
+        this.shape = Objects.requireNonNull(value, "shape");
         return this;
     }
 
@@ -180,8 +192,22 @@ public final class LoadOptions {
      * @return this
      */
     public LoadOptions strict(String glob, Missing missing, Unexpected unexpected, Cast cast) {
+        return strict(glob, missing, unexpected, cast, null);
+    }
+
+    /**
+     * Adds a rule for the names that a glob matches; the first match wins.
+     *
+     * @param glob pattern over names
+     * @param missing wanted but not stored
+     * @param unexpected stored but not wanted
+     * @param cast stored with another dtype
+     * @param shape stored with another global shape; null = the option of all names
+     * @return this
+     */
+    public LoadOptions strict(String glob, Missing missing, Unexpected unexpected, Cast cast, Shape shape) {
         Objects.requireNonNull(glob, "glob");
-        strict.add(new Strict(glob, new int[] {missing.number(), unexpected.number(), cast.number()}));
+        strict.add(new Strict(glob, new int[] {missing.number(), unexpected.number(), cast.number()}, shape));
         return this;
     }
 
@@ -210,27 +236,31 @@ public final class LoadOptions {
     /** With a native cancellation, which ends the call early; 0 = none. */
     OptionStruct struct(long cancellation) {
         int[] ints = {missing.number(), unexpected.number(), cast.number(), verify.number(), format.number(),
-            preset.number(), threads};
+            preset.number(), threads, shape.number()};
         long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
         List<String> globs = new ArrayList<>();
         int[] rules = new int[3 * strict.size()];
+        int[] shapes = new int[strict.size()];
         for (Strict rule : strict) {
+            shapes[globs.size()] = (rule.shape != null ? rule.shape : shape).number();
             System.arraycopy(rule.values, 0, rules, 3 * globs.size(), 3);
             globs.add(rule.glob);
         }
         Text.Blob blob = Text.Blob.ofTexts(globs);
         long address = shw_nativeJNI.shw_java_load_options_create(ints, longs, Text.terminatedOrNull(tracePath),
-                blob.bytes, blob.offsets, rules, strict.size(), cancellation);
+                blob.bytes, blob.offsets, rules, shapes, strict.size(), cancellation);
         return new OptionStruct(address, shw_nativeJNI::shw_java_load_options_release);
     }
 
     private static final class Strict {
         final String glob;
         final int[] values;
+        final Shape shape;
 
-        Strict(String glob, int[] values) {
+        Strict(String glob, int[] values, Shape shape) {
             this.glob = glob;
             this.values = values;
+            this.shape = shape;
         }
     }
 }

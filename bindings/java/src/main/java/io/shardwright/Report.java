@@ -180,6 +180,15 @@ public final class Report extends Handle {
     }
 
     /**
+     * Entries that were cropped or padded.
+     *
+     * @return texts such as "name: [stored shape] -> [wanted shape]"
+     */
+    public List<String> shapes() {
+        return names(shw_nativeConstants.SHW_REPORT_SHAPE);
+    }
+
+    /**
      * Damage found by a verification.
      *
      * @return one sentence each

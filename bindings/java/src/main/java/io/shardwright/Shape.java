@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the option shape.
+package io.shardwright;
+
+/** Stored with another global shape than wanted. */
+public enum Shape {
+    /** INVALID_ARGUMENT with both. */
+    ERROR(shw_nativeConstants.SHW_SHAPE_ERROR),
+    /** Both anchored at the origin: cropped, or padded with zeros, and listed in the report. */
+    CROP_AND_PAD(shw_nativeConstants.SHW_SHAPE_CROP_AND_PAD);
+
+    private final int number;
+
+    Shape(int number) {
+        this.number = number;
+    }
+
+    int number() {
+        return number;
+    }
+
+    /**
+     * From the word that all languages use.
+     *
+     * @param word e.g. {@code error}
+     * @return the value
+     * @throws InvalidArgumentException for other words
+     */
+    public static Shape of(String word) {
+        return Words.named("shape", word, values());
+    }
+
+    /**
+     * The word that all languages use.
+     *
+     * @return the word
+     */
+    public String word() {
+        return Words.of(this);
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// match_boxes: hits of each wanted box by the chunk search (or by looking at all chunks for a few
+// wanted boxes), filtered and ordered as the rules say.
+#include "core/plan/load/box_match.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "core/plan/load/chunk_search_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+using internal::ChunkSearch;
+using internal::Interval;
+using internal::SplitDims;
+
+constexpr size_t kFewWanted = 4;  // cheaper to look at all chunks for each than to index them
+
+class BoxMatching {
+ public:
+  BoxMatching(const Catalog& stored, size_t tensor, const WantedBoxes& wanted,
+              const BoxMatchRules& rules, BoxMatches* out)
+      : stored_(stored),
+        record_(stored.tensors[tensor]),
+        shape_(stored.shape(tensor)),
+        split_(internal::split_dims(stored, tensor)),
+        wanted_(wanted),
+        rules_(rules),
+        out_(out) {
+    if (wanted.count > kFewWanted) search_.emplace(stored, tensor);
+    if (rules.copies == CopyMatch::kFirst) find_copies(tensor);
+  }
+
+  void run() {
+    *out_ = BoxMatches();
+    out_->begins.resize(wanted_.count);
+    out_->ends.resize(wanted_.count);
+    std::vector<uint64_t> order(wanted_.count);
+    std::iota(order.begin(), order.end(), uint64_t{0});
+    if (rules_.order == MatchOrder::kSweep && wanted_.dimension_count > 0) {
+      sweep_ = sweep_dimension();
+      std::ranges::stable_sort(order, [this](uint64_t a, uint64_t b) {
+        return wanted_interval(a, sweep_).begin < wanted_interval(b, sweep_).begin;
+      });
+    }
+    for (const uint64_t box : order) {
+      out_->begins[box] = out_->chunks.size();
+      add_matches(box);
+      out_->ends[box] = out_->chunks.size();
+    }
+  }
+
+ private:
+  Interval wanted_interval(uint64_t box, size_t dimension) const {
+    const size_t at = box * wanted_.dimension_count + dimension;
+    return {wanted_.offsets[at], wanted_.offsets[at] + wanted_.sizes[at]};
+  }
+
+  Interval chunk_interval(uint64_t chunk, uint32_t k) const {
+    const ExtentPair pair = internal::chunk_pair(stored_, record_, chunk, k);
+    return {pair.offset, pair.offset + pair.size};
+  }
+
+  void find_copies(size_t tensor) {
+    first_.assign(record_.chunk_count, false);
+    for (const uint64_t chunk : internal::distinct_chunks(stored_, tensor))
+      first_[chunk - record_.chunk_begin] = true;
+  }
+
+  // The dimension with the largest end over all boxes, the first of equals.
+  size_t sweep_dimension() const {
+    std::vector<int64_t> ends(wanted_.dimension_count, 0);
+    for (uint64_t box = 0; box < wanted_.count; ++box) {
+      for (size_t d = 0; d < ends.size(); ++d)
+        ends[d] = std::max(ends[d], wanted_interval(box, d).end);
+    }
+    if (record_.chunk_count > 0) {
+      for (size_t d = 0; d < ends.size(); ++d) {
+        if ((record_.split_mask >> d & 1) == 0) ends[d] = std::max(ends[d], shape_[d]);
+      }
+    }
+    for (uint64_t c = 0; c < record_.chunk_count; ++c) {
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        int64_t& end = ends[split_.dims[k]];
+        end = std::max(end, chunk_interval(record_.chunk_begin + c, k).end);
+      }
+    }
+    return static_cast<size_t>(std::ranges::max_element(ends) - ends.begin());
+  }
+
+  void add_matches(uint64_t box) {
+    if (!meets_in_whole_dimensions(box)) return;
+    for (uint32_t k = 0; k < split_.count; ++k) region_[k] = wanted_interval(box, split_.dims[k]);
+    find_hits();
+    if (rules_.order == MatchOrder::kSweep) sort_by_end();
+    for (const uint64_t chunk : hits_) {
+      const bool is_copy = !first_.empty() && !first_[chunk - record_.chunk_begin];
+      if (!is_copy && has_match(chunk)) add_row(box, chunk);
+    }
+  }
+
+  // Whether the box meets chunks in the dimensions that all of them cover.
+  bool meets_in_whole_dimensions(uint64_t box) const {
+    for (size_t d = 0; d < wanted_.dimension_count; ++d) {
+      if ((record_.split_mask >> d & 1) != 0) continue;
+      const Interval wanted = wanted_interval(box, d);
+      if (!internal::intervals_meet(wanted, {0, shape_[d]})) return false;
+      if (rules_.empty == EmptyMatch::kNone && wanted.begin == wanted.end) return false;
+    }
+    return true;
+  }
+
+  void find_hits() {
+    if (search_.has_value()) {
+      search_->meeting(region_.data(), &hits_);
+      return;
+    }
+    hits_.clear();
+    for (uint64_t c = record_.chunk_begin; c < record_.chunk_begin + record_.chunk_count; ++c) {
+      bool meets = true;
+      for (uint32_t k = 0; meets && k < split_.count; ++k)
+        meets = internal::intervals_meet(chunk_interval(c, k), region_[k]);
+      if (meets) hits_.push_back(c);
+    }
+  }
+
+  void sort_by_end() {
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      if (split_.dims[k] != sweep_) continue;
+      std::ranges::stable_sort(hits_, [this, k](uint64_t a, uint64_t b) {
+        return chunk_interval(a, k).end < chunk_interval(b, k).end;
+      });
+    }
+  }
+
+  // A hit has a common part, which may be empty.
+  bool has_match(uint64_t chunk) const {
+    if (rules_.empty == EmptyMatch::kStrictlyInside) return true;
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      const Interval own = chunk_interval(chunk, k);
+      if (std::max(own.begin, region_[k].begin) == std::min(own.end, region_[k].end)) return false;
+    }
+    return true;
+  }
+
+  void add_row(uint64_t box, uint64_t chunk) {
+    out_->wanted.push_back(box);
+    out_->chunks.push_back(chunk - record_.chunk_begin);
+    const size_t row = out_->lengths.size();
+    const size_t dimensions = wanted_.dimension_count;
+    out_->wanted_offsets.resize(row + dimensions);
+    out_->stored_offsets.resize(row + dimensions);
+    out_->lengths.resize(row + dimensions);
+    uint32_t k = 0;
+    for (size_t d = 0; d < dimensions; ++d) {
+      const Interval wanted = wanted_interval(box, d);
+      const bool is_split = k < split_.count && split_.dims[k] == d;
+      const Interval own = is_split ? chunk_interval(chunk, k++) : Interval{0, shape_[d]};
+      const int64_t begin = std::max(own.begin, wanted.begin);
+      out_->wanted_offsets[row + d] = begin - wanted.begin;
+      out_->stored_offsets[row + d] = begin - own.begin;
+      out_->lengths[row + d] = std::min(own.end, wanted.end) - begin;
+    }
+  }
+
+  const Catalog& stored_;
+  const TensorRecord& record_;
+  const std::span<const int64_t> shape_;
+  const SplitDims split_;
+  const WantedBoxes& wanted_;
+  const BoxMatchRules& rules_;
+  BoxMatches* const out_;
+  std::optional<ChunkSearch> search_;
+  std::vector<bool> first_;  // with copies = first: not a copy of an earlier chunk
+  size_t sweep_ = 0;
+  std::array<Interval, kMaxTensorRank> region_;  // of a wanted box in the split dimensions
+  std::vector<uint64_t> hits_;
+};
+
+}  // namespace
+
+void match_boxes(const Catalog& stored, size_t tensor, const WantedBoxes& wanted,
+                 const BoxMatchRules& rules, BoxMatches* out) {
+  BoxMatching(stored, tensor, wanted, rules, out).run();
+}
+
+}  // namespace shardwright::plan

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/load/read_column.h"
+
+#include <algorithm>
+
+namespace shardwright::plan {
+
+void ReadColumn::append(const ReadItem& read) {
+  append_blank(1, read.box.sizes.size());
+  key(size() - 1) = {read.chunk, read.entry, read.piece};
+  int64_t* const box = numbers(size() - 1);
+  std::ranges::copy(read.box.offsets, box);
+  std::ranges::copy(read.box.sizes, box + read.box.sizes.size());
+}
+
+void ReadColumn::append_blank(size_t count, size_t dimension_count) {
+  const size_t first = records_.size();
+  uint64_t begin = numbers_.size();
+  numbers_.resize(begin + count * 2 * dimension_count);
+  records_.resize(first + count);
+  for (size_t i = first; i < records_.size(); ++i, begin += 2 * dimension_count) {
+    records_[i].place = begin << 8 | dimension_count;
+  }
+}
+
+void ReadColumn::sort_from(size_t first) {
+  const auto begin = records_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto before = [](const Record& a, const Record& b) { return a.key < b.key; };
+  if (!std::is_sorted(begin, records_.end(), before)) std::sort(begin, records_.end(), before);
+}
+
+}  // namespace shardwright::plan
