@@ -55,12 +55,12 @@ Result<plan::Bytes> describe(const shw_describe_options& options,
     SHW_ASSIGN_OR_RETURN(const auto merged, plan::describe_merged(entries, kinds));
     return plan::encode(merged);
   }
-  if (options.kind != SHW_PLAN_LOCAL_SAVE) {
+  if (options.kind != SHW_PLAN_LOCAL_SAVE && options.kind != 0) {
     return bad_argument("kind", fmt::format("plans of kind {} are not described", options.kind));
   }
   plan::DescribeRules rules;
   rules.rank = options.rank;
-  rules.world_size = options.world_size == 0 ? 1 : options.world_size;
+  rules.world_size = options.world_size;
   rules.kinds = std::move(kinds);
   SHW_ASSIGN_OR_RETURN(rules.agreement,
                        text_argument(options.agreement, options.agreement_size, "agreement"));

@@ -37,6 +37,11 @@
 %ignore shw_state_tensor;
 %ignore shw_state_object_data;
 %ignore shw_plan_item_at;
+%ignore shw_plan_describe;
+%ignore shw_plan_entries;
+%ignore shw_plan_merge;
+%ignore shw_plan_match;
+%ignore shw_plan_owners;
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_error;

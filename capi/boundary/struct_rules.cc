@@ -224,14 +224,16 @@ const StructRules& rules_of<shw_describe_options>() {
 
 template <>
 const StructRules& rules_of<shw_merge_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_merge_options, reserved0)};
   static constexpr StructRules kRules =
-      plain_rules<shw_merge_options>("shw_merge_options", SHW_MERGE_OPTIONS_SIZE_V1);
+      rules_with<shw_merge_options>("shw_merge_options", SHW_MERGE_OPTIONS_SIZE_V1, kReserved);
   return kRules;
 }
 
 template <>
 const StructRules& rules_of<shw_match_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_match_options, reserved0)};
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_match_options, reserved0),
+                                                SHW_RESERVED(shw_match_options, reserved1)};
   static constexpr StructRules kRules =
       rules_with<shw_match_options>("shw_match_options", SHW_MATCH_OPTIONS_SIZE_V1, kReserved,
                                     SHW_MATCH_FIRST_REPLICA);

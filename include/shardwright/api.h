@@ -15,6 +15,7 @@
 #include "layout.h"
 #include "load.h"
 #include "plan.h"
+#include "planning.h"
 #include "plugin.h"
 #include "report.h"
 #include "save.h"
@@ -306,6 +307,22 @@ struct shw_api {
   shw_status (*cancellation_create)(shw_cancellation** out, shw_error** err);
   void (*cancellation_cancel)(shw_cancellation* cancellation);
   void (*cancellation_release)(shw_cancellation* cancellation);
+  void (*entry_batch_init)(shw_entry_batch* batch, uint32_t struct_size);
+  void (*describe_options_init)(shw_describe_options* options, uint32_t struct_size);
+  void (*merge_options_init)(shw_merge_options* options, uint32_t struct_size);
+  void (*match_options_init)(shw_match_options* options, uint32_t struct_size);
+  shw_status (*plan_describe)(const shw_describe_options* options, const shw_entry_batch* entries,
+      shw_buffer** out, shw_error** err);
+  shw_status (*plan_entries)(const shw_plan* plan, shw_entry_batch* out, shw_error** err);
+  shw_status (*plan_merge)(const shw_merge_options* options, const void* plans,
+      const uint64_t* plan_offsets, uint64_t plan_count, shw_buffer** out, shw_error** err);
+  shw_status (*plan_match)(const shw_match_options* options, const shw_plan* stored,
+      const shw_entry_batch* wanted, shw_buffer** out, shw_error** err);
+  shw_status (*plan_owners)(uint64_t count, const uint64_t* weights, const uint32_t* sets,
+      const shw_bool* secondary, uint64_t set_count, const uint64_t* set_offsets,
+      const int32_t* holders, int32_t rank_count, int32_t* owners, shw_error** err);
+  shw_status (*plan_digest)(const shw_plan* plan, shw_buffer** out, shw_error** err);
+  shw_status (*content_digest)(const void* data, uint64_t size, shw_buffer** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

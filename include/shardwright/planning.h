@@ -41,7 +41,8 @@ typedef struct shw_entry_batch {
   const int64_t* box_offsets;
   const int64_t* box_sizes;
   /* One per box, below 2^32 - 1. Local plans: number of the piece in its entry; kept plans: number
-   * of the chunk in its tensor; merged plans: rank that writes. NULL = 0, 1, 2, ... by entry. */
+   * of the chunk in its tensor; merged plans: rank that writes. NULL = 0, 1, 2, ... in each entry
+   * of a local plan, 0 in merged ones. */
   const uint64_t* numbers;
   /* All boxes in the order in which the host lists them; NULL = as they stand. */
   const uint64_t* order;
@@ -62,8 +63,9 @@ typedef struct shw_entry_batch {
   const uint8_t* digests;
 } shw_entry_batch;
 
-/* How descriptions become a plan. `kind` SHW_PLAN_LOCAL_SAVE: what `rank` of `world_size` (0 = 1)
- * holds. SHW_PLAN_MERGED_SAVE: what is stored, each box one chunk, rank and world_size 0.
+/* How descriptions become a plan. `kind` SHW_PLAN_LOCAL_SAVE (or 0): what `rank` of `world_size`
+ * holds; world_size 0 = not known, such a plan is merged at any place and gets its place for its
+ * rank. SHW_PLAN_MERGED_SAVE: what is stored, each box one chunk, rank and world_size 0.
  * `kind_globs` is cut by `kind_offsets` (kind_count + 1), the first glob that matches a name gives
  * its SHW_KIND_. `agreement` is UTF-8 text of `agreement_size` bytes, lines "option=value" that all
  * ranks must have alike.
@@ -98,6 +100,7 @@ typedef struct shw_merge_options {
   int32_t preset;
   int32_t cover;
   int32_t verify_replicas;
+  uint64_t reserved0;
 } shw_merge_options;
 
 /* Order of matches, entries always in their order: wanted boxes, for each the chunks that share an
@@ -119,6 +122,7 @@ typedef struct shw_match_options {
   int32_t cover;
   int32_t missing;
   int32_t reserved0;
+  uint64_t reserved1;
 } shw_match_options;
 
 /* Flag of shw_match_options.
@@ -129,14 +133,14 @@ typedef struct shw_match_options {
  * Since: 0.1 unstable */
 #define SHW_ENTRY_BATCH_SIZE_V1 160
 #define SHW_DESCRIBE_OPTIONS_SIZE_V1 72
-#define SHW_MERGE_OPTIONS_SIZE_V1 24
-#define SHW_MATCH_OPTIONS_SIZE_V1 24
+#define SHW_MERGE_OPTIONS_SIZE_V1 32
+#define SHW_MATCH_OPTIONS_SIZE_V1 32
 
 #define SHW_ENTRY_BATCH_INIT \
   {sizeof(shw_entry_batch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 #define SHW_DESCRIBE_OPTIONS_INIT {sizeof(shw_describe_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-#define SHW_MERGE_OPTIONS_INIT {sizeof(shw_merge_options), 0, 0, 0, 0, 0}
-#define SHW_MATCH_OPTIONS_INIT {sizeof(shw_match_options), 0, 0, 0, 0, 0}
+#define SHW_MERGE_OPTIONS_INIT {sizeof(shw_merge_options), 0, 0, 0, 0, 0, 0}
+#define SHW_MATCH_OPTIONS_INIT {sizeof(shw_match_options), 0, 0, 0, 0, 0, 0}
 
 /* Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
  * Threads: any

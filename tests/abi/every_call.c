@@ -35,6 +35,10 @@ static void make_structs(struct env* env) {
   shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));
   shw_chunk_info_init(&env->chunk_info_value, sizeof(env->chunk_info_value));
   shw_box_batch_init(&env->box_batch_value, sizeof(env->box_batch_value));
+  shw_entry_batch_init(&env->entry_batch_value, sizeof(env->entry_batch_value));
+  shw_describe_options_init(&env->describe_options_value, sizeof(env->describe_options_value));
+  shw_merge_options_init(&env->merge_options_value, sizeof(env->merge_options_value));
+  shw_match_options_init(&env->match_options_value, sizeof(env->match_options_value));
   env->tensor_batch_value.count = 1;
   env->tensor_value.dtype_code = SHW_DTYPE_FLOAT;
   env->tensor_value.dtype_bits = 32;

@@ -32,6 +32,8 @@ struct env {
   int64_t values[8];
   int64_t shape[8];
   uint64_t offsets[8];
+  uint32_t numbers[8];
+  int32_t ranks[8];
   uint8_t bytes[64];
   struct DLManagedTensorVersioned* dlpack;
   struct DLManagedTensor* dlpack_legacy;
@@ -57,6 +59,10 @@ struct env {
   shw_tensor_info tensor_info_value;
   shw_chunk_info chunk_info_value;
   shw_box_batch box_batch_value;
+  shw_entry_batch entry_batch_value;
+  shw_describe_options describe_options_value;
+  shw_merge_options merge_options_value;
+  shw_match_options match_options_value;
 };
 
 struct api_call {

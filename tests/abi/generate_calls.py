@@ -23,6 +23,8 @@ POINTERS = {
     "const char*": '"x"', "const void*": '"x"', "void*": "env->bytes", "uint64_t*": "&env->size",
     "uint32_t*": "&env->number", "int64_t*": "env->values", "const int64_t*": "env->shape",
     "const uint64_t*": "env->offsets", "const shw_api**": "&env->api",
+    "const uint32_t*": "env->numbers", "const int32_t*": "env->ranks", "int32_t*": "env->ranks",
+    "const shw_bool*": "env->bytes",
     "const struct DLManagedTensorVersioned*": "env->dlpack",
     "const struct DLManagedTensor*": "env->dlpack_legacy",
     "struct DLManagedTensorVersioned**": "&env->dlpack_out",

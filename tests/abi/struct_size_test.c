@@ -68,6 +68,66 @@ static shw_status give_box_batch(struct env* env, void* value, shw_error** err) 
   shw_report_release(report);
   return status;
 }
+/* A plan without entries. */
+static shw_buffer* no_entries(int32_t kind) {
+  shw_describe_options options = SHW_DESCRIBE_OPTIONS_INIT;
+  shw_entry_batch entries = SHW_ENTRY_BATCH_INIT;
+  shw_buffer* plan = NULL;
+  shw_error* error = NULL;
+  options.kind = kind;
+  CHECK_OK(shw_plan_describe(&options, &entries, &plan, &error));
+  return plan;
+}
+static shw_plan* plan_of(shw_buffer* bytes) {
+  shw_plan* plan = NULL;
+  shw_error* error = NULL;
+  CHECK_OK(shw_plan_create(shw_buffer_data(bytes), shw_buffer_size(bytes), &plan, &error));
+  shw_buffer_release(bytes);
+  return plan;
+}
+static shw_status give_describe_options(struct env* env, void* value, shw_error** err) {
+  shw_entry_batch entries = SHW_ENTRY_BATCH_INIT;
+  shw_buffer* plan = NULL;
+  (void)env;
+  const shw_status status = shw_plan_describe(value, &entries, &plan, err);
+  shw_buffer_release(plan);
+  return status;
+}
+static shw_status give_entry_batch(struct env* env, void* value, shw_error** err) {
+  shw_describe_options options = SHW_DESCRIBE_OPTIONS_INIT;
+  shw_buffer* plan = NULL;
+  (void)env;
+  const shw_status status = shw_plan_describe(&options, value, &plan, err);
+  shw_buffer_release(plan);
+  return status;
+}
+static shw_status give_merge_options(struct env* env, void* value, shw_error** err) {
+  shw_buffer* local = no_entries(SHW_PLAN_LOCAL_SAVE);
+  shw_buffer* merged = NULL;
+  (void)env;
+  const shw_status status = shw_plan_merge(
+      value, shw_buffer_data(local), shw_buffer_part_offsets(local), 1, &merged, err);
+  shw_buffer_release(merged);
+  shw_buffer_release(local);
+  return status;
+}
+static shw_status give_match_options(struct env* env, void* value, shw_error** err) {
+  shw_plan* stored = plan_of(no_entries(SHW_PLAN_MERGED_SAVE));
+  shw_entry_batch wanted = SHW_ENTRY_BATCH_INIT;
+  shw_buffer* matches = NULL;
+  (void)env;
+  const shw_status status = shw_plan_match(value, stored, &wanted, &matches, err);
+  shw_buffer_release(matches);
+  shw_plan_release(stored);
+  return status;
+}
+static shw_status take_entry_batch(struct env* env, void* value, shw_error** err) {
+  shw_plan* plan = plan_of(no_entries(SHW_PLAN_LOCAL_SAVE));
+  (void)env;
+  const shw_status status = shw_plan_entries(plan, value, err);
+  shw_plan_release(plan);
+  return status;
+}
 static shw_status take_report_summary(struct env* env, void* value, shw_error** err) {
   return shw_report_summarize(env->report, value, err);
 }
@@ -105,6 +165,14 @@ static const struct subject subjects[] = {
     {"shw_collective_call", sizeof(shw_collective_call), give_collective_call, 0,
      offsetof(shw_collective_call, reserved0), 0},
     {"shw_box_batch", sizeof(shw_box_batch), give_box_batch, 0, 0, 0},
+    {"shw_entry_batch", sizeof(shw_entry_batch), give_entry_batch, 0, 0, 0},
+    {"shw_describe_options", sizeof(shw_describe_options), give_describe_options, 0,
+     offsetof(shw_describe_options, reserved0), 0},
+    {"shw_merge_options", sizeof(shw_merge_options), give_merge_options, 0,
+     offsetof(shw_merge_options, reserved0), 0},
+    {"shw_match_options", sizeof(shw_match_options), give_match_options, 0,
+     offsetof(shw_match_options, reserved0), 0},
+    {"shw_entry_batch", sizeof(shw_entry_batch), take_entry_batch, 1, 0, 0},
     {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},
     {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0, 0},
     {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0, 0},
@@ -292,6 +360,10 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_tensor_info, SHW_TENSOR_INFO_INIT, shw_tensor_info_init);
   CHECK_TWIN(shw_chunk_info, SHW_CHUNK_INFO_INIT, shw_chunk_info_init);
   CHECK_TWIN(shw_box_batch, SHW_BOX_BATCH_INIT, shw_box_batch_init);
+  CHECK_TWIN(shw_entry_batch, SHW_ENTRY_BATCH_INIT, shw_entry_batch_init);
+  CHECK_TWIN(shw_describe_options, SHW_DESCRIBE_OPTIONS_INIT, shw_describe_options_init);
+  CHECK_TWIN(shw_merge_options, SHW_MERGE_OPTIONS_INIT, shw_merge_options_init);
+  CHECK_TWIN(shw_match_options, SHW_MATCH_OPTIONS_INIT, shw_match_options_init);
   CHECK_TWIN(shw_plugin, SHW_PLUGIN_INIT, shw_plugin_init);
 }
 

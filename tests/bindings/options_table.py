@@ -31,7 +31,7 @@ WORDS = {
     "overwrite": ["replace", "refuse"],
     "durability": ["full", "none"],
     "digests": ["on", "off"],
-    "owner": ["balanced", "lowest_rank"],
+    "owner": ["balanced", "lowest_rank", "exact", "all"],
     "verify_replicas": ["auto", "all", "off"],
     "kind": ["auto", "replicated", "sharded", "rank_local"],
     "missing": ["error", "report"],

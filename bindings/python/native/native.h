@@ -121,6 +121,22 @@ PyObject* shw_py_checkpoint_chunks(PyObject* checkpoint, PyObject* first, PyObje
 Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacity);
 PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count);
 
+/* ---- planning.c: descriptions in flat arrays; arrays are objects with the buffer protocol or None ---- */
+
+/* options: (kind, rank, world_size, kind globs, kind values, agreement); entries: the 17 arrays of shw_entry_batch
+ * behind a count. Gives the plan as bytes. */
+PyObject* shw_py_plan_describe(PyObject* options, PyObject* entries);
+/* The arrays of a plan handle as (count, 17 memoryviews or None); they keep the plan alive. */
+PyObject* shw_py_plan_entries(PyObject* plan);
+/* options: (owner, preset, cover, verify_replicas); plans: list of buffers. Gives a list of bytes. */
+PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans);
+/* options: (order, cover, missing, flags). Gives six bytes objects. */
+PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wanted);
+/* arrays: (weights, sets, secondary or None, set offsets, holders). Gives the owners as bytes. */
+PyObject* shw_py_plan_owners(PyObject* arrays, PyObject* rank_count);
+PyObject* shw_py_plan_digest(PyObject* plan);
+PyObject* shw_py_content_digest(PyObject* data);
+
 /* ---- tensor.c: the tensor type of the module ---- */
 
 /* Describes a tensor object of this module; 0 when the object is something else. */

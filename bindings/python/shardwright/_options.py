@@ -15,7 +15,7 @@ WORDS: dict[str, dict[str, int]] = {
     "overwrite": {"replace": 0, "refuse": 1},
     "durability": {"full": 0, "none": 1},
     "digests": {"on": 0, "off": 1},
-    "owner": {"balanced": 0, "lowest_rank": 1},
+    "owner": {"balanced": 0, "lowest_rank": 1, "exact": 2, "all": 3},
     "verify_replicas": {"auto": 0, "all": 1, "off": 2},
     "format": {"auto": 0, "native": 1, "torch_dcp": 2},
     "preset": {"standard": 0, "default": 1, "megatron": 2},

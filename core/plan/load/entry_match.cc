@@ -149,8 +149,7 @@ class EntryMatching {
     for (uint64_t row = begin; row < end; ++row) {
       const auto offsets = parts(matches_.wanted_offsets, row);
       const auto lengths = parts(matches_.lengths, row);
-      chunks.push_back({Box{Dims(offsets.begin(), offsets.end()),
-                            Dims(lengths.begin(), lengths.end())},
+      chunks.push_back({Box{Dims(offsets), Dims(lengths)},
                         static_cast<uint32_t>(matches_.chunks[row]), 0});
     }
     CatalogBuilder::Tensor tensor;
@@ -168,7 +167,7 @@ class EntryMatching {
         .with_detail("cover", rules_.cover == CoverRule::kFull ? "full" : "disjoint")
         .annotated(fmt::format(
             "fill box {} of '{}' (boxes above count from its begin)",
-            box_text(Box{Dims(offsets.begin(), offsets.end()), Dims(sizes.begin(), sizes.end())}),
+            box_text(Box{Dims(offsets), Dims(sizes)}),
             escape_text(wanted_.names.at(i))));
   }
 

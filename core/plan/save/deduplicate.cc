@@ -6,7 +6,6 @@
 // tried on the next before sorting: the work per item is a copy and two comparisons.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -25,6 +24,13 @@ struct Candidate {
   ExtentPair second;
   uint64_t more = 0;  // index of its further pairs in the scratch column
   UnitHolder holder;
+};
+
+// Offsets in the first two split dimensions.
+struct Key {
+  int64_t first = 0;
+  int64_t second = 0;
+  uint32_t candidate = 0;
 };
 
 class Deduplication {
@@ -73,7 +79,7 @@ class Deduplication {
     record.path = catalog.texts.append(source.texts.at(from.path));
     record.dtype = from.dtype;
     record.kind = from.kind;
-    record.rank = from.rank;
+    record.rank = owner_of(from.kind, members[0]);
     record.shape_begin = catalog.shapes.size();
     record.dimension_count = from.dimension_count;
     record.chunk_begin = catalog.chunks.size();
@@ -88,6 +94,11 @@ class Deduplication {
     record.chunk_count = catalog.chunks.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
     return {};
+  }
+
+  // Of a rank_local group, whose only member may not have known its rank when it was described.
+  static int32_t owner_of(EntryKind kind, const Member& first) {
+    return kind == EntryKind::kRankLocal ? static_cast<int32_t>(first.rank) : -1;
   }
 
   void gather(std::span<const Member> members, uint64_t mask) {
@@ -186,11 +197,17 @@ class Deduplication {
     const auto ordered = [this](const Candidate& a, const Candidate& b) { return before(a, b); };
     if (std::ranges::is_sorted(candidates_, ordered)) return;
     if (permutation_.size() == candidates_.size() && permute_as_before()) return;
-    permutation_.resize(candidates_.size());
-    std::iota(permutation_.begin(), permutation_.end(), 0U);
-    std::ranges::sort(permutation_, [this](uint32_t a, uint32_t b) {
-      return before(candidates_[a], candidates_[b]);
+    // What decides nearly all comparisons lies in the keys themselves.
+    keys_.resize(candidates_.size());
+    for (uint32_t i = 0; i < keys_.size(); ++i)
+      keys_[i] = {candidates_[i].first.offset, candidates_[i].second.offset, i};
+    std::ranges::sort(keys_, [this](const Key& a, const Key& b) {
+      if (a.first != b.first) return a.first < b.first;
+      if (a.second != b.second) return a.second < b.second;
+      return before(candidates_[a.candidate], candidates_[b.candidate]);
     });
+    permutation_.resize(candidates_.size());
+    for (size_t i = 0; i < keys_.size(); ++i) permutation_[i] = keys_[i].candidate;
     permute();
   }
 
@@ -273,6 +290,7 @@ class Deduplication {
     Catalog& catalog = out_.catalog;
     const CatalogView& source = locals_[members[0].rank].catalog;
     ObjectRecord record = source.objects[members[0].entry];
+    record.rank = owner_of(record.kind, members[0]);
     record.name = catalog.texts.append(source.texts.at(record.name));
     record.path = catalog.texts.append(source.texts.at(record.path));
     const std::string_view type = source.texts.at(record.content_type);
@@ -294,6 +312,7 @@ class Deduplication {
   SplitDims split_;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> sorted_;
+  std::vector<Key> keys_;
   std::vector<uint32_t> permutation_;  // that sorted the last group that was not in order
   std::vector<ExtentPair> more_;
 };

@@ -333,8 +333,9 @@ class Describer {
 }  // namespace
 
 Result<LocalSavePlan> describe_local(const EntryArrays& entries, const DescribeRules& rules) {
-  if (rules.world_size < 1 || rules.world_size > kMaxWorldSize || rules.rank < 0 ||
-      rules.rank >= rules.world_size) {
+  // World size 0: not known, any rank.
+  if (rules.world_size < 0 || rules.world_size > kMaxWorldSize || rules.rank < 0 ||
+      rules.rank >= (rules.world_size == 0 ? kMaxWorldSize : rules.world_size)) {
     return invalid_argument(fmt::format("rank {} of {} is not a position among 1 to {} ranks",
                                         rules.rank, rules.world_size, kMaxWorldSize))
         .with_detail("parameter", "rank");

@@ -46,7 +46,7 @@ struct EntryArrays {
   std::span<const Digest128> digests;
 };
 
-// Rank and world size of a local plan, the text that all ranks must have alike, and kinds by
+// Rank and world size of a local plan (0 = not known: it may be merged at any place), the text that all ranks must have alike, and kinds by
 // pattern.
 struct DescribeRules {
   int32_t rank = 0;

@@ -60,6 +60,7 @@ class KeptPlan {
     }
     if (to_.chunks.size() == chunk_begin) return;
     TensorRecord record = from;
+    if (record.rank >= 0) record.rank = view_.rank;
     record.name = to_.texts.append(from_.texts.at(from.name));
     record.path = to_.texts.append(from_.texts.at(from.path));
     record.shape_begin = to_.shapes.size();
@@ -76,6 +77,7 @@ class KeptPlan {
   void add_object(uint32_t i) {
     if (numbers_[from_.chunks.size() + i] == kNotKept) return;
     ObjectRecord record = from_.objects[i];
+    if (record.rank >= 0) record.rank = view_.rank;
     record.name = to_.texts.append(from_.texts.at(record.name));
     record.path = to_.texts.append(from_.texts.at(record.path));
     record.content_type = to_.texts.append(from_.texts.at(record.content_type));

@@ -123,7 +123,8 @@ void check_listing(const ListingView& listing, const CatalogView& catalog, Findi
 std::vector<std::string> local_view_findings(const LocalView& view, bool kept, size_t limit,
                                              bool table_is_known) {
   Findings findings(limit);
-  check_rank(view.rank, view.world_size, &findings);
+  // World size 0: not known when it was described.
+  check_rank(view.rank, view.world_size == 0 ? kMaxWorldSize : view.world_size, &findings);
   if (view.options_digest != plan_text_digest(view.options_text))
     findings.add("the options have another digest");
   if (!is_valid_utf8(view.options_text)) findings.add("the options are not UTF-8");

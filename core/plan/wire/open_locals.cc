@@ -88,6 +88,7 @@ class LocalOpener {
         internal::local_view_findings(view, /*kept=*/false, 1, known);
     if (!findings.empty())
       return data_loss(fmt::format("the local save plan is damaged: {}", findings[0]));
+    if (view.world_size == 0) view.rank = static_cast<int32_t>(made_.views.size());
     made_.views.push_back(view);
     return {};
   }

@@ -11,8 +11,8 @@
 
 namespace shardwright::plan {
 
-// The local plans of all ranks, in rank order, through all doors of decode_local_save. The buffers
-// must outlive the views. Failures are those of decode_local_save and name the rank.
+// The local plans of all ranks, in rank order, through all doors of decode_local_save; a plan of
+// unknown world size takes its place as its rank. The buffers must outlive the views. Failures are those of decode_local_save and name the rank.
 Result<LocalViews> open_local_saves(std::span<const std::span<const std::byte>> buffers);
 
 }  // namespace shardwright::plan

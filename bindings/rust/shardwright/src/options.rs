@@ -43,6 +43,10 @@ choice! {
         #[default] Balanced = SHW_OWNER_BALANCED,
         /// Always the lowest rank.
         LowestRank = SHW_OWNER_LOWEST_RANK,
+        /// As the original of the preset chooses.
+        Exact = SHW_OWNER_EXACT,
+        /// All of them, each its own chunk: for merges of descriptions, refused by saves.
+        All = SHW_OWNER_ALL,
     }
 }
 choice! {

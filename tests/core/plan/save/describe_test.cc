@@ -82,7 +82,8 @@ TEST(Describe, RefusesEntriesNamingThem) {
   EXPECT_FAILURE(refused({tensor("a", {1}), tensor("a", {2})}), StatusCode::kAlreadyExists, "'a'",
                  "0 and 1");
   EXPECT_FAILURE(refused({tensor("a", {1}), object("a")}), StatusCode::kAlreadyExists, "'a'");
-  EXPECT_FAILURE(refused({shard("w", {4}, {3}, {2})}), StatusCode::kOutOfRange, "'w'", "[3:5]");
+  EXPECT_FAILURE(refused({shard("w", {4}, {3}, {2})}), StatusCode::kOutOfRange, "'w'",
+                 "2 elements from 3 of 4");
   EXPECT_FAILURE(refused({shard("w", {4}, {-1}, {2})}), kInvalid, "'w'");
   EXPECT_FAILURE(refused({tensor("w", {-1})}), kInvalid, "'w'");
   EXPECT_FAILURE(refused({tensor("w", {INT64_MAX, 2})}), kInvalid, "'w'");

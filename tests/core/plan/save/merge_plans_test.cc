@@ -149,7 +149,7 @@ TEST(MergePlans, DefaultChoosesAsListedByBytesOfTheWholeTensor) {
 
 // torch-dcp 4.2 and 4.4: empty shards share an index, and an item that one rank lists twice stays.
 TEST(MergePlans, DefaultKnowsBoxesByTheirOffsets) {
-  const Listed x = {"x", {4}, {box({0}, {4})}};
+  const Listed x = shard("x", {4}, {0}, {4});
   Listed doubled = x;
   doubled.boxes.push_back(x.boxes[0]);
   EXPECT_EQ(kept_by_rank({{doubled}, {x}}, kDefaultExact), (Kept{{"x", "x"}, {}}));
@@ -202,8 +202,7 @@ TEST(MergePlans, MegatronGivesTheRarestAndLargestFirst) {
 TEST(MergePlans, MegatronSpreadsTheReferenceSet) {
   Ranks ranks;
   for (int64_t r = 0; r < 8; ++r) {
-    const int64_t begin = r * 20 / 8;
-    ranks.push_back({shard("keyB", {20}, {begin}, {(r + 1) * 20 / 8 - begin}),
+    ranks.push_back({shard("keyB", {160}, {20 * r}, {20}),
                      shard("TP_repl1", {10}, {5 * (r % 2)}, {5}),
                      shard("TP_repl2", {10}, {5 * (r % 2)}, {5}), tensor("keyC", {100}),
                      tensor("keyE", {100}), tensor("keyD", {1000})});
@@ -251,6 +250,19 @@ TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   EXPECT_EQ(listing.attribute(0), b.attribute);
   EXPECT_EQ(listing.attribute(1), "first");
   EXPECT_EQ(listing.attribute(2), "");
+}
+
+TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
+  Listed rng = tensor("rng", {2});
+  rng.kind = EntryKind::kRankLocal;
+  const PlanBytes unknown = described({rng, tensor("w", {4})}, {3, 0});
+  const Result<PlanParts> parts = merged({unknown, unknown}, kStandardLowest);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_EQ(kept_names(parts->part(1)), (Names{"rng", "w"}));
+  EXPECT_EQ(kept_names(parts->part(2)), Names{"rng"});
+  const GlobalSavePlan plan = merged_plan(*parts);
+  EXPECT_EQ(plan.catalog.tensors[0].rank, 0);
+  EXPECT_EQ(plan.catalog.tensors[2].rank, 1);
 }
 
 TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {

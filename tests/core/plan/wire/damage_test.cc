@@ -131,8 +131,11 @@ TEST(PlanBufferDamage, NewerSchemasAreUnimplementedWithTheNeededVersion) {
     Buffer major = sample.bytes;
     ASSERT_TRUE(set_field<uint32_t>(root_of(&major), wire::PlanBuffer::VT_SCHEMA_MAJOR, 2));
     const Status status = decode_status(sample.kind, major);
-    EXPECT_FAILURE(status, StatusCode::kUnimplemented, "2.0");
-    EXPECT_EQ(status.detail("needed_version"), "2.0");
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.to_string();
+    // What later minor versions brought needs its reader in any major version.
+    const bool plain = sample.name.find("described") == std::string::npos &&
+                       sample.kind != PlanKind::kKeptSave;
+    EXPECT_EQ(status.detail("needed_version"), plain ? "2.0" : "2.1") << sample.name;
   }
 }
 
@@ -196,7 +199,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
       sample_local_save(), PlanKind::kLocalSave,
       {{"rank 2 of 2", [](LocalSavePlan& plan) { plan.rank = 2; }},
        {"belongs to rank 1", [](LocalSavePlan& plan) { plan.rank = 0; }},
-       {"rank 1 of 0", [](LocalSavePlan& plan) { plan.world_size = 0; }},
+       {"rank 1 of -1", [](LocalSavePlan& plan) { plan.world_size = -1; }},
        {"another digest", [](LocalSavePlan& plan) { plan.options_text += "x=y\n"; }},
        {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
        {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
@@ -205,9 +208,13 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
         [](LocalSavePlan& plan) {
           plan.listing.attribute_ends = {0, 0};
         }},
-       {"lists box 7", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
-       {"do not ascend", [](LocalSavePlan& plan) { plan.listing.object_begins = {99}; }},
-       {"neither 0 nor 1", [](LocalSavePlan& plan) { plan.listing.secondary = {2}; }},
+       {"lists box 0", [](LocalSavePlan& plan) { plan.listing.order = {0, 0}; }},
+       {"lists 1 of 8", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
+       {"1 places", [](LocalSavePlan& plan) { plan.listing.object_begins = {0}; }},
+       {"do not ascend", [](LocalSavePlan& plan) { plan.listing.object_begins = {0, 99}; }},
+       {"1 marks", [](LocalSavePlan& plan) { plan.listing.secondary = {1}; }},
+       {"neither 0 nor 1",
+        [](LocalSavePlan& plan) { plan.listing.secondary.assign(plan.catalog.chunks.size(), 2); }},
        {"wrong piece",
         [](LocalSavePlan& plan) { plan.catalog.chunks[2].place = plan.catalog.chunks[1].place; }},
        {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.chunks[0].place = kObjectPiece; }},

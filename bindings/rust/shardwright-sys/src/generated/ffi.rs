@@ -202,6 +202,7 @@ pub const SHW_PLAN_WRITE_LIST: i32 = 2;
 pub const SHW_PLAN_LOAD: i32 = 3;
 pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
 pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
+pub const SHW_PLAN_KEPT_SAVE: i32 = 6;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
 pub const SHW_REPORT_LOADED: i32 = 0;
@@ -253,6 +254,8 @@ pub const SHW_DIGESTS_ON: i32 = 0;
 pub const SHW_DIGESTS_OFF: i32 = 1;
 pub const SHW_OWNER_BALANCED: i32 = 0;
 pub const SHW_OWNER_LOWEST_RANK: i32 = 1;
+pub const SHW_OWNER_EXACT: i32 = 2;
+pub const SHW_OWNER_ALL: i32 = 3;
 pub const SHW_VERIFY_REPLICAS_AUTO: i32 = 0;
 pub const SHW_VERIFY_REPLICAS_ALL: i32 = 1;
 pub const SHW_VERIFY_REPLICAS_OFF: i32 = 2;
@@ -283,6 +286,16 @@ pub const SHW_CAST_ALLOW: i32 = 1;
 pub const SHW_SHAPE_ERROR: i32 = 0;
 pub const SHW_SHAPE_CROP_AND_PAD: i32 = 1;
 pub const SHW_LOAD_OPTIONS_SIZE_V1: u32 = 96;
+pub const SHW_COVER_FULL: i32 = 0;
+pub const SHW_COVER_DISJOINT: i32 = 1;
+pub const SHW_COVER_OFF: i32 = 2;
+pub const SHW_MATCH_BY_WANTED: i32 = 0;
+pub const SHW_MATCH_BY_SWEEP: i32 = 1;
+pub const SHW_MATCH_FIRST_REPLICA: u64 = 1;
+pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
+pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
+pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
+pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
@@ -849,6 +862,73 @@ pub struct shw_load_options {
     pub strict_shapes: *const i32,
     pub shape: i32,
     pub reserved1: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_entry_batch {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub count: u64,
+    pub names: *const c_char,
+    pub name_offsets: *const u64,
+    pub dtypes: *const i32,
+    pub kinds: *const i32,
+    pub shapes: *const i64,
+    pub shape_offsets: *const u64,
+    pub box_ranges: *const u64,
+    pub box_offsets: *const i64,
+    pub box_sizes: *const i64,
+    pub numbers: *const u64,
+    pub order: *const u64,
+    pub secondary: *const shw_bool,
+    pub object_sizes: *const u64,
+    pub paths: *const c_char,
+    pub path_offsets: *const u64,
+    pub attributes: *const c_char,
+    pub attribute_offsets: *const u64,
+    pub digests: *const u8,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_describe_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub kind: i32,
+    pub rank: i32,
+    pub world_size: i32,
+    pub reserved0: i32,
+    pub kind_globs: *const c_char,
+    pub kind_offsets: *const u64,
+    pub kind_values: *const i32,
+    pub kind_count: u64,
+    pub agreement: *const c_char,
+    pub agreement_size: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_merge_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub owner: i32,
+    pub preset: i32,
+    pub cover: i32,
+    pub verify_replicas: i32,
+    pub reserved0: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_match_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub order: i32,
+    pub cover: i32,
+    pub missing: i32,
+    pub reserved0: i32,
+    pub reserved1: u64,
 }
 
 #[repr(C)]
@@ -1711,6 +1791,62 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the planner. NULL is allowed.
     pub fn shw_load_planner_release(planner: *mut shw_load_planner);
+    /// Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
+    pub fn shw_entry_batch_init(batch: *mut shw_entry_batch, struct_size: u32);
+    /// Fills options with zeros and their size, as SHW_DESCRIBE_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_describe_options_init(options: *mut shw_describe_options, struct_size: u32);
+    /// Fills options with zeros and their size, as SHW_MERGE_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_merge_options_init(options: *mut shw_merge_options, struct_size: u32);
+    /// Fills options with zeros and their size, as SHW_MATCH_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_match_options_init(options: *mut shw_match_options, struct_size: u32);
+    /// Makes a plan buffer, the one part of `out`, of what the entries describe. Equal entries give equal bytes.
+    pub fn shw_plan_describe(
+        options: *const shw_describe_options,
+        entries: *const shw_entry_batch,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+    pub fn shw_plan_entries(plan: *const shw_plan, out: *mut shw_entry_batch, err: *mut *mut shw_error) -> shw_status;
+    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+    pub fn shw_plan_merge(
+        options: *const shw_merge_options,
+        plans: *const c_void,
+        plan_offsets: *const u64,
+        plan_count: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.
+    pub fn shw_plan_match(
+        options: *const shw_match_options,
+        stored: *const shw_plan,
+        wanted: *const shw_entry_batch,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
+    pub fn shw_plan_owners(
+        count: u64,
+        weights: *const u64,
+        sets: *const u32,
+        secondary: *const shw_bool,
+        set_count: u64,
+        set_offsets: *const u64,
+        holders: *const i32,
+        rank_count: i32,
+        owners: *mut i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+    pub fn shw_plan_digest(plan: *const shw_plan, out: *mut *mut shw_buffer, err: *mut *mut shw_error) -> shw_status;
+    /// XXH3-128 of `size` bytes in canonical byte order, 16 bytes, as `digests` of entries want it.
+    pub fn shw_content_digest(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32);
 }
@@ -3562,6 +3698,138 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_load_planner_release(planner: *mut shw_load_planner) {
         unsafe { (table().load_planner_release.unwrap_unchecked())(planner) }
+    }
+
+    /// Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_entry_batch_init(batch: *mut shw_entry_batch, struct_size: u32) {
+        unsafe { (table().entry_batch_init.unwrap_unchecked())(batch, struct_size) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_DESCRIBE_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_describe_options_init(options: *mut shw_describe_options, struct_size: u32) {
+        unsafe { (table().describe_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_MERGE_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_merge_options_init(options: *mut shw_merge_options, struct_size: u32) {
+        unsafe { (table().merge_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_MATCH_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_match_options_init(options: *mut shw_match_options, struct_size: u32) {
+        unsafe { (table().match_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Makes a plan buffer, the one part of `out`, of what the entries describe. Equal entries give equal bytes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_describe(
+        options: *const shw_describe_options,
+        entries: *const shw_entry_batch,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_describe.unwrap_unchecked())(options, entries, out, err) }
+    }
+
+    /// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_entries(
+        plan: *const shw_plan,
+        out: *mut shw_entry_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_entries.unwrap_unchecked())(plan, out, err) }
+    }
+
+    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_merge(
+        options: *const shw_merge_options,
+        plans: *const c_void,
+        plan_offsets: *const u64,
+        plan_count: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_merge.unwrap_unchecked())(options, plans, plan_offsets, plan_count, out, err) }
+    }
+
+    /// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_match(
+        options: *const shw_match_options,
+        stored: *const shw_plan,
+        wanted: *const shw_entry_batch,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_match.unwrap_unchecked())(options, stored, wanted, out, err) }
+    }
+
+    /// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_owners(
+        count: u64,
+        weights: *const u64,
+        sets: *const u32,
+        secondary: *const shw_bool,
+        set_count: u64,
+        set_offsets: *const u64,
+        holders: *const i32,
+        rank_count: i32,
+        owners: *mut i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().plan_owners.unwrap_unchecked())(
+                count,
+                weights,
+                sets,
+                secondary,
+                set_count,
+                set_offsets,
+                holders,
+                rank_count,
+                owners,
+                err,
+            )
+        }
+    }
+
+    /// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_digest(
+        plan: *const shw_plan,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_digest.unwrap_unchecked())(plan, out, err) }
+    }
+
+    /// XXH3-128 of `size` bytes in canonical byte order, 16 bytes, as `digests` of entries want it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_content_digest(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().content_digest.unwrap_unchecked())(data, size, out, err) }
     }
 
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.

@@ -1205,3 +1205,115 @@ pub unsafe fn load_execute(planner: *mut shw_load_planner, plan: *const shw_plan
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
+
+/// Makes a plan buffer, the one part of `out`, of what the entries describe. Equal entries give equal bytes.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_describe(
+    options: *const shw_describe_options,
+    entries: *const shw_entry_batch,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_describe(options, entries, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_entries(plan: *const shw_plan) -> Result<shw_entry_batch, RawError> {
+    let mut out = MaybeUninit::<shw_entry_batch>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_entries(plan, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_merge(
+    options: *const shw_merge_options,
+    plans: *const c_void,
+    plan_offsets: *const u64,
+    plan_count: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_merge(options, plans, plan_offsets, plan_count, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_match(
+    options: *const shw_match_options,
+    stored: *const shw_plan,
+    wanted: *const shw_entry_batch,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_match(options, stored, wanted, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_owners(
+    count: u64,
+    weights: *const u64,
+    sets: *const u32,
+    secondary: *const shw_bool,
+    set_count: u64,
+    set_offsets: *const u64,
+    holders: *const i32,
+    rank_count: i32,
+    owners: *mut i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_plan_owners(
+            count,
+            weights,
+            sets,
+            secondary,
+            set_count,
+            set_offsets,
+            holders,
+            rank_count,
+            owners,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_digest(plan: *const shw_plan) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_plan_digest(plan, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// XXH3-128 of `size` bytes in canonical byte order, 16 bytes, as `digests` of entries want it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn content_digest(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_content_digest(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}

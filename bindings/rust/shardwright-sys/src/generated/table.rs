@@ -806,4 +806,63 @@ pub struct shw_api {
         Option<unsafe extern "C" fn(out: *mut *mut shw_cancellation, err: *mut *mut shw_error) -> shw_status>,
     pub cancellation_cancel: Option<unsafe extern "C" fn(cancellation: *mut shw_cancellation)>,
     pub cancellation_release: Option<unsafe extern "C" fn(cancellation: *mut shw_cancellation)>,
+    pub entry_batch_init: Option<unsafe extern "C" fn(batch: *mut shw_entry_batch, struct_size: u32)>,
+    pub describe_options_init: Option<unsafe extern "C" fn(options: *mut shw_describe_options, struct_size: u32)>,
+    pub merge_options_init: Option<unsafe extern "C" fn(options: *mut shw_merge_options, struct_size: u32)>,
+    pub match_options_init: Option<unsafe extern "C" fn(options: *mut shw_match_options, struct_size: u32)>,
+    pub plan_describe: Option<
+        unsafe extern "C" fn(
+            options: *const shw_describe_options,
+            entries: *const shw_entry_batch,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub plan_entries: Option<
+        unsafe extern "C" fn(plan: *const shw_plan, out: *mut shw_entry_batch, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub plan_merge: Option<
+        unsafe extern "C" fn(
+            options: *const shw_merge_options,
+            plans: *const c_void,
+            plan_offsets: *const u64,
+            plan_count: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub plan_match: Option<
+        unsafe extern "C" fn(
+            options: *const shw_match_options,
+            stored: *const shw_plan,
+            wanted: *const shw_entry_batch,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub plan_owners: Option<
+        unsafe extern "C" fn(
+            count: u64,
+            weights: *const u64,
+            sets: *const u32,
+            secondary: *const shw_bool,
+            set_count: u64,
+            set_offsets: *const u64,
+            holders: *const i32,
+            rank_count: i32,
+            owners: *mut i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub plan_digest: Option<
+        unsafe extern "C" fn(plan: *const shw_plan, out: *mut *mut shw_buffer, err: *mut *mut shw_error) -> shw_status,
+    >,
+    pub content_digest: Option<
+        unsafe extern "C" fn(
+            data: *const c_void,
+            size: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

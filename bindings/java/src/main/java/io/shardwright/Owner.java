@@ -7,7 +7,11 @@ public enum Owner {
     /** Balanced by bytes. */
     BALANCED(shw_nativeConstants.SHW_OWNER_BALANCED),
     /** Always the lowest rank. */
-    LOWEST_RANK(shw_nativeConstants.SHW_OWNER_LOWEST_RANK);
+    LOWEST_RANK(shw_nativeConstants.SHW_OWNER_LOWEST_RANK),
+    /** As the original of the preset chooses. */
+    EXACT(shw_nativeConstants.SHW_OWNER_EXACT),
+    /** All of them, each its own chunk: for merges of descriptions, refused by saves. */
+    ALL(shw_nativeConstants.SHW_OWNER_ALL);
 
     private final int number;
 

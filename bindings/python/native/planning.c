@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Planning on descriptions: arrays come in as anything with the buffer protocol and are read where they lie, with their
+ * lengths checked against one another; results go out as bytes. The GIL is given up while the library works. */
+#include "bindings/python/native/native.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the length of an array follows from. */
+enum {
+  BY_ENTRY,     /* one per entry */
+  CUTS,         /* one per entry and one more, ascending from 0 */
+  CUT_BYTES,    /* as long as the last of the cuts that follow says */
+  CUT_VALUES,   /* extents: as the last shape offset says */
+  BY_BOX,       /* one per box */
+  BY_BOX_VALUE, /* ndim per box */
+};
+
+typedef struct {
+  const char* name;
+  size_t offset; /* in shw_entry_batch */
+  size_t width;  /* bytes of one */
+  int length;
+  size_t cuts; /* CUT_BYTES: where the cuts are */
+} column;
+
+#define AT(field) #field, offsetof(shw_entry_batch, field)
+static const column kColumns[] = {
+    {AT(names), 1, CUT_BYTES, offsetof(shw_entry_batch, name_offsets)},
+    {AT(name_offsets), 8, CUTS, 0},
+    {AT(dtypes), 4, BY_ENTRY, 0},
+    {AT(kinds), 4, BY_ENTRY, 0},
+    {AT(shapes), 8, CUT_VALUES, 0},
+    {AT(shape_offsets), 8, CUTS, 0},
+    {AT(box_ranges), 8, CUTS, 0},
+    {AT(box_offsets), 8, BY_BOX_VALUE, 0},
+    {AT(box_sizes), 8, BY_BOX_VALUE, 0},
+    {AT(numbers), 8, BY_BOX, 0},
+    {AT(order), 8, BY_BOX, 0},
+    {AT(secondary), 1, BY_BOX, 0},
+    {AT(object_sizes), 8, BY_ENTRY, 0},
+    {AT(paths), 1, CUT_BYTES, offsetof(shw_entry_batch, path_offsets)},
+    {AT(path_offsets), 8, CUTS, 0},
+    {AT(attributes), 1, CUT_BYTES, offsetof(shw_entry_batch, attribute_offsets)},
+    {AT(attribute_offsets), 8, CUTS, 0},
+    {AT(digests), 16, BY_ENTRY, 0},
+};
+#undef AT
+enum { COLUMNS = sizeof kColumns / sizeof kColumns[0] };
+
+/* A batch over buffers that are held. */
+typedef struct {
+  shw_entry_batch batch;
+  Py_buffer views[COLUMNS];
+  int held[COLUMNS];
+} held_batch;
+
+static const void** field_of(shw_entry_batch* batch, size_t offset) {
+  return (const void**)(void*)((char*)batch + offset);
+}
+
+static void release_batch(held_batch* held) {
+  for (size_t i = 0; i < COLUMNS; ++i) {
+    if (held->held[i]) PyBuffer_Release(&held->views[i]);
+    held->held[i] = 0;
+  }
+}
+
+static int take_column(held_batch* held, size_t i, PyObject* object) {
+  const column* c = &kColumns[i];
+  if (object == Py_None) return 0;
+  if (PyObject_GetBuffer(object, &held->views[i], PyBUF_SIMPLE) < 0) return -1;
+  held->held[i] = 1;
+  if ((uintptr_t)held->views[i].buf % (c->width < 8 ? c->width : 8) != 0 && c->width != 16) {
+    shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' is not aligned to its elements", c->name);
+    return -1;
+  }
+  *field_of(&held->batch, c->offset) = held->views[i].buf;
+  return 0;
+}
+
+static int check_cuts(const column* c, const uint64_t* cuts, uint64_t count) {
+  if (cuts[0] != 0) {
+    shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' does not begin with 0", c->name);
+    return -1;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (cuts[i + 1] < cuts[i] || cuts[i + 1] > INT64_MAX / 64) {
+      shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' does not ascend", c->name);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+/* Values in box_offsets; the cuts were checked. */
+static uint64_t box_values(const shw_entry_batch* batch) {
+  uint64_t values = 0;
+  if (!batch->box_ranges || !batch->shape_offsets) return 0;
+  for (uint64_t i = 0; i < batch->count; ++i) {
+    values += (batch->box_ranges[i + 1] - batch->box_ranges[i]) *
+              (batch->shape_offsets[i + 1] - batch->shape_offsets[i]);
+  }
+  return values;
+}
+
+/* Elements that the array must have. */
+static uint64_t expected_length(const shw_entry_batch* batch, const column* c) {
+  switch (c->length) {
+    case BY_ENTRY:
+      return batch->count;
+    case CUTS:
+      return batch->count + 1;
+    case CUT_BYTES: {
+      const uint64_t* cuts = *(const uint64_t* const*)(const void*)((const char*)batch + c->cuts);
+      return cuts ? cuts[batch->count] : 0;
+    }
+    case CUT_VALUES:
+      return batch->shape_offsets ? batch->shape_offsets[batch->count] : 0;
+    case BY_BOX:
+      return batch->box_ranges ? batch->box_ranges[batch->count] : batch->count;
+    default:
+      return box_values(batch);
+  }
+}
+
+static int check_length(const held_batch* held, size_t i) {
+  const column* c = &kColumns[i];
+  const uint64_t expected = expected_length(&held->batch, c);
+  if ((uint64_t)held->views[i].len == expected * c->width) return 0;
+  shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' has %zd bytes, expected %llu of %zu each",
+              c->name, held->views[i].len, (unsigned long long)expected, c->width);
+  return -1;
+}
+
+/* From (count, array, ...). On failure nothing is held. */
+static int read_batch(PyObject* entries, held_batch* held) {
+  memset(held, 0, sizeof *held);
+  shw_entry_batch_init(&held->batch, sizeof held->batch);
+  if (!PyTuple_Check(entries) || PyTuple_Size(entries) != COLUMNS + 1) {
+    PyErr_SetString(PyExc_TypeError, "expected a count and the arrays of entries");
+    return -1;
+  }
+  held->batch.count = PyLong_AsUnsignedLongLong(PyTuple_GetItem(entries, 0));
+  if (PyErr_Occurred()) return -1;
+  for (size_t i = 0; i < COLUMNS; ++i) {
+    if (take_column(held, i, PyTuple_GetItem(entries, (Py_ssize_t)i + 1)) < 0) goto failed;
+  }
+  for (int cuts = 1; cuts >= 0; --cuts) {
+    for (size_t i = 0; i < COLUMNS; ++i) {
+      if (!held->held[i] || (kColumns[i].length == CUTS) != cuts) continue;
+      if (check_length(held, i) < 0) goto failed;
+      if (cuts && check_cuts(&kColumns[i], held->views[i].buf, held->batch.count) < 0) goto failed;
+    }
+  }
+  return 0;
+failed:
+  release_batch(held);
+  return -1;
+}
+
+static PyObject* one_part(shw_status status, shw_buffer* buffer, shw_error* error) {
+  if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return NULL;
+  }
+  PyObject* bytes =
+      PyBytes_FromStringAndSize(shw_buffer_data(buffer), (Py_ssize_t)shw_buffer_size(buffer));
+  shw_buffer_release(buffer);
+  return bytes;
+}
+
+static PyObject* all_parts(shw_status status, shw_buffer* buffer, shw_error* error) {
+  if (status == SHW_OK) return shw_py_parts(buffer);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+PyObject* shw_py_plan_describe(PyObject* options, PyObject* entries) {
+  shw_describe_options given = SHW_DESCRIBE_OPTIONS_INIT;
+  PyObject *globs = NULL, *kinds = NULL, *agreement = NULL;
+  shw_py_blob blob = {0};
+  Py_ssize_t size = 0;
+  char *kind_bytes = NULL, *text = NULL;
+  if (!PyArg_ParseTuple(options, "iiiOSS", &given.kind, &given.rank, &given.world_size, &globs,
+                        &kinds, &agreement))
+    return NULL;
+  if (PyBytes_AsStringAndSize(kinds, &kind_bytes, &size) < 0 || shw_py_join(globs, &blob) < 0)
+    return NULL;
+  given.kind_globs = blob.data;
+  given.kind_offsets = blob.offsets;
+  given.kind_count = blob.count;
+  given.kind_values = (const int32_t*)(void*)kind_bytes;
+  held_batch held;
+  PyObject* plan = NULL;
+  if ((uint64_t)size != blob.count * sizeof(int32_t)) {
+    PyErr_SetString(PyExc_ValueError, "there are not as many kinds as patterns");
+  } else if (PyBytes_AsStringAndSize(agreement, &text, &size) == 0 &&
+             read_batch(entries, &held) == 0) {
+    given.agreement = text;
+    given.agreement_size = (uint64_t)size;
+    shw_buffer* buffer = NULL;
+    shw_error* error = NULL;
+    shw_status status;
+    Py_BEGIN_ALLOW_THREADS status = shw_plan_describe(&given, &held.batch, &buffer, &error);
+    Py_END_ALLOW_THREADS release_batch(&held);
+    plan = one_part(status, buffer, error);
+  }
+  shw_py_blob_free(&blob);
+  return plan;
+}
+
+PyObject* shw_py_plan_entries(PyObject* capsule) {
+  void* plan = NULL;
+  if (shw_py_handle(capsule, "shw_plan", &plan) < 0) return NULL;
+  shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_plan_entries(plan, &batch, &error);
+  Py_END_ALLOW_THREADS if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return NULL;
+  }
+  PyObject* tuple = PyTuple_New(COLUMNS + 1);
+  PyObject* count = PyLong_FromUnsignedLongLong(batch.count);
+  if (!tuple || !count || PyTuple_SetItem(tuple, 0, count) < 0) {
+    Py_XDECREF(tuple);
+    return NULL;
+  }
+  for (size_t i = 0; i < COLUMNS; ++i) {
+    const column* c = &kColumns[i];
+    const void* data = *field_of(&batch, c->offset);
+    const uint64_t bytes = expected_length(&batch, c) * c->width;
+    const int absent = !data && (bytes != 0 || strcmp(c->name, "order") == 0);
+    PyObject* value = absent ? Py_NewRef(Py_None)
+                             : PyBytes_FromStringAndSize(data ? data : "", (Py_ssize_t)bytes);
+    if (!value || PyTuple_SetItem(tuple, (Py_ssize_t)i + 1, value) < 0) {
+      Py_DECREF(tuple);
+      return NULL;
+    }
+  }
+  return tuple;
+}
+
+/* Plans one behind the other; the buffers are held until the copy is made. */
+typedef struct {
+  Py_buffer* views;
+  Py_ssize_t held;
+  shw_py_blob blob;
+} joined_plans;
+
+static void release_views(joined_plans* joined) {
+  while (joined->held > 0) PyBuffer_Release(&joined->views[--joined->held]);
+  free(joined->views);
+  joined->views = NULL;
+}
+
+static int join_plans(PyObject* plans, joined_plans* joined) {
+  memset(joined, 0, sizeof *joined);
+  const Py_ssize_t count = PyList_Check(plans) ? PyList_Size(plans) : -1;
+  if (count < 0) {
+    PyErr_SetString(PyExc_TypeError, "expected a list of plans");
+    return -1;
+  }
+  joined->views = calloc((size_t)count + 1, sizeof *joined->views);
+  joined->blob.offsets = calloc((size_t)count + 1, sizeof(uint64_t));
+  joined->blob.count = (uint64_t)count;
+  if (!joined->views || !joined->blob.offsets) goto no_memory;
+  for (; joined->held < count; ++joined->held) {
+    PyObject* plan = PyList_GetItem(plans, joined->held);
+    if (PyObject_GetBuffer(plan, &joined->views[joined->held], PyBUF_SIMPLE) < 0) goto failed;
+    /* Plans have a multiple of 8 bytes, so all of them stay aligned. */
+    joined->blob.offsets[joined->held + 1] =
+        joined->blob.offsets[joined->held] + (uint64_t)joined->views[joined->held].len;
+  }
+  joined->blob.data = malloc(joined->blob.offsets[count] + 1);
+  if (!joined->blob.data) goto no_memory;
+  Py_BEGIN_ALLOW_THREADS for (Py_ssize_t i = 0; i < count; ++i) {
+    memcpy(joined->blob.data + joined->blob.offsets[i], joined->views[i].buf,
+           (size_t)joined->views[i].len);
+  }
+  Py_END_ALLOW_THREADS release_views(joined);
+  return 0;
+no_memory:
+  PyErr_NoMemory();
+failed:
+  release_views(joined);
+  shw_py_blob_free(&joined->blob);
+  return -1;
+}
+
+PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans) {
+  shw_merge_options given = SHW_MERGE_OPTIONS_INIT;
+  joined_plans joined;
+  if (!PyArg_ParseTuple(options, "iiii", &given.owner, &given.preset, &given.cover,
+                        &given.verify_replicas) ||
+      join_plans(plans, &joined) < 0)
+    return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_plan_merge(&given, joined.blob.data, joined.blob.offsets,
+                                                 joined.blob.count, &buffer, &error);
+  Py_END_ALLOW_THREADS shw_py_blob_free(&joined.blob);
+  return all_parts(status, buffer, error);
+}
+
+PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wanted) {
+  shw_match_options given = SHW_MATCH_OPTIONS_INIT;
+  void* plan = NULL;
+  held_batch held;
+  if (!PyArg_ParseTuple(options, "iiiI", &given.order, &given.cover, &given.missing,
+                        &given.flags) ||
+      shw_py_handle(stored, "shw_plan", &plan) < 0 || read_batch(wanted, &held) < 0)
+    return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_plan_match(&given, plan, &held.batch, &buffer, &error);
+  Py_END_ALLOW_THREADS release_batch(&held);
+  return all_parts(status, buffer, error);
+}
+
+/* Arrays of shw_plan_owners: weights, sets, secondary, set offsets, holders. */
+enum { WEIGHTS, SETS, SECONDARY, SET_OFFSETS, HOLDERS, OWNER_ARRAYS };
+
+static PyObject* choose(const Py_buffer* views, const int* held, int32_t rank_count) {
+  const uint64_t count = (uint64_t)views[SETS].len / 4;
+  const uint64_t set_count = (uint64_t)views[SET_OFFSETS].len / 8;
+  const uint64_t* cuts = views[SET_OFFSETS].buf;
+  if ((uint64_t)views[WEIGHTS].len != count * 8 ||
+      (held[SECONDARY] && (uint64_t)views[SECONDARY].len != count) || set_count == 0 ||
+      cuts[set_count - 1] * 4 != (uint64_t)views[HOLDERS].len)
+    return shw_py_fail(SHW_INVALID_ARGUMENT, "the arrays of shards or sets differ in length");
+  PyObject* owners = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * 4));
+  if (!owners) return NULL;
+  int32_t* out = (int32_t*)(void*)PyBytes_AsString(owners);
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_plan_owners(count, views[WEIGHTS].buf, views[SETS].buf,
+                      held[SECONDARY] ? views[SECONDARY].buf : NULL, set_count - 1, cuts,
+                      views[HOLDERS].buf, rank_count, out, &error);
+  Py_END_ALLOW_THREADS if (status == SHW_OK) return owners;
+  Py_DECREF(owners);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+PyObject* shw_py_plan_owners(PyObject* arrays, PyObject* rank_count) {
+  Py_buffer views[OWNER_ARRAYS];
+  int held[OWNER_ARRAYS] = {0};
+  PyObject* owners = NULL;
+  const long ranks = PyLong_AsLong(rank_count);
+  if (PyErr_Occurred()) return NULL;
+  if (!PyTuple_Check(arrays) || PyTuple_Size(arrays) != OWNER_ARRAYS) {
+    PyErr_SetString(PyExc_TypeError, "expected five arrays");
+    return NULL;
+  }
+  for (int i = 0; i < OWNER_ARRAYS; ++i) {
+    PyObject* array = PyTuple_GetItem(arrays, i);
+    if (i == SECONDARY && array == Py_None) continue;
+    if (PyObject_GetBuffer(array, &views[i], PyBUF_SIMPLE) < 0) goto done;
+    held[i] = 1;
+  }
+  owners = choose(views, held, ranks < 0 || ranks > INT32_MAX ? -1 : (int32_t)ranks);
+done:
+  for (int i = 0; i < OWNER_ARRAYS; ++i) {
+    if (held[i]) PyBuffer_Release(&views[i]);
+  }
+  return owners;
+}
+
+PyObject* shw_py_plan_digest(PyObject* capsule) {
+  void* plan = NULL;
+  if (shw_py_handle(capsule, "shw_plan", &plan) < 0) return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_plan_digest(plan, &buffer, &error);
+  Py_END_ALLOW_THREADS return one_part(status, buffer, error);
+}
+
+PyObject* shw_py_content_digest(PyObject* data) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_content_digest(view.buf, (uint64_t)view.len, &buffer, &error);
+  Py_END_ALLOW_THREADS PyBuffer_Release(&view);
+  return one_part(status, buffer, error);
+}
