@@ -44,12 +44,14 @@ class ContextRuntime final : public Runtime {
   LogSink& log() override { return log_; }
   const Clock& clock() override { return clock_; }
   Result<std::array<std::byte, 16>> random_bytes() override { return random_(); }
+  PlanCache& plan_cache() override { return plan_cache_; }
 
  private:
   BufferPool staging_;
   LogSink& log_;
   const Clock& clock_;
   RandomSource random_;
+  PlanCache plan_cache_;
   std::unique_ptr<ThreadPool> pool_;  // last: its tasks use the others
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: what pipelines share inside one context: workers, staging memory, log, time, randomness and one background
-// thread for jobs. Built by the C context or a test; lives longer than everything that uses it. Thread-safe.
+// Runtime: what pipelines share inside one context: workers, staging memory, plans of earlier saves, log, time and
+// randomness. Built by the C context or a test; lives longer than everything that uses it. Thread-safe.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include "core/concurrency/buffer_pool.h"
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/thread_pool.h"
+#include "core/exec/plan_cache.h"
 
 namespace shardwright::exec {
 
@@ -41,6 +42,7 @@ class Runtime {
   virtual LogSink& log() = 0;
   virtual const Clock& clock() = 0;
   virtual Result<std::array<std::byte, 16>> random_bytes() = 0;
+  virtual PlanCache& plan_cache() = 0;
 };
 
 }  // namespace shardwright::exec

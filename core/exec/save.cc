@@ -2,8 +2,11 @@
 //
 // save(): the steps of the planner over a collective. Ranks meet four times; whoever has failed
 // still takes part, with its failure instead of its bytes, so nobody waits in vain:
-//   1  local plans are gathered                              (failure: nothing was written yet)
-//   2  the coordinator's write lists are scattered           (failure: the coordinator tidied up)
+//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or its local plan
+//                                                            (failure: nothing was written yet)
+//   2  the coordinator's answers are scattered: write lists, or that the remembered ones hold; when
+//      16 bytes do not do, 1 and 2 come again with the local plans of all
+//                                                            (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
 //   4  the coordinator commits; the outcome is broadcast
 // After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
@@ -16,6 +19,7 @@
 
 #include "core/base/limits.h"
 #include "core/exec/pause_points.h"
+#include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/without_exceptions_internal.h"
 #include "core/format/native/native_checkpoint.h"
@@ -25,8 +29,9 @@ namespace {
 
 using internal::without_exceptions;
 
-constexpr uint32_t kTagLocalPlans = 0x5301;
-constexpr uint32_t kTagWriteLists = 0x5302;
+constexpr uint32_t kTagOffers = 0x5301;
+constexpr uint32_t kTagAnswers = 0x5302;
+constexpr uint32_t kTagLocalPlans = 0x5305;
 constexpr uint32_t kTagResults = 0x5303;
 constexpr uint32_t kTagOutcome = 0x5304;
 
@@ -108,35 +113,45 @@ class CollectiveSave {
   }
 
  private:
-  // Meetings 1 and 2. Afterwards this rank has its write list.
+  // Meetings 1 and 2, twice when the coordinator needs more than the ranks first offer. Afterwards
+  // this rank has its answer.
   Status plan(const Status& ready) {
-    Result<Bytes> local =
-        ready.ok() ? without_exceptions("the local plan", [&] { return steps_->local_plan(call_); })
-                   : Result<Bytes>(ready);
-    const Bytes mine = local.ok() ? std::move(*local) : Bytes();
-    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> locals,
-                         exchange_.gather_all(kTagLocalPlans, local.status(), mine));
-    std::vector<Bytes> lists;
+    Result<Bytes> answer =
+        ask(kTagOffers,
+            ready.ok() ? without_exceptions("the local plan", [&] { return steps_->offer(call_); })
+                       : Result<Bytes>(ready));
+    if (answer.ok() && internal::asks_for_local_plan(*answer)) {
+      answer = ask(kTagLocalPlans,
+                   without_exceptions("the local plan", [&] { return steps_->full_offer(); }));
+    }
+    if (!answer.ok()) return answer.status();
+    answer_ = std::move(*answer);
+    return {};
+  }
+
+  // Gives the offer of this rank for the coordinator's answer.
+  Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) {
+    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> offers,
+                         exchange_.gather_all(tag, offer.status(),
+                                              offer.ok() ? std::span<const std::byte>(*offer)
+                                                         : std::span<const std::byte>()));
+    std::vector<Bytes> answers;
     Status planned;
     if (exchange_.is_coordinator()) {
       Result<std::vector<Bytes>> made = without_exceptions(
-          "the global plan", [&] { return steps_->global_plan(locals, location_, call_); });
+          "the global plan", [&] { return steps_->answer(offers, location_, call_); });
       planned = made.status();
-      if (made.ok()) lists = std::move(*made);
+      if (made.ok()) answers = std::move(*made);
     }
-    Result<Bytes> list = exchange_.scatter(kTagWriteLists, planned, lists);
-    if (!list.ok()) {
-      steps_->abandon(location_);
-      return list.status();
-    }
-    list_ = std::move(*list);
-    return {};
+    Result<Bytes> answer = exchange_.scatter(kTagAnswers, planned, answers);
+    if (!answer.ok()) steps_->abandon(location_);
+    return answer;
   }
 
   // Step 2 and 3 and meeting 3.
   Status write() {
     Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
-      SHW_RETURN_IF_ERROR(steps_->finish(list_));
+      SHW_RETURN_IF_ERROR(steps_->take(answer_));
       return steps_->execute(location_, call_);
     });
     const Status mine = written.status();
@@ -205,7 +220,7 @@ class CollectiveSave {
   collective::Exchange exchange_;
   const CallContext& call_;
   std::unique_ptr<internal::SaveSteps> steps_;
-  Bytes list_;
+  Bytes answer_;
   std::vector<Bytes> results_;
   bool commit_is_open_ = false;  // this rank did its part, and cannot know what became of it
 };

@@ -17,7 +17,7 @@
 #include "core/exec/generation_internal.h"
 #include "core/exec/pause_points.h"
 #include "core/exec/rank_file_writer_internal.h"
-#include "core/exec/save_steps_internal.h"
+#include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
 #include "core/plan/wire/open_locals.h"
 #include "core/storage/storage.h"
@@ -61,66 +61,24 @@ uint64_t payload_bytes(const plan::WriteList& list) {
   return bytes;
 }
 
-class StepwiseSave final : public SaveSteps {
- public:
-  StepwiseSave(Runtime& runtime, std::shared_ptr<const State> state, SaveOptions options,
-               plan::RankPosition position)
-      : runtime_(runtime),
-        state_(std::move(state)),
-        options_(std::move(options)),
-        position_(position),
-        trace_(options_.trace_path, position.rank, runtime.clock()) {}
-  // A coordinator that is dropped between plan and commit leaves nothing behind.
-  ~StepwiseSave() override;
-  StepwiseSave(const StepwiseSave&) = delete;
-  StepwiseSave& operator=(const StepwiseSave&) = delete;
-
-  Result<Bytes> local_plan(const CallContext& call) override;
-  Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
-                                         const format::Location& location,
-                                         const CallContext& call) override;
-  Status finish(std::span<const std::byte> mine) override;
-  Result<Bytes> execute(const format::Location& location, const CallContext& call) override;
-  Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
-                        const CallContext& call) override;
-  void abandon(const format::Location& location) override;
-  Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
-                         const CallContext& call) override;
-  void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
-  std::string_view generation() const override {
-    return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
+// Results of all ranks; an empty one says that its rank has failed.
+Result<std::vector<plan::WriteResult>> decode_results(std::span<const Bytes> results) {
+  std::vector<plan::WriteResult> decoded;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    Result<plan::WriteResult> result = results[rank].empty()
+                                           ? aborted(fmt::format("rank {} failed to write", rank))
+                                           : plan::decode_write_result(results[rank]);
+    if (!result.ok()) {
+      return result.status()
+          .annotated(fmt::format("reading the result of rank {}", rank))
+          .with_detail("rank", fmt::to_string(rank));
+    }
+    decoded.push_back(std::move(*result));
   }
-  void complete(Report* report, const format::Location& location) override;
+  return decoded;
+}
 
- private:
-  CallContext limited(const CallContext& call);
-  Status check_target(const format::Location& location);
-  Status check_free_space(const format::Location& location) const;
-  Status make_generation(const format::Location& location);
-  void take_lock(const format::Location& location);
-  Status start(const format::Location& location, const plan::LocalViews& locals);
-  void note_time(std::string_view stage, int64_t begin_ns) {
-    times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
-  }
-
-  Runtime& runtime_;
-  const std::shared_ptr<const State> state_;  // co-owned with the host
-  const SaveOptions options_;
-  const plan::RankPosition position_;
-  Trace trace_;
-  std::optional<int64_t> begin_ns_;             // of the first step
-  std::optional<plan::LocalSavePlan> local_;    // after local_plan
-  std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan
-  native::CurrentManifest replaced_;            // coordinator: identity of step 1
-  std::shared_ptr<void> lock_;                  // coordinator: advisory lock of the path
-  bool is_locked_by_others_ = false;
-  format::Location target_;                  // coordinator: where the generation was made
-  std::optional<plan::WriteList> list_;      // after finish
-  std::optional<plan::WriteResult> result_;  // after execute
-  bool executed_ = false;
-  bool committed_ = false;  // commit was called, whatever came of it
-  std::vector<StageTime> times_;
-};
+}  // namespace
 
 // The caller's deadline, or the option's, counted from the first step, when that comes first.
 CallContext StepwiseSave::limited(const CallContext& call) {
@@ -134,7 +92,7 @@ CallContext StepwiseSave::limited(const CallContext& call) {
   return result;
 }
 
-Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
+Status StepwiseSave::describe(const CallContext& call) {
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   SHW_RETURN_IF_ERROR(context.control.check("describing the state"));
@@ -149,10 +107,14 @@ Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
                        plan::make_local_plan(*state_, options_.rules, position_, digests));
   local.options_text = shared_options_text(options_);
   local.options_digest = plan::options_text_digest(local.options_text);
-  SHW_ASSIGN_OR_RETURN(Bytes bytes, plan::encode(local));
   local_ = std::move(local);
   note_time("local_plan", begin);
-  return bytes;
+  return {};
+}
+
+Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
+  SHW_RETURN_IF_ERROR(describe(call));
+  return plan::encode(*local_);
 }
 
 // Step 0: what is at the path, and whether it may be replaced.
@@ -214,18 +176,39 @@ Status StepwiseSave::make_generation(const format::Location& location) {
 }
 
 // Steps 0 and 1.
-Status StepwiseSave::start(const format::Location& location, const plan::LocalViews& locals) {
+Status StepwiseSave::start(const format::Location& location, const PlanSource& source) {
   pause_point("target");
   SHW_RETURN_IF_ERROR(check_target(location));
   SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
-  SHW_ASSIGN_OR_RETURN(merged_,
-                       plan::make_global_plan(locals, options_.rules, std::move(generation)));
+  SHW_ASSIGN_OR_RETURN(merged_, source(std::move(generation)));
   SHW_RETURN_IF_ERROR(check_free_space(location));
   pause_point("generation");
   take_lock(location);  // before gc can see the generation; the folder may not be there yet
   SHW_RETURN_IF_ERROR(make_generation(location));
   target_ = location;
   take_lock(location);
+  return {};
+}
+
+void StepwiseSave::drop_world() {
+  if (merged_.has_value()) discard_generation(runtime_, target_, merged_->generation);
+  merged_.reset();
+  lock_.reset();
+}
+
+Status StepwiseSave::plan_world(const format::Location& location, const CallContext& call,
+                                const PlanSource& source) {
+  const CallContext context = limited(call);
+  const int64_t begin = runtime_.clock().monotonic_ns();
+  SHW_RETURN_IF_ERROR(context.control.check("planning the save of all ranks"));
+  const Trace::Span span(&trace_, "global plan");
+  target_ = location;
+  Status status = start(location, source);
+  if (!status.ok()) {
+    drop_world();
+    return status;
+  }
+  note_time("global_plan", begin);
   return {};
 }
 
@@ -242,32 +225,17 @@ Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> loca
                                                      const format::Location& location,
                                                      const CallContext& call) {
   if (merged_.has_value()) return out_of_order("global_plan", "local_plan");
-  const CallContext context = limited(call);
-  const int64_t begin = runtime_.clock().monotonic_ns();
-  SHW_RETURN_IF_ERROR(context.control.check("planning the save of all ranks"));
-  const Trace::Span span(&trace_, "global plan");
   const std::vector<std::span<const std::byte>> buffers(locals.begin(), locals.end());
   SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(buffers));
-  std::vector<Bytes> lists;
-  Status status = start(location, opened);
-  for (size_t rank = 0; status.ok() && rank < merged_->lists.size(); ++rank) {
-    Result<Bytes> list = plan::encode(merged_->lists[rank]);
-    status = list.status();
-    if (list.ok()) lists.push_back(std::move(*list));
-  }
-  if (!status.ok()) {
-    if (merged_.has_value()) discard_generation(runtime_, location, merged_->generation);
-    merged_.reset();
-    lock_.reset();
-    return status;
-  }
-  note_time("global_plan", begin);
+  SHW_RETURN_IF_ERROR(plan_world(location, call, [&](std::string generation) {
+    return plan::make_global_plan(opened, options_.rules, std::move(generation));
+  }));
+  Result<std::vector<Bytes>> lists = encode_lists(*merged_);
+  if (!lists.ok()) drop_world();
   return lists;
 }
 
-Status StepwiseSave::finish(std::span<const std::byte> mine) {
-  if (!local_.has_value() || list_.has_value()) return out_of_order("finish", "local_plan");
-  SHW_ASSIGN_OR_RETURN(plan::WriteList list, plan::decode_write_list(mine));
+Status StepwiseSave::accept(plan::WriteList list) {
   SHW_RETURN_IF_ERROR(plan::check_write_list(list, *state_, position_));
   if (!native::is_generation(list.generation)) {
     return invalid_argument(fmt::format("the write list names generation '{}', which is none",
@@ -275,6 +243,12 @@ Status StepwiseSave::finish(std::span<const std::byte> mine) {
   }
   list_ = std::move(list);
   return {};
+}
+
+Status StepwiseSave::finish(std::span<const std::byte> mine) {
+  if (!local_.has_value() || list_.has_value()) return out_of_order("finish", "local_plan");
+  SHW_ASSIGN_OR_RETURN(plan::WriteList list, plan::decode_write_list(mine));
+  return accept(std::move(list));
 }
 
 Result<Bytes> StepwiseSave::execute(const format::Location& location, const CallContext& call) {
@@ -297,23 +271,6 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
   note_time("write", begin + sync_ns);
   times_.push_back({"sync", sync_ns});
   return plan::encode(*result_);
-}
-
-// Results of all ranks; an empty one says that its rank has failed.
-Result<std::vector<plan::WriteResult>> decode_results(std::span<const Bytes> results) {
-  std::vector<plan::WriteResult> decoded;
-  for (size_t rank = 0; rank < results.size(); ++rank) {
-    Result<plan::WriteResult> result = results[rank].empty()
-                                           ? aborted(fmt::format("rank {} failed to write", rank))
-                                           : plan::decode_write_result(results[rank]);
-    if (!result.ok()) {
-      return result.status()
-          .annotated(fmt::format("reading the result of rank {}", rank))
-          .with_detail("rank", fmt::to_string(rank));
-    }
-    decoded.push_back(std::move(*result));
-  }
-  return decoded;
 }
 
 Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
@@ -379,6 +336,11 @@ void StepwiseSave::complete(Report* report, const format::Location& location) {
   report->staging_peak_bytes = runtime_.staging().peak_bytes();
   report->times = times_;
   if (begin_ns_.has_value()) report->elapsed_ns = runtime_.clock().monotonic_ns() - *begin_ns_;
+  if (world_.has_value()) {  // the plan is not needed any more
+    world_->plan = std::move(*merged_);
+    runtime_.plan_cache().keep(std::move(*world_));
+    world_.reset();
+  }
   Status traced = trace_.write();
   if (!traced.ok()) report->notes.push_back("the trace was not written: " + traced.to_string());
 }
@@ -397,8 +359,6 @@ void StepwiseSave::abandon(const format::Location& location) {
   }
   result_.reset();
 }
-
-}  // namespace
 
 Status check_readable(const TensorSpan& tensor, std::string_view name) {
   if (device_is_host_accessible(tensor.device_type)) return {};

@@ -12,7 +12,20 @@ namespace shardwright::exec::internal {
 
 class SaveSteps : public SavePlanner {
  public:
-  // Of the save that finish has accepted; "" before.
+  // What local_plan, global_plan and finish are to the host, in fewer bytes (plan_offer_internal.h).
+  // Every rank, in place of local_plan.
+  virtual Result<Bytes> offer(const CallContext& call) = 0;
+  // The same without what is remembered; after offer.
+  virtual Result<Bytes> full_offer() = 0;
+  // Coordinator, in place of global_plan: one answer per rank. All of them ask for full offers when
+  // these do not do.
+  virtual Result<std::vector<Bytes>> answer(std::span<const Bytes> offers,
+                                            const format::Location& location,
+                                            const CallContext& call) = 0;
+  // Every rank, in place of finish.
+  virtual Status take(std::span<const std::byte> answer) = 0;
+
+  // Of the save whose list was accepted; "" before.
   virtual std::string_view generation() const = 0;
   // The two halves of commit: steps 4 to 6, and 8, which takes the report of the first. Between
   // them the outcome is told (7).

@@ -78,7 +78,7 @@ struct UnitHolder {
 
 // The merged catalog before files are known, with the holders of every unit.
 struct Deduplicated {
-  Catalog catalog;  // place and position not set
+  Catalog catalog;                      // place and position not set
   std::vector<UnitHolder> holders;      // of each unit, ascending rank, then item
   std::vector<uint64_t> holder_begins;  // one more than units
   size_t unit_count() const { return holder_begins.size() - 1; }
@@ -91,6 +91,8 @@ Status check_ranks(std::span<const LocalView> locals);
 Result<MergedEntries> merge_entries(const LocalViews& locals);
 Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
                       VerifyReplicas rule);
+// Digest of the boxes that a rank holds of a tensor, in whatever order it listed them.
+Digest128 digest_of_boxes(const CatalogView& catalog, size_t tensor);
 // INVALID_ARGUMENT when a rank lists a box twice and the policy does not allow that, or when two
 // boxes begin alike and differ in size.
 Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,

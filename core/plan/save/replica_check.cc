@@ -61,21 +61,6 @@ struct Share {
   const Member* member = nullptr;
 };
 
-// Whatever order the rank listed them in.
-Digest128 digest_of_boxes(const CatalogView& catalog, size_t tensor) {
-  const TensorRecord& record = catalog.tensors[tensor];
-  std::vector<Box> boxes;
-  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
-    boxes.push_back(chunk_box_of(catalog, c));
-  std::ranges::sort(boxes);
-  std::vector<int64_t> values;
-  for (const Box& box : boxes) {
-    values.insert(values.end(), box.offsets.begin(), box.offsets.end());
-    values.insert(values.end(), box.sizes.begin(), box.sizes.end());
-  }
-  return plan_bytes_digest(std::as_bytes(std::span(values)));
-}
-
 // Ranks that hold the same boxes of a sharded tensor hold the same values in them.
 Status check_shares(std::span<const LocalView> locals, std::span<const Member> members,
                     std::string_view name) {
@@ -117,6 +102,20 @@ Status check_object(std::span<const LocalView> locals, std::span<const Member> m
 
 }  // namespace
 
+Digest128 digest_of_boxes(const CatalogView& catalog, size_t tensor) {
+  const TensorRecord& record = catalog.tensors[tensor];
+  std::vector<Box> boxes;
+  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
+    boxes.push_back(chunk_box_of(catalog, c));
+  std::ranges::sort(boxes);
+  std::vector<int64_t> values;
+  for (const Box& box : boxes) {
+    values.insert(values.end(), box.offsets.begin(), box.offsets.end());
+    values.insert(values.end(), box.sizes.begin(), box.sizes.end());
+  }
+  return plan_bytes_digest(std::as_bytes(std::span(values)));
+}
+
 Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
                       VerifyReplicas rule) {
   if (rule == VerifyReplicas::kOff) return {};
@@ -129,9 +128,8 @@ Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
     if (members.size() < 2) continue;
     const std::string_view name = catalog.tensor_name(members[0].entry);
     const bool sharded = catalog.tensors[members[0].entry].kind == EntryKind::kSharded;
-    SHW_RETURN_IF_ERROR(sharded
-                            ? check_shares(locals, members, name)
-                            : check_digests(locals, members, name, &LocalView::tensor_digests));
+    SHW_RETURN_IF_ERROR(sharded ? check_shares(locals, members, name)
+                                : check_digests(locals, members, name, &LocalView::tensor_digests));
   }
   for (size_t g = 0; g < merged->objects.size(); ++g) {
     const std::span<const Member> members = merged->objects.of(g);

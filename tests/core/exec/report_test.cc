@@ -35,6 +35,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   report.missing = {"m"};
   report.unexpected = {"u"};
   report.casts = {{"c", "float32", "bfloat16"}};
+  report.shapes = {{"s", {3, 2}, {4, 2}}};
   report.damage = {{"bad", "w", "[0:1]", "file", 10, 11}};
   report.removed = {{"old", 12}};
   report.notes = {"note"};
@@ -48,6 +49,7 @@ TEST(Report, EveryFieldIsInTheJson) {
     "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_total": 18446744073709551615,
     "bytes_files": 16, "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],
     "unexpected": ["u"], "casts": [{"name": "c", "stored": "float32", "wanted": "bfloat16"}],
+    "shapes": [{"name": "s", "stored": [3, 2], "wanted": [4, 2]}],
     "damage": [{"message": "bad", "tensor": "w", "box": "[0:1]", "file": "file", "offset": 10,
                 "length": 11}],
     "removed": [{"name": "old", "bytes": 12}], "notes": ["note"],

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An answer is its kind in one byte and then, for a plan, world, number of sets, sets (number,
+// position, size, counts of tensors and objects, their numbers; 32 bits each) and the write list;
+// for a plan as before, the generation. Little-endian.
+#include "core/exec/plan_offer_internal.h"
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace shardwright::exec::internal {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers travel in little-endian order");
+
+template <typename Value>
+void append(Bytes* bytes, const Value& value) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  const auto* first = reinterpret_cast<const std::byte*>(&value);
+  bytes->insert(bytes->end(), first, first + sizeof(value));
+}
+
+void append_numbers(Bytes* bytes, std::span<const uint32_t> numbers) {
+  const std::span<const std::byte> raw = std::as_bytes(numbers);
+  bytes->insert(bytes->end(), raw.begin(), raw.end());
+}
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename Value>
+  bool read(Value* value) {
+    if (bytes_.size() < sizeof(*value)) return false;
+    std::memcpy(value, bytes_.data(), sizeof(*value));
+    bytes_ = bytes_.subspan(sizeof(*value));
+    return true;
+  }
+  // count numbers below limit.
+  bool read(uint32_t count, size_t limit, std::vector<uint32_t>* numbers) {
+    if (bytes_.size() / sizeof(uint32_t) < count) return false;
+    numbers->resize(count);
+    for (uint32_t& number : *numbers) {
+      if (!read(&number) || number >= limit) return false;
+    }
+    return true;
+  }
+  std::span<const std::byte> rest() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+bool read_set(Reader* reader, size_t tensors, size_t objects, plan::ReplicaSet* set) {
+  uint32_t tensor_count = 0;
+  uint32_t object_count = 0;
+  return reader->read(&set->number) && reader->read(&set->position) && reader->read(&set->size) &&
+         set->size >= 2 && set->position < set->size && reader->read(&tensor_count) &&
+         reader->read(&object_count) && reader->read(tensor_count, tensors, &set->tensors) &&
+         reader->read(object_count, objects, &set->objects);
+}
+
+bool read_sets(Reader* reader, size_t tensors, size_t objects, plan::ReplicaSets* sets) {
+  uint32_t count = 0;
+  if (!reader->read(&count)) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!read_set(reader, tensors, objects, &sets->emplace_back())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Bytes encode_offer(const plan::Share& share) {
+  Bytes bytes;
+  append(&bytes, share);
+  return bytes;
+}
+
+Bytes encode_offer(const Digest128& key, std::span<const std::byte> local_plan) {
+  Bytes bytes;
+  bytes.reserve(key.size() + local_plan.size());
+  append(&bytes, key);
+  bytes.insert(bytes.end(), local_plan.begin(), local_plan.end());
+  return bytes;
+}
+
+Result<Offers> read_offers(std::span<const Bytes> offers) {
+  Offers read;
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    const std::span<const std::byte> offer = offers[rank];
+    if (offer.size() == sizeof(plan::Share)) {
+      plan::Share share;
+      std::memcpy(&share, offer.data(), sizeof(share));
+      read.sum += share;
+      ++read.share_count;
+    } else if (offer.size() > sizeof(Digest128)) {
+      std::memcpy(&read.keys.emplace_back(), offer.data(), sizeof(Digest128));
+      read.local_plans.push_back(offer.subspan(sizeof(Digest128)));
+    } else {
+      return invalid_argument(fmt::format("rank {} offered a plan of {} bytes", rank, offer.size()))
+          .with_detail("rank", fmt::to_string(rank));
+    }
+  }
+  return read;
+}
+
+Bytes encode_answer(const Answer& answer) {
+  Bytes bytes;
+  append(&bytes, answer.kind);
+  if (answer.kind == Answer::Kind::kAsBefore) {
+    const std::span<const std::byte> text = std::as_bytes(std::span(answer.generation));
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
+  if (answer.kind != Answer::Kind::kWriteList) return bytes;
+  append(&bytes, answer.world);
+  append(&bytes, static_cast<uint32_t>(answer.sets.size()));
+  for (const plan::ReplicaSet& set : answer.sets) {
+    append_numbers(&bytes, std::array{set.number, set.position, set.size,
+                                      static_cast<uint32_t>(set.tensors.size()),
+                                      static_cast<uint32_t>(set.objects.size())});
+    append_numbers(&bytes, set.tensors);
+    append_numbers(&bytes, set.objects);
+  }
+  bytes.insert(bytes.end(), answer.list.begin(), answer.list.end());
+  return bytes;
+}
+
+Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, size_t objects) {
+  Answer answer;
+  Reader reader(bytes);
+  bool sound = reader.read(&answer.kind);
+  switch (answer.kind) {
+    case Answer::Kind::kSendLocalPlan:
+      sound = sound && reader.rest().empty();
+      break;
+    case Answer::Kind::kAsBefore:
+      answer.generation.assign(reinterpret_cast<const char*>(reader.rest().data()),
+                               reader.rest().size());
+      break;
+    case Answer::Kind::kWriteList:
+      sound =
+          sound && reader.read(&answer.world) && read_sets(&reader, tensors, objects, &answer.sets);
+      answer.list.assign(reader.rest().begin(), reader.rest().end());
+      break;
+    default:
+      sound = false;
+  }
+  if (sound) return answer;
+  return data_loss(fmt::format("the coordinator's answer of {} bytes cannot be read", bytes.size()))
+      .with_detail("rank", "0");
+}
+
+bool asks_for_local_plan(std::span<const std::byte> answer) {
+  return answer.size() == 1 && answer[0] == static_cast<std::byte>(Answer::Kind::kSendLocalPlan);
+}
+
+}  // namespace shardwright::exec::internal

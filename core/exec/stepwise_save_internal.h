@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's walk through the steps of a save. save_planner.cc has the steps, save_offers.cc how
+// ranks that repeat a save agree on its plan. Thread-compatible.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/exec/plan_cache.h"
+#include "core/exec/plan_offer_internal.h"
+#include "core/exec/save_steps_internal.h"
+#include "core/exec/trace.h"
+#include "core/format/native/native_checkpoint.h"
+#include "core/plan/save/local_view.h"
+#include "core/plan/wire/wire.h"
+
+namespace shardwright::exec::internal {
+
+class StepwiseSave final : public SaveSteps {
+ public:
+  StepwiseSave(Runtime& runtime, std::shared_ptr<const State> state, SaveOptions options,
+               plan::RankPosition position)
+      : runtime_(runtime),
+        state_(std::move(state)),
+        options_(std::move(options)),
+        position_(position),
+        trace_(options_.trace_path, position.rank, runtime.clock()) {}
+  // A coordinator that is dropped between plan and commit leaves nothing behind.
+  ~StepwiseSave() override;
+  StepwiseSave(const StepwiseSave&) = delete;
+  StepwiseSave& operator=(const StepwiseSave&) = delete;
+
+  Result<Bytes> local_plan(const CallContext& call) override;
+  Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
+                                         const format::Location& location,
+                                         const CallContext& call) override;
+  Status finish(std::span<const std::byte> mine) override;
+  Result<Bytes> execute(const format::Location& location, const CallContext& call) override;
+  Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
+                        const CallContext& call) override;
+  void abandon(const format::Location& location) override;
+  Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
+                         const CallContext& call) override;
+  void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
+  Result<Bytes> offer(const CallContext& call) override;
+  Result<Bytes> full_offer() override;
+  Result<std::vector<Bytes>> answer(std::span<const Bytes> offers, const format::Location& location,
+                                    const CallContext& call) override;
+  Status take(std::span<const std::byte> answer) override;
+  std::string_view generation() const override {
+    return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
+  }
+  void complete(Report* report, const format::Location& location) override;
+
+ private:
+  CallContext limited(const CallContext& call);
+  Status check_target(const format::Location& location);
+  Status check_free_space(const format::Location& location) const;
+  Status make_generation(const format::Location& location);
+  void take_lock(const format::Location& location);
+  Status describe(const CallContext& call);
+  // Gives the plan of all ranks under the generation.
+  using PlanSource = std::function<Result<plan::GlobalSavePlan>(std::string generation)>;
+  Status plan_world(const format::Location& location, const CallContext& call,
+                    const PlanSource& source);
+  Status start(const format::Location& location, const PlanSource& source);
+  void drop_world();
+  Result<std::vector<Bytes>> answer_with_lists(const Offers& offers,
+                                               const format::Location& location,
+                                               const CallContext& call);
+  Status accept(plan::WriteList list);
+  void note_time(std::string_view stage, int64_t begin_ns) {
+    times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
+  }
+
+  Runtime& runtime_;
+  const std::shared_ptr<const State> state_;  // co-owned with the host
+  const SaveOptions options_;
+  const plan::RankPosition position_;
+  Trace trace_;
+  std::optional<int64_t> begin_ns_;           // of the first step
+  std::optional<plan::LocalSavePlan> local_;  // after local_plan or offer
+  Digest128 key_{};                           // of this rank in the cache, after offer
+  std::shared_ptr<const RankMemory> memory_;  // co-owned with the cache; null = nothing remembered
+  std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or answer
+  std::optional<WorldMemory> world_;            // coordinator: for the cache, its plan is merged_
+  format::native::CurrentManifest replaced_;    // coordinator: identity of step 1
+  std::shared_ptr<void> lock_;                  // coordinator: advisory lock of the path
+  bool is_locked_by_others_ = false;
+  format::Location target_;                  // coordinator: where the generation was made
+  std::optional<plan::WriteList> list_;      // after finish
+  std::optional<plan::WriteResult> result_;  // after execute
+  bool executed_ = false;
+  bool committed_ = false;  // commit was called, whatever came of it
+  std::vector<StageTime> times_;
+};
+
+// The write lists of all ranks as plan buffers.
+Result<std::vector<Bytes>> encode_lists(const plan::GlobalSavePlan& plan);
+
+}  // namespace shardwright::exec::internal

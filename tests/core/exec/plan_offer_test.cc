@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Offers and answers as bytes: what was written is read, what is cut or out of range is refused.
+#include "core/exec/plan_offer_internal.h"
+
+#include <gtest/gtest.h>
+
+namespace shardwright::exec::internal {
+namespace {
+
+Answer list_answer() {
+  Answer answer;
+  answer.kind = Answer::Kind::kWriteList;
+  answer.world[3] = std::byte{7};
+  answer.sets = {{4, 1, 2, {0, 2}, {1}}, {5, 0, 3, {1}, {}}};
+  answer.list = Bytes(40, std::byte{9});
+  return answer;
+}
+
+TEST(PlanOffer, AnswersComeBackAsTheyWere) {
+  const Answer answer = list_answer();
+  const auto read = decode_answer(encode_answer(answer), 3, 2);
+  ASSERT_TRUE(read.ok()) << read.status().to_string();
+  EXPECT_EQ(read->world, answer.world);
+  EXPECT_EQ(read->list, answer.list);
+  ASSERT_EQ(read->sets.size(), 2U);
+  EXPECT_EQ(read->sets[0].tensors, answer.sets[0].tensors);
+  EXPECT_EQ(read->sets[0].objects, answer.sets[0].objects);
+  EXPECT_EQ(read->sets[1].size, 3U);
+  Answer before;
+  before.kind = Answer::Kind::kAsBefore;
+  before.generation = "abc";
+  EXPECT_EQ(decode_answer(encode_answer(before), 0, 0)->generation, "abc");
+  EXPECT_TRUE(asks_for_local_plan(encode_answer(Answer())));
+  EXPECT_FALSE(asks_for_local_plan(encode_answer(before)));
+}
+
+TEST(PlanOffer, AnswersThatAreCutAreRefused) {
+  const Bytes whole = encode_answer(list_answer());
+  const size_t before_list = whole.size() - list_answer().list.size();
+  for (size_t size = 0; size < before_list; ++size) {
+    EXPECT_EQ(decode_answer(std::span(whole).first(size), 3, 2).status().code(),
+              StatusCode::kDataLoss)
+        << size;
+  }
+}
+
+TEST(PlanOffer, SetsThatDoNotFitTheStateAreRefused) {
+  const Bytes bytes = encode_answer(list_answer());
+  EXPECT_EQ(decode_answer(bytes, 2, 2).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(decode_answer(bytes, 3, 1).status().code(), StatusCode::kDataLoss);
+  Answer outside = list_answer();
+  outside.sets[0].position = 2;
+  EXPECT_EQ(decode_answer(encode_answer(outside), 3, 2).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(decode_answer(Bytes(5, std::byte{0xFF}), 3, 2).status().code(), StatusCode::kDataLoss);
+}
+
+TEST(PlanOffer, SharesAreAddedAndPlansAreListed) {
+  const plan::Share share{~uint64_t{0}, 5};
+  Digest128 key{};
+  key[0] = std::byte{1};
+  const Bytes plan(20, std::byte{3});
+  const std::vector<Bytes> offers{encode_offer(share), encode_offer(key, plan),
+                                  encode_offer(plan::Share{2, 3})};
+  const auto read = read_offers(offers);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->share_count, 2U);
+  EXPECT_EQ(read->sum, (plan::Share{1, 8}));
+  ASSERT_EQ(read->local_plans.size(), 1U);
+  EXPECT_EQ(read->keys[0], key);
+  EXPECT_TRUE(std::ranges::equal(read->local_plans[0], plan));
+  EXPECT_EQ(read_offers(std::vector<Bytes>{Bytes(15)}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace shardwright::exec::internal
