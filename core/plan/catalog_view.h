@@ -18,7 +18,8 @@ namespace shardwright::plan {
 class TextView {
  public:
   TextView() = default;
-  TextView(const TextColumn& column) : blob_(column.blob()), ends_(column.ends()) {}  // NOLINT: on purpose
+  TextView(const TextColumn& column)
+      : blob_(column.blob()), ends_(column.ends()) {}  // NOLINT: on purpose
   TextView(std::span<const char> blob, std::span<const uint64_t> ends) : blob_(blob), ends_(ends) {}
   std::string_view at(TextId id) const {
     const uint64_t begin = id == 0 ? 0 : ends_[id - 1];
@@ -49,8 +50,8 @@ struct CatalogView {
 };
 
 inline CatalogView view_of(const Catalog& catalog) {
-  return {catalog.texts, catalog.shapes, catalog.tensors, catalog.chunks, catalog.more,
-          catalog.objects};
+  return {catalog.texts,  catalog.shapes, catalog.tensors,
+          catalog.chunks, catalog.more,   catalog.objects};
 }
 
 // The chunk's box with all dimensions.
@@ -59,7 +60,8 @@ Box chunk_box_of(const CatalogView& catalog, size_t chunk);
 uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor);
 
 // check_catalog for columns of any place. What the first three columns and `tensors` say was proved
-// before when table_is_known: then only chunks, further pairs and objects are looked at.
+// before when table_is_known: then only chunks, further pairs and objects are looked at, and whether
+// an object has the name of a tensor is left to the merge.
 std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,
                                        bool table_is_known);
 
