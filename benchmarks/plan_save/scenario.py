@@ -1,11 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU seconds of one core for the whole plan of one rank with 100,000 tensors: local plan, global plan with the cover
-proof, the rank's own list taken back. Nothing is written.
+"""CPU seconds of one core for save planning. `plan`: the whole plan of one rank with 100,000 tensors, local plan, global
+plan with the cover proof, the rank's own list taken back. `merge`: the global step alone, on what all ranks described:
+every second tensor is replicated on all ranks, the others are cut into rows; peers do it on their own objects, which
+they have at hand. `open`, `encode`: plan buffers of all ranks through all checks, and one plan of many items into reused
+memory. Nothing is written.
 """
+PEERS = ["torch_dcp_merge", "hyperparallel_merge"]
+WORLDS = {  # preset, owner: as in include/shardwright/save.h
+    "exact torch": {"preset": 1, "owner": 2}, "exact HyperParallel": {"preset": 0, "owner": 2},
+    "balanced": {"preset": 0, "owner": 0}, "native": None}
+
+
+def _merge(ranks, items, name, reps, peers):
+    line = {"ranks": ranks, "items_per_rank": items, "engine": "explicit", "policy": name,
+            "check": "every box kept once, every plan sound"}
+    return {"name": f"merge {ranks} x {items} {name}", "op": "merge", "line": line, "reps": reps,
+            "params": {"ranks": ranks, "items": items, "op": "merge", "policy": WORLDS[name]},
+            "contenders": ["shardwright_merge", *peers]}
 
 
 def variants(quick):
     count = 10_000 if quick else 100_000
     line = {"ranks": 1, "items_per_rank": count, "engine": "explicit", "check": "every item planned once"}
-    return [{"name": f"{count} tensors", "op": "plan", "params": {"bytes": count * 64, "tensors": count}, "line": line,
+    made = [{"name": f"{count} tensors", "op": "plan", "params": {"bytes": count * 64, "tensors": count}, "line": line,
              "reps": 3 if quick else 5, "contenders": ["shardwright", "torch_dcp_planner"]}]
+    reps = 3 if quick else 5
+    made += [_merge(64, 1000, name, reps, PEERS if name.startswith("exact") else []) for name in WORLDS]
+    made += [_merge(1024, 1000, name, reps, []) for name in WORLDS]
+    if not quick:
+        made.append(_merge(1024, 1000, "exact torch", 3, PEERS))
+        made.append(_merge(16384, 1000, "exact torch", 3, []))
+    for op, ranks, items in (("open", 1024, 1000), ("encode", 1, 1_000_000)):
+        line = {"ranks": ranks, "items_per_rank": items, "engine": "explicit", "check": "every plan sound"}
+        made.append({"name": f"{op} {ranks} x {items}", "op": op, "line": line, "reps": reps,
+                     "params": {"ranks": ranks, "items": items, "op": op, "policy": None},
+                     "contenders": ["shardwright_merge"]})
+    return made

@@ -29,7 +29,7 @@ class CatalogCheck {
     if (table_is_known ? check_column_sizes() : check_texts() && check_tensor_records()) {
       check_chunks();
       check_objects();
-      if (names_sound_ && !full()) check_names();
+      if (names_sound_ && !full()) check_names(table_is_known);
     }
     return std::move(findings_);
   }
@@ -215,8 +215,9 @@ class CatalogCheck {
     }
   }
 
-  // One tensor or object per name and owner.
-  void check_names() {
+  // One tensor or object per name and owner. Names of tensors that are known were looked at before;
+  // whether an object has one of them is for those to say who meet all ranks.
+  void check_names(bool tensors_are_known) {
     const auto tensor_key = [this](size_t i) {
       return internal::EntryKey{catalog_.tensor_name(i), catalog_.tensors[i].rank};
     };
@@ -225,8 +226,9 @@ class CatalogCheck {
     };
     internal::EntryIndex tensors;
     internal::EntryIndex objects;
-    check_unique("tensors", catalog_.tensors.size(), tensor_key, &tensors);
     check_unique("objects", catalog_.objects.size(), object_key, &objects);
+    if (tensors_are_known) return;
+    check_unique("tensors", catalog_.tensors.size(), tensor_key, &tensors);
     for (size_t i = 0; i < catalog_.objects.size() && !full(); ++i) {
       if (tensors.find(object_key(i), tensor_key) < 0) continue;
       add("a tensor and an object are both named '{}'", escape_text(catalog_.object_name(i)));

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merging of plan buffers by the core, for shardwright_merge.py: `ranks` ranks describe `items`
+// tensors each, every second one replicated on all, the others cut into rows of 8 x 8 elements.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/save/describe.h"
+#include "core/plan/save/merge_plans.h"
+#include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/wire.h"
+
+namespace {
+
+namespace plan = shardwright::plan;
+
+constexpr int32_t kFloat32 = 2 + 256 * 32;
+constexpr int64_t kRows = 8;
+constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
+
+struct Bench {
+  int64_t ranks = 0;
+  int64_t items = 0;
+  std::vector<std::byte> blob;
+  std::vector<std::span<const std::byte>> plans;
+  plan::LocalSavePlan first;
+  plan::PlanEncoder encoder;
+};
+
+// Arrays of one rank; only the offsets of its boxes differ from rank to rank.
+struct Rank {
+  std::vector<char> names;
+  std::vector<uint64_t> name_offsets = {0}, shape_offsets = {0}, ranges = {0};
+  std::vector<int32_t> dtypes;
+  std::vector<int64_t> shapes, offsets, sizes;
+
+  plan::EntryArrays arrays() const {
+    plan::EntryArrays made;
+    made.count = dtypes.size();
+    made.names = {names, name_offsets};
+    made.dtypes = dtypes;
+    made.shapes = shapes.data();
+    made.shape_offsets = shape_offsets;
+    made.box_ranges = ranges;
+    made.box_offsets = offsets.data();
+    made.box_sizes = sizes.data();
+    return made;
+  }
+};
+
+Rank rank_of(int64_t ranks, int64_t items) {
+  Rank made;
+  for (int64_t i = 0; i < items; ++i) {
+    const std::string name = "model.layers." + std::to_string(i) + ".attention.weight";
+    made.names.insert(made.names.end(), name.begin(), name.end());
+    made.name_offsets.push_back(made.names.size());
+    made.dtypes.push_back(kFloat32);
+    const int64_t rows = i % 2 == 0 ? kRows * ranks : kRows;
+    made.shapes.insert(made.shapes.end(), {rows, kRows});
+    made.shape_offsets.push_back(made.shapes.size());
+    made.offsets.insert(made.offsets.end(), {0, 0});
+    made.sizes.insert(made.sizes.end(), {kRows, kRows});
+    made.ranges.push_back(made.ranges.back() + 1);
+  }
+  return made;
+}
+
+bool fill(Bench* bench) {
+  Rank arrays = rank_of(bench->ranks, bench->items);
+  std::vector<size_t> ends;
+  for (int64_t r = 0; r < bench->ranks; ++r) {
+    for (int64_t i = 0; i < bench->items; i += 2)
+      arrays.offsets[static_cast<size_t>(2 * i)] = kRows * r;
+    plan::DescribeRules rules;
+    rules.rank = static_cast<int32_t>(r);
+    rules.world_size = static_cast<int32_t>(bench->ranks);
+    auto local = plan::describe_local(arrays.arrays(), rules);
+    if (!local.ok()) return false;
+    const auto bytes = bench->encoder.encode(*local);
+    if (!bytes.ok()) return false;
+    if (r == 0) {
+      bench->blob.reserve((bytes->size() + 64) * static_cast<size_t>(bench->ranks));
+      bench->first = std::move(*local);
+    }
+    bench->blob.insert(bench->blob.end(), bytes->begin(), bytes->end());
+    ends.push_back(bench->blob.size());
+  }
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    bench->plans.push_back(std::span(bench->blob).subspan(begin, end - begin));
+    begin = end;
+  }
+  return true;
+}
+
+plan::MergeRules rules_of(int32_t preset, int32_t owner) {
+  plan::MergeRules rules;
+  rules.preset = static_cast<plan::Preset>(preset);
+  rules.owner = static_cast<plan::OwnerRule>(owner);
+  return rules;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define BENCH_API __attribute__((visibility("default")))
+
+BENCH_API void* bench_save_create(int64_t ranks, int64_t items) {
+  auto bench = std::make_unique<Bench>();
+  bench->ranks = ranks;
+  bench->items = items;
+  return fill(bench.get()) ? bench.release() : nullptr;
+}
+
+// Bytes of the plans of all ranks.
+BENCH_API int64_t bench_save_bytes(void* handle) {
+  return static_cast<int64_t>(static_cast<Bench*>(handle)->blob.size());
+}
+
+// Merged plan and kept plans; the number of their bytes, 0 for a failure.
+BENCH_API int64_t bench_save_merge(void* handle, int32_t preset, int32_t owner) {
+  auto* bench = static_cast<Bench*>(handle);
+  const auto parts = plan::merge_plans(bench->plans, rules_of(preset, owner));
+  return parts.ok() ? static_cast<int64_t>(parts->offsets().back()) : 0;
+}
+
+// The native global plan with the write lists of all ranks; the number of items written.
+BENCH_API int64_t bench_save_global_plan(void* handle) {
+  auto* bench = static_cast<Bench*>(handle);
+  const auto locals = plan::open_local_saves(bench->plans);
+  if (!locals.ok()) return 0;
+  const auto merged = plan::make_global_plan(*locals, {}, kGeneration);
+  if (!merged.ok()) return 0;
+  size_t items = 0;
+  for (const plan::WriteList& list : merged->lists) {
+    items += list.items.size();
+    if (!plan::encode(list).ok()) return 0;
+  }
+  return static_cast<int64_t>(items);
+}
+
+// Every box is kept by exactly one rank, and each plan passes its own checks.
+BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) {
+  auto* bench = static_cast<Bench*>(handle);
+  const auto parts = plan::merge_plans(bench->plans, rules_of(preset, owner));
+  if (!parts.ok()) return 0;
+  const auto merged = plan::decode_merged_save(parts->part(0));
+  if (!merged.ok() || !plan::prove_all_covers(merged->catalog).ok()) return 0;
+  size_t kept = 0;
+  for (size_t r = 0; r < bench->plans.size(); ++r) {
+    const auto mine = plan::decode_kept_save(parts->part(1 + r));
+    if (!mine.ok()) return 0;
+    kept += mine->catalog.chunks.size();
+  }
+  return kept == merged->catalog.chunks.size() ? 1 : 0;
+}
+
+// Opening of the plans of all ranks: structure and meaning.
+BENCH_API int64_t bench_save_open(void* handle) {
+  const auto locals = plan::open_local_saves(static_cast<Bench*>(handle)->plans);
+  return locals.ok() ? static_cast<int64_t>(locals->views.size()) : 0;
+}
+
+// One rank's plan into the memory of the plan before it.
+BENCH_API int64_t bench_save_encode(void* handle) {
+  auto* bench = static_cast<Bench*>(handle);
+  const auto bytes = bench->encoder.encode(bench->first);
+  return bytes.ok() ? static_cast<int64_t>(bytes->size()) : 0;
+}
+
+BENCH_API void bench_save_release(void* handle) {
+  delete static_cast<Bench*>(handle);
+}
+
+}  // extern "C"
