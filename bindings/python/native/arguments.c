@@ -165,8 +165,8 @@ int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
   Py_ssize_t globs_size;
   unsigned long long strict_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiiIKLzz#OOOK", &o->missing, &o->unexpected, &o->cast, &o->verify,
-                        &o->format, &o->preset, &o->shape, &o->threads, &memory_budget,
+  if (!PyArg_ParseTuple(tuple, "iiiiiiiIKLzz#OOOK", &o->missing, &o->unexpected, &o->cast,
+                        &o->verify, &o->format, &o->preset, &o->shape, &o->threads, &memory_budget,
                         &deadline_ns, &o->trace_path, &o->strict_globs, &globs_size,
                         &strict_offsets, &strict_rules, &strict_shapes, &strict_count)) {
     return -1;
