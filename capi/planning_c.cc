@@ -97,14 +97,13 @@ Result<plan::EntryMatchRules> read_match_options(const shw_match_options* given)
     rules.boxes.order = plan::MatchOrder::kSweep;
     rules.boxes.empty = plan::EmptyMatch::kStrictlyInside;
   }
-  if ((options.flags & SHW_MATCH_FIRST_REPLICA) != 0)
-    rules.boxes.copies = plan::CopyMatch::kFirst;
+  if ((options.flags & SHW_MATCH_FIRST_REPLICA) != 0) rules.boxes.copies = plan::CopyMatch::kFirst;
   return rules;
 }
 
 Status no_entries(const PlanImpl& plan) {
-  return bad_argument("plan", fmt::format("a plan of kind {} has no entries",
-                                          static_cast<int32_t>(plan.kind)));
+  return bad_argument(
+      "plan", fmt::format("a plan of kind {} has no entries", static_cast<int32_t>(plan.kind)));
 }
 
 // The plan's arrays, made once.
@@ -120,8 +119,7 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
     } else if (plan.merged.has_value()) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),
-          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(),
-          Numbers::kPlace);
+          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace);
     } else {
       return no_entries(plan);
     }
@@ -146,8 +144,7 @@ Status read_sets(uint64_t set_count, const uint64_t* set_offsets, const int32_t*
   if (set_count > INT64_MAX / 16) return bad_argument("set_count", "there are too many sets");
   SHW_RETURN_IF_ERROR(need_pointer(set_offsets, "set_offsets"));
   shards->set_offsets = {set_offsets, set_count + 1};
-  SHW_ASSIGN_OR_RETURN(shards->holders,
-                       list_argument(holders, set_offsets[set_count], "holders"));
+  SHW_ASSIGN_OR_RETURN(shards->holders, list_argument(holders, set_offsets[set_count], "holders"));
   return {};
 }
 
@@ -229,8 +226,7 @@ shw_status shw_plan_match(const shw_match_options* options, const shw_plan* stor
     shw_entry_batch batch;
     SHW_RETURN_IF_ERROR(capi::read_struct(wanted, "wanted", &batch));
     SHW_ASSIGN_OR_RETURN(const auto arrays, capi::read_entry_batch(batch));
-    if (!impl->merged.has_value())
-      return capi::bad_argument("stored", "it is no merged plan");
+    if (!impl->merged.has_value()) return capi::bad_argument("stored", "it is no merged plan");
     SHW_ASSIGN_OR_RETURN(const auto matches,
                          plan::match_entries(impl->merged->catalog, arrays, rules));
     const std::string_view parts[] = {

@@ -18,7 +18,8 @@ namespace shardwright::plan {
 class TextView {
  public:
   TextView() = default;
-  TextView(const TextColumn& column) : blob_(column.blob()), ends_(column.ends()) {}  // NOLINT: on purpose
+  TextView(const TextColumn& column)
+      : blob_(column.blob()), ends_(column.ends()) {}  // NOLINT: on purpose
   TextView(std::span<const char> blob, std::span<const uint64_t> ends) : blob_(blob), ends_(ends) {}
   std::string_view at(TextId id) const {
     const uint64_t begin = id == 0 ? 0 : ends_[id - 1];
@@ -49,8 +50,8 @@ struct CatalogView {
 };
 
 inline CatalogView view_of(const Catalog& catalog) {
-  return {catalog.texts, catalog.shapes, catalog.tensors, catalog.chunks, catalog.more,
-          catalog.objects};
+  return {catalog.texts,  catalog.shapes, catalog.tensors,
+          catalog.chunks, catalog.more,   catalog.objects};
 }
 
 // The chunk's box with all dimensions.

@@ -36,12 +36,7 @@ enum { SHW_DIGESTS_ON = 0, SHW_DIGESTS_OFF = 1 };
 /* Who writes an entry that several ranks hold: balanced by bytes; always the lowest rank; as the
  * preset's original does; or all of them, each its own chunk (shw_plan_merge only).
  * Since: 0.1 unstable */
-enum {
-  SHW_OWNER_BALANCED = 0,
-  SHW_OWNER_LOWEST_RANK = 1,
-  SHW_OWNER_EXACT = 2,
-  SHW_OWNER_ALL = 3
-};
+enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1, SHW_OWNER_EXACT = 2, SHW_OWNER_ALL = 3 };
 
 /* Which replicas are compared by digest before one is written: objects and tensors up to 1 MiB,
  * all, or none.

@@ -105,8 +105,8 @@ static shw_status give_merge_options(struct env* env, void* value, shw_error** e
   shw_buffer* local = no_entries(SHW_PLAN_LOCAL_SAVE);
   shw_buffer* merged = NULL;
   (void)env;
-  const shw_status status = shw_plan_merge(
-      value, shw_buffer_data(local), shw_buffer_part_offsets(local), 1, &merged, err);
+  const shw_status status = shw_plan_merge(value, shw_buffer_data(local),
+                                           shw_buffer_part_offsets(local), 1, &merged, err);
   shw_buffer_release(merged);
   shw_buffer_release(local);
   return status;

@@ -155,7 +155,7 @@ static void what_is_wrong_is_named(void) {
   shw_merge_options options = SHW_MERGE_OPTIONS_INIT;
   options.owner = 4;
   CHECK_FAILS(shw_plan_merge(&options, shw_buffer_data(twice), shw_buffer_part_offsets(twice),
-                              RANKS, &merged, &error),
+                             RANKS, &merged, &error),
               SHW_INVALID_ARGUMENT, "owner");
   shw_describe_options describe = SHW_DESCRIBE_OPTIONS_INIT;
   shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;

@@ -81,7 +81,7 @@ int64_t find_tensor(const Catalog& catalog, std::string_view name, int32_t rank)
   return -1;
 }
 
-// Chunk of each element, or -1; wrong: an element in two chunks, or a chunk outside.
+// First chunk of each element, or -1; wrong: an element in chunks that differ, or a chunk outside.
 std::vector<int64_t> chunk_of_elements(const Catalog& catalog, size_t tensor, std::string* wrong) {
   const Dims shape(catalog.shape(tensor));
   std::vector<int64_t> chunk_of(element_count(shape), -1);
@@ -92,10 +92,11 @@ std::vector<int64_t> chunk_of_elements(const Catalog& catalog, size_t tensor, st
       continue;
     }
     for_each_element(shape, catalog.chunk_box(c), [&](size_t element) {
-      if (chunk_of[element] >= 0)
-        *wrong = fmt::format("element {} of tensor {} lies in two chunks", element,
+      int64_t& chunk = chunk_of[element];
+      if (chunk >= 0 && catalog.chunk_box(static_cast<size_t>(chunk)) != catalog.chunk_box(c))
+        *wrong = fmt::format("element {} of tensor {} lies in two chunks that differ", element,
                              catalog.tensor_name(tensor));
-      chunk_of[element] = static_cast<int64_t>(c);
+      if (chunk < 0) chunk = static_cast<int64_t>(c);
     });
   }
   return chunk_of;
@@ -141,8 +142,8 @@ class SlowBalance {
 
 class SaveCheck {
  public:
-  SaveCheck(const World& world, const SaveRules& rules, const GlobalSavePlan& plan)
-      : world_(world), rules_(rules), plan_(plan), catalog_(plan.catalog) {}
+  SaveCheck(const World& world, OwnerRule owner, const GlobalSavePlan& plan)
+      : world_(world), owner_(owner), plan_(plan), catalog_(plan.catalog) {}
 
   std::string run() {
     const std::vector<Stored> all = stored_tensors(world_);
@@ -171,13 +172,24 @@ class SaveCheck {
       if (chunk < 0) return fmt::format("an element of tensor {} is in no chunk", name);
     }
     if (!wrong.empty()) return wrong;
-    const BoxHolders holders = holders_of(stored);
+    return check_chunks(tensor, holders_of(stored));
+  }
+
+  // Each box is stored once, or, with owner = all, by each of its holders.
+  std::string check_chunks(size_t tensor, const BoxHolders& holders) {
+    BoxHolders writers;
     const TensorRecord& record = catalog_.tensors[tensor];
     for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
-      const auto held = holders.find(catalog_.chunk_box(c));
-      if (held == holders.end())
-        return fmt::format("nobody holds chunk {} {}", c, box_text(catalog_.chunk_box(c)));
+      const Box box = catalog_.chunk_box(c);
+      const auto held = holders.find(box);
+      if (held == holders.end()) return fmt::format("nobody holds chunk {} {}", c, box_text(box));
       chunks_[c] = {catalog_.chunk_bytes(c), held->second};
+      writers[box].push_back(writer(catalog_.chunks[c].place));
+    }
+    for (auto& [box, ranks] : writers) {
+      std::ranges::sort(ranks);
+      const bool right = owner_ == OwnerRule::kAll ? ranks == holders.at(box) : ranks.size() == 1;
+      if (!right) return fmt::format("box {} is stored by {} ranks", box_text(box), ranks.size());
     }
     return "";
   }
@@ -206,31 +218,32 @@ class SaveCheck {
     return fmt::format("{} objects are stored, not {}", catalog_.objects.size(), expected);
   }
 
+  // A merged description names ranks, a plan of files names files.
+  int32_t writer(uint32_t place) const {
+    return plan_.file_ranks.empty() ? static_cast<int32_t>(place) : plan_.file_ranks[place];
+  }
+
   std::string check_owners() {
     SlowBalance balance(world_.ranks);
-    const auto owners = [&](const std::vector<SlowBalance::Item>& items) {
-      if (rules_.owner == OwnerRule::kBalanced) return balance.owners(items);
-      std::vector<int32_t> lowest;
-      for (const SlowBalance::Item& item : items) lowest.push_back(item.holders[0]);
-      return lowest;
+    const auto check = [&](std::string_view noun, const std::vector<SlowBalance::Item>& items,
+                           const auto& records) -> std::string {
+      std::vector<int32_t> balanced;
+      if (owner_ == OwnerRule::kBalanced) balanced = balance.owners(items);
+      for (size_t i = 0; i < items.size(); ++i) {
+        const int32_t found = writer(records[i].place);
+        bool right = std::ranges::count(items[i].holders, found) == 1;
+        if (owner_ == OwnerRule::kBalanced) right = found == balanced[i];
+        if (owner_ == OwnerRule::kLowestRank) right = found == items[i].holders[0];
+        if (!right) return fmt::format("{} {} is written by rank {}", noun, i, found);
+      }
+      return "";
     };
-    const std::vector<int32_t> of_chunks = owners(chunks_);
-    for (size_t c = 0; c < of_chunks.size(); ++c) {
-      const int32_t writer = plan_.file_ranks[catalog_.chunks[c].place];
-      if (writer != of_chunks[c])
-        return fmt::format("chunk {} is written by rank {}, not {}", c, writer, of_chunks[c]);
-    }
-    const std::vector<int32_t> of_objects = owners(objects_);
-    for (size_t i = 0; i < of_objects.size(); ++i) {
-      const int32_t writer = plan_.file_ranks[catalog_.objects[i].place];
-      if (writer != of_objects[i])
-        return fmt::format("object {} is written by rank {}, not {}", i, writer, of_objects[i]);
-    }
-    return "";
+    const std::string wrong = check("chunk", chunks_, catalog_.chunks);
+    return wrong.empty() ? check("object", objects_, catalog_.objects) : wrong;
   }
 
   const World& world_;
-  const SaveRules& rules_;
+  const OwnerRule owner_;
   const GlobalSavePlan& plan_;
   const Catalog& catalog_;
   std::vector<SlowBalance::Item> chunks_;
@@ -332,8 +345,8 @@ std::string reason_to_refuse(const World& world) {
   return "";
 }
 
-std::string check_save(const World& world, const SaveRules& rules, const GlobalSavePlan& plan) {
-  return SaveCheck(world, rules, plan).run();
+std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan) {
+  return SaveCheck(world, owner, plan).run();
 }
 
 std::string check_load(const World& stored, const Catalog& catalog, const World& wanted,

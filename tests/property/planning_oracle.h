@@ -16,9 +16,10 @@ namespace shardwright::plan::test {
 // differ. Empty when all is well.
 std::string reason_to_refuse(const World& world);
 
-// Every element of every tensor lies in exactly one chunk, which its writer holds as a box; writers
-// are those of the owner rule; every object is stored once, or once per rank.
-std::string check_save(const World& world, const SaveRules& rules, const GlobalSavePlan& plan);
+// Every element of every tensor lies in exactly one chunk, which its writer holds as a box; with
+// owner = all every holder writes it. Writers are those of the owner rule (exact: some holder).
+// Every object is stored once, or once per rank.
+std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan);
 
 // What `rank` of `wanted` loads from a checkpoint of `stored`: each wanted element comes from the
 // one chunk that holds it, exactly once, elements that are not stored come from nowhere; names that

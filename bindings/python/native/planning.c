@@ -339,10 +339,9 @@ static PyObject* choose(const Py_buffer* views, const int* held, int32_t rank_co
   int32_t* out = (int32_t*)(void*)PyBytes_AsString(owners);
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status =
-      shw_plan_owners(count, views[WEIGHTS].buf, views[SETS].buf,
-                      held[SECONDARY] ? views[SECONDARY].buf : NULL, set_count - 1, cuts,
-                      views[HOLDERS].buf, rank_count, out, &error);
+  Py_BEGIN_ALLOW_THREADS status = shw_plan_owners(
+      count, views[WEIGHTS].buf, views[SETS].buf, held[SECONDARY] ? views[SECONDARY].buf : NULL,
+      set_count - 1, cuts, views[HOLDERS].buf, rank_count, out, &error);
   Py_END_ALLOW_THREADS if (status == SHW_OK) return owners;
   Py_DECREF(owners);
   shw_py_raise(status, error);
@@ -389,8 +388,7 @@ PyObject* shw_py_content_digest(PyObject* data) {
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status =
-      shw_content_digest(view.buf, (uint64_t)view.len, &buffer, &error);
+  Py_BEGIN_ALLOW_THREADS status = shw_content_digest(view.buf, (uint64_t)view.len, &buffer, &error);
   Py_END_ALLOW_THREADS PyBuffer_Release(&view);
   return one_part(status, buffer, error);
 }

@@ -149,8 +149,8 @@ class EntryMatching {
     for (uint64_t row = begin; row < end; ++row) {
       const auto offsets = parts(matches_.wanted_offsets, row);
       const auto lengths = parts(matches_.lengths, row);
-      chunks.push_back({Box{Dims(offsets), Dims(lengths)},
-                        static_cast<uint32_t>(matches_.chunks[row]), 0});
+      chunks.push_back(
+          {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(matches_.chunks[row]), 0});
     }
     CatalogBuilder::Tensor tensor;
     tensor.name = wanted_.names.at(i);
@@ -165,10 +165,9 @@ class EntryMatching {
     const auto offsets = boxes.offsets.subspan(b * rank, rank);
     return std::move(status)
         .with_detail("cover", rules_.cover == CoverRule::kFull ? "full" : "disjoint")
-        .annotated(fmt::format(
-            "fill box {} of '{}' (boxes above count from its begin)",
-            box_text(Box{Dims(offsets), Dims(sizes)}),
-            escape_text(wanted_.names.at(i))));
+        .annotated(fmt::format("fill box {} of '{}' (boxes above count from its begin)",
+                               box_text(Box{Dims(offsets), Dims(sizes)}),
+                               escape_text(wanted_.names.at(i))));
   }
 
   const Catalog& stored_;

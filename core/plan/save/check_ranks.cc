@@ -43,9 +43,8 @@ Status options_differ(const LocalView& first, const LocalView& other) {
 Status check_rank(std::span<const LocalView> locals, size_t i) {
   const LocalView& local = locals[i];
   if (local.rank != static_cast<int32_t>(i)) {
-    const auto first =
-        std::find_if(locals.begin(), locals.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const LocalView& each) { return each.rank == local.rank; });
+    const auto first = std::find_if(locals.begin(), locals.begin() + static_cast<std::ptrdiff_t>(i),
+                                    [&](const LocalView& each) { return each.rank == local.rank; });
     const bool doubled = first != locals.begin() + static_cast<std::ptrdiff_t>(i);
     return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
                                         "rank order, one per rank",

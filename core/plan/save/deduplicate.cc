@@ -56,8 +56,7 @@ class Deduplication {
       most = std::max(most, local.item_count());
     }
     if (items >= std::numeric_limits<uint32_t>::max()) {
-      return resource_exhausted("items",
-                                fmt::format("{} boxes of all ranks are too many", items));
+      return resource_exhausted("items", fmt::format("{} boxes of all ranks are too many", items));
     }
     out_.catalog.texts.reserve(2 * merged.tensors.size() + 3 * merged.objects.size(),
                                locals_[0].catalog.texts.blob().size());
@@ -238,8 +237,7 @@ class Deduplication {
           return sizes_differ(name, candidates_[i - 1].holder, candidate.holder);
         begin_chunk(candidate);
       } else if (!policy_.twice_on_rank &&
-                 candidates_[i - 1].holder.rank == candidate.holder.rank &&
-                 !is_empty(candidate)) {
+                 candidates_[i - 1].holder.rank == candidate.holder.rank && !is_empty(candidate)) {
         return listed_twice(name, candidate.holder);
       }
       out_.holders.push_back(candidate.holder);

@@ -81,8 +81,8 @@ class Describer {
   Status reserve() {
     const uint64_t boxes = in_.box_ranges.empty() ? in_.count : in_.box_ranges[in_.count];
     if (in_.count > kMaxBoxes / 4 || boxes > kMaxBoxes) {
-      return resource_exhausted("entries", fmt::format("{} entries with {} boxes are too many",
-                                                       in_.count, boxes));
+      return resource_exhausted(
+          "entries", fmt::format("{} entries with {} boxes are too many", in_.count, boxes));
     }
     catalog_->texts.reserve(2 * in_.count, in_.names.blob.size() + in_.paths.blob.size());
     catalog_->tensors.reserve(in_.count);
@@ -263,8 +263,7 @@ class Describer {
     SHW_RETURN_IF_ERROR(add_texts(i, &record.name, &record.path));
     SHW_ASSIGN_OR_RETURN(record.kind, kind_of(i));
     if (record.kind == EntryKind::kAuto) record.kind = EntryKind::kReplicated;
-    if (record.kind == EntryKind::kSharded)
-      return invalid_argument("an object cannot be sharded");
+    if (record.kind == EntryKind::kSharded) return invalid_argument("an object cannot be sharded");
     SHW_ASSIGN_OR_RETURN(record.rank, owner_of(record.kind, box_, 1));
     if (!local_) {
       SHW_ASSIGN_OR_RETURN(record.place, place_of(box_, 0));
@@ -303,8 +302,8 @@ class Describer {
     for (uint64_t i = 0; i < box_; ++i) {
       const uint64_t box = in_.order[i];
       if (box >= box_ || listed[box]) {
-        return invalid_argument(
-                   fmt::format("order[{}] is {}, which is twice there or no box of {}", i, box, box_))
+        return invalid_argument(fmt::format("order[{}] is {}, which is twice there or no box of {}",
+                                            i, box, box_))
             .with_detail("parameter", "order");
       }
       listed[box] = true;

@@ -68,8 +68,8 @@ class EntryColumns {
  public:
   enum class Numbers { kPlace, kPosition };  // of chunks: local and merged plans, kept plans
   EntryColumns(const CatalogView& catalog, const ListingView& listing,
-               std::span<const Digest128> tensor_digests,
-               std::span<const Digest128> object_digests, Numbers numbers);
+               std::span<const Digest128> tensor_digests, std::span<const Digest128> object_digests,
+               Numbers numbers);
   EntryArrays arrays() const;
 
  private:

@@ -66,8 +66,8 @@ class OverlapSweep {
   }
 
   std::optional<Pair> sweep() const {
-    std::map<int64_t, uint64_t> active;                  // by begin in the second dimension
-    std::multimap<int64_t, int64_t> ends;                // end in the first -> key in active
+    std::map<int64_t, uint64_t> active;    // by begin in the second dimension
+    std::multimap<int64_t, int64_t> ends;  // end in the first -> key in active
     for (const uint64_t chunk : chunks_) {
       while (!ends.empty() && ends.begin()->first <= begin_of(chunk, 0)) {
         active.erase(ends.begin()->second);
@@ -91,7 +91,8 @@ class OverlapSweep {
     std::array<Interval, kMaxTensorRank> region;
     std::vector<uint64_t> met;
     for (const uint64_t chunk : chunks_) {
-      for (uint32_t k = 0; k < split_.count; ++k) region[k] = {begin_of(chunk, k), end_of(chunk, k)};
+      for (uint32_t k = 0; k < split_.count; ++k)
+        region[k] = {begin_of(chunk, k), end_of(chunk, k)};
       met.clear();
       tree.meeting(region.data(), &met);
       const auto other = std::ranges::find_if(met, [&](uint64_t c) {

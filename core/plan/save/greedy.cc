@@ -28,8 +28,8 @@ Status check_sets(const GreedyShards& shards) {
     for (uint64_t h = begin; h < end; ++h) {
       const int32_t rank = shards.holders[h];
       if (rank < 0 || rank >= shards.rank_count || (h > begin && rank <= shards.holders[h - 1]))
-        return invalid_argument(fmt::format(
-            "set {} has rank {}; ranks ascend below {}", s, rank, shards.rank_count));
+        return invalid_argument(
+            fmt::format("set {} has rank {}; ranks ascend below {}", s, rank, shards.rank_count));
     }
   }
   for (const uint32_t set : shards.sets) {

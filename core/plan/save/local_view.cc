@@ -28,8 +28,7 @@ uint64_t table_hash(const CatalogView& catalog) {
   const std::span<const char> blob = catalog.texts.blob();
   const uint64_t names = hash_text({blob.data(), blob.size()});
   const auto shapes = std::as_bytes(catalog.shapes);
-  return names ^
-         (hash_text({reinterpret_cast<const char*>(shapes.data()), shapes.size()}) << 1) ^
+  return names ^ (hash_text({reinterpret_cast<const char*>(shapes.data()), shapes.size()}) << 1) ^
          catalog.chunks.size();
 }
 

@@ -173,8 +173,7 @@ class Grouping {
     size_t at = 0;
     for (uint32_t source = 0; source < sources_.size(); ++source) {
       const size_t count = Column::records(sources_[source]->catalog).size();
-      for (uint32_t i = 0; i < count; ++i)
-        groups.members[next[group_of_[at++]]++] = {source, i};
+      for (uint32_t i = 0; i < count; ++i) groups.members[next[group_of_[at++]]++] = {source, i};
     }
     return groups;
   }

@@ -78,7 +78,7 @@ struct UnitHolder {
 
 // The merged catalog before files are known, with the holders of every unit.
 struct Deduplicated {
-  Catalog catalog;  // place and position not set
+  Catalog catalog;                      // place and position not set
   std::vector<UnitHolder> holders;      // of each unit, ascending rank, then item
   std::vector<uint64_t> holder_begins;  // one more than units
   size_t unit_count() const { return holder_begins.size() - 1; }

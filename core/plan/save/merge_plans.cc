@@ -20,8 +20,8 @@ Status prove(const Catalog& catalog, const MergeRules& rules) {
                         ? internal::prove_cover_naming(catalog, t, "rank")
                         : internal::prove_disjoint(catalog, t, "rank");
     if (!status.ok()) {
-      return std::move(status).with_detail(
-          "cover", rules.cover == CoverRule::kFull ? "full" : "disjoint");
+      return std::move(status).with_detail("cover",
+                                           rules.cover == CoverRule::kFull ? "full" : "disjoint");
     }
   }
   return {};

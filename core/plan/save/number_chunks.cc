@@ -77,9 +77,9 @@ class Numbering {
     counts_.assign(catalog.tensors.size(), 0);
     for (size_t unit = 0; unit < owners_.size(); ++unit) {
       const bool chunk = unit < catalog.chunks.size();
-      const auto entry = static_cast<uint32_t>(
-          chunk ? catalog.chunks[unit].tensor
-                : catalog.tensors.size() + unit - catalog.chunks.size());
+      const auto entry =
+          static_cast<uint32_t>(chunk ? catalog.chunks[unit].tensor
+                                      : catalog.tensors.size() + unit - catalog.chunks.size());
       for_each_writer(unit, [&](const UnitHolder& holder) {
         number_of(holder) = entry;
         if (chunk) ++counts_[entry];
@@ -105,8 +105,8 @@ class Numbering {
       for_each_listed(local, &scratch, [&](uint32_t item) {
         uint32_t& number = out_.numbers[begin + item];
         if (number == kNotKept) return;
-        number = number < tensors ? place_chunk(local, item, number)
-                                  : place_object(number - tensors);
+        number =
+            number < tensors ? place_chunk(local, item, number) : place_object(number - tensors);
       });
     }
     // Tensors of which nobody lists a box.
@@ -172,8 +172,7 @@ class Numbering {
     record.chunk_count = counts_[from];
     record.more_begin = catalog.more.size();
     chunk_end_ += counts_[from];
-    catalog.more.resize(catalog.more.size() +
-                        counts_[from] * more_per_chunk(split_count(record)));
+    catalog.more.resize(catalog.more.size() + counts_[from] * more_per_chunk(split_count(record)));
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     catalog.tensors.push_back(record);
     add_tensor_attribute(from);
@@ -220,11 +219,11 @@ class Numbering {
   std::span<const uint32_t> owners_;
   const MergePolicy& policy_;
   NumberedChunks out_;
-  uint64_t chunk_end_ = 0;             // of the tensors placed so far
-  std::vector<uint64_t> counts_;       // kept chunks of each merged tensor
-  std::vector<uint32_t> placed_;       // where each merged tensor is now, or kNoEntry
+  uint64_t chunk_end_ = 0;        // of the tensors placed so far
+  std::vector<uint64_t> counts_;  // kept chunks of each merged tensor
+  std::vector<uint32_t> placed_;  // where each merged tensor is now, or kNoEntry
   std::vector<bool> object_placed_;
-  std::vector<uint32_t> next_;         // number of the next chunk of each merged tensor
+  std::vector<uint32_t> next_;  // number of the next chunk of each merged tensor
   std::vector<std::string_view> tensor_attributes_;  // in the order of the result
   std::vector<std::string_view> object_attributes_;
 };

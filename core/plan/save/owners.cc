@@ -69,8 +69,7 @@ class OwnerChoice {
       const uint64_t tensor_bytes = whole ? catalog.tensor_bytes(t) : 0;
       for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
         const uint64_t bytes =
-            whole ? tensor_bytes
-                  : packed_bytes(bits, chunk_elements(catalog, tensor, split, c));
+            whole ? tensor_bytes : packed_bytes(bits, chunk_elements(catalog, tensor, split, c));
         weights_[c] = std::max(bytes, least);
       }
     }
@@ -95,8 +94,8 @@ class OwnerChoice {
   }
 
   std::vector<uint32_t> largest_first(std::vector<uint32_t> open) const {
-    std::ranges::stable_sort(
-        open, [this](uint32_t a, uint32_t b) { return weights_[a] > weights_[b]; });
+    std::ranges::stable_sort(open,
+                             [this](uint32_t a, uint32_t b) { return weights_[a] > weights_[b]; });
     return open;
   }
 
@@ -189,8 +188,8 @@ class OwnerChoice {
     for (const uint32_t rank : set_order_) {
       if (loads_[rank] < loads_[best]) best = rank;
     }
-    return static_cast<uint32_t>(
-        std::ranges::lower_bound(holders, best, {}, &UnitHolder::rank) - holders.begin());
+    return static_cast<uint32_t>(std::ranges::lower_bound(holders, best, {}, &UnitHolder::rank) -
+                                 holders.begin());
   }
 
   std::span<const LocalView> locals_;

@@ -129,9 +129,8 @@ Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
     if (members.size() < 2) continue;
     const std::string_view name = catalog.tensor_name(members[0].entry);
     const bool sharded = catalog.tensors[members[0].entry].kind == EntryKind::kSharded;
-    SHW_RETURN_IF_ERROR(sharded
-                            ? check_shares(locals, members, name)
-                            : check_digests(locals, members, name, &LocalView::tensor_digests));
+    SHW_RETURN_IF_ERROR(sharded ? check_shares(locals, members, name)
+                                : check_digests(locals, members, name, &LocalView::tensor_digests));
   }
   for (size_t g = 0; g < merged->objects.size(); ++g) {
     const std::span<const Member> members = merged->objects.of(g);

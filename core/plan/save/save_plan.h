@@ -29,8 +29,8 @@ struct Listing {
   // Boxes in the order in which the host lists them, numbered through all entries in their order,
   // where an object is one box; empty = as they stand.
   std::vector<uint32_t> order;
-  std::vector<uint8_t> secondary;  // per chunk, 1 = only wanted by others; empty = 0
-  std::vector<char> attributes;    // the host's own bytes of each tensor, then of each object
+  std::vector<uint8_t> secondary;        // per chunk, 1 = only wanted by others; empty = 0
+  std::vector<char> attributes;          // the host's own bytes of each tensor, then of each object
   std::vector<uint64_t> attribute_ends;  // where each ends, one per entry; empty = none
 };
 

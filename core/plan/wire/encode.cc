@@ -65,8 +65,7 @@ Offset<wire::NameList> name_list(FlatBufferBuilder* builder, const std::vector<T
 // The host's own bytes of each entry.
 Offset<wire::NameList> attributes_of(FlatBufferBuilder* builder, const Listing& listing) {
   if (listing.attribute_ends.empty()) return 0;
-  const auto texts =
-      text_bytes(builder, {listing.attributes.data(), listing.attributes.size()});
+  const auto texts = text_bytes(builder, {listing.attributes.data(), listing.attributes.size()});
   return wire::CreateNameList(*builder, texts, builder->CreateVector(listing.attribute_ends));
 }
 
@@ -161,8 +160,8 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
                                           attributes, order, object_begins, secondary);
   if (plan.kept) {
     return finish_in_place(
-        builder, wire::PlanBufferKind::KeptSave,
-        [&](auto* root) { root->add_kept_save(body); }, internal::kListingSchemaMinor);
+        builder, wire::PlanBufferKind::KeptSave, [&](auto* root) { root->add_kept_save(body); },
+        internal::kListingSchemaMinor);
   }
   return finish_in_place(
       builder, wire::PlanBufferKind::LocalSave, [&](auto* root) { root->add_local_save(body); },

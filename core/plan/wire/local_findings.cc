@@ -79,8 +79,7 @@ void check_order(std::span<const uint32_t> order, size_t items, Findings* findin
       return findings->add("the order lists box {} of {} twice or in vain", box, items);
     listed[box] = true;
   }
-  if (order.size() != items)
-    findings->add("the order lists {} of {} boxes", order.size(), items);
+  if (order.size() != items) findings->add("the order lists {} of {} boxes", order.size(), items);
 }
 
 void check_attributes(const ListingView& listing, size_t entries, Findings* findings) {

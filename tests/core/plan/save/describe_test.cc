@@ -38,7 +38,8 @@ void expect_equal(const EntryArrays& a, const EntryArrays& b) {
   EXPECT_TRUE(std::equal(a.shapes, a.shapes + a.shape_offsets[a.count], b.shapes));
   uint64_t values = 0;
   for (size_t i = 0; i < a.count; ++i) {
-    values += (a.box_ranges[i + 1] - a.box_ranges[i]) * (a.shape_offsets[i + 1] - a.shape_offsets[i]);
+    values +=
+        (a.box_ranges[i + 1] - a.box_ranges[i]) * (a.shape_offsets[i + 1] - a.shape_offsets[i]);
   }
   EXPECT_TRUE(std::equal(a.box_offsets, a.box_offsets + values, b.box_offsets));
   EXPECT_TRUE(std::equal(a.box_sizes, a.box_sizes + values, b.box_sizes));

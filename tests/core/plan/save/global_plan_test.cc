@@ -235,7 +235,8 @@ std::vector<std::vector<std::string>> written_names(const GlobalSavePlan& plan,
 
 TEST(GlobalPlan, PresetsWithExactOwnersChooseAsTheirOriginals) {
   std::vector<State> states;
-  for (int r = 0; r < 2; ++r) states.push_back(state_of({whole("a", {1}), whole("b", {6}), whole("c", {4})}));
+  for (int r = 0; r < 2; ++r)
+    states.push_back(state_of({whole("a", {1}), whole("b", {6}), whole("c", {4})}));
   const auto names = [&](Preset preset) {
     SaveRules rules;
     rules.preset = preset;

@@ -20,8 +20,8 @@ struct Case {
 };
 
 Result<std::vector<int32_t>> owners(const Case& given) {
-  return choose_greedily({given.weights, given.sets, given.secondary, given.offsets, given.holders,
-                          given.ranks});
+  return choose_greedily(
+      {given.weights, given.sets, given.secondary, given.offsets, given.holders, given.ranks});
 }
 
 // megatron-core 0.16, vectors of determine_main_replica_uniform_distribution.

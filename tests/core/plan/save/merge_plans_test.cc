@@ -47,12 +47,12 @@ TEST(MergePlans, StandardChoosesSinglesFirstAndThenAsListed) {
                                 {"b[0:4, 2:4]=1", "c[0:3, 0:3]=0"},
                                 {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2", "step"},
                                 {"b[4:8, 2:4]=3", "s0[]=0"}}));
-  EXPECT_EQ(texts_of(mesh_world(), kStandardLowest),
-            (std::vector<Names>{
-                {"a[0:4, 0:4]=0", "b[0:4, 0:2]=0", "c[0:3, 0:3]=0", "step", "s0[]=0"},
-                {"b[0:4, 2:4]=1"},
-                {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2"},
-                {"b[4:8, 2:4]=3"}}));
+  EXPECT_EQ(
+      texts_of(mesh_world(), kStandardLowest),
+      (std::vector<Names>{{"a[0:4, 0:4]=0", "b[0:4, 0:2]=0", "c[0:3, 0:3]=0", "step", "s0[]=0"},
+                          {"b[0:4, 2:4]=1"},
+                          {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2"},
+                          {"b[4:8, 2:4]=3"}}));
 }
 
 TEST(MergePlans, AllHoldersWriteWhenNothingIsRemoved) {
@@ -138,7 +138,8 @@ TEST(MergePlans, DefaultChoosesAsListedByBytesOfTheWholeTensor) {
                                     tensor("d", {2}), tensor("e", {}),  object("o")};
   const Ranks ranks(4, same);
   EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), (Kept{{"a"}, {"b"}, {"c"}, {"d", "e", "o"}}));
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest), (Kept{{"a", "b", "c", "d", "e", "o"}, {}, {}, {}}));
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest),
+            (Kept{{"a", "b", "c", "d", "e", "o"}, {}, {}, {}}));
   Ranks shards;
   for (int64_t r = 0; r < 4; ++r)
     shards.push_back({shard("s", {100}, {25 * r}, {25}), tensor("x", {10}), tensor("y", {10})});
@@ -207,15 +208,14 @@ TEST(MergePlans, MegatronSpreadsTheReferenceSet) {
                      shard("TP_repl2", {10}, {5 * (r % 2)}, {5}), tensor("keyC", {100}),
                      tensor("keyE", {100}), tensor("keyD", {1000})});
   }
-  EXPECT_EQ(kept_by_rank(ranks, kMegatronExact),
-            (Kept{{"keyB", "TP_repl1"},
-                  {"keyB", "TP_repl1"},
-                  {"keyB", "TP_repl2"},
-                  {"keyB", "TP_repl2"},
-                  {"keyB", "keyD"},
-                  {"keyB", "keyC"},
-                  {"keyB", "keyE"},
-                  {"keyB"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kMegatronExact), (Kept{{"keyB", "TP_repl1"},
+                                                       {"keyB", "TP_repl1"},
+                                                       {"keyB", "TP_repl2"},
+                                                       {"keyB", "TP_repl2"},
+                                                       {"keyB", "keyD"},
+                                                       {"keyB", "keyC"},
+                                                       {"keyB", "keyE"},
+                                                       {"keyB"}}));
 }
 
 TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {

@@ -133,8 +133,8 @@ TEST(PlanBufferDamage, NewerSchemasAreUnimplementedWithTheNeededVersion) {
     const Status status = decode_status(sample.kind, major);
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.to_string();
     // What later minor versions brought needs its reader in any major version.
-    const bool plain = sample.name.find("described") == std::string::npos &&
-                       sample.kind != PlanKind::kKeptSave;
+    const bool plain =
+        sample.name.find("described") == std::string::npos && sample.kind != PlanKind::kKeptSave;
     EXPECT_EQ(status.detail("needed_version"), plain ? "2.0" : "2.1") << sample.name;
   }
 }
@@ -204,10 +204,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
        {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
        {"has a position", [](LocalSavePlan& plan) { plan.catalog.chunks[0].position = 64; }},
-       {"2 attributes",
-        [](LocalSavePlan& plan) {
-          plan.listing.attribute_ends = {0, 0};
-        }},
+       {"2 attributes", [](LocalSavePlan& plan) { plan.listing.attribute_ends = {0, 0}; }},
        {"lists box 0", [](LocalSavePlan& plan) { plan.listing.order = {0, 0}; }},
        {"lists 1 of 8", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
        {"1 places", [](LocalSavePlan& plan) { plan.listing.object_begins = {0}; }},

@@ -180,9 +180,9 @@ TEST(PlanBuffer, KindsAreToldApart) {
     ASSERT_TRUE(kind.ok()) << kind.status().to_string();
     EXPECT_EQ(*kind, sample.kind);
     EXPECT_TRUE(validate_plan(sample.bytes).empty()) << validate_plan(sample.bytes)[0];
-    for (const PlanKind wanted : {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad,
-                                  PlanKind::kWriteResult, PlanKind::kMergedSave,
-                                  PlanKind::kKeptSave}) {
+    for (const PlanKind wanted :
+         {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad, PlanKind::kWriteResult,
+          PlanKind::kMergedSave, PlanKind::kKeptSave}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();
@@ -197,7 +197,11 @@ TEST(PlanJson, ShowsEveryKindAndRespectsTheLimit) {
   for (const Sample& sample : all_samples()) {
     const Result<std::string> json = plan_json(sample.bytes, 100);
     ASSERT_TRUE(json.ok()) << json.status().to_string();
-    EXPECT_EQ(json->rfind("{\"schema\":1,\"kind\":\"" + sample.name.substr(0, sample.name.find('.')) + "\"", 0), 0U) << *json;
+    EXPECT_EQ(
+        json->rfind(
+            "{\"schema\":1,\"kind\":\"" + sample.name.substr(0, sample.name.find('.')) + "\"", 0),
+        0U)
+        << *json;
   }
   const std::string none = *plan_json(encoded(sample_global_save()), 0);
   EXPECT_NE(none.find("\"tensors\":[],\"chunks\":[],\"objects\":[]"), std::string::npos) << none;
