@@ -16,8 +16,6 @@
 namespace shardwright::capi {
 namespace {
 
-constexpr int32_t kListCount = 7;
-
 int64_t stage_ns(const exec::Report& report, std::string_view stage) {
   int64_t total = 0;
   for (const exec::StageTime& each : report.times) {
@@ -58,8 +56,9 @@ shw_report_summary summary_of(const exec::Report& report) {
 
 const std::vector<std::string>* name_list(const shw_report* report, int32_t list) {
   const auto* impl = peek(report);
-  if (impl == nullptr || list < 0 || list >= kListCount) return nullptr;
-  return &impl->lists[list];
+  if (impl == nullptr || list < 0) return nullptr;
+  const auto number = static_cast<size_t>(list);
+  return number < kReportListCount ? &impl->lists[number] : nullptr;
 }
 
 }  // namespace

@@ -152,6 +152,18 @@ BENCH_API int64_t bench_validate_chunks(const void* handle) {
   return static_cast<int64_t>(static_cast<const plan::Catalog*>(handle)->chunks.size());
 }
 
+// The shape, then offsets and sizes of each chunk; how many dimensions each has, three at most.
+BENCH_API int32_t bench_validate_boxes(const void* handle, int64_t* out) {
+  const auto& catalog = *static_cast<const plan::Catalog*>(handle);
+  out = std::ranges::copy(catalog.shape(0), out).out;
+  for (size_t c = 0; c < catalog.chunks.size(); ++c) {
+    const Box box = catalog.chunk_box(c);
+    out = std::ranges::copy(box.offsets, out).out;
+    out = std::ranges::copy(box.sizes, out).out;
+  }
+  return static_cast<int32_t>(catalog.shape(0).size());
+}
+
 BENCH_API int32_t bench_validate_prove(const void* handle) {
   return plan::prove_cover(*static_cast<const plan::Catalog*>(handle), 0).ok() ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 // objects are shared, so that a child keeps its parents alive whatever the order of releases.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,12 +44,15 @@ struct BufferImpl {
   std::vector<uint64_t> offsets;  // part_count + 1
 };
 
+// Lists of names in a report: SHW_REPORT_LOADED to SHW_REPORT_SHAPE.
+inline constexpr size_t kReportListCount = SHW_REPORT_SHAPE + 1;
+
 struct ReportImpl {
   static constexpr uint64_t kMagic = 0x7368772d72657074;
   static constexpr const char* kNoun = "report";
   exec::Report report;
   std::string json;
-  std::vector<std::string> lists[6];  // by SHW_REPORT_ number
+  std::array<std::vector<std::string>, kReportListCount> lists;  // by SHW_REPORT_ number
 };
 
 struct OwnedTensorImpl {

@@ -55,6 +55,7 @@ MergePolicy merge_policy(Preset preset, OwnerRule owner) {
       break;
     case OwnerRule::kAll:
       policy.choice = Choice::kAll;
+      policy.numbering = MergePolicy::Numbering::kAsKept;
       policy.key_has_sizes = true;
       break;
   }

@@ -45,6 +45,7 @@ shw_load_options load_options(const Json& words) {
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
   options.missing = text_of(words, "missing") == "report" ? SHW_MISSING_REPORT : SHW_MISSING_ERROR;
   options.cast = text_of(words, "cast") == "allow" ? SHW_CAST_ALLOW : SHW_CAST_ERROR;
+  if (text_of(words, "shape") == "crop_and_pad") options.shape = SHW_SHAPE_CROP_AND_PAD;
   return options;
 }
 

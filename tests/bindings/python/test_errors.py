@@ -132,6 +132,19 @@ def test_shapes_and_dtypes_that_differ(path):
     assert target.tolist() == ONE["w"].tolist() and report.casts == [E.Cast("w", "float32", "float64")]
 
 
+@pytest.mark.parametrize("options", [{"shape": "crop_and_pad"}, {"strict": [("w", "error", "report", "error", "crop_and_pad")]},
+                                     {"shape": "crop_and_pad", "strict": [("w", "error", "report", "error")]}])
+def test_shapes_are_cropped_and_padded_when_asked_for(path, options):
+    wide, low = np.full((2, 5), 9, "f4"), np.full((1, 2), 9, "f4")
+    report = shardwright.load(path, into={"w": wide}, **options)
+    assert wide.tolist() == [[*row, 0, 0] for row in ONE["w"].tolist()]
+    assert report.shapes == [shardwright.ShapeChange("w", (2, 3), (2, 5))]
+    shardwright.load(path, into={"w": low}, **options)
+    assert low.tolist() == [ONE["w"][0, :2].tolist()]
+    with fails(E.InvalidArgumentError, "[2, 3]", "[2, 3, 1]"):
+        shardwright.load(path, into={"w": np.zeros((2, 3, 1), "f4")}, **options)
+
+
 def test_strict_globs_choose_by_name(path):
     state = {"w": np.zeros((2, 3), "f8"), "head.x": np.ones(1)}
     strict = [("head.*", "report", "report", "error"), ("w", "error", "report", "allow")]

@@ -175,6 +175,50 @@ TEST_F(LoadTest, RefusesAPlanOfAnotherGenerationOrState) {
       << "an entry would stay unfilled in silence";
 }
 
+// 0, 1, 2, ... row by row, zero where `columns` is passed.
+Dense counted(const Dims& shape, int64_t columns) {
+  Dense dense{"table", DType::kFloat32, shape, {}};
+  for (int64_t i = 0; i < dense.count(); ++i) {
+    const int64_t column = i % shape[1];
+    const float value =
+        column < columns ? static_cast<float>(i / shape[1] * columns + column) : 0.0F;
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    dense.bytes.insert(dense.bytes.end(), bytes, bytes + sizeof(value));
+  }
+  return dense;
+}
+
+// Megatron, allow_shape_mismatch: both shapes are anchored at the origin.
+TEST_F(LoadTest, PadsWithZerosAndCropsWhenAskedTo) {
+  Holding stored;
+  add_boxes(&stored, counted({2, 32}, 32), {{{0, 0}, {2, 9}}, {{0, 9}, {2, 23}}}, true);
+  fixture.save_one(stored);
+  LoadOptions options;
+  options.rules.shape = plan::ShapeRule::kCropAndPad;
+  const Dense padded = counted({2, 36}, 32);
+  Holding wider;
+  add_boxes(&wider, padded, {{{0, 0}, {2, 18}}, {{0, 18}, {2, 18}}}, false);
+  EXPECT_EQ(fixture.load_one(wider).status().code(), StatusCode::kInvalidArgument);
+  const Result<Report> report = fixture.load_one(wider, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(holds(wider, 0, padded));
+  ASSERT_EQ(report->shapes.size(), 1U);
+  EXPECT_EQ(report->shapes[0].stored, (std::vector<int64_t>{2, 32}));
+  EXPECT_EQ(report->shapes[0].wanted, (std::vector<int64_t>{2, 36}));
+  EXPECT_NE(report->to_json().find("\"shapes\""), std::string::npos);
+  Dense cropped{"table", DType::kFloat32, {2, 28}, {}};
+  cropped.bytes = counted({2, 32}, 32).box_bytes({{0, 0}, {2, 28}});
+  Holding narrower;
+  add_boxes(&narrower, cropped, {{{0, 0}, {2, 14}}, {{0, 14}, {2, 14}}}, false);
+  ASSERT_TRUE(fixture.load_one(narrower, options).ok());
+  EXPECT_TRUE(holds(narrower, 0, cropped));
+  // Nothing of what is wanted is stored.
+  Holding outside;
+  add_boxes(&outside, counted({2, 80}, 32), {{{0, 40}, {2, 40}}}, false);
+  ASSERT_TRUE(fixture.load_one(outside, options).ok());
+  EXPECT_TRUE(holds(outside, 0, counted({2, 80}, 32)));
+}
+
 TEST_F(LoadTest, RefusesAPlanThatLeavesItsBoxes) {
   Holding target;
   add_whole(&target, bias, false);
@@ -187,7 +231,6 @@ TEST_F(LoadTest, RefusesAPlanThatLeavesItsBoxes) {
         .status()
         .code();
   };
-  using P = plan::LoadPlan;
   EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].box.sizes[0] = 63; })),
             StatusCode::kFailedPrecondition);
   EXPECT_EQ(code_of(on_reads([](ReadList& reads) { reads[0].box.sizes[0] = 65; })),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shardwright::{
     Cast, Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Format, HostStorage, Job, Kind, LoadOptions,
     LoadPlanner, Location, Missing, ObjectStat, OpenMode, Overwrite, Owner, Plan, RawMemory, Result, SaveOptions,
-    SavePlanner, Shard, State, Storage, TensorSpec,
+    SavePlanner, Shape, Shard, State, Storage, TensorSpec,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -108,6 +108,9 @@ pub fn load_options(value: &Value) -> LoadOptions {
     }
     if value["cast"] == "allow" {
         options.cast = Cast::Allow;
+    }
+    if value["shape"] == "crop_and_pad" {
+        options.shape = Shape::CropAndPad;
     }
     options.deadline = value["deadline"].as_f64().map(Duration::from_secs_f64);
     options

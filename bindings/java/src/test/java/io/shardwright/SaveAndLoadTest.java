@@ -231,6 +231,23 @@ class SaveAndLoadTest {
     }
 
     @Test
+    void shapesAreCroppedAndPaddedWhenAskedTo() {
+        saveWeights();
+        double[] wider = {9, 9, 9, 9, 9, 9, 9, 9};
+        try (State into = State.builder().add("w", wider, 2, 4).build()) {
+            assertThrows(InvalidArgumentException.class, () -> Shardwright.loadInto(into, path, new LoadOptions()));
+            LoadOptions named = new LoadOptions().cast(Cast.ALLOW)
+                    .strict("w", Missing.ERROR, Unexpected.REPORT, Cast.ALLOW, Shape.CROP_AND_PAD);
+            Report report = Shardwright.loadInto(into, path, named);
+            assertEquals(1, report.shapes().size());
+            assertEquals(0, wider[3]);
+            assertEquals(0, wider[7]);
+            assertEquals(1, Shardwright.loadInto(into, path, new LoadOptions().cast(Cast.ALLOW).shape(Shape.CROP_AND_PAD))
+                    .shapes().size());
+        }
+    }
+
+    @Test
     void stepsAreListedAndOldGenerationsCollected() {
         path = folder.resolve("step-00000001").toString();
         saveWeights();

@@ -18,6 +18,7 @@ import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
 import io.shardwright.Owner;
 import io.shardwright.SaveOptions;
+import io.shardwright.Shape;
 import io.shardwright.Shardwright;
 import io.shardwright.State;
 import io.shardwright.Storage;
@@ -160,6 +161,7 @@ final class Interpreter implements AutoCloseable {
             switch (entry.getKey()) {
                 case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
                 case "cast": options.cast(Cast.of(entry.getValue().getAsString())); break;
+                case "shape": options.shape(Shape.of(entry.getValue().getAsString())); break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
                 default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());

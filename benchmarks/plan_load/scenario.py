@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU seconds of one core for the load plan of one rank that wants an eighth of every tensor: which stored chunks it
+reads, and the proof that they fill what it wants exactly once. The index over the stored chunks is ready; making it is
+an operation of its own. Nothing is read.
+"""
+LAYOUTS = ["rows", "grid", "shuffled", "irregular"]
+
+
+def variants(quick):
+    chunks, tensors = (512, 50) if quick else (4096, 1000)
+    reps = 3 if quick else 5
+    made = []
+    for op, layouts in (("plan", LAYOUTS), ("index", LAYOUTS)):
+        for layout in layouts:
+            line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": layout,
+                    "check": "every read against every pair of wanted box and chunk, 64 chunks"}
+            peers = ["torch_dcp_planner", "hyperparallel_algorithm"] if op == "plan" and layout == "rows" else []
+            made.append({"name": f"{op} {layout}", "op": op, "line": line, "reps": reps,
+                         "params": {"op": op, "layout": layout, "chunks": chunks, "tensors": tensors},
+                         "contenders": ["shardwright", *peers]})
+    return made

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must be true of plans, said element by element: slow, and written without any of the
+// planner's geometry. Each check gives the first thing that is wrong, or an empty text.
+#pragma once
+
+#include <string>
+
+#include "core/plan/load/load_plan.h"
+#include "core/plan/save/save_plan.h"
+#include "tests/property/planning_world.h"
+
+namespace shardwright::plan::test {
+
+// Why no plan can be made of this world: an element of some tensor lies in no box, or in two that
+// differ. Empty when all is well.
+std::string reason_to_refuse(const World& world);
+
+// Every element of every tensor lies in exactly one chunk, which its writer holds as a box; with
+// owner = all every holder writes it. Writers are those of the owner rule (exact: some holder).
+// Every object is stored once, or once per rank.
+std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan);
+
+// What `rank` of `wanted` loads from a checkpoint of `stored`: each wanted element comes from the
+// one chunk that holds it, exactly once, elements that are not stored come from nowhere; names that
+// are loaded, missing and unexpected are those of the two worlds.
+std::string check_load(const World& stored, const Catalog& catalog, const World& wanted,
+                       int32_t rank, const LoadPlan& plan);
+
+}  // namespace shardwright::plan::test
