@@ -117,19 +117,28 @@ int64_t SplitView::part_of(int32_t dim, int64_t position) const {
   return part;
 }
 
-IndexRange SplitView::nested_chunk(int32_t dim, IndexRange range, int64_t part) const {
+template <typename PartOfCut>
+IndexRange SplitView::nested_chunk(int32_t dim, IndexRange range,
+                                   const PartOfCut& part_of_cut) const {
   const int64_t end = range.begin + range.size;
-  int64_t below = part_count(dim);
   for (const Cut& cut : layout_->cuts()) {
-    if (!cuts_dim(cut, dim)) continue;
-    below /= parts(cut);
-    range = chunk_of(range, parts(cut), part / below % parts(cut));
+    if (cuts_dim(cut, dim)) range = chunk_of(range, parts(cut), part_of_cut(cut));
   }
   return range.size == 0 ? IndexRange{end, 0} : range;
 }
 
 IndexRange SplitView::range(int32_t dim, int64_t part) const {
-  return nested_chunk(dim, {0, extent(dim)}, part);
+  int64_t below = part_count(dim);
+  return nested_chunk(dim, {0, extent(dim)}, [&](const Cut& cut) {
+    below /= parts(cut);
+    return part / below % parts(cut);
+  });
+}
+
+IndexRange SplitView::range_at(int32_t dim, int64_t extent, int64_t position) const {
+  return nested_chunk(dim, {0, extent}, [&](const Cut& cut) {
+    return layout_->coordinate(position, static_cast<size_t>(cut.axis));
+  });
 }
 
 int64_t SplitView::filled_part_count(int32_t dim) const {
@@ -179,7 +188,7 @@ int64_t SplitView::position_of(int64_t cell, int64_t replica) const {
 Box SplitView::box_at(int64_t position) const {
   Box box{Dims(shape_.size(), 0), Dims(shape_.size(), 0)};
   for (int32_t dim = 0; dim < rank(); ++dim) {
-    const IndexRange kept = range(dim, part_of(dim, position));
+    const IndexRange kept = range_at(dim, extent(dim), position);
     box.offsets[static_cast<size_t>(dim)] = kept.begin;
     box.sizes[static_cast<size_t>(dim)] = kept.size;
   }
@@ -203,8 +212,7 @@ Status SplitView::append_pieces(int64_t position, std::vector<Piece>* out) const
     out->push_back({std::move(box), 0});
     return {};
   }
-  const IndexRange kept =
-      nested_chunk(kFlatDim, {0, box_element_count(box)}, part_of(kFlatDim, position));
+  const IndexRange kept = range_at(kFlatDim, box_element_count(box), position);
   append_flat_range(box, kept, out);
   return {};
 }
@@ -238,11 +246,10 @@ Dims SplitView::local_shape(int64_t position) const {
   for (int32_t dim = 0; dim < rank(); ++dim) {
     local[static_cast<size_t>(dim)] = layout_->is_strided()
                                           ? runs_at(dim, position).size()
-                                          : range(dim, part_of(dim, position)).size;
+                                          : range_at(dim, extent(dim), position).size;
   }
   if (!layout_->is_flat()) return local;
-  const IndexRange all = {0, element_count_of(local)};
-  return Dims{nested_chunk(kFlatDim, all, part_of(kFlatDim, position)).size};
+  return Dims{range_at(kFlatDim, element_count_of(local), position).size};
 }
 
 }  // namespace shardwright

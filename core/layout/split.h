@@ -75,8 +75,12 @@ class SplitView {
   bool cuts_dim(const Cut& cut, int32_t dim) const {
     return cut.dim == dim || (cut.dim < 0 && cut.dim != kFlatDim && cut.dim + rank() == dim);
   }
-  // The given part of a range, by the cuts of the dimension in their order.
-  IndexRange nested_chunk(int32_t dim, IndexRange range, int64_t part) const;
+  // What the cuts of the dimension leave of a range, in their order; part_of_cut says which part of
+  // each.
+  template <typename PartOfCut>
+  IndexRange nested_chunk(int32_t dim, IndexRange range, const PartOfCut& part_of_cut) const;
+  // What the rank at a mesh position holds of `extent` indices.
+  IndexRange range_at(int32_t dim, int64_t extent, int64_t position) const;
   IndexRuns runs_at(int32_t dim, int64_t position) const;
   Box box_at(int64_t position) const;
   Status append_strided(int64_t position, std::vector<Piece>* out) const;
