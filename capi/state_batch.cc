@@ -15,6 +15,7 @@
 #include "capi/boundary/tensor_argument.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/layout/split.h"
 
 namespace shardwright::capi {
 namespace {
@@ -139,9 +140,12 @@ class TensorBatchReader {
                                                         batch_.layout_count));
     }
     SHW_ASSIGN_OR_RETURN(const auto layout, need(batch_.layouts[number - 1], "layouts"));
-    SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
-                         layout->layout->pieces(entry->global_shape, batch_.rank));
-    entry->pieces = pieces_.assign(entry->global_shape.size(), pieces);
+    const Layout& rule = *layout->layout;
+    SHW_ASSIGN_OR_RETURN(const SplitView split, SplitView::create(rule, entry->global_shape));
+    const int64_t position = rule.position_of(batch_.rank);
+    held_.clear();
+    if (position >= 0) SHW_RETURN_IF_ERROR(split.append_pieces(position, &held_));
+    entry->pieces = pieces_.assign(entry->global_shape.size(), held_);
     if (entry->kind == EntryKind::kAuto) entry->kind = EntryKind::kSharded;
     return {};
   }
@@ -149,8 +153,9 @@ class TensorBatchReader {
   const shw_tensor_batch& batch_;
   TextList names_;
   TextList paths_;
-  uint64_t box_value_ = 0;  // where the next box begins in box_offsets and box_sizes
-  PieceBuffer pieces_;      // of the layout read last
+  uint64_t box_value_ = 0;   // where the next box begins in box_offsets and box_sizes
+  std::vector<Piece> held_;  // by the layout read last
+  PieceBuffer pieces_;       // the same in columns
 };
 
 Status at_entry(const Status& status, const char* list, uint64_t index, std::string_view name) {

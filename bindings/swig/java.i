@@ -29,7 +29,12 @@
 %ignore shw_owned_tensor_dlpack;
 %ignore shw_owned_tensor_dlpack_legacy;
 %ignore shw_layout_create;
+%ignore shw_layout_box_count;
 %ignore shw_layout_boxes;
+%ignore shw_layout_local_offsets;
+%ignore shw_layout_local_shape;
+%ignore shw_layout_contains;
+%rename("$ignore", regextarget=1) "^shw_grid_";
 %ignore shw_state_add_tensors;
 %ignore shw_state_add_dlpack;
 %ignore shw_state_add_dlpack_legacy;

@@ -66,9 +66,17 @@ const StructRules& rules_of<shw_tensor>() {
 
 template <>
 const StructRules& rules_of<shw_layout_spec>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_layout_spec, reserved0)};
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_layout_spec, reserved0),
+                                                SHW_RESERVED(shw_layout_spec, reserved1)};
   static constexpr StructRules kRules =
       rules_with<shw_layout_spec>("shw_layout_spec", SHW_LAYOUT_SPEC_SIZE_V1, kReserved);
+  return kRules;
+}
+
+template <>
+const StructRules& rules_of<shw_grid_shard>() {
+  static constexpr StructRules kRules = plain_rules<shw_grid_shard>(
+      "shw_grid_shard", SHW_GRID_SHARD_SIZE_V1, SHW_GRID_FLAT | SHW_GRID_SHAPE_MAY_DIFFER);
   return kRules;
 }
 

@@ -42,6 +42,8 @@ const StructRules& rules_of<shw_tensor>();
 template <>
 const StructRules& rules_of<shw_layout_spec>();
 template <>
+const StructRules& rules_of<shw_grid_shard>();
+template <>
 const StructRules& rules_of<shw_tensor_batch>();
 template <>
 const StructRules& rules_of<shw_object_batch>();

@@ -17,6 +17,7 @@ inline constexpr uint64_t kMaxMetadataBytes =
     uint64_t{16} << 20;  // all metadata keys and values of a checkpoint
 inline constexpr uint64_t kMaxFlatBufferBytes = (uint64_t{1} << 31) - 1;
 inline constexpr int32_t kMaxWorldSize = 1 << 20;
+inline constexpr int64_t kMaxPiecesPerRank = 1 << 20;  // boxes of one tensor by a strided layout
 inline constexpr uint64_t kDigestBlockBytes = uint64_t{1}
                                               << 20;         // unit of protection inside a chunk
 inline constexpr uint64_t kExtentAlignmentBytes = 4096;      // file offset of a large chunk

@@ -162,13 +162,13 @@ std::span<std::byte> FragmentSource::dense(size_t, DType) const {
 std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
   const plan::ReadKey& item = plan_.reads.key(fragment);
   const TensorRef entry = state_.tensors()[item.entry];
-  if (entry.local.dtype != stored || !entry.local.is_contiguous()) return {};
+  if (entry.local.dtype != stored) return {};
   const uint64_t size = packed_bytes(stored, plan_.reads.box(fragment));
   // The fragment lies inside its piece, so equal sizes are equal boxes.
   if (size != packed_bytes(stored, entry.pieces[item.piece].box)) return {};
-  const auto bits = static_cast<uint64_t>(dtype_bits(stored));
-  const auto begin = static_cast<uint64_t>(entry.pieces.local_offset(item.piece));
-  return {entry.local.data + begin * bits / 8, size};
+  const Result<StridedWindow> window = state_.piece_window(item.entry, item.piece);
+  if (!window.ok() || !window_is_contiguous(*window)) return {};
+  return {window->data, size};
 }
 
 Result<TargetMemory> PlanFragments::target(size_t fragment) const {

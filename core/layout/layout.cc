@@ -1,173 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shard rule is that of torch.distributed.tensor (Shard and its local shape and offset
-// computation, 2.x): the first mesh axes cut first, and each further axis cuts what the earlier
-// ones left. The offset of an empty shard is the end of what was cut.
+// Sources of the rules: placements and their local shapes and offsets of torch.distributed.tensor
+// (2.15), tensor_map of HyperParallel's Layout. Different on purpose: strided shards give all of
+// their boxes and not the first one, and tensor maps may split unevenly.
 #include "core/layout/layout.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/base/checked.h"
 #include "core/base/limits.h"
-#include "core/base/text.h"
+#include "core/layout/split.h"
 
 namespace shardwright {
 namespace {
 
-Status check_axis_names(const Mesh& mesh) {
-  if (mesh.axis_names.empty()) return {};
-  if (mesh.axis_names.size() != mesh.shape.size()) {
-    return invalid_argument(fmt::format("the mesh has {} axis names for {} axes",
-                                        mesh.axis_names.size(), mesh.shape.size()));
+constexpr std::string_view kInterleavedAxis = "interleaved_parallel";
+
+Result<Cut> cut_of(const Placement& placement, size_t axis) {
+  const auto number = static_cast<int32_t>(axis);
+  switch (placement.kind) {
+    case PlacementKind::kShard:
+      return Cut{number, placement.dim, 1};
+    case PlacementKind::kStridedShard:
+      return Cut{number, placement.dim, placement.factor};
+    case PlacementKind::kFlat:
+      return Cut{number, kFlatDim, 1};
+    case PlacementKind::kPartial:
+      return failed_precondition(
+          fmt::format("placement {} is Partial: reduce the tensor before it is described", axis));
+    default:
+      return invalid_argument(fmt::format("placement {} has the unknown kind {}", axis,
+                                          static_cast<int32_t>(placement.kind)));
   }
-  for (size_t i = 0; i < mesh.axis_names.size(); ++i) {
-    const auto& name = mesh.axis_names[i];
-    if (!is_valid_utf8(name))
-      return invalid_argument(fmt::format("the name of mesh axis {} is not UTF-8", i));
-    if (std::find(mesh.axis_names.begin(), mesh.axis_names.begin() + static_cast<std::ptrdiff_t>(i),
-                  name) != mesh.axis_names.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return invalid_argument(fmt::format("two mesh axes are called '{}'", escape_text(name)));
-    }
+}
+
+// An entry of a tensor map as an axis from the left.
+Result<int32_t> mapped_axis(const Mesh& mesh, size_t dim, int32_t entry) {
+  const auto axis_count = static_cast<int32_t>(mesh.shape.size());
+  if (entry >= 0 && entry < axis_count) return axis_count - 1 - entry;
+  return invalid_argument(fmt::format(
+      "dimension {} of the tensor map names mesh axis {} from the right, the mesh has {} axes", dim,
+      entry, axis_count));
+}
+
+Status check_not_interleaved(const Mesh& mesh) {
+  for (size_t axis = 0; axis < mesh.axis_names.size(); ++axis) {
+    if (mesh.axis_names[axis] != kInterleavedAxis) continue;
+    return unimplemented(
+        fmt::format("mesh {} splits on one device, which is not supported", axis_text(mesh, axis)));
   }
   return {};
 }
 
-Result<int64_t> check_mesh_shape(const Mesh& mesh) {
-  if (mesh.shape.size() > static_cast<size_t>(kMaxTensorRank)) {
-    return invalid_argument(
-        fmt::format("the mesh has {} axes, the limit is {}", mesh.shape.size(), kMaxTensorRank));
-  }
-  SHW_ASSIGN_OR_RETURN(const int64_t size, checked_element_count(mesh.shape));
-  if (size == 0) return invalid_argument("the mesh has an axis of extent 0");
-  if (size > kMaxWorldSize) {
-    return invalid_argument(
-        fmt::format("the mesh has {} ranks, the limit is {}", size, kMaxWorldSize));
-  }
-  return size;
-}
-
-// Positions ordered by rank.
-Result<std::vector<int32_t>> order_ranks(const std::vector<int32_t>& ranks, int64_t mesh_size) {
-  std::vector<int32_t> order;
-  if (ranks.empty()) return order;
-  if (static_cast<int64_t>(ranks.size()) != mesh_size) {
-    return invalid_argument(
-        fmt::format("the mesh lists {} ranks, its shape has {}", ranks.size(), mesh_size));
-  }
-  order.resize(ranks.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto rank_at = [&ranks](int32_t position) { return ranks[static_cast<size_t>(position)]; };
-  std::sort(order.begin(), order.end(),
-            [&](int32_t a, int32_t b) { return rank_at(a) < rank_at(b); });
-  if (rank_at(order.front()) < 0) {
-    return invalid_argument(
-        fmt::format("the mesh lists the negative rank {}", rank_at(order.front())));
-  }
-  for (size_t i = 1; i < order.size(); ++i) {
-    if (rank_at(order[i]) == rank_at(order[i - 1])) {
-      return invalid_argument(fmt::format("the mesh lists rank {} twice", rank_at(order[i])));
+// Checks the cuts against the mesh; the bits of their axes.
+Result<uint64_t> checked_cut_axes(const Mesh& mesh, const std::vector<Cut>& cuts) {
+  uint64_t used = 0;
+  for (const Cut& cut : cuts) {
+    if (cut.axis < 0 || static_cast<size_t>(cut.axis) >= mesh.shape.size()) {
+      return invalid_argument(fmt::format("a cut names mesh axis {}, the mesh has {} axes",
+                                          cut.axis, mesh.shape.size()));
+    }
+    const auto axis = static_cast<size_t>(cut.axis);
+    if ((used >> axis & 1) != 0) {
+      return invalid_argument(
+          fmt::format("mesh {} is used twice by the layout", axis_text(mesh, axis)));
+    }
+    used |= uint64_t{1} << axis;
+    if (cut.factor < 1 || cut.factor > kMaxWorldSize) {
+      return invalid_argument(fmt::format("the stride factor {} of mesh {} is not 1 to {}",
+                                          cut.factor, axis_text(mesh, axis), kMaxWorldSize));
+    }
+    if (cut.dim == kFlatDim && cut.factor != 1) {
+      return invalid_argument(
+          fmt::format("mesh {} cuts flat, which takes no stride", axis_text(mesh, axis)));
     }
   }
-  return order;
-}
-
-Status check_placements(const std::vector<Placement>& placements, size_t axis_count) {
-  if (placements.size() != axis_count) {
-    return invalid_argument(fmt::format("the layout has {} placements for {} mesh axes",
-                                        placements.size(), axis_count));
-  }
-  for (size_t i = 0; i < placements.size(); ++i) {
-    switch (placements[i].kind) {
-      case PlacementKind::kReplicate:
-      case PlacementKind::kShard:
-        break;
-      case PlacementKind::kStridedShard:
-        return unimplemented(
-            fmt::format("placement {} is StridedShard, which is not supported", i));
-      case PlacementKind::kPartial:
-        return unimplemented(
-            fmt::format("placement {} is Partial: reduce the tensor before it is described", i));
-      default:
-        return invalid_argument(fmt::format("placement {} has the unknown kind {}", i,
-                                            static_cast<int32_t>(placements[i].kind)));
-    }
-  }
-  return {};
-}
-
-// Cuts [*offset, *offset + *size) into parts and keeps the given one.
-void keep_shard(int64_t parts, int64_t part, int64_t* offset, int64_t* size) {
-  const int64_t step = *size / parts + (*size % parts == 0 ? 0 : 1);
-  // part < parts <= kMaxWorldSize and step <= size / parts + 1, so the product may pass 63 bits
-  // only for huge sizes.
-  int64_t begin = 0;
-  if (!checked_multiply(part, step, &begin)) begin = *size;
-  begin = std::min(begin, *size);
-  *offset += begin;
-  *size = std::min(step, *size - begin);
+  return used;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Layout>> Layout::create(Mesh mesh, std::vector<Placement> placements) {
-  SHW_ASSIGN_OR_RETURN(const int64_t size, check_mesh_shape(mesh));
-  SHW_RETURN_IF_ERROR(check_axis_names(mesh));
-  SHW_ASSIGN_OR_RETURN(std::vector<int32_t> order, order_ranks(mesh.ranks, size));
-  SHW_RETURN_IF_ERROR(check_placements(placements, mesh.shape.size()));
-  auto layout = std::shared_ptr<Layout>(new Layout());  // co-owned by the entries that it describes
+Result<Layout::Ptr> Layout::create(Mesh mesh, const std::vector<Placement>& placements) {
+  if (placements.size() != mesh.shape.size()) {
+    return invalid_argument(fmt::format("the layout has {} placements for {} mesh axes",
+                                        placements.size(), mesh.shape.size()));
+  }
+  std::vector<Cut> cuts;
+  for (size_t axis = 0; axis < placements.size(); ++axis) {
+    if (placements[axis].kind == PlacementKind::kReplicate) continue;
+    SHW_ASSIGN_OR_RETURN(const Cut cut, cut_of(placements[axis], axis));
+    cuts.push_back(cut);
+  }
+  return create_cut(std::move(mesh), std::move(cuts), kAnyTensorRank);
+}
+
+Result<Layout::Ptr> Layout::create_mapped(Mesh mesh, const TensorMap& map) {
+  SHW_RETURN_IF_ERROR(check_not_interleaved(mesh));
+  std::vector<Cut> cuts;
+  for (size_t dim = 0; dim < map.size(); ++dim) {
+    for (const int32_t entry : map[dim]) {
+      if (entry == -1) continue;
+      SHW_ASSIGN_OR_RETURN(const int32_t axis, mapped_axis(mesh, dim, entry));
+      cuts.push_back({axis, static_cast<int32_t>(dim), 1});
+    }
+  }
+  return create_cut(std::move(mesh), std::move(cuts), static_cast<int32_t>(map.size()));
+}
+
+Result<Layout::Ptr> Layout::create_cut(Mesh mesh, std::vector<Cut> cuts, int32_t tensor_rank) {
+  if (tensor_rank < kAnyTensorRank || tensor_rank > kMaxTensorRank) {
+    return invalid_argument(fmt::format("a layout for tensors of {} dimensions, the limit is {}",
+                                        tensor_rank, kMaxTensorRank));
+  }
+  auto layout = std::shared_ptr<Layout>(new Layout());
+  SHW_ASSIGN_OR_RETURN(layout->mesh_size_, checked_mesh_size(mesh));
+  SHW_ASSIGN_OR_RETURN(layout->positions_by_rank_, positions_by_rank(mesh, layout->mesh_size_));
+  SHW_ASSIGN_OR_RETURN(layout->cut_axes_, checked_cut_axes(mesh, cuts));
+  std::ranges::stable_partition(cuts, [](const Cut& cut) { return cut.dim != kFlatDim; });
+  layout->axis_strides_ = Dims(mesh.shape.size(), 1);
+  for (size_t axis = mesh.shape.size(); axis-- > 1;) {
+    layout->axis_strides_[axis - 1] = layout->axis_strides_[axis] * mesh.shape[axis];
+  }
+  layout->strided_ = std::ranges::any_of(cuts, [](const Cut& cut) { return cut.factor > 1; });
+  layout->tensor_rank_ = tensor_rank;
   layout->mesh_ = std::move(mesh);
-  layout->placements_ = std::move(placements);
-  layout->ranks_by_value_ = std::move(order);
-  layout->mesh_size_ = size;
-  return std::shared_ptr<const Layout>(std::move(layout));
+  layout->cuts_ = std::move(cuts);
+  return Ptr(std::move(layout));
 }
 
 int64_t Layout::position_of(int32_t rank) const {
   if (mesh_.ranks.empty()) return rank >= 0 && rank < mesh_size_ ? rank : -1;
-  const auto rank_at = [this](int32_t position) {
-    return mesh_.ranks[static_cast<size_t>(position)];
-  };
-  const auto found = std::lower_bound(
-      ranks_by_value_.begin(), ranks_by_value_.end(), rank,
-      [&](int32_t position, int32_t wanted) { return rank_at(position) < wanted; });
-  return found == ranks_by_value_.end() || rank_at(*found) != rank ? -1 : *found;
+  const auto found = std::ranges::lower_bound(positions_by_rank_, rank, {},
+                                              [this](int32_t p) { return rank_at(p); });
+  return found == positions_by_rank_.end() || rank_at(*found) != rank ? -1 : *found;
 }
 
-bool Layout::contains(int32_t rank) const {
-  return position_of(rank) >= 0;
+int32_t Layout::rank_at(int64_t position) const {
+  return mesh_.ranks.empty() ? static_cast<int32_t>(position)
+                             : mesh_.ranks[static_cast<size_t>(position)];
 }
 
 Result<std::vector<Piece>> Layout::pieces(std::span<const int64_t> global_shape,
                                           int32_t rank) const {
-  SHW_RETURN_IF_ERROR(checked_element_count(global_shape).status());
-  const auto dimension_count = static_cast<int64_t>(global_shape.size());
-  for (size_t i = 0; i < placements_.size(); ++i) {
-    if (placements_[i].kind != PlacementKind::kShard) continue;
-    if (placements_[i].dim >= dimension_count || placements_[i].dim < -dimension_count) {
-      return invalid_argument(
-          fmt::format("placement {} shards dimension {} of a tensor of {} dimensions", i,
-                      placements_[i].dim, dimension_count));
-    }
-  }
+  SHW_ASSIGN_OR_RETURN(const SplitView split, SplitView::create(*this, global_shape));
+  std::vector<Piece> pieces;
   const int64_t position = position_of(rank);
-  if (position < 0) return std::vector<Piece>();
+  if (position >= 0) SHW_RETURN_IF_ERROR(split.append_pieces(position, &pieces));
+  return pieces;
+}
 
-  Box box = whole_box(global_shape);
-  int64_t below = mesh_size_;  // ranks per step of the axis
-  for (size_t i = 0; i < placements_.size(); ++i) {
-    below /= mesh_.shape[i];
-    const int64_t coordinate = position / below % mesh_.shape[i];
-    if (placements_[i].kind != PlacementKind::kShard) continue;
-    const int64_t dim =
-        placements_[i].dim < 0 ? placements_[i].dim + dimension_count : placements_[i].dim;
-    const auto d = static_cast<size_t>(dim);
-    keep_shard(mesh_.shape[i], coordinate, &box.offsets[d], &box.sizes[d]);
-  }
-  return std::vector<Piece>{Piece{std::move(box), 0}};
+Result<Dims> Layout::local_shape(std::span<const int64_t> global_shape, int32_t rank) const {
+  SHW_ASSIGN_OR_RETURN(const SplitView split, SplitView::create(*this, global_shape));
+  const int64_t position = position_of(rank);
+  return position >= 0 ? split.local_shape(position) : Dims{0};
 }
 
 }  // namespace shardwright

@@ -11,6 +11,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/state/path.h"
+#include "core/state/piece_place.h"
 
 namespace shardwright::internal {
 namespace {
@@ -42,7 +43,7 @@ Status check_kind(EntryKind kind) {
   return invalid_argument(fmt::format("the kind {} is unknown", static_cast<int32_t>(kind)));
 }
 
-Status check_subbyte_piece(const TensorRef& tensor, size_t piece) {
+Status check_subbyte_piece(const TensorRef& tensor, size_t piece, PiecePlace place) {
   const int64_t bits = dtype_bits(tensor.local.dtype);
   const auto whole_bytes = [bits](int64_t elements) { return elements % 8 * bits % 8 == 0; };
   const std::span<const int64_t> sizes = tensor.pieces.sizes(piece);
@@ -50,7 +51,11 @@ Status check_subbyte_piece(const TensorRef& tensor, size_t piece) {
     return unimplemented(
         fmt::format("a {} scalar does not fill whole bytes", dtype_name(tensor.local.dtype)));
   }
-  if (whole_bytes(tensor.pieces.offsets(piece).back()) && whole_bytes(sizes.back()) &&
+  // Rows of a window begin on whole bytes when each row of the local tensor fills some.
+  const std::span<const int64_t> local = tensor.local.shape;
+  const bool rows = place != PiecePlace::kWindow || whole_bytes(local.back()) ||
+                    local.back() == tensor.local.element_count();
+  if (rows && whole_bytes(tensor.pieces.offsets(piece).back()) && whole_bytes(sizes.back()) &&
       whole_bytes(tensor.pieces.local_offset(piece))) {
     return {};
   }
@@ -59,37 +64,62 @@ Status check_subbyte_piece(const TensorRef& tensor, size_t piece) {
                   box_text(tensor.pieces[piece].box), dtype_name(tensor.local.dtype)));
 }
 
+Status leaves_local(const TensorRef& tensor, size_t piece, std::string_view form) {
+  return invalid_argument(fmt::format("the box {} at element {} is no {} of the local tensor [{}]",
+                                      box_text(tensor.pieces[piece].box),
+                                      tensor.pieces.local_offset(piece), form,
+                                      fmt::join(tensor.local.shape, ", ")));
+}
+
 Status check_run_in_local(const TensorRef& tensor, size_t piece, int64_t piece_count) {
   if (!tensor.local.is_contiguous()) {
     return invalid_argument(
-        fmt::format("the box {} is not the whole local tensor, which then must be contiguous",
+        fmt::format("the box {} is a run of elements of the local tensor, which then must be "
+                    "contiguous",
                     box_text(tensor.pieces[piece].box)));
   }
   const int64_t local_count = tensor.local.element_count();
   const int64_t begin = tensor.pieces.local_offset(piece);
-  if (begin < 0 || begin > local_count || piece_count > local_count - begin) {
-    return invalid_argument(
-        fmt::format("the box {} takes {} elements from element {} of a local tensor of {}",
-                    box_text(tensor.pieces[piece].box), piece_count, begin, local_count));
+  if (begin >= 0 && begin <= local_count && piece_count <= local_count - begin) return {};
+  return leaves_local(tensor, piece, "run of elements");
+}
+
+Status check_window_in_local(const TensorRef& tensor, size_t piece) {
+  const int64_t begin = tensor.pieces.local_offset(piece);
+  if (begin < 0 || begin >= tensor.local.element_count() ||
+      !check_box(local_window(tensor, piece), tensor.local.shape).ok()) {
+    return leaves_local(tensor, piece, "window");
   }
   return {};
 }
 
-Status check_piece(const TensorRef& tensor, size_t piece) {
+Status check_piece(const TensorRef& tensor, size_t piece, PiecePlace place) {
   const auto offsets = tensor.pieces.offsets(piece);
   const auto sizes = tensor.pieces.sizes(piece);
   SHW_RETURN_IF_ERROR(check_box(offsets, sizes, tensor.global_shape));
   const int64_t count = element_count_of(sizes);
   if (count == 0) return {};
-  if (dtype_is_subbyte(tensor.local.dtype)) SHW_RETURN_IF_ERROR(check_subbyte_piece(tensor, piece));
-  return is_whole_local(tensor, piece) ? Status() : check_run_in_local(tensor, piece, count);
+  if (dtype_is_subbyte(tensor.local.dtype)) {
+    SHW_RETURN_IF_ERROR(check_subbyte_piece(tensor, piece, place));
+  }
+  switch (place) {
+    case PiecePlace::kWindow:
+      return check_window_in_local(tensor, piece);
+    case PiecePlace::kRun:
+      return check_run_in_local(tensor, piece, count);
+    default:
+      return {};
+  }
 }
 
 Status check_pieces(const TensorRef& tensor) {
   if (tensor.pieces.size() > std::numeric_limits<uint32_t>::max()) {
     return invalid_argument(fmt::format("an entry of {} boxes is too large", tensor.pieces.size()));
   }
-  for (size_t p = 0; p < tensor.pieces.size(); ++p) SHW_RETURN_IF_ERROR(check_piece(tensor, p));
+  const PiecePlace place = place_of_pieces(tensor);
+  for (size_t p = 0; p < tensor.pieces.size(); ++p) {
+    SHW_RETURN_IF_ERROR(check_piece(tensor, p, place));
+  }
   return {};
 }
 
@@ -154,11 +184,6 @@ Status settle_object(ObjectEntry* object) {
   SHW_RETURN_IF_ERROR(check_name(object->name));
   Status status = check_object(object);
   return status.ok() ? status : refused(std::move(status), "object", object->name);
-}
-
-bool is_whole_local(const TensorRef& tensor, size_t piece) {
-  return tensor.pieces.size() == 1 && tensor.pieces.local_offset(piece) == 0 &&
-         std::ranges::equal(tensor.pieces.sizes(piece), tensor.local.shape);
 }
 
 }  // namespace shardwright::internal

@@ -15,7 +15,4 @@ Status check_tensor(const TensorRef& tensor, std::string* canonical);
 // The same for an object, whose path becomes canonical.
 Status settle_object(ObjectEntry* object);
 
-// A piece that is the whole local tensor is the one kind that may be strided.
-bool is_whole_local(const TensorRef& tensor, size_t piece);
-
 }  // namespace shardwright::internal

@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/state/entry_check_internal.h"
+#include "core/state/piece_place.h"
 
 namespace shardwright {
 namespace {
@@ -88,6 +89,33 @@ Status check_ranks(const TensorEntry& entry) {
     return check_box(piece.box, entry.global_shape).with_detail("tensor", entry.name);
   }
   return {};
+}
+
+// The whole of a local tensor, with as many extents of 1 before its own as `rank` asks for.
+Result<StridedWindow> window_of_whole(const TensorSpan& local, size_t rank) {
+  const Dims origin(local.shape.size(), 0);
+  SHW_ASSIGN_OR_RETURN(StridedWindow window, window_of(local, origin, local.shape));
+  if (rank == local.shape.size()) return window;
+  Dims shape(rank, 1);
+  Dims strides(rank, 0);
+  std::copy_backward(window.shape.begin(), window.shape.end(), shape.end());
+  std::copy_backward(window.strides.begin(), window.strides.end(), strides.end());
+  window.shape = std::move(shape);
+  window.strides = std::move(strides);
+  return window;
+}
+
+// A run of the contiguous local tensor, seen as a tensor of the box's shape that begins at the run.
+Result<StridedWindow> window_of_run(const TensorRef& entry, size_t piece) {
+  TensorSpan run = entry.local;
+  run.shape = entry.pieces.sizes(piece);
+  run.strides = {};
+  if (run.element_count() != 0) {
+    SHW_ASSIGN_OR_RETURN(const uint64_t skipped,
+                         dtype_packed_bytes(run.dtype, entry.pieces.local_offset(piece)));
+    run.data += skipped;
+  }
+  return window_of_whole(run, run.shape.size());
 }
 
 }  // namespace
@@ -171,19 +199,15 @@ Result<StridedWindow> State::piece_window(size_t tensor, size_t piece) const {
   }
   const TensorRef entry = tensors_[tensor];
   const std::span<const int64_t> sizes = entry.pieces.sizes(piece);
-  const std::span<const int64_t> origin = PieceList::whole(sizes).offsets(0);
-  if (internal::is_whole_local(entry, piece)) return window_of(entry.local, origin, sizes);
-  // A run of the contiguous local tensor, seen as a tensor of the box's shape that begins at the
-  // run.
-  TensorSpan run = entry.local;
-  run.shape = sizes;
-  run.strides = {};
-  if (element_count_of(sizes) != 0) {
-    SHW_ASSIGN_OR_RETURN(const uint64_t skipped,
-                         dtype_packed_bytes(run.dtype, entry.pieces.local_offset(piece)));
-    run.data += skipped;
+  if (element_count_of(sizes) == 0) return window_of_run(entry, piece);
+  switch (place_of_pieces(entry)) {
+    case PiecePlace::kWhole:
+      return window_of_whole(entry.local, sizes.size());
+    case PiecePlace::kWindow:
+      return window_of(entry.local, local_window(entry, piece).offsets, sizes);
+    default:
+      return window_of_run(entry, piece);
   }
-  return window_of(run, origin, sizes);
 }
 
 TensorAdd::TensorAdd(State* state, size_t tensors, size_t name_bytes)

@@ -323,6 +323,23 @@ struct shw_api {
       const int32_t* holders, int32_t rank_count, int32_t* owners, shw_error** err);
   shw_status (*plan_digest)(const shw_plan* plan, shw_buffer** out, shw_error** err);
   shw_status (*content_digest)(const void* data, uint64_t size, shw_buffer** out, shw_error** err);
+  void (*grid_shard_init)(shw_grid_shard* shard, uint32_t struct_size);
+  shw_bool (*layout_contains)(const shw_layout* layout, int32_t rank);
+  shw_status (*layout_local_offsets)(const shw_layout* layout, const int64_t* shape, int32_t ndim,
+      int32_t rank, int64_t* offsets, uint64_t capacity, uint64_t* size, shw_error** err);
+  shw_status (*layout_local_shape)(const shw_layout* layout, const int64_t* shape, int32_t ndim,
+      int32_t rank, int64_t* extents, uint64_t capacity, uint64_t* size, shw_error** err);
+  shw_status (*grid_place)(const shw_grid_shard* shard, const int64_t* places, uint64_t count,
+      int64_t* global_shape, int64_t* offsets, int64_t* fragments, shw_error** err);
+  shw_status (*grid_boxes)(const shw_grid_shard* shard, int64_t* boxes, uint64_t capacity,
+      uint64_t* size, int64_t* local_offsets, shw_error** err);
+  shw_status (*grid_flat_entry)(const shw_grid_shard* shard, int64_t* shape, int64_t* offsets,
+      int64_t* sizes, shw_error** err);
+  shw_status (*grid_flat_boxes)(const int64_t* shape, int32_t ndim, const int64_t* entry,
+      const int64_t* chunk, int64_t* boxes, uint64_t capacity, uint64_t* size,
+      int64_t* local_offsets, shw_error** err);
+  shw_status (*grid_overlap)(int64_t stored, int64_t wanted, int64_t index, int64_t* begin,
+      int64_t* count, shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts: a mesh of ranks and one placement per mesh axis, a rule that gives each rank the boxes
- * of a tensor that it holds. Layouts are immutable and shared by states. */
+ * Layouts: rules that give each rank the boxes of a tensor that it holds; and the geometry of shards
+ * that no mesh describes: shards of a grid, flat ranges. Layouts are immutable and shared by states.
+ *
+ * A piece is a box of the tensor and the element of the rank's local tensor, row-major, at which it
+ * begins; shw_tensor_batch says how it lies there. */
 #ifndef SHARDWRIGHT_LAYOUT_H
 #define SHARDWRIGHT_LAYOUT_H
 
@@ -12,25 +15,30 @@ extern "C" {
 #endif
 
 /* What a mesh axis does to a tensor: every rank holds all of it; it is split along one dimension
- * (uneven as torch.chunk does it); split with a stride; ranks hold summands. The last two are
- * refused with UNIMPLEMENTED.
+ * (uneven as torch.chunk does it, after the axes before); the same with a stride, so that a rank
+ * holds a part of each of `factor` parts, which may be several boxes (torch's _StridedShard); ranks
+ * hold summands, which is refused with FAILED_PRECONDITION; the row-major elements that the other
+ * axes leave are split, so that the local tensor has one dimension.
  * Since: 0.1 unstable */
 enum {
   SHW_PLACEMENT_REPLICATE = 0,
   SHW_PLACEMENT_SHARD = 1,
   SHW_PLACEMENT_STRIDED_SHARD = 2,
-  SHW_PLACEMENT_PARTIAL = 3
+  SHW_PLACEMENT_PARTIAL = 3,
+  SHW_PLACEMENT_FLAT = 4
 };
 
-/* Mesh and placements of a rule.
+/* A mesh and what its axes do.
  * Since: 0.1 unstable */
 typedef struct shw_layout shw_layout;
 
 /* Describes a layout. `mesh_shape` has `mesh_ndim` extents; `axis_names` is a blob that
  * `axis_name_offsets` (mesh_ndim + 1 values) cuts, both NULL = unnamed; `ranks` lists the global
- * ranks of the mesh in row-major order, NULL = 0, 1, 2, ...; the placement arrays have `mesh_ndim`
- * values: SHW_PLACEMENT_ kind, tensor dimension (negative counts from the end), stride factor.
- * `placement_dims` and `placement_factors` may be NULL where no kind needs them.
+ * ranks of the mesh in row-major order, NULL = 0, 1, 2, ... Either the placement arrays have
+ * `mesh_ndim` values: SHW_PLACEMENT_ kind, tensor dimension (negative counts from the end), stride
+ * factor; dims and factors may be NULL where no kind needs them. Or `tensor_map`, cut by
+ * `tensor_map_offsets` (tensor_ndim + 1 values, not NULL), lists for each tensor dimension the mesh
+ * axes that split it, outermost first, counted from the right (0 = last axis, -1 = none).
  * Since: 0.1 unstable */
 typedef struct shw_layout_spec {
   uint32_t struct_size;
@@ -45,13 +53,44 @@ typedef struct shw_layout_spec {
   const int32_t* placement_kinds;
   const int32_t* placement_dims;
   const int32_t* placement_factors;
+  const int32_t* tensor_map;
+  const uint64_t* tensor_map_offsets;
+  int32_t tensor_ndim;
+  int32_t reserved1;
 } shw_layout_spec;
 
-/* Byte size of the oldest published shw_layout_spec.
+/* One shard of a tensor as Megatron Core describes it. The local shape (`local_ndim` extents) lacks
+ * `prepended` leading axes of the global tensor, on which the shard has extent 1. `global_shape`,
+ * `offsets` (in elements) and `fragments` have prepended + local_ndim values; `fragments` are equal
+ * parts per axis, NULL = irregular grid. With SHW_GRID_FLAT the rank holds `flat_size` row-major
+ * elements of the local shape from `flat_begin` on.
+ * Since: 0.1 unstable */
+typedef struct shw_grid_shard {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t local_ndim;
+  int32_t prepended;
+  const int64_t* local_shape;
+  const int64_t* global_shape;
+  const int64_t* offsets;
+  const int64_t* fragments;
+  int64_t flat_begin;
+  int64_t flat_size;
+} shw_grid_shard;
+
+/* Flags of shw_grid_shard: the shard is a flat range; fragments times local shape need not be the
+ * global shape (allow_shape_mismatch).
+ * Since: 0.1 unstable */
+#define SHW_GRID_FLAT 1
+#define SHW_GRID_SHAPE_MAY_DIFFER 2
+
+/* Byte sizes of the oldest published structs.
  * Since: 0.1 unstable */
 #define SHW_LAYOUT_SPEC_SIZE_V1 80
+#define SHW_GRID_SHARD_SIZE_V1 64
 
-#define SHW_LAYOUT_SPEC_INIT {sizeof(shw_layout_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_LAYOUT_SPEC_INIT {sizeof(shw_layout_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_GRID_SHARD_INIT {sizeof(shw_grid_shard), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
  * Threads: any
@@ -61,11 +100,20 @@ typedef struct shw_layout_spec {
  * Since: 0.1 unstable */
 SHW_API void shw_layout_spec_init(shw_layout_spec* spec, uint32_t struct_size) SHW_NOEXCEPT;
 
-/* Makes a layout; everything in `spec` is copied.
+/* Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API void shw_grid_shard_init(shw_grid_shard* shard, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called
+ * "interleaved_parallel" under a tensor map.
  * Threads: any
  * Blocks: no
  * Owns: out
- * Errors: INVALID_ARGUMENT, UNIMPLEMENTED
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION (a partial placement), UNIMPLEMENTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_layout_create(const shw_layout_spec* spec, shw_layout** out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
@@ -78,29 +126,132 @@ SHW_API SHW_MUST_USE shw_status shw_layout_create(const shw_layout_spec* spec, s
  * Since: 0.1 unstable */
 SHW_API uint64_t shw_layout_rank_count(const shw_layout* layout) SHW_NOEXCEPT;
 
+/* 1 when `rank` is in the mesh.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API shw_bool shw_layout_contains(const shw_layout* layout, int32_t rank) SHW_NOEXCEPT;
+
 /* Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
  * Threads: any
  * Blocks: no
  * Owns: -
- * Errors: INVALID_ARGUMENT
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED (strided and flat axes together)
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_layout_box_count(const shw_layout* layout,
                                                      const int64_t* SHW_NULLABLE shape,
                                                      int32_t ndim, int32_t rank, uint64_t* out,
                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size`
+/* Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. A box may be
+ * empty; it then begins at the end of each dimension of which the rank holds nothing. `size`
  * receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above
  * `capacity` (also counted in values).
  * Threads: any
  * Blocks: no
  * Owns: -
- * Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED, BUFFER_TOO_SMALL
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_layout_boxes(const shw_layout* layout,
                                                  const int64_t* SHW_NULLABLE shape, int32_t ndim,
                                                  int32_t rank, int64_t* SHW_NULLABLE boxes,
                                                  uint64_t capacity, uint64_t* size,
+                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Writes for each of these boxes the element of the local tensor at which it begins; `size` and
+ * `capacity` as in shw_layout_boxes.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_layout_local_offsets(const shw_layout* layout,
+                                                         const int64_t* SHW_NULLABLE shape,
+                                                         int32_t ndim, int32_t rank,
+                                                         int64_t* SHW_NULLABLE offsets,
+                                                         uint64_t capacity, uint64_t* size,
+                                                         shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where an
+ * axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_layout_local_shape(const shw_layout* layout,
+                                                       const int64_t* SHW_NULLABLE shape,
+                                                       int32_t ndim, int32_t rank,
+                                                       int64_t* SHW_NULLABLE extents,
+                                                       uint64_t capacity, uint64_t* size,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape`
+ * is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each
+ * prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis
+ * counts.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_grid_place(const shw_grid_shard* shard,
+                                               const int64_t* SHW_NULLABLE places, uint64_t count,
+                                               int64_t* SHW_NULLABLE global_shape,
+                                               int64_t* SHW_NULLABLE offsets,
+                                               int64_t* SHW_NULLABLE fragments,
+                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Checks the shard and writes what it holds: one box, or those of its flat range, as
+ * shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box
+ * that fits into `capacity`.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_grid_boxes(const shw_grid_shard* shard,
+                                               int64_t* SHW_NULLABLE boxes, uint64_t capacity,
+                                               uint64_t* size, int64_t* SHW_NULLABLE local_offsets,
+                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part
+ * number and one for the elements of a part. Writes shape, offsets and sizes of prepended +
+ * local_ndim + 1 values each.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_grid_flat_entry(const shw_grid_shard* shard, int64_t* shape,
+                                                    int64_t* offsets, int64_t* sizes,
+                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1
+ * extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_grid_flat_boxes(const int64_t* SHW_NULLABLE shape, int32_t ndim,
+                                                    const int64_t* entry, const int64_t* chunk,
+                                                    int64_t* SHW_NULLABLE boxes, uint64_t capacity,
+                                                    uint64_t* size,
+                                                    int64_t* SHW_NULLABLE local_offsets,
+                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of
+ * them from `begin` on.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_grid_overlap(int64_t stored, int64_t wanted, int64_t index,
+                                                 int64_t* begin, int64_t* count,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Releases the layout; states that use it keep it alive. NULL is allowed.

@@ -19,6 +19,7 @@ static void make_structs(struct env* env) {
   shw_report_summary_init(&env->report_summary_value, sizeof(env->report_summary_value));
   shw_tensor_init(&env->tensor_value, sizeof(env->tensor_value));
   shw_layout_spec_init(&env->layout_spec_value, sizeof(env->layout_spec_value));
+  shw_grid_shard_init(&env->grid_shard_value, sizeof(env->grid_shard_value));
   shw_tensor_batch_init(&env->tensor_batch_value, sizeof(env->tensor_batch_value));
   shw_object_batch_init(&env->object_batch_value, sizeof(env->object_batch_value));
   shw_plan_item_init(&env->plan_item_value, sizeof(env->plan_item_value));

@@ -44,6 +44,7 @@ struct env {
   shw_report_summary report_summary_value;
   shw_tensor tensor_value;
   shw_layout_spec layout_spec_value;
+  shw_grid_shard grid_shard_value;
   shw_tensor_batch tensor_batch_value;
   shw_object_batch object_batch_value;
   shw_plan_item plan_item_value;

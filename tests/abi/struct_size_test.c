@@ -25,6 +25,11 @@ static shw_status give_tensor(struct env* env, void* value, shw_error** err) {
   (void)env;
   return shw_tensor_check(value, err);
 }
+static shw_status give_grid_shard(struct env* env, void* value, shw_error** err) {
+  uint64_t size = 0;
+  (void)env;
+  return shw_grid_boxes(value, NULL, 0, &size, NULL, err);
+}
 static shw_status give_layout_spec(struct env* env, void* value, shw_error** err) {
   shw_layout* layout = NULL;
   (void)env;
@@ -153,7 +158,10 @@ static shw_status take_chunk_info(struct env* env, void* value, shw_error** err)
 static const struct subject subjects[] = {
     {"shw_tensor", sizeof(shw_tensor), give_tensor, 0, offsetof(shw_tensor, reserved1), 0},
     {"shw_layout_spec", sizeof(shw_layout_spec), give_layout_spec, 0,
-     offsetof(shw_layout_spec, reserved0), 0},
+     offsetof(shw_layout_spec, reserved0), SHW_LAYOUT_SPEC_SIZE_V1},
+    {"shw_layout_spec", sizeof(shw_layout_spec), give_layout_spec, 0,
+     offsetof(shw_layout_spec, reserved1), SHW_LAYOUT_SPEC_SIZE_V1},
+    {"shw_grid_shard", sizeof(shw_grid_shard), give_grid_shard, 0, 0, 0},
     {"shw_tensor_batch", sizeof(shw_tensor_batch), give_tensor_batch, 0,
      offsetof(shw_tensor_batch, reserved0), 0},
     {"shw_object_batch", sizeof(shw_object_batch), give_object_batch, 0, 0, 0},
@@ -343,6 +351,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_report_summary, SHW_REPORT_SUMMARY_INIT, shw_report_summary_init);
   CHECK_TWIN(shw_tensor, SHW_TENSOR_INIT, shw_tensor_init);
   CHECK_TWIN(shw_layout_spec, SHW_LAYOUT_SPEC_INIT, shw_layout_spec_init);
+  CHECK_TWIN(shw_grid_shard, SHW_GRID_SHARD_INIT, shw_grid_shard_init);
   CHECK_TWIN(shw_tensor_batch, SHW_TENSOR_BATCH_INIT, shw_tensor_batch_init);
   CHECK_TWIN(shw_object_batch, SHW_OBJECT_BATCH_INIT, shw_object_batch_init);
   CHECK_TWIN(shw_plan_item, SHW_PLAN_ITEM_INIT, shw_plan_item_init);
@@ -374,7 +383,9 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_plugin), SHW_PLUGIN_SIZE_V1);
   CHECK_INT(sizeof(shw_storage_vtable), SHW_STORAGE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
+  CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
   /* These grew: what was appended begins where the oldest struct ends. */
+  CHECK_INT(offsetof(shw_layout_spec, tensor_map), SHW_LAYOUT_SPEC_SIZE_V1);
   CHECK_INT(offsetof(shw_save_options, cancellation), SHW_SAVE_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_load_options, cancellation), SHW_LOAD_OPTIONS_SIZE_V1);
   CHECK_INT(offsetof(shw_checkpoint_options, cancellation), SHW_CHECKPOINT_OPTIONS_SIZE_V1);

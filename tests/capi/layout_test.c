@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts: boxes of ranks, uneven and empty shards, and what is refused. */
+ * Layouts: boxes of ranks by placements and tensor maps, uneven, empty, strided and flat shards;
+ * shards of grids; and what is refused. */
 #include "support/states.h"
 
 static shw_layout_spec mesh_2x2(const int32_t* kinds, const int32_t* dims) {
@@ -21,6 +22,7 @@ static void gives_each_rank_its_box(void) {
   const shw_layout_spec spec = mesh_2x2(kinds, dims);
   CHECK_OK(shw_layout_create(&spec, &layout, &error));
   CHECK_INT(shw_layout_rank_count(layout), 4);
+  CHECK(shw_layout_contains(layout, 3) && !shw_layout_contains(layout, 4));
   for (int32_t rank = 0; rank < 4; ++rank) {
     int64_t box[4];
     uint64_t size = 0, count = 0;
@@ -72,18 +74,244 @@ static void takes_explicit_ranks_and_names(void) {
   shw_layout_release(layout);
 }
 
+/* Boxes, their places in the local tensor and its shape, all of one dimension. */
+static void check_pieces(const shw_layout* layout, int64_t extent, int32_t rank,
+                         const int64_t* wanted, uint64_t count, int64_t local) {
+  shw_error* error = NULL;
+  int64_t boxes[8], offsets[4], shape[1] = {-1};
+  uint64_t size = 0;
+  CHECK_OK(shw_layout_boxes(layout, SHAPE(extent), 1, rank, boxes, 8, &size, &error));
+  CHECK_INT(size, 2 * count);
+  CHECK_OK(shw_layout_local_offsets(layout, SHAPE(extent), 1, rank, offsets, 4, &size, &error));
+  CHECK_INT(size, count);
+  for (uint64_t i = 0; i < count; ++i) {
+    CHECK_INT(boxes[2 * i], wanted[3 * i]);
+    CHECK_INT(boxes[2 * i + 1], wanted[3 * i + 1]);
+    CHECK_INT(offsets[i], wanted[3 * i + 2]);
+  }
+  CHECK_OK(shw_layout_local_shape(layout, SHAPE(extent), 1, rank, shape, 1, &size, &error));
+  CHECK_INT(size, 1);
+  CHECK_INT(shape[0], local);
+}
+
+static void gives_all_boxes_of_strided_shards(void) {
+  static const int32_t kinds[] = {SHW_PLACEMENT_STRIDED_SHARD, SHW_PLACEMENT_REPLICATE};
+  static const int32_t fsdp_and_tp[] = {SHW_PLACEMENT_STRIDED_SHARD, SHW_PLACEMENT_SHARD};
+  static const int32_t dims[] = {0, 0}, factors[] = {2, 0};
+  static const int64_t two[] = {0, 3, 0, 5, 3, 3}, one[] = {5, 3, 0};
+  shw_error* error = NULL;
+  shw_layout* layout = NULL;
+  shw_layout_spec spec = mesh_2x2(kinds, dims);
+  spec.placement_factors = factors;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  check_pieces(layout, 10, 1, two, 2, 6);
+  shw_layout_release(layout);
+  spec.placement_kinds = fsdp_and_tp;
+  layout = NULL;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  check_pieces(layout, 10, 1, one, 1, 3);
+  shw_layout_release(layout);
+}
+
+static void splits_flattened_elements(void) {
+  static const int32_t kinds[] = {SHW_PLACEMENT_FLAT, SHW_PLACEMENT_FLAT};
+  shw_error* error = NULL;
+  shw_layout* layout = NULL;
+  const shw_layout_spec spec = mesh_2x2(kinds, NULL);
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  int64_t boxes[8];
+  uint64_t size = 0;
+  CHECK_OK(shw_layout_boxes(layout, SHAPE(2, 3), 2, 1, boxes, 8, &size, &error));
+  CHECK_INT(size, 4);
+  CHECK(boxes[0] == 0 && boxes[1] == 2 && boxes[2] == 1 && boxes[3] == 1); /* 3 of 6, then 2 + 1 */
+  CHECK_OK(shw_layout_local_shape(layout, SHAPE(2, 3), 2, 1, boxes, 8, &size, &error));
+  CHECK_INT(size, 1);
+  CHECK_INT(boxes[0], 1);
+  shw_layout_release(layout);
+}
+
+static shw_layout_spec mapped_2x2(const int32_t* map, const uint64_t* offsets, int32_t ndim) {
+  shw_layout_spec spec = mesh_2x2(NULL, NULL);
+  spec.tensor_map = map;
+  spec.tensor_map_offsets = offsets;
+  spec.tensor_ndim = ndim;
+  return spec;
+}
+
+static void takes_tensor_maps(void) {
+  static const int32_t nested[] = {0, 1, -1}; /* rows by both axes, the last one outermost */
+  static const uint64_t offsets[] = {0, 2, 3}, none[] = {0};
+  shw_error* error = NULL;
+  shw_layout* layout = NULL;
+  shw_layout_spec spec = mapped_2x2(nested, offsets, 2);
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  static const int64_t first_rows[] = {0, 4, 2, 6};
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    int64_t box[4];
+    uint64_t size = 0;
+    CHECK_OK(shw_layout_boxes(layout, SHAPE(7, 3), 2, rank, box, 4, &size, &error));
+    CHECK_INT(box[0], first_rows[rank]);
+    CHECK_INT(box[2], rank == 3 ? 1 : 2);
+    CHECK_INT(box[3], 3);
+  }
+  uint64_t count = 0;
+  CHECK_FAILS(shw_layout_box_count(layout, SHAPE(7), 1, 0, &count, &error), SHW_INVALID_ARGUMENT,
+              "2 dimensions");
+  shw_layout_release(layout);
+  spec = mapped_2x2(NULL, none, 0);
+  layout = NULL;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  CHECK_OK(shw_layout_box_count(layout, NULL, 0, 3, &count, &error));
+  CHECK_INT(count, 1);
+  shw_layout_release(layout);
+}
+
+static void refuses_tensor_maps_that_cannot_be(void) {
+  static const int32_t beyond[] = {2}, below[] = {-2}, twice[] = {1, 1}, good[] = {1};
+  static const int32_t kinds[] = {0, 0};
+  static const uint64_t one[] = {0, 1}, both[] = {0, 2}, falling[] = {1, 0}, names[] = {0, 2, 22};
+  shw_error* error = NULL;
+  shw_layout* layout = NULL;
+  shw_layout_spec spec = mapped_2x2(beyond, one, 1);
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "axis 2");
+  spec.tensor_map = below;
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "axis -2");
+  spec = mapped_2x2(twice, both, 1);
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "twice");
+  spec = mapped_2x2(good, falling, 1);
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT,
+              "tensor_map_offsets");
+  spec = mapped_2x2(NULL, one, 1);
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "tensor_map");
+  spec = mapped_2x2(good, one, 65);
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "tensor_ndim");
+  spec = mapped_2x2(good, one, 1);
+  spec.placement_kinds = kinds;
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "not both");
+  spec.placement_kinds = NULL;
+  spec.axis_names = "dpinterleaved_parallel";
+  spec.axis_name_offsets = names;
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_UNIMPLEMENTED,
+              "axis 1 'interleaved_parallel'");
+  CHECK(layout == NULL);
+}
+
+static shw_grid_shard shard_3x4(void) {
+  static const int64_t local[] = {3, 4};
+  shw_grid_shard shard = SHW_GRID_SHARD_INIT;
+  shard.local_ndim = 2;
+  shard.prepended = 1;
+  shard.local_shape = local;
+  return shard;
+}
+
+static void places_shards_of_grids(void) {
+  static const int64_t places[] = {0, 2, 5, 2, 1, 3};
+  shw_error* error = NULL;
+  shw_grid_shard shard = shard_3x4();
+  int64_t global[3], offsets[3], fragments[3], boxes[6], local[1] = {-1};
+  uint64_t size = 0;
+  CHECK_OK(shw_grid_place(&shard, places, 2, global, offsets, fragments, &error));
+  CHECK(global[0] == 5 && global[1] == 3 && global[2] == 12);
+  CHECK(offsets[0] == 2 && offsets[1] == 0 && offsets[2] == 4);
+  CHECK(fragments[0] == 5 && fragments[1] == 1 && fragments[2] == 3);
+  CHECK_OK(shw_grid_place(&shard, places, 2, NULL, NULL, NULL, &error));
+  shard.global_shape = global;
+  shard.offsets = offsets;
+  shard.fragments = fragments;
+  CHECK_OK(shw_grid_boxes(&shard, boxes, 6, &size, local, &error));
+  CHECK_INT(size, 6);
+  CHECK(boxes[0] == 2 && boxes[1] == 0 && boxes[2] == 4);
+  CHECK(boxes[3] == 1 && boxes[4] == 3 && boxes[5] == 4 && local[0] == 0);
+  CHECK_INT(shw_grid_boxes(&shard, boxes, 5, &size, NULL, &error), SHW_BUFFER_TOO_SMALL);
+  CHECK_INT(size, 6);
+  fragments[2] = 4;
+  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error), SHW_INVALID_ARGUMENT,
+              "axis 2");
+  global[2] = 11;
+  shard.flags = SHW_GRID_SHAPE_MAY_DIFFER;
+  CHECK_OK(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error));
+  offsets[0] = 5;
+  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error), SHW_OUT_OF_RANGE, "");
+}
+
+static void refuses_grids_that_cannot_be(void) {
+  static const int64_t no_axis[] = {INT64_MAX, 0, 1}, no_part[] = {0, 5, 5};
+  shw_error* error = NULL;
+  shw_grid_shard shard = shard_3x4();
+  uint64_t size = 0;
+  int64_t value = 0;
+  CHECK_FAILS(shw_grid_place(&shard, no_axis, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
+              "axis");
+  CHECK_FAILS(shw_grid_place(&shard, no_part, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
+              "part 5 of 5");
+  CHECK_FAILS(shw_grid_place(&shard, NULL, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
+              "places");
+  CHECK_FAILS(shw_grid_boxes(&shard, NULL, 0, &size, NULL, &error), SHW_INVALID_ARGUMENT,
+              "global_shape");
+  shard.prepended = INT32_MAX;
+  CHECK_FAILS(shw_grid_boxes(&shard, NULL, 0, &size, NULL, &error), SHW_INVALID_ARGUMENT,
+              "prepended");
+  CHECK_FAILS(shw_grid_overlap(4, 0, 0, &value, &value, &error), SHW_INVALID_ARGUMENT, "part 0");
+  CHECK_FAILS(shw_grid_overlap(4, 2, 2, &value, &value, &error), SHW_INVALID_ARGUMENT, "part 2");
+  CHECK_FAILS(shw_grid_flat_boxes(NULL, 64, SHAPE(1), SHAPE(1), NULL, 0, &size, NULL, &error),
+              SHW_INVALID_ARGUMENT, "ndim");
+}
+
+static void gives_the_boxes_of_flat_ranges(void) {
+  /* Elements 10 to 23 of [4, 6]: the rest of row 1, then rows 2 and 3. */
+  static const int64_t wanted[] = {1, 4, 1, 2, 2, 0, 2, 6};
+  static const int64_t chunk[] = {0, 0, 10, 1, 1, 14};
+  shw_error* error = NULL;
+  int64_t global[2], offsets[2], fragments[2], boxes[8], local[2], entry[3], first[3], sizes[3];
+  uint64_t size = 0;
+  shw_grid_shard shard = SHW_GRID_SHARD_INIT;
+  shard.flags = SHW_GRID_FLAT;
+  shard.local_ndim = 2;
+  shard.local_shape = SHAPE(4, 6);
+  CHECK_OK(shw_grid_place(&shard, NULL, 0, global, offsets, fragments, &error));
+  shard.global_shape = global;
+  shard.offsets = offsets;
+  shard.fragments = fragments;
+  shard.flat_begin = 10;
+  shard.flat_size = 14;
+  CHECK_OK(shw_grid_boxes(&shard, boxes, 8, &size, local, &error));
+  CHECK(size == 8 && memcmp(boxes, wanted, sizeof(boxes)) == 0 && local[0] == 0 && local[1] == 2);
+  CHECK_OK(shw_grid_flat_entry(&shard, entry, first, sizes, &error));
+  CHECK(entry[0] == 1 && entry[1] == 1 && entry[2] == 24);
+  CHECK(memcmp(first, chunk, sizeof(first)) == 0 && memcmp(sizes, chunk + 3, sizeof(sizes)) == 0);
+  memset(boxes, 0, sizeof(boxes));
+  CHECK_OK(shw_grid_flat_boxes(global, 2, entry, chunk, boxes, 8, &size, local, &error));
+  CHECK(size == 8 && memcmp(boxes, wanted, sizeof(boxes)) == 0 && local[1] == 2);
+  CHECK_INT(shw_grid_flat_boxes(global, 2, entry, chunk, boxes, 7, &size, local, &error),
+            SHW_BUFFER_TOO_SMALL);
+  shard.flat_size = 15;
+  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 8, &size, local, &error), SHW_OUT_OF_RANGE, "");
+}
+
+static void tells_which_parts_overlap(void) {
+  shw_error* error = NULL;
+  int64_t begin = 0, count = 0;
+  CHECK_OK(shw_grid_overlap(7, 25, 24, &begin, &count, &error));
+  CHECK(begin == 6 && count == 1);
+  CHECK_OK(shw_grid_overlap(3, 2, 0, &begin, &count, &error));
+  CHECK(begin == 0 && count == 2);
+}
+
 static void refuses_what_it_cannot_do(void) {
   static const int32_t strided[] = {SHW_PLACEMENT_STRIDED_SHARD, 0}, dims[] = {0, 0};
-  static const int32_t partial[] = {SHW_PLACEMENT_PARTIAL, 0}, unknown[] = {4, 0}, shard[] = {1, 0};
+  static const int32_t partial[] = {SHW_PLACEMENT_PARTIAL, 0}, unknown[] = {5, 0}, shard[] = {1, 0};
   static const int32_t doubled[] = {1, 1, 2, 3};
   shw_error* error = NULL;
   shw_layout* layout = NULL;
   shw_layout_spec spec = mesh_2x2(strided, dims);
-  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_UNIMPLEMENTED, "");
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "placement_factors");
+  spec.placement_factors = dims;
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "factor 0");
   spec.placement_kinds = partial;
-  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_UNIMPLEMENTED, "");
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_FAILED_PRECONDITION, "Partial");
   spec.placement_kinds = unknown;
-  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "unknown value 4");
+  CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "unknown value 5");
   spec.placement_kinds = shard;
   spec.placement_dims = NULL;
   CHECK_FAILS(shw_layout_create(&spec, &layout, &error), SHW_INVALID_ARGUMENT, "placement_dims");
@@ -100,4 +328,8 @@ static void refuses_what_it_cannot_do(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(gives_each_rank_its_box), TEST_ENTRY(says_how_much_room_it_needs),
-          TEST_ENTRY(takes_explicit_ranks_and_names), TEST_ENTRY(refuses_what_it_cannot_do))
+          TEST_ENTRY(takes_explicit_ranks_and_names), TEST_ENTRY(gives_all_boxes_of_strided_shards),
+          TEST_ENTRY(splits_flattened_elements), TEST_ENTRY(takes_tensor_maps),
+          TEST_ENTRY(refuses_tensor_maps_that_cannot_be), TEST_ENTRY(places_shards_of_grids),
+          TEST_ENTRY(refuses_grids_that_cannot_be), TEST_ENTRY(gives_the_boxes_of_flat_ranges),
+          TEST_ENTRY(tells_which_parts_overlap), TEST_ENTRY(refuses_what_it_cannot_do))

@@ -245,13 +245,34 @@ def a_state_that_is_wrong_on_one_rank_fails_on_all(folder):
 
 
 @ranks(2)
-def partial_and_strided_placements_are_refused_clearly(folder):
+def partial_placements_are_refused_clearly(folder):
     from torch.distributed.tensor.placement_types import Partial
     mesh = init_device_mesh("cpu", (2,))
     partial = DTensor.from_local(torch.ones(4), mesh, [Partial()], run_check=False)
     error = raised(lambda: shardwright.torch.save({"w": partial}, folder / "p", deadline=60))
-    assert isinstance(error, shardwright.UnimplementedError), repr(error)
+    assert isinstance(error, shardwright.FailedPreconditionError) and "Partial" in str(error), repr(error)
     dist.barrier()
+
+
+@ranks(2)
+def strided_shards_of_several_boxes_keep_every_row_and_column(folder):
+    from torch.distributed.tensor.placement_types import _StridedShard
+    mesh = init_device_mesh("cpu", (2,))
+    full = whole((7, 6))
+
+    def strided(dim, fill=None):
+        placement = _StridedShard(dim, split_factor=3)
+        local = placement._split_tensor(full, 2, with_padding=False)[0][dist.get_rank()]
+        local = local if fill is None else torch.full_like(local, fill)
+        return DTensor.from_local(local, mesh, [placement], run_check=False, shape=full.shape, stride=full.stride())
+
+    shardwright.torch.save({"rows": strided(0), "columns": strided(1)}, folder / "p")
+    with shardwright.open(folder / "p") as c:
+        assert (c["rows"][:] == full.numpy()).all() and (c["columns"][:] == full.numpy()).all()
+    wanted = {"rows": strided(1, -1.0), "columns": strided(0, -1.0)}
+    shardwright.torch.load(folder / "p", into=wanted)
+    assert torch.equal(wanted["rows"].to_local(), strided(1).to_local())
+    assert torch.equal(wanted["columns"].to_local(), strided(0).to_local())
 
 
 @ranks(2)

@@ -221,16 +221,26 @@ shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const ch
   return shw_state_add_objects(state, &batch, err);
 }
 
-shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks,
-                                  uint64_t rank_count, const int32_t* kinds, const int32_t* dims,
-                                  shw_layout** out, shw_error** err) {
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const char* axis_names,
+                                  const uint64_t* axis_name_offsets, const int32_t* ranks,
+                                  uint64_t rank_count, const int32_t* placements,
+                                  const int32_t* map, const uint64_t* map_offsets,
+                                  int32_t tensor_ndim, shw_layout** out, shw_error** err) {
   shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
   spec.mesh_ndim = mesh_ndim;
   spec.mesh_shape = mesh;
+  spec.axis_names = axis_name_offsets != NULL ? axis_names : NULL;
+  spec.axis_name_offsets = axis_name_offsets;
   spec.ranks = rank_count > 0 ? ranks : NULL;
   spec.rank_count = rank_count;
-  spec.placement_kinds = kinds;
-  spec.placement_dims = dims;
+  if (placements != NULL) {
+    spec.placement_kinds = placements;
+    spec.placement_dims = placements + mesh_ndim;
+    spec.placement_factors = placements + 2 * mesh_ndim;
+  }
+  spec.tensor_map = map;
+  spec.tensor_map_offsets = map_offsets;
+  spec.tensor_ndim = tensor_ndim;
   return shw_layout_create(&spec, out, err);
 }
 

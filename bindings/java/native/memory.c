@@ -69,14 +69,11 @@ JNIEXPORT void JNICALL JNI_OnUnload(JavaVM* vm, void* reserved) {
   pthread_key_delete(attached);
 }
 
-/* A new long array of these numbers; NULL with an exception pending when memory is out. */
-static jlongArray longs(JNIEnv* env, const jlong* values, uint64_t count) {
+jlongArray shw_java_longs(JNIEnv* env, const jlong* values, uint64_t count) {
   jlongArray array = (*env)->NewLongArray(env, (jsize)count);
   if (array != NULL && count > 0) (*env)->SetLongArrayRegion(env, array, 0, (jsize)count, values);
   return array;
 }
-
-#define NATIVE(result, name) JNIEXPORT result JNICALL Java_io_shardwright_shw_1nativeJNI_##name
 
 /* Address of a direct buffer; 0 for any other. */
 NATIVE(jlong, addressOf)(JNIEnv* env, jclass type, jobject buffer) {
@@ -116,7 +113,7 @@ NATIVE(jlongArray, jobProgress)(JNIEnv* env, jclass type, jlong job) {
   }
   const jlong values[] = {(jlong)p.bytes_done, (jlong)p.bytes_total, (jlong)p.items_done,
                           (jlong)p.items_total, p.elapsed_ns};
-  return longs(env, values, 5);
+  return shw_java_longs(env, values, 5);
 }
 
 NATIVE(jbyteArray, jobStage)(JNIEnv* env, jclass type, jlong job) {
@@ -151,7 +148,7 @@ NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
                           (jlong)s.bytes_over_read,
                           (jlong)s.bytes_staged_peak,
                           s.elapsed_ns};
-  return longs(env, values, 10);
+  return shw_java_longs(env, values, 10);
 }
 
 /* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first chunk, chunks. */
@@ -201,7 +198,7 @@ NATIVE(jlongArray, tensorShapes)(JNIEnv* env, jclass type, jlong handle) {
     }
     total = at;
     if (fill) {
-      jlongArray array = longs(env, values, total);
+      jlongArray array = shw_java_longs(env, values, total);
       free(values);
       return array;
     }
@@ -230,32 +227,6 @@ NATIVE(jlongArray, chunkFacts)(JNIEnv* env, jclass type, jlong handle) {
   return array;
 }
 
-/* For each box ndim offsets, then ndim sizes. */
-NATIVE(jlongArray, layoutBoxes)(JNIEnv* env, jclass type, jlong layout, jlongArray shape,
-                                jint rank) {
-  (void)type;
-  const jsize ndim = (*env)->GetArrayLength(env, shape);
-  jlong* extents = (*env)->GetLongArrayElements(env, shape, NULL);
-  if (extents == NULL) return NULL;
-  const shw_layout* of = (const shw_layout*)(intptr_t)layout;
-  shw_error* err = NULL;
-  uint64_t count = 0, size = 0;
-  jlongArray array = NULL;
-  jlong* boxes = NULL;
-  shw_status status = shw_layout_box_count(of, (const int64_t*)extents, ndim, rank, &count, &err);
-  const uint64_t capacity = count * (uint64_t)ndim * 2;
-  if (status == SHW_OK && (boxes = malloc((capacity + 1) * sizeof(jlong))) != NULL)
-    status = shw_layout_boxes(of, (const int64_t*)extents, ndim, rank, (int64_t*)boxes, capacity,
-                              &size, &err);
-  if (status != SHW_OK)
-    shw_java_throw(env, status, err);
-  else if (boxes != NULL)
-    array = longs(env, boxes, size);
-  free(boxes);
-  (*env)->ReleaseLongArrayElements(env, shape, extents, JNI_ABORT);
-  return array;
-}
-
 /* address, bytes, dtype code + 256 * bits, then the extents */
 NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
   (void)type;
@@ -270,7 +241,7 @@ NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
   jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size,
                           view.dtype_code + 256 * view.dtype_bits};
   for (int32_t d = 0; d < view.ndim; ++d) values[3 + d] = view.shape[d];
-  return longs(env, values, 3 + (uint64_t)view.ndim);
+  return shw_java_longs(env, values, 3 + (uint64_t)view.ndim);
 }
 
 /* Copy of the bytes of an object of a state. */

@@ -23,6 +23,10 @@ void* shw_java_pin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes);
 void shw_java_unpin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes);
 /* New byte array with a copy; NULL text gives an empty array. */
 jbyteArray shw_java_bytes(JNIEnv* env, const void* data, uint64_t size);
+/* A new long array of these numbers; NULL with an exception pending when memory is out. */
+jlongArray shw_java_longs(JNIEnv* env, const jlong* values, uint64_t count);
+/* Head of a JNI function that natives.i declares. */
+#define NATIVE(result, name) JNIEXPORT result JNICALL Java_io_shardwright_shw_1nativeJNI_##name
 
 /* Throws the exception of a failed call and releases the error. Nothing happens when an exception is pending. */
 void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error);
@@ -78,9 +82,12 @@ shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const ch
                                       const uint64_t* path_offsets, const int32_t* kinds,
                                       shw_error** err);
 
-shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks,
-                                  uint64_t rank_count, const int32_t* kinds, const int32_t* dims,
-                                  shw_layout** out, shw_error** err);
+/* placements: kinds, then dimensions, then factors, one of each per mesh axis; NULL with a tensor map. */
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const char* axis_names,
+                                  const uint64_t* axis_name_offsets, const int32_t* ranks,
+                                  uint64_t rank_count, const int32_t* placements,
+                                  const int32_t* map, const uint64_t* map_offsets,
+                                  int32_t tensor_ndim, shw_layout** out, shw_error** err);
 /* Reads a whole tensor. */
 shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index,
                                shw_owned_tensor** out, shw_error** err);

@@ -28,8 +28,10 @@ shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const ch
                                       const char* contents, const uint64_t* content_offsets, const char* content_types,
                                       const uint64_t* content_type_offsets, const char* paths,
                                       const uint64_t* path_offsets, const int32_t* kinds, shw_error** err);
-shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const int32_t* ranks, uint64_t rank_count,
-                                  const int32_t* kinds, const int32_t* dims, shw_layout** out, shw_error** err);
+shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const char* axis_names,
+                                  const uint64_t* axis_name_offsets, const int32_t* ranks, uint64_t rank_count,
+                                  const int32_t* placements, const int32_t* map, const uint64_t* map_offsets,
+                                  int32_t tensor_ndim, shw_layout** out, shw_error** err);
 shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index, shw_owned_tensor** out,
                                shw_error** err);
 shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
@@ -52,7 +54,14 @@ void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 %native(tensorFacts) jlongArray tensorFacts(jlong checkpoint);
 %native(tensorShapes) jlongArray tensorShapes(jlong checkpoint);
 %native(chunkFacts) jlongArray chunkFacts(jlong checkpoint);
-%native(layoutBoxes) jlongArray layoutBoxes(jlong layout, jlongArray shape, jint rank);
+%native(layoutPieces) jlongArray layoutPieces(jlong layout, jlongArray shape, jint rank);
+%native(layoutLocalShape) jlongArray layoutLocalShape(jlong layout, jlongArray shape, jint rank);
+%native(layoutContains) jboolean layoutContains(jlong layout, jint rank);
+%native(gridPlace) jlongArray gridPlace(jlongArray local, jint prepended, jlongArray places);
+%native(gridPieces) jlongArray gridPieces(jlongArray shard, jint localNdim, jint prepended, jint flags);
+%native(gridFlatEntry) jlongArray gridFlatEntry(jlongArray shard, jint localNdim, jint prepended, jint flags);
+%native(gridFlatPieces) jlongArray gridFlatPieces(jlongArray shape, jlongArray entry, jlongArray chunk);
+%native(gridOverlap) jlongArray gridOverlap(jlong stored, jlong wanted, jlong index);
 %native(ownedTensor) jlongArray ownedTensor(jlong tensor);
 %native(stateObject) jbyteArray stateObject(jlong state, jlong index);
 %native(abiVersion) jlong abiVersion();

@@ -111,7 +111,13 @@ PyObject* shw_py_report_summary(PyObject* report);
 PyObject* shw_py_plan_bytes(PyObject* plan);
 PyObject* shw_py_plan_items(PyObject* plan);
 PyObject* shw_py_layout_create(PyObject* specification);
-PyObject* shw_py_layout_boxes(PyObject* layout, PyObject* shape, PyObject* rank);
+PyObject* shw_py_layout_pieces(PyObject* layout, PyObject* shape, PyObject* rank);
+PyObject* shw_py_layout_local_shape(PyObject* layout, PyObject* shape, PyObject* rank);
+PyObject* shw_py_grid_place(PyObject* local_shape, PyObject* prepended, PyObject* places);
+PyObject* shw_py_grid_pieces(PyObject* shard);
+PyObject* shw_py_grid_flat_entry(PyObject* shard);
+PyObject* shw_py_grid_flat_pieces(PyObject* shape, PyObject* entry, PyObject* chunk);
+PyObject* shw_py_grid_overlap(PyObject* stored, PyObject* wanted, PyObject* index);
 PyObject* shw_py_state_add_objects(PyObject* state, PyObject* batch);
 PyObject* shw_py_state_object(PyObject* state, PyObject* index);
 PyObject* shw_py_state_names(PyObject* state);
@@ -119,6 +125,8 @@ PyObject* shw_py_checkpoint_tensors(PyObject* checkpoint);
 PyObject* shw_py_checkpoint_chunks(PyObject* checkpoint, PyObject* first, PyObject* count);
 /* Sequence of integers as an array of the caller's capacity; the number of values or -1. */
 Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacity);
+/* Numbers of a sequence, to be freed; NULL and 0 for None. -1 with an exception. */
+int shw_py_int32s(PyObject* sequence, int32_t** out, Py_ssize_t* count);
 PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count);
 
 /* ---- planning.c: descriptions in flat arrays; arrays are objects with the buffer protocol or None ---- */

@@ -38,6 +38,26 @@ Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacit
   return count;
 }
 
+int shw_py_int32s(PyObject* sequence, int32_t** out, Py_ssize_t* count) {
+  *out = NULL;
+  *count = 0;
+  if (sequence == Py_None) return 0;
+  *count = PySequence_Size(sequence);
+  if (*count < 0) return -1;
+  *out = malloc(((size_t)*count + 1) * sizeof **out);
+  if (!*out) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < *count; ++i) {
+    PyObject* item = PySequence_GetItem(sequence, i);
+    (*out)[i] = item ? (int32_t)PyLong_AsLong(item) : -1;
+    Py_XDECREF(item);
+    if (PyErr_Occurred()) return -1;
+  }
+  return 0;
+}
+
 PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count) {
   PyObject* tuple = PyTuple_New(count);
   for (Py_ssize_t i = 0; tuple && i < count; ++i) {
@@ -92,97 +112,6 @@ PyObject* shw_py_plan_items(PyObject* capsule) {
   return list;
 }
 
-/* ---- layouts ---- */
-
-static int int32s(PyObject* sequence, int32_t** out, Py_ssize_t* count) {
-  *out = NULL;
-  *count = 0;
-  if (sequence == Py_None) return 0;
-  *count = PySequence_Size(sequence);
-  if (*count < 0) return -1;
-  *out = malloc(((size_t)*count + 1) * sizeof **out);
-  if (!*out) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < *count; ++i) {
-    PyObject* item = PySequence_GetItem(sequence, i);
-    (*out)[i] = item ? (int32_t)PyLong_AsLong(item) : -1;
-    Py_XDECREF(item);
-    if (PyErr_Occurred()) return -1;
-  }
-  return 0;
-}
-
-/* (mesh_shape, axis_names as list of bytes or None, ranks or None, kinds, dims, factors) */
-PyObject* shw_py_layout_create(PyObject* specification) {
-  PyObject *mesh_shape, *axis_names, *ranks, *kinds, *dims, *factors;
-  if (!PyArg_ParseTuple(specification, "OOOOOO", &mesh_shape, &axis_names, &ranks, &kinds, &dims,
-                        &factors))
-    return NULL;
-  int64_t extents[RANK_MAX];
-  shw_py_blob names = {0};
-  int32_t *rank_values = NULL, *kind_values = NULL, *dim_values = NULL, *factor_values = NULL;
-  Py_ssize_t rank_count = 0, ignored = 0;
-  PyObject* made = NULL;
-  const Py_ssize_t ndim = shw_py_int64s(mesh_shape, extents, RANK_MAX);
-  if (ndim < 0 || (axis_names != Py_None && shw_py_join(axis_names, &names) < 0) ||
-      int32s(ranks, &rank_values, &rank_count) < 0 || int32s(kinds, &kind_values, &ignored) < 0 ||
-      int32s(dims, &dim_values, &ignored) < 0 || int32s(factors, &factor_values, &ignored) < 0) {
-    goto done;
-  }
-  shw_layout_spec spec;
-  shw_layout_spec_init(&spec, sizeof spec);
-  spec.mesh_ndim = (int32_t)ndim;
-  spec.mesh_shape = extents;
-  spec.axis_names = names.data;
-  spec.axis_name_offsets = names.offsets;
-  spec.ranks = rank_values;
-  spec.rank_count = (uint64_t)rank_count;
-  spec.placement_kinds = kind_values;
-  spec.placement_dims = dim_values;
-  spec.placement_factors = factor_values;
-  shw_layout* layout = NULL;
-  shw_error* error = NULL;
-  const shw_status status = shw_layout_create(&spec, &layout, &error);
-  made = status == SHW_OK ? shw_py_own_layout(layout) : failed(status, error);
-done:
-  shw_py_blob_free(&names);
-  free(rank_values);
-  free(kind_values);
-  free(dim_values);
-  free(factor_values);
-  return made;
-}
-
-/* List of (offsets, sizes) tuples. */
-PyObject* shw_py_layout_boxes(PyObject* capsule, PyObject* shape, PyObject* rank_object) {
-  void* layout = NULL;
-  int64_t extents[RANK_MAX];
-  const long rank = PyLong_AsLong(rank_object);
-  const Py_ssize_t ndim = PyErr_Occurred() ? -1 : shw_py_int64s(shape, extents, RANK_MAX);
-  if (ndim < 0 || shw_py_handle(capsule, "shw_layout", &layout) < 0) return NULL;
-  shw_error* error = NULL;
-  uint64_t count = 0, size = 0;
-  shw_status status =
-      shw_layout_box_count(layout, extents, (int32_t)ndim, (int32_t)rank, &count, &error);
-  if (status != SHW_OK) return failed(status, error);
-  const uint64_t capacity = count * 2 * (uint64_t)ndim;
-  int64_t* values = malloc((capacity + 1) * sizeof *values);
-  if (!values) return PyErr_NoMemory();
-  status = shw_layout_boxes(layout, extents, (int32_t)ndim, (int32_t)rank, values, capacity, &size,
-                            &error);
-  PyObject* list = status == SHW_OK ? PyList_New((Py_ssize_t)count) : failed(status, error);
-  for (uint64_t i = 0; list && i < count; ++i) {
-    const int64_t* box = values + i * 2 * (uint64_t)ndim;
-    PyObject* pair =
-        Py_BuildValue("(NN)", shw_py_int_tuple(box, ndim), shw_py_int_tuple(box + ndim, ndim));
-    if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0) Py_CLEAR(list);
-  }
-  free(values);
-  return list;
-}
-
 /* ---- states ---- */
 
 /* (names, data, content types, paths or None, kinds or None): lists of bytes of one length; kinds a list of numbers. */
@@ -198,7 +127,7 @@ PyObject* shw_py_state_add_objects(PyObject* capsule, PyObject* lists) {
   if (shw_py_join(names, &name_blob) == 0 && shw_py_join(data, &data_blob) == 0 &&
       shw_py_join(types, &type_blob) == 0 &&
       (paths == Py_None || shw_py_join(paths, &path_blob) == 0) &&
-      int32s(kinds, &kind_values, &kind_count) == 0) {
+      shw_py_int32s(kinds, &kind_values, &kind_count) == 0) {
     shw_object_batch batch;
     shw_object_batch_init(&batch, sizeof batch);
     batch.count = name_blob.count;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts and shards: which boxes of a tensor a rank holds."""
+"""Layouts and shards: which boxes of a tensor a rank holds, and where they lie in its local tensor."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,62 +10,163 @@ from ._library import native
 from ._options import KINDS, word
 from .errors import InvalidArgumentError
 
-_PLACEMENTS = {"replicate": 0, "shard": 1, "strided_shard": 2, "partial": 3}
+_PLACEMENTS = {"replicate": 0, "shard": 1, "strided_shard": 2, "partial": 3, "flat": 4}
+_FLAT, _SHAPE_MAY_DIFFER = 1, 2
 Box = tuple[tuple[int, ...], tuple[int, ...]]
+Piece = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def _placement_columns(placements: Sequence[Any]) -> tuple[list[int], list[int], list[int]]:
+    kinds, dims, factors = [], [], []
+    for placement in placements:
+        row = (placement,) if isinstance(placement, (str, int)) else tuple(placement)
+        if isinstance(row[0], int):
+            row = ("shard", *row)
+        kinds.append(word("placement", row[0], _PLACEMENTS))
+        dims.append(int(row[1]) if len(row) > 1 else 0)
+        factors.append(int(row[2]) if len(row) > 2 else 0)
+    return kinds, dims, factors
 
 
 class Layout:
-    """A mesh of ranks and one placement per mesh axis. Immutable.
+    """A mesh of ranks and what its axes do to a tensor. Immutable.
 
     Args:
         mesh: extents of the mesh, such as (2, 4).
-        placements: per axis "replicate", ("shard", dim) or a tensor dimension as int (short for shard).
+        placements: per axis "replicate"; ("shard", dim) or a tensor dimension as int (short for shard), uneven as
+            torch.chunk cuts; ("strided_shard", dim, factor), torch's _StridedShard; or "flat": the row-major elements
+            that the other axes leave are cut, so that the local tensor has one dimension. Axes cut from the first on.
         ranks: global ranks in row-major order of the mesh; None = 0, 1, 2, ...
         names: axis names.
-    Raises InvalidArgumentError, and UnimplementedError for strided and partial placements.
+        tensor_map: instead of placements, HyperParallel's form: per tensor dimension the mesh axis that splits it,
+            counted from the right (0 = last axis), -1, or a tuple of axes, the outermost first.
+    Raises InvalidArgumentError; FailedPreconditionError for a "partial" placement, whose tensor has to be reduced first;
+    UnimplementedError for a mesh axis "interleaved_parallel" under a tensor map.
     """
 
-    def __init__(self, mesh: Sequence[int], placements: Sequence[Any], *, ranks: Sequence[int] | None = None,
-                 names: Sequence[str] | None = None) -> None:
-        kinds, dims, factors = [], [], []
-        for placement in placements:
-            row = (placement,) if isinstance(placement, (str, int)) else tuple(placement)
-            if isinstance(row[0], int):
-                row = ("shard", *row)
-            kinds.append(word("placement", row[0], _PLACEMENTS))
-            dims.append(int(row[1]) if len(row) > 1 else 0)
-            factors.append(int(row[2]) if len(row) > 2 else 0)
-        if len(kinds) != len(mesh):
-            raise InvalidArgumentError(f"a mesh of {len(mesh)} axes needs as many placements, found {len(kinds)}")
+    def __init__(self, mesh: Sequence[int], placements: Sequence[Any] | None = None, *,
+                 ranks: Sequence[int] | None = None, names: Sequence[str] | None = None,
+                 tensor_map: Sequence[int | Sequence[int]] | None = None) -> None:
+        if (placements is None) == (tensor_map is None):
+            raise InvalidArgumentError("a layout has either placements or a tensor map")
+        columns: tuple[Any, Any, Any] = (None, None, None)
+        if placements is not None:
+            columns = _placement_columns(placements)
+            if len(placements) != len(mesh):
+                raise InvalidArgumentError(
+                    f"a mesh of {len(mesh)} axes needs as many placements, found {len(placements)}")
+        axes = None if tensor_map is None else [(e,) if isinstance(e, int) else tuple(e) for e in tensor_map]
         self.mesh = tuple(int(extent) for extent in mesh)
-        self.placements = tuple(placements)
+        self.placements = None if placements is None else tuple(placements)
+        self.tensor_map = None if tensor_map is None else tuple(tensor_map)
         texts = None if names is None else [name.encode() for name in names]
-        self._handle: Any = native.shw_py_layout_create((self.mesh, texts, ranks, kinds, dims, factors))
+        self._handle: Any = native.shw_py_layout_create((self.mesh, texts, ranks, *columns, axes))
 
     @property
     def rank_count(self) -> int:
         """Number of ranks in the mesh."""
         return int(native.shw_layout_rank_count(self._handle))
 
+    def contains(self, rank: int) -> bool:
+        """Whether the rank is in the mesh."""
+        return bool(native.shw_layout_contains(self._handle, rank))
+
     def boxes(self, shape: Sequence[int], rank: int) -> list[Box]:
         """Boxes (offsets, sizes) of a tensor of this global shape that `rank` holds; none outside the mesh."""
-        found: list[Box] = native.shw_py_layout_boxes(self._handle, tuple(shape), rank)
+        return [(offsets, sizes) for offsets, sizes, _ in self.pieces(shape, rank)]
+
+    def pieces(self, shape: Sequence[int], rank: int) -> list[Piece]:
+        """As `boxes`, each with the row-major element of the local tensor at which it begins."""
+        found: list[Piece] = native.shw_py_layout_pieces(self._handle, tuple(shape), rank)
+        return found
+
+    def local_shape(self, shape: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Shape of the local tensor of `rank`; one extent where an axis is "flat", (0,) outside the mesh."""
+        found: tuple[int, ...] = native.shw_py_layout_local_shape(self._handle, tuple(shape), rank)
         return found
 
     def __repr__(self) -> str:
-        return f"shardwright.Layout(mesh={self.mesh}, placements={self.placements})"
+        form = f"placements={self.placements}" if self.tensor_map is None else f"tensor_map={self.tensor_map}"
+        return f"shardwright.Layout(mesh={self.mesh}, {form})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Layout is not pickled; make it again from mesh and placements")
+        raise TypeError("a Layout is not pickled; make it again from its arguments")
+
+
+@dataclass(frozen=True)
+class GridShard:
+    """One shard of a tensor as Megatron Core describes it.
+
+    The local tensor lacks `prepended` leading axes of the global one, on which it has extent 1. `offsets` are elements of
+    the global tensor; `fragments` the equal parts per global axis, None for an irregular grid; `flat_range` (begin, end)
+    the row-major elements of the local shape that the rank holds, None for all. `shape_may_differ`: fragments times local
+    shape need not be the global shape.
+    """
+
+    local_shape: tuple[int, ...]
+    global_shape: tuple[int, ...]
+    offsets: tuple[int, ...]
+    fragments: tuple[int, ...] | None = None
+    prepended: int = 0
+    flat_range: tuple[int, int] | None = None
+    shape_may_differ: bool = False
+
+    @classmethod
+    def at(cls, local_shape: Sequence[int], *places: tuple[int, int, int], prepended: int = 0,
+           flat_range: tuple[int, int] | None = None) -> GridShard:
+        """The regular shard that is part `index` of `count` on each axis of `places` = (axis, index, count), ...
+
+        Axes count the prepended ones. The last place of an axis counts. Raises InvalidArgumentError.
+        """
+        flat = [number for place in places for number in place]
+        if len(flat) != 3 * len(places):
+            raise InvalidArgumentError("a place is (axis, index, count)")
+        shape, offsets, fragments = native.shw_py_grid_place(tuple(local_shape), prepended, flat)
+        return cls(tuple(local_shape), shape, offsets, fragments, prepended, flat_range)
+
+    def _description(self) -> tuple[Any, ...]:
+        begin, end = self.flat_range or (0, 0)
+        flags = (_FLAT if self.flat_range is not None else 0) | (_SHAPE_MAY_DIFFER if self.shape_may_differ else 0)
+        return (self.local_shape, self.global_shape, self.offsets, self.fragments, self.prepended, flags, begin,
+                end - begin)
+
+    def pieces(self) -> list[Piece]:
+        """Boxes (offsets, sizes, local offset) after a check of everything: one, or those of the flat range.
+
+        Raises InvalidArgumentError, and OutOfRangeError when shard or range leave the tensor.
+        """
+        found: list[Piece] = native.shw_py_grid_pieces(self._description())
+        return found
+
+    def flat_entry(self) -> tuple[tuple[int, ...], Box]:
+        """Shape of, and box in, the entry in which Megatron Core up to 0.14 stored the flat range."""
+        shape, offsets, sizes = native.shw_py_grid_flat_entry(self._description())
+        return shape, (offsets, sizes)
+
+
+def flat_entry_pieces(shape: Sequence[int], entry_shape: Sequence[int], chunk: Box) -> list[Piece]:
+    """Boxes of a tensor of this shape that a chunk of such a flattened entry holds.
+
+    Local offsets count the chunk's elements. Raises InvalidArgumentError, OutOfRangeError.
+    """
+    found: list[Piece] = native.shw_py_grid_flat_pieces(tuple(shape), tuple(entry_shape), (*chunk[0], *chunk[1]))
+    return found
+
+
+def overlapping_parts(stored: int, wanted: int, index: int) -> range:
+    """Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts, exactly."""
+    begin, count = native.shw_py_grid_overlap(stored, wanted, index)
+    return range(begin, begin + count)
 
 
 @dataclass(frozen=True)
 class Shard:
     """A leaf of a state that is a part of a tensor.
 
-    Either `boxes` (offsets and sizes in the global tensor; more than one: the local tensor is contiguous and holds them
-    one behind the other, or at `local_offsets`, counted in elements), or `layout`, whose boxes of this rank the local
-    tensor holds. Neither means that the local tensor is the whole.
+    Either `boxes` (offsets and sizes in the global tensor, in any order), or `layout`, whose boxes of this rank the local
+    tensor holds. Neither means that the local tensor is the whole. `local_offsets` are the row-major elements of the
+    local tensor at which the boxes begin, None = one behind the other. A box is a window of a local tensor that has its
+    number of dimensions; of any other it is a run of elements, and the local tensor is contiguous.
     """
 
     local: Any

@@ -102,7 +102,7 @@ def test_layouts_that_are_none():
     for arguments in (((2,), ["shard", "shard"]), ((2,), ["sideways"]), ((0,), [0]), ((-1,), [0]), ((2,), [0], [1])):
         with pytest.raises(E.InvalidArgumentError):
             E.Layout(arguments[0], arguments[1], ranks=arguments[2] if len(arguments) > 2 else None)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(E.FailedPreconditionError):
         E.Layout((2,), ["partial"])
 
 

@@ -134,6 +134,8 @@ def test_calls_that_succeed_leak_nothing(tmp_path):
         np.from_dlpack(tree["w"]).sum()
         shardwright.save_async(state, tmp_path / "q").result().to_dict()
         shardwright.Layout((2,), [0], names=["x"]).boxes((4,), 1)
+        shardwright.Layout((2,), tensor_map=((0, -1), -1)).pieces((4, 3), 1)
+        shardwright.layout.GridShard.at((4, 6), (0, 1, 2), flat_range=(3, 9)).pieces()
 
     assert leaks(work) < SLACK
 
@@ -157,7 +159,10 @@ def test_calls_that_fail_leak_nothing(tmp_path):
         fails(lambda: shardwright.save({"w": np.ones(2)}, tmp_path / "p", owner="nobody"))
         fails(lambda: shardwright.validate_plan(b"nonsense"))
         fails(lambda: shardwright.Plan.from_bytes(b""))
-        fails(lambda: shardwright.Layout((2,), [("strided_shard", 0, 2)]))
+        fails(lambda: shardwright.Layout((2,), [("strided_shard", 0, 0)]))
+        fails(lambda: shardwright.Layout((2,), tensor_map=(0, (0, -1))))
+        fails(lambda: shardwright.layout.GridShard((2,), (4,), (3,)).pieces())
+        fails(lambda: shardwright.layout.flat_entry_pieces((4, 6), (1, 1, 23), ((0, 0, 0), (1, 1, 1))))
         fails(lambda: shardwright.State({"w": Producer(major=7)}))
         fails(lambda: shardwright.empty("float99", (1,)))
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout: the shard rule, what it refuses, and that the pieces of a mesh cover a tensor.
+// Layout: placements and tensor maps, local shapes, and what is refused. random_layouts_test.cc
+// compares with the oracle.
 #include "core/layout/layout.h"
 
-#include <algorithm>
-#include <map>
-#include <numeric>
+#include <limits>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/base/limits.h"
-#include "tests/support/random_source.h"
 
 namespace shardwright {
 namespace {
@@ -18,13 +18,24 @@ namespace {
 Placement shard(int32_t dim) {
   return {PlacementKind::kShard, dim, 0};
 }
+Placement strided_shard(int32_t dim, int32_t factor) {
+  return {PlacementKind::kStridedShard, dim, factor};
+}
+Placement flat() {
+  return {PlacementKind::kFlat, 0, 0};
+}
 Placement replicate() {
   return {PlacementKind::kReplicate, 0, 0};
 }
 
-std::shared_ptr<const Layout> make_layout(Mesh mesh, std::vector<Placement> placements) {
-  Result<std::shared_ptr<const Layout>> layout =
-      Layout::create(std::move(mesh), std::move(placements));
+Layout::Ptr make_layout(Mesh mesh, const std::vector<Placement>& placements) {
+  const auto layout = Layout::create(std::move(mesh), placements);
+  EXPECT_TRUE(layout.ok()) << layout.status().to_string();
+  return layout.ok() ? *layout : nullptr;
+}
+
+Layout::Ptr make_mapped(Mesh mesh, const TensorMap& map) {
+  const auto layout = Layout::create_mapped(std::move(mesh), map);
   EXPECT_TRUE(layout.ok()) << layout.status().to_string();
   return layout.ok() ? *layout : nullptr;
 }
@@ -83,6 +94,7 @@ TEST(Layout, RankOutsideTheMeshHoldsNothing) {
   const auto dense = make_layout({{2}, {}, {}}, {shard(0)});
   EXPECT_FALSE(dense->contains(2));
   EXPECT_FALSE(dense->contains(-1));
+  EXPECT_EQ(*dense->local_shape(Dims{8, 2}, 2), (Dims{0}));
 }
 
 TEST(Layout, MeshOfNoAxesIsOneRankThatHoldsAll) {
@@ -114,6 +126,161 @@ TEST(Layout, PlacementMustNameADimensionOfTheShape) {
   EXPECT_EQ(negative->pieces(Dims{-4, 4}, 0).status().code(), StatusCode::kInvalidArgument);
 }
 
+// Boxes of the ranks 0, 1, 2, ... of a tensor of one dimension.
+std::vector<Box> boxes_of(const Layout& layout, int64_t extent) {
+  std::vector<Box> boxes;
+  for (int32_t rank = 0; rank < layout.rank_count(); ++rank)
+    boxes.push_back(box_of(layout, {extent}, rank));
+  return boxes;
+}
+
+TEST(Layout, EmptyShardsBeginAtTheEndOfTheTensorAlsoWhenAxesNest) {
+  const auto layout = make_layout({{2, 2}, {}, {}}, {shard(0), shard(0)});
+  EXPECT_EQ(boxes_of(*layout, 5),
+            (std::vector<Box>{{{0}, {2}}, {{2}, {1}}, {{3}, {1}}, {{4}, {1}}}));
+  EXPECT_EQ(boxes_of(*layout, 2),
+            (std::vector<Box>{{{0}, {1}}, {{2}, {0}}, {{1}, {1}}, {{2}, {0}}}));
+}
+
+TEST(StridedLayout, OfShardedDataAndTensorParallelismIsOneBoxPerRank) {
+  const auto layout = make_layout({{2, 2}, {"dp", "tp"}, {}}, {strided_shard(0, 2), shard(0)});
+  EXPECT_EQ(boxes_of(*layout, 8),
+            (std::vector<Box>{{{0}, {2}}, {{4}, {2}}, {{2}, {2}}, {{6}, {2}}}));
+  EXPECT_EQ(boxes_of(*layout, 10),
+            (std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}}));
+}
+
+TEST(StridedLayout, GivesEveryRunOfADimension) {
+  const auto layout = make_layout({{2}, {}, {}}, {strided_shard(0, 2)});
+  EXPECT_EQ(*layout->pieces(Dims{8, 3}, 1),
+            (std::vector<Piece>{{{{2, 0}, {2, 3}}, 0}, {{{6, 0}, {2, 3}}, 6}}));
+  EXPECT_EQ(*layout->local_shape(Dims{8, 3}, 1), (Dims{4, 3}));
+}
+
+TEST(StridedLayout, CombinesTheRunsOfItsDimensions) {
+  const auto layout = make_layout({{2, 2}, {}, {}}, {strided_shard(0, 2), strided_shard(1, 2)});
+  EXPECT_EQ(*layout->pieces(Dims{4, 8}, 3), (std::vector<Piece>{{{{1, 2}, {1, 2}}, 0},
+                                                                {{{1, 6}, {1, 2}}, 2},
+                                                                {{{3, 2}, {1, 2}}, 4},
+                                                                {{{3, 6}, {1, 2}}, 6}}));
+}
+
+TEST(StridedLayout, ThatHoldsNothingGivesOneEmptyBox) {
+  const auto layout = make_layout({{2}, {}, {}}, {strided_shard(0, 4)});
+  EXPECT_EQ(*layout->pieces(Dims{4, 3}, 1), (std::vector<Piece>{{{{4, 0}, {0, 3}}, 0}}));
+}
+
+TEST(StridedLayout, HasALimitOfBoxes) {
+  const auto layout =
+      make_layout({{2, 2}, {}, {}}, {strided_shard(0, 1 << 11), strided_shard(1, 1 << 11)});
+  const Status status = layout->pieces(Dims{1 << 14, 1 << 14}, 0).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.detail("resource"), "pieces");
+  EXPECT_EQ(layout->pieces(Dims{1 << 14, 1}, 0)->size(), size_t{1} << 11);
+}
+
+TEST(FlatLayout, CutsTheElementsThatTheOtherAxesLeave) {
+  const auto layout = make_layout({{2, 2}, {"fsdp", "tp"}, {}}, {flat(), shard(0)});
+  // Of [6, 3] a tp rank has 3 rows = 9 elements, cut into 5 + 4.
+  EXPECT_EQ(*layout->pieces(Dims{6, 3}, 1),
+            (std::vector<Piece>{{{{3, 0}, {1, 3}}, 0}, {{{4, 0}, {1, 2}}, 3}}));
+  EXPECT_EQ(*layout->pieces(Dims{6, 3}, 3),
+            (std::vector<Piece>{{{{4, 2}, {1, 1}}, 0}, {{{5, 0}, {1, 3}}, 1}}));
+  EXPECT_EQ(*layout->local_shape(Dims{6, 3}, 1), (Dims{5}));
+  EXPECT_EQ(*layout->local_shape(Dims{6, 3}, 3), (Dims{4}));
+  EXPECT_EQ(*layout->local_shape(Dims{6, 3}, 9), (Dims{0}));
+}
+
+TEST(FlatLayout, OfAScalarGivesItToTheFirstPart) {
+  const auto layout = make_layout({{2}, {}, {}}, {flat()});
+  EXPECT_EQ(layout->pieces(Dims{}, 0)->size(), 1U);
+  EXPECT_TRUE(layout->pieces(Dims{}, 1)->empty());
+}
+
+TEST(FlatLayout, TakesNoStride) {
+  const auto layout = make_layout({{2, 2}, {}, {}}, {flat(), strided_shard(0, 2)});
+  EXPECT_EQ(layout->pieces(Dims{8}, 0).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(Layout::create_cut({{2}, {}, {}}, {{0, kFlatDim, 2}}, kAnyTensorRank).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+struct MappedCase {
+  TensorMap map;
+  std::vector<Box> boxes;  // of the ranks 0, 1, 2, 4, 5
+};
+
+TEST(MappedLayout, HoldsTheAreasOfItsVectors) {
+  const std::vector<Box> quarters = {
+      {{0, 0}, {4, 4}}, {{0, 4}, {4, 4}}, {{0, 0}, {4, 4}}, {{4, 0}, {4, 4}}, {{4, 4}, {4, 4}}};
+  const auto rows = [](std::initializer_list<int64_t> first) {
+    std::vector<Box> boxes;
+    for (const int64_t row : first) boxes.push_back({{row, 0}, {2, 8}});
+    return boxes;
+  };
+  const Box left = {{0, 0}, {8, 4}};
+  const std::vector<MappedCase> cases = {
+      {{{2}, {0}}, quarters},
+      {{{2, 0}, {-1}}, rows({0, 2, 0, 4, 6})},
+      {{{0, 2}, {-1}}, rows({0, 4, 0, 2, 6})},
+      {{{-1}, {1}}, {left, left, {{0, 4}, {8, 4}}, left, left}},
+      {{{2, -1}, {0}}, quarters},
+  };
+  for (const MappedCase& each : cases) {
+    const auto layout = make_mapped({{2, 2, 2}, {"dp", "cp", "tp"}, {}}, each.map);
+    std::vector<Box> boxes;
+    for (const int32_t rank : {0, 1, 2, 4, 5}) boxes.push_back(box_of(*layout, {8, 8}, rank));
+    EXPECT_EQ(boxes, each.boxes);
+  }
+}
+
+TEST(MappedLayout, SplitsUnevenly) {
+  const auto layout = make_mapped({{2}, {}, {}}, {{-1}, {0}});
+  EXPECT_EQ(box_of(*layout, {64, 65}, 0), (Box{{0, 0}, {64, 33}}));
+  EXPECT_EQ(box_of(*layout, {64, 65}, 1), (Box{{0, 33}, {64, 32}}));
+}
+
+TEST(MappedLayout, OfAScalarHoldsIt) {
+  EXPECT_EQ(box_of(*make_mapped({{2}, {}, {}}, {}), {}, 1), whole_box(Dims{}));
+}
+
+TEST(MappedLayout, KnowsTheRankOfItsTensors) {
+  const auto layout = make_mapped({{2, 2, 2}, {}, {}}, {{2}});
+  for (const Dims& shape : {Dims{8, 8}, Dims{}}) {
+    EXPECT_EQ(layout->pieces(shape, 0).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(layout->local_shape(shape, 0).status().code(), StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(layout->tensor_rank(), 1);
+}
+
+struct RefusedMap {
+  std::string_view what;
+  TensorMap map;
+  std::string_view names;
+};
+
+TEST(MappedLayout, RefusesAxesThatAreNotThereOrUsedTwice) {
+  const std::vector<RefusedMap> cases = {
+      {"an axis beyond the mesh", {{3}}, "names mesh axis 3 from the right"},
+      {"below -1", {{-2}}, "names mesh axis -2 from the right"},
+      {"twice in a dimension", {{1, 1}}, "axis 1 'cp' is used twice"},
+      {"in two dimensions", {{0}, {0}}, "axis 2 'tp' is used twice"},
+  };
+  for (const RefusedMap& each : cases) {
+    const Status status =
+        Layout::create_mapped({{2, 2, 2}, {"dp", "cp", "tp"}, {}}, each.map).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << each.what;
+    EXPECT_NE(status.message().find(each.names), std::string_view::npos) << status.to_string();
+  }
+}
+
+TEST(MappedLayout, NamesAnInterleavedAxis) {
+  const Status status =
+      Layout::create_mapped({{2, 2}, {"dp", "interleaved_parallel"}, {}}, {{1}}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("axis 1 'interleaved_parallel'"), std::string_view::npos);
+  EXPECT_TRUE(Layout::create({{2}, {"interleaved_parallel"}, {}}, {replicate()}).ok());
+}
+
 struct RefusedCase {
   std::string_view what;
   Mesh mesh;
@@ -136,59 +303,16 @@ TEST(Layout, RefusesWhatItCannotDescribe) {
       {"axis name that is not UTF-8", {{2}, {"\xFF"}, {}}, {shard(0)}},
       {"too many axes", {Dims(65, 1), {}, {}}, std::vector<Placement>(65)},
       {"unknown placement", {{2}, {}, {}}, {{static_cast<PlacementKind>(9), 0, 0}}},
-      {"strided shard",
+      {"stride factor of 0", {{2}, {}, {}}, {strided_shard(0, 0)}},
+      {"negative stride factor", {{2}, {}, {}}, {strided_shard(0, -2)}},
+      {"huge stride factor", {{2}, {}, {}}, {strided_shard(0, kMaxWorldSize + 1)}},
+      {"partial",
        {{2}, {}, {}},
-       {{PlacementKind::kStridedShard, 0, 2}},
-       StatusCode::kUnimplemented},
-      {"partial", {{2}, {}, {}}, {{PlacementKind::kPartial, 0, 0}}, StatusCode::kUnimplemented},
+       {{PlacementKind::kPartial, 0, 0}},
+       StatusCode::kFailedPrecondition},
   };
   for (const RefusedCase& each : cases) {
     EXPECT_EQ(Layout::create(each.mesh, each.placements).status().code(), each.code) << each.what;
-  }
-}
-
-// Counts how often each element of shape is held by the ranks of the layout.
-std::vector<int> holders(const Layout& layout, const Dims& shape, int32_t ranks) {
-  std::vector<int> count(static_cast<size_t>(box_element_count(whole_box(shape))));
-  for (int32_t rank = 0; rank < ranks; ++rank) {
-    const Box box = box_of(layout, shape, rank);
-    EXPECT_TRUE(check_box(box, shape).ok()) << box_text(box);
-    for (int64_t i = 0; i < box_element_count(box); ++i) {
-      int64_t rest = i;
-      int64_t flat = 0;
-      int64_t step = 1;
-      for (size_t d = shape.size(); d-- > 0;) {
-        flat += (box.offsets[d] + rest % box.sizes[d]) * step;
-        rest /= box.sizes[d];
-        step *= shape[d];
-      }
-      ++count[static_cast<size_t>(flat)];
-    }
-  }
-  return count;
-}
-
-TEST(Layout, PiecesOfRandomMeshesHoldEachElementOncePerReplica) {
-  test::RandomSource random;
-  for (int round = 0; round < 200; ++round) {
-    Dims shape(static_cast<size_t>(random.between(1, 3)), 0);
-    for (int64_t& extent : shape) extent = random.between(0, 7);
-    Mesh mesh;
-    mesh.shape = Dims(static_cast<size_t>(random.between(1, 3)), 1);
-    std::vector<Placement> placements;
-    int replicas = 1;
-    int32_t ranks = 1;
-    for (int64_t& extent : mesh.shape) {
-      extent = random.between(1, 4);
-      ranks *= static_cast<int32_t>(extent);
-      const bool replicated = random.chance(30);
-      if (replicated) replicas *= static_cast<int>(extent);
-      const auto last = static_cast<int64_t>(shape.size()) - 1;
-      placements.push_back(
-          replicated ? replicate() : shard(static_cast<int32_t>(random.between(-last - 1, last))));
-    }
-    const auto layout = make_layout(mesh, placements);
-    for (const int count : holders(*layout, shape, ranks)) ASSERT_EQ(count, replicas);
   }
 }
 

@@ -188,17 +188,78 @@ TEST(State, OnePieceOfTheLocalShapeMayBeStrided) {
   EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{0, 2, 4, 1, 3, 5}));
 }
 
-TEST(State, SeveralPiecesNeedAContiguousLocalTensor) {
+TEST(State, RunsNeedAContiguousLocalTensor) {
   const LocalTensor strided(Dims{2, 3}, Dims{1, 2});
   TensorEntry entry = plain_tensor_entry("w", strided.view());
-  entry.pieces = {{{{0, 0}, {1, 3}}, 0}, {{{1, 0}, {1, 3}}, 3}};
+  entry.global_shape = {12};
+  entry.pieces = {{{{8}, {3}}, 3}, {{{0}, {3}}, 0}};
   State state;
   EXPECT_EQ(add(state, entry).code(), StatusCode::kInvalidArgument);
-  const LocalTensor dense(Dims{6});
+  const LocalTensor dense(Dims{2, 3});
   entry.local = dense.view();
   ASSERT_TRUE(add(state, std::move(entry)).ok());
-  EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{0, 1, 2}));
-  EXPECT_EQ(gathered(*state.piece_window(0, 1)), (std::vector<int32_t>{3, 4, 5}));
+  EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{3, 4, 5}));
+  EXPECT_EQ(gathered(*state.piece_window(0, 1)), (std::vector<int32_t>{0, 1, 2}));
+}
+
+TEST(State, PiecesOfALocalTensorOfTheirDimensionsAreWindows) {
+  const LocalTensor local(Dims{3, 4});
+  TensorEntry entry = plain_tensor_entry("w", local.view());
+  entry.global_shape = {9, 9};
+  entry.pieces = {{{{4, 6}, {3, 2}}, 2}, {{{4, 0}, {3, 2}}, 0}};
+  State state;
+  ASSERT_TRUE(add(state, entry).ok());
+  EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(gathered(*state.piece_window(0, 1)), (std::vector<int32_t>{0, 1, 4, 5, 8, 9}));
+  const LocalTensor strided(Dims{3, 4}, Dims{1, 3});
+  entry.name = "strided";
+  entry.local = strided.view();
+  entry.pieces = {{{{0, 0}, {1, 1}}, 11}, {{{1, 0}, {2, 3}}, 4}};
+  ASSERT_TRUE(add(state, entry).ok());
+  EXPECT_EQ(gathered(*state.piece_window(1, 0)), (std::vector<int32_t>{11}));
+  EXPECT_EQ(gathered(*state.piece_window(1, 1)), (std::vector<int32_t>{1, 4, 7, 2, 5, 8}));
+}
+
+TEST(State, WindowsMustLieInTheLocalTensor) {
+  const LocalTensor local(Dims{3, 4});
+  for (const int64_t offset : {-1, 3, 8, 12}) {  // of 2 x 2 elements
+    TensorEntry entry = plain_tensor_entry("w", local.view());
+    entry.global_shape = {9, 9};
+    entry.pieces = {{{{0, 0}, {2, 2}}, offset}};
+    State state;
+    EXPECT_EQ(add(state, entry).code(), StatusCode::kInvalidArgument) << offset;
+  }
+}
+
+TEST(State, LocalTensorMayLackLeadingExtentsOfOne) {
+  const LocalTensor local(Dims{2, 3}, Dims{1, 2});
+  TensorEntry entry = plain_tensor_entry("w", local.view());
+  entry.global_shape = {4, 5, 2, 3};
+  entry.pieces = {{{{3, 1, 0, 0}, {1, 1, 2, 3}}, 0}};
+  State state;
+  ASSERT_TRUE(add(state, entry).ok());
+  EXPECT_EQ(state.piece_window(0, 0)->shape, (Dims{1, 1, 2, 3}));
+  EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{0, 2, 4, 1, 3, 5}));
+}
+
+TEST(State, PiecesComeInAnyOrderAndMayBeEmpty) {
+  const LocalTensor local(Dims{7});
+  TensorEntry entry = plain_tensor_entry("ragged", local.view());
+  entry.global_shape = {6, 2};
+  entry.pieces = {{{{5, 0}, {1, 1}}, 6},
+                  {{{6, 0}, {0, 2}}, 0},
+                  {{{0, 1}, {2, 1}}, 4},
+                  {{{2, 0}, {2, 2}}, 0},
+                  {{{3, 2}, {3, 0}}, 99}};
+  State state;
+  ASSERT_TRUE(add(state, entry).ok());
+  ASSERT_EQ(state.tensors()[0].pieces.size(), 5U);
+  for (size_t p = 0; p < 5; ++p) EXPECT_EQ(state.tensors()[0].pieces[p], entry.pieces[p]);
+  EXPECT_EQ(gathered(*state.piece_window(0, 0)), (std::vector<int32_t>{6}));
+  EXPECT_EQ(window_bytes(*state.piece_window(0, 1)), 0U);
+  EXPECT_EQ(gathered(*state.piece_window(0, 2)), (std::vector<int32_t>{4, 5}));
+  EXPECT_EQ(gathered(*state.piece_window(0, 3)), (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(state.piece_window(0, 4)->shape, (Dims{3, 0}));
 }
 
 TEST(State, PieceWindowHasTheShapeOfTheBox) {
@@ -263,6 +324,23 @@ TEST(State, SubbytePiecesMustBeWholeBytes) {
   gather(window, 0, bytes);
   EXPECT_EQ(std::memcmp(bytes.data(), memory.data() + 2, 4), 0);
   EXPECT_EQ(bytes.size(), 4U);
+}
+
+TEST(State, RowsOfSubbyteWindowsMustBeWholeBytes) {
+  std::vector<uint8_t> memory = {0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE};
+  const auto windows = [&](const Dims& local, const Box& box, int64_t offset) {
+    TensorEntry entry = int4_entry(memory, box, offset);
+    entry.local.shape = local;
+    return entry;
+  };
+  State state;
+  EXPECT_EQ(add(state, windows({5, 3}, {{0, 0}, {2, 2}}, 0)).code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(add(state, windows({4, 4}, {{0, 0}, {2, 2}}, 1)).code(), StatusCode::kUnimplemented);
+  ASSERT_TRUE(add(state, windows({4, 4}, {{0, 0}, {2, 2}}, 6)).ok());
+  const StridedWindow window = *state.piece_window(0, 0);
+  std::vector<std::byte> bytes(window_bytes(window));
+  gather(window, 0, bytes);
+  EXPECT_EQ(bytes, (std::vector<std::byte>{std::byte{0x76}, std::byte{0xBA}}));
 }
 
 TEST(State, ReplaceObjectStoresBytesAndType) {

@@ -28,6 +28,7 @@ mod collective;
 mod context;
 mod dtype;
 mod error;
+mod grid;
 mod host_storage;
 mod job;
 mod layout;
@@ -46,9 +47,10 @@ pub use collective::{Collective, HostCollective, Reduction, thread_collectives};
 pub use context::{Context, ContextBuilder, LogLevel};
 pub use dtype::{DType, Element};
 pub use error::{Error, Result, StatusCode};
+pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
 pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode, StorageLock};
 pub use job::{Job, JobState, Progress};
-pub use layout::{Layout, Placement};
+pub use layout::{Layout, Piece, Placement};
 pub use options::{
     Cast, Durability, Format, Kind, LoadOptions, Missing, OpenOptions, Overwrite, Owner, Preset, SaveOptions, Shape,
     Strict, Unexpected, Verify, VerifyReplicas,

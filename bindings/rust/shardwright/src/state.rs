@@ -113,7 +113,7 @@ impl<'a> State<'a> {
         self.add_one(|batch| batch.add_owned(spec, data))
     }
 
-    /// Adds a copy of the part of a tensor that `rank` holds under a layout: its boxes one after the other.
+    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`].
     pub fn add_with_layout(
         &mut self,
         name: &str,

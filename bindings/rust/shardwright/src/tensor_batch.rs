@@ -220,7 +220,7 @@ impl<'a> TensorBatch<'a> {
         Ok(())
     }
 
-    /// Adds a copy of the part of a tensor that `rank` holds under a layout: its boxes one after the other.
+    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`].
     pub fn add_with_layout(
         &mut self,
         name: &str,
@@ -229,16 +229,13 @@ impl<'a> TensorBatch<'a> {
         (layout, rank): (&Layout, i32),
         data: &[u8],
     ) -> Result<()> {
-        let boxes = layout.boxes(global_shape, rank)?;
-        let (starts, count) = starts_of(&boxes);
-        let placed: Vec<_> = boxes.iter().zip(&starts).map(|((o, s), start)| (&o[..], &s[..], *start)).collect();
-        // One box has its own shape; several lie in one run.
-        let run = [count];
-        let shape = if let [(_, sizes)] = &boxes[..] { &sizes[..] } else { &run[..] };
+        let pieces = layout.pieces(global_shape, rank)?;
+        let shape = layout.local_shape(global_shape, rank)?;
+        let placed: Vec<_> = pieces.iter().map(|p| (&p.offsets[..], &p.sizes[..], p.local_offset)).collect();
         let shard = Shard { global_shape, boxes: &placed };
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
         let kind = Kind::Sharded;
-        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, shape) }, data)
+        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, &shape) }, data)
     }
 
     /// Calls with the columns as the library reads them.
@@ -348,20 +345,6 @@ fn described(spec: &TensorSpec, memory: RawMemory) -> ffi::shw_tensor {
     tensor
 }
 
-/// Element where each box starts when they lie one after the other, and where the last one ends.
-fn starts_of(boxes: &[(Vec<i64>, Vec<i64>)]) -> (Vec<i64>, i64) {
-    let mut end = 0;
-    let starts = boxes
-        .iter()
-        .map(|(_, sizes)| {
-            let start = end;
-            end += sizes.iter().product::<i64>();
-            start
-        })
-        .collect();
-    (starts, end)
-}
-
 fn invalid(tensor: &str, what: String) -> Error {
     Error::new(StatusCode::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
 }
@@ -382,17 +365,4 @@ fn as_bytes<T: Element>(data: &[T]) -> &[u8] {
 fn as_bytes_mut<T: Element>(data: &mut [T]) -> &mut [u8] {
     // SAFETY: elements have no padding, and any bit pattern is a value.
     unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), std::mem::size_of_val(data)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::starts_of;
-
-    #[test]
-    fn boxes_lie_one_after_the_other() {
-        let boxes = [(vec![0, 0], vec![2, 3]), (vec![4, 0], vec![1, 3]), (vec![6, 0], vec![2, 2])];
-        assert_eq!(starts_of(&boxes), (vec![0, 6, 9], 13));
-        assert_eq!(starts_of(&[]), (vec![], 0));
-        assert_eq!(starts_of(&[(vec![], vec![])]), (vec![0], 1));
-    }
 }

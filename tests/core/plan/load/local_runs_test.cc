@@ -76,6 +76,25 @@ TEST_F(LocalRuns, ThatOverlapAreFoundInAPlanFromElsewhere) {
                  StatusCode::kInvalidArgument, "'w'");
 }
 
+TEST_F(LocalRuns, WindowsOfOneLocalTensorMayNotOverlap) {
+  const auto wanting_windows = [this](int64_t second_offset) {
+    TensorEntry entry;
+    entry.name = "w";
+    entry.local.data = reinterpret_cast<std::byte*>(memory_.data());
+    entry.local.dtype = DType::kFloat32;
+    entry.local.shape = Dims{4, 4};
+    entry.global_shape = Dims{8, 2};
+    entry.pieces = {{box({0, 0}, {4, 2}), 0}, {box({4, 0}, {4, 1}), second_offset}};
+    State state;
+    EXPECT_TRUE(state.add_tensors({entry}).ok());
+    return state;
+  };
+  EXPECT_TRUE(plan_for(wanting_windows(2)).ok());
+  EXPECT_TRUE(plan_for(wanting_windows(3)).ok());
+  EXPECT_FAILURE(plan_for(wanting_windows(1)).status(), StatusCode::kInvalidArgument, "'w'",
+                 "the window [0:4, 1:2]");
+}
+
 TEST_F(LocalRuns, AreCheckedInTimeThatGrowsWithTheirNumber) {
   constexpr int64_t kRows = 200000;
   std::vector<std::byte> bytes(kRows);

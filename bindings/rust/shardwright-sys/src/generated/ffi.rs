@@ -190,7 +190,11 @@ pub const SHW_PLACEMENT_REPLICATE: i32 = 0;
 pub const SHW_PLACEMENT_SHARD: i32 = 1;
 pub const SHW_PLACEMENT_STRIDED_SHARD: i32 = 2;
 pub const SHW_PLACEMENT_PARTIAL: i32 = 3;
+pub const SHW_PLACEMENT_FLAT: i32 = 4;
+pub const SHW_GRID_FLAT: u64 = 1;
+pub const SHW_GRID_SHAPE_MAY_DIFFER: u64 = 2;
 pub const SHW_LAYOUT_SPEC_SIZE_V1: u32 = 80;
+pub const SHW_GRID_SHARD_SIZE_V1: u32 = 64;
 pub const SHW_KIND_AUTO: i32 = 0;
 pub const SHW_KIND_REPLICATED: i32 = 1;
 pub const SHW_KIND_SHARDED: i32 = 2;
@@ -546,6 +550,25 @@ pub struct shw_layout_spec {
     pub placement_kinds: *const i32,
     pub placement_dims: *const i32,
     pub placement_factors: *const i32,
+    pub tensor_map: *const i32,
+    pub tensor_map_offsets: *const u64,
+    pub tensor_ndim: i32,
+    pub reserved1: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_grid_shard {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub local_ndim: i32,
+    pub prepended: i32,
+    pub local_shape: *const i64,
+    pub global_shape: *const i64,
+    pub offsets: *const i64,
+    pub fragments: *const i64,
+    pub flat_begin: i64,
+    pub flat_size: i64,
 }
 
 #[repr(C)]
@@ -1088,7 +1111,9 @@ unsafe extern "C" {
     pub fn shw_owned_tensor_release(tensor: *mut shw_owned_tensor);
     /// Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
     pub fn shw_layout_spec_init(spec: *mut shw_layout_spec, struct_size: u32);
-    /// Makes a layout; everything in `spec` is copied.
+    /// Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
+    pub fn shw_grid_shard_init(shard: *mut shw_grid_shard, struct_size: u32);
+    /// Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called "interleaved_parallel" under a tensor map.
     pub fn shw_layout_create(
         spec: *const shw_layout_spec,
         out: *mut *mut shw_layout,
@@ -1096,6 +1121,8 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Number of ranks in the mesh.
     pub fn shw_layout_rank_count(layout: *const shw_layout) -> u64;
+    /// 1 when `rank` is in the mesh.
+    pub fn shw_layout_contains(layout: *const shw_layout, rank: i32) -> shw_bool;
     /// Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
     pub fn shw_layout_box_count(
         layout: *const shw_layout,
@@ -1105,7 +1132,7 @@ unsafe extern "C" {
         out: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
+    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. A box may be empty; it then begins at the end of each dimension of which the rank holds nothing. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
     pub fn shw_layout_boxes(
         layout: *const shw_layout,
         shape: *const i64,
@@ -1114,6 +1141,76 @@ unsafe extern "C" {
         boxes: *mut i64,
         capacity: u64,
         size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes for each of these boxes the element of the local tensor at which it begins; `size` and `capacity` as in shw_layout_boxes.
+    pub fn shw_layout_local_offsets(
+        layout: *const shw_layout,
+        shape: *const i64,
+        ndim: i32,
+        rank: i32,
+        offsets: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where an axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
+    pub fn shw_layout_local_shape(
+        layout: *const shw_layout,
+        shape: *const i64,
+        ndim: i32,
+        rank: i32,
+        extents: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
+    pub fn shw_grid_place(
+        shard: *const shw_grid_shard,
+        places: *const i64,
+        count: u64,
+        global_shape: *mut i64,
+        offsets: *mut i64,
+        fragments: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
+    pub fn shw_grid_boxes(
+        shard: *const shw_grid_shard,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
+    pub fn shw_grid_flat_entry(
+        shard: *const shw_grid_shard,
+        shape: *mut i64,
+        offsets: *mut i64,
+        sizes: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
+    pub fn shw_grid_flat_boxes(
+        shape: *const i64,
+        ndim: i32,
+        entry: *const i64,
+        chunk: *const i64,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
+    pub fn shw_grid_overlap(
+        stored: i64,
+        wanted: i64,
+        index: i64,
+        begin: *mut i64,
+        count: *mut i64,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Releases the layout; states that use it keep it alive. NULL is allowed.
@@ -2160,7 +2257,14 @@ mod dispatch {
         unsafe { (table().layout_spec_init.unwrap_unchecked())(spec, struct_size) }
     }
 
-    /// Makes a layout; everything in `spec` is copied.
+    /// Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_shard_init(shard: *mut shw_grid_shard, struct_size: u32) {
+        unsafe { (table().grid_shard_init.unwrap_unchecked())(shard, struct_size) }
+    }
+
+    /// Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called "interleaved_parallel" under a tensor map.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_create(
@@ -2178,6 +2282,13 @@ mod dispatch {
         unsafe { (table().layout_rank_count.unwrap_unchecked())(layout) }
     }
 
+    /// 1 when `rank` is in the mesh.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_layout_contains(layout: *const shw_layout, rank: i32) -> shw_bool {
+        unsafe { (table().layout_contains.unwrap_unchecked())(layout, rank) }
+    }
+
     /// Number of boxes that `rank` holds of a tensor of this global shape: 0 when it is not in the mesh.
     /// # Safety
     /// As in C.
@@ -2192,7 +2303,7 @@ mod dispatch {
         unsafe { (table().layout_box_count.unwrap_unchecked())(layout, shape, ndim, rank, out, err) }
     }
 
-    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
+    /// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. A box may be empty; it then begins at the end of each dimension of which the rank holds nothing. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
     /// # Safety
     /// As in C.
     pub unsafe fn shw_layout_boxes(
@@ -2206,6 +2317,127 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().layout_boxes.unwrap_unchecked())(layout, shape, ndim, rank, boxes, capacity, size, err) }
+    }
+
+    /// Writes for each of these boxes the element of the local tensor at which it begins; `size` and `capacity` as in shw_layout_boxes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_layout_local_offsets(
+        layout: *const shw_layout,
+        shape: *const i64,
+        ndim: i32,
+        rank: i32,
+        offsets: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().layout_local_offsets.unwrap_unchecked())(layout, shape, ndim, rank, offsets, capacity, size, err)
+        }
+    }
+
+    /// Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where an axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_layout_local_shape(
+        layout: *const shw_layout,
+        shape: *const i64,
+        ndim: i32,
+        rank: i32,
+        extents: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().layout_local_shape.unwrap_unchecked())(layout, shape, ndim, rank, extents, capacity, size, err)
+        }
+    }
+
+    /// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_place(
+        shard: *const shw_grid_shard,
+        places: *const i64,
+        count: u64,
+        global_shape: *mut i64,
+        offsets: *mut i64,
+        fragments: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().grid_place.unwrap_unchecked())(shard, places, count, global_shape, offsets, fragments, err) }
+    }
+
+    /// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_boxes(
+        shard: *const shw_grid_shard,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().grid_boxes.unwrap_unchecked())(shard, boxes, capacity, size, local_offsets, err) }
+    }
+
+    /// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_flat_entry(
+        shard: *const shw_grid_shard,
+        shape: *mut i64,
+        offsets: *mut i64,
+        sizes: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().grid_flat_entry.unwrap_unchecked())(shard, shape, offsets, sizes, err) }
+    }
+
+    /// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_flat_boxes(
+        shape: *const i64,
+        ndim: i32,
+        entry: *const i64,
+        chunk: *const i64,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().grid_flat_boxes.unwrap_unchecked())(
+                shape,
+                ndim,
+                entry,
+                chunk,
+                boxes,
+                capacity,
+                size,
+                local_offsets,
+                err,
+            )
+        }
+    }
+
+    /// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_grid_overlap(
+        stored: i64,
+        wanted: i64,
+        index: i64,
+        begin: *mut i64,
+        count: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().grid_overlap.unwrap_unchecked())(stored, wanted, index, begin, count, err) }
     }
 
     /// Releases the layout; states that use it keep it alive. NULL is allowed.

@@ -125,7 +125,7 @@ pub unsafe fn owned_tensor_dlpack_legacy(tensor: *const shw_owned_tensor) -> Res
     Ok(unsafe { out.assume_init() })
 }
 
-/// Makes a layout; everything in `spec` is copied.
+/// Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called "interleaved_parallel" under a tensor map.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn layout_create(spec: *const shw_layout_spec) -> Result<*mut shw_layout, RawError> {
@@ -152,7 +152,7 @@ pub unsafe fn layout_box_count(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
+/// Writes the boxes that `rank` holds: for each box `ndim` offsets, then `ndim` sizes. A box may be empty; it then begins at the end of each dimension of which the rank holds nothing. `size` receives the number of values; BUFFER_TOO_SMALL, nothing else written, when it is above `capacity` (also counted in values).
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn layout_boxes(
@@ -166,6 +166,126 @@ pub unsafe fn layout_boxes(
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_layout_boxes(layout, shape, ndim, rank, boxes, capacity, size, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Writes for each of these boxes the element of the local tensor at which it begins; `size` and `capacity` as in shw_layout_boxes.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn layout_local_offsets(
+    layout: *const shw_layout,
+    shape: *const i64,
+    ndim: i32,
+    rank: i32,
+    offsets: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_layout_local_offsets(layout, shape, ndim, rank, offsets, capacity, size, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where an axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn layout_local_shape(
+    layout: *const shw_layout,
+    shape: *const i64,
+    ndim: i32,
+    rank: i32,
+    extents: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_layout_local_shape(layout, shape, ndim, rank, extents, capacity, size, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn grid_place(
+    shard: *const shw_grid_shard,
+    places: *const i64,
+    count: u64,
+    global_shape: *mut i64,
+    offsets: *mut i64,
+    fragments: *mut i64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_grid_place(shard, places, count, global_shape, offsets, fragments, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn grid_boxes(
+    shard: *const shw_grid_shard,
+    boxes: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+    local_offsets: *mut i64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_grid_boxes(shard, boxes, capacity, size, local_offsets, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn grid_flat_entry(
+    shard: *const shw_grid_shard,
+    shape: *mut i64,
+    offsets: *mut i64,
+    sizes: *mut i64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_grid_flat_entry(shard, shape, offsets, sizes, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn grid_flat_boxes(
+    shape: *const i64,
+    ndim: i32,
+    entry: *const i64,
+    chunk: *const i64,
+    boxes: *mut i64,
+    capacity: u64,
+    size: *mut u64,
+    local_offsets: *mut i64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_grid_flat_boxes(shape, ndim, entry, chunk, boxes, capacity, size, local_offsets, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn grid_overlap(
+    stored: i64,
+    wanted: i64,
+    index: i64,
+    begin: *mut i64,
+    count: *mut i64,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_grid_overlap(stored, wanted, index, begin, count, &mut err) };
     RawError::check(status, err)?;
     Ok(())
 }

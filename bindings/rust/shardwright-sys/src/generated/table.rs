@@ -865,4 +865,83 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub grid_shard_init: Option<unsafe extern "C" fn(shard: *mut shw_grid_shard, struct_size: u32)>,
+    pub layout_contains: Option<unsafe extern "C" fn(layout: *const shw_layout, rank: i32) -> shw_bool>,
+    pub layout_local_offsets: Option<
+        unsafe extern "C" fn(
+            layout: *const shw_layout,
+            shape: *const i64,
+            ndim: i32,
+            rank: i32,
+            offsets: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub layout_local_shape: Option<
+        unsafe extern "C" fn(
+            layout: *const shw_layout,
+            shape: *const i64,
+            ndim: i32,
+            rank: i32,
+            extents: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub grid_place: Option<
+        unsafe extern "C" fn(
+            shard: *const shw_grid_shard,
+            places: *const i64,
+            count: u64,
+            global_shape: *mut i64,
+            offsets: *mut i64,
+            fragments: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub grid_boxes: Option<
+        unsafe extern "C" fn(
+            shard: *const shw_grid_shard,
+            boxes: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            local_offsets: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub grid_flat_entry: Option<
+        unsafe extern "C" fn(
+            shard: *const shw_grid_shard,
+            shape: *mut i64,
+            offsets: *mut i64,
+            sizes: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub grid_flat_boxes: Option<
+        unsafe extern "C" fn(
+            shape: *const i64,
+            ndim: i32,
+            entry: *const i64,
+            chunk: *const i64,
+            boxes: *mut i64,
+            capacity: u64,
+            size: *mut u64,
+            local_offsets: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub grid_overlap: Option<
+        unsafe extern "C" fn(
+            stored: i64,
+            wanted: i64,
+            index: i64,
+            begin: *mut i64,
+            count: *mut i64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

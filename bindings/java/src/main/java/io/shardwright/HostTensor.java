@@ -134,7 +134,7 @@ public final class HostTensor {
     }
 
     /**
-     * This tensor as what a rank holds of a larger one under a layout.
+     * This tensor as what a rank holds of a larger one under a layout; it has {@link Layout#localShape}.
      *
      * @param global extents of the whole tensor
      * @param layout the rule
@@ -142,14 +142,9 @@ public final class HostTensor {
      * @return a new value
      */
     public HostTensor partOf(long[] global, Layout layout, int rank) {
-        List<Box> held = layout.boxes(global, rank);
-        long[] starts = new long[held.size()];
-        long at = 0;
-        for (int i = 0; i < starts.length; i++) {
-            starts[i] = at;
-            at += Arrays.stream(held.get(i).sizes()).reduce(1, (a, b) -> a * b);
-        }
-        HostTensor made = partOf(global, held, starts);
+        List<Piece> held = layout.pieces(global, rank);
+        HostTensor made = partOf(global, held.stream().map(Piece::box).toList(),
+                held.stream().mapToLong(Piece::localOffset).toArray());
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
         return kind == Kind.AUTO ? made.kind(Kind.SHARDED) : made;
     }
