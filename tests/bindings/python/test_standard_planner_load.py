@@ -267,25 +267,31 @@ def test_objects_without_a_place_go_to_the_top():
     assert state == {"new": b"raw"}
 
 
-class Mark:
-    """What a pickle could do."""
+RAN = []
 
-    ran = []
+
+def run(value):
+    """What a pickle could do."""
+    RAN.append(value)
+
+
+class Mark:
+    """A value whose pickle runs code."""
 
     def __reduce__(self):
-        return Mark.ran.append, (1,)
+        return run, (1,)
 
 
 def test_pickles_are_run_only_when_they_are_trusted():
     """K14: the original unpickles whatever it finds."""
-    Mark.ran.clear()
+    RAN.clear()
     for data in (pickle.dumps(Mark()), encode_object(Mark(), "o", pickles=True)):
         with pytest.raises(PermissionError, match="o.*trust_pickle") as caught:
             decode_object(data, "o")
         assert isinstance(caught.value, UnsafePickleError) and isinstance(caught.value, PermissionDeniedError)
-    assert not Mark.ran
+    assert not RAN
     decode_object(pickle.dumps(Mark()), "o", trust_pickle=True)
-    assert Mark.ran == [1]
+    assert RAN == [1]
     planner, state = StandardLoadPlanner(trust_pickle=True), {"o": None}
     planner.configure_planner(state, Metadata({}))
     planner.apply_bytes(ReadItem(LoadItemType.BYTE_IO, MetadataIndex("o"), (0,), MetadataIndex("o"), (0,), (0,)),
