@@ -2,27 +2,30 @@
 """HyperParallel's standard planners over MindSpore tensors and parameters, and distributed tensors by duck type.
 
 The names are those of shardwright.standard_planner. Tensors are read and filled through asnumpy(), which shares their memory on
-CPU. In-place copies into slices of a MindSpore tensor are lost on CPU (2.10, executed), so acquire_tensor gives a copy where
-a part of a tensor is asked for, and apply_tensor puts it back.
+CPU. In-place copies into slices of a MindSpore tensor are lost on CPU, and those out of slices fail (2.10, executed), so
+acquire_tensor gives a copy where a part of a tensor is asked for, and apply_tensor puts it back.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import mindspore
 from mindspore.mint import distributed
 
+from ..errors import InvalidArgumentError
 from ..standard_planner import layout_files as _layout_files
 from ..standard_planner import load as _load
 from ..standard_planner import save as _save
 from ..standard_planner.chunk_lists import chunk_list
 from ..standard_planner.framework import Framework
+from ..standard_planner.geometry import narrow_tensor_by_index as _narrow
 from ..standard_planner.neutral import *  # noqa: F403
 from ..standard_planner.neutral import ChunkStorageMetadata
 from ..standard_planner.neutral import __all__ as _neutral
 
 __all__ = _neutral + ["StandardLoadPlanner", "StandardSavePlanner", "MindSporeFramework", "create_chunk_list_for_tensor",
-                      "get_current_layout", "get_global_layout"]
+                      "get_current_layout", "get_global_layout", "narrow_tensor_by_index"]
 
 
 class MindSporeFramework(Framework):
@@ -47,7 +50,10 @@ class MindSporeFramework(Framework):
         return super().content(local.asnumpy())
 
     def check_target(self, where: str, local: Any) -> None:
-        """Every MindSpore tensor can be written."""
+        """Raises InvalidArgumentError for slices and transposed tensors: what is copied into them is lost."""
+        if not local.is_contiguous() or local.storage_offset():
+            raise InvalidArgumentError(f"{where} is a view of another tensor, and MindSpore loses what is copied into views; use "
+                                       "a tensor of its own", {"tensor": where})
 
     def view(self, local: Any, offsets: tuple[int, ...], lengths: tuple[int, ...]) -> Any:
         """The tensor itself, or a copy of a part of it."""
@@ -95,6 +101,16 @@ def create_chunk_list_for_tensor(obj: Any, rank: int | None = None) -> list[Chun
     Raises InvalidArgumentError (a ValueError) for what is no tensor.
     """
     return chunk_list(_MINDSPORE, obj, rank)
+
+
+def narrow_tensor_by_index(tensor: Any, offsets: Sequence[int], lengths: Sequence[int]) -> Any:
+    """The part of a tensor from `offsets` on, `lengths` elements long; the tensor itself when either is empty or it is all of it.
+
+    A part of a MindSpore tensor is a copy: other kernels take the memory of a slice for that of its whole tensor.
+    """
+    if isinstance(tensor, mindspore.Tensor):
+        return _MINDSPORE.view(tensor, tuple(offsets), tuple(lengths))
+    return _narrow(tensor, offsets, lengths)
 
 
 def get_current_layout(cell: Any, rank: int | None = None) -> _layout_files.LayoutFile:

@@ -11,6 +11,7 @@ docs/compatibility.md. Plans and metadata are views over plan buffers.
     planner.finalize_plan(plans[rank])
 """
 from .chunk_lists import create_chunk_list_for_tensor
+from .geometry import narrow_tensor_by_index
 from .layout_files import get_current_layout, get_global_layout
 from .load import StandardLoadPlanner
 from .neutral import *  # noqa: F403
@@ -18,4 +19,4 @@ from .neutral import __all__ as _neutral
 from .save import StandardSavePlanner
 
 __all__ = _neutral + ["StandardLoadPlanner", "StandardSavePlanner", "create_chunk_list_for_tensor", "get_current_layout",
-                      "get_global_layout"]
+                      "get_global_layout", "narrow_tensor_by_index"]

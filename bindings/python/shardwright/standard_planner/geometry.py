@@ -58,7 +58,7 @@ def _area(mesh: tuple[int, ...], entries: tuple[tuple[int, ...], ...], position:
                 step = -(-size // mesh[-axis - 1])
                 first = min(digits[-axis - 1] * step, size)
                 begin, size = begin + first, min(first + step, size) - first
-        area.append((begin, begin + size))
+        area.append((begin, begin + size) if size else (extent, extent))  # no other rank's box begins there
     return tuple(area)
 
 

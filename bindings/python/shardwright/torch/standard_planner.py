@@ -20,6 +20,7 @@ from ..standard_planner import load as _load
 from ..standard_planner import save as _save
 from ..standard_planner.chunk_lists import chunk_list
 from ..standard_planner.framework import Framework, Held
+from ..standard_planner.geometry import narrow_tensor_by_index
 from ..standard_planner.neutral import *  # noqa: F403
 from ..standard_planner.neutral import ChunkStorageMetadata
 from ..standard_planner.neutral import __all__ as _neutral
@@ -31,7 +32,7 @@ except ImportError:  # torch built without distributed
     _DTensor = None  # type: ignore[assignment,misc]
 
 __all__ = _neutral + ["StandardLoadPlanner", "StandardSavePlanner", "TorchFramework", "create_chunk_list_for_tensor",
-                      "get_current_layout", "get_global_layout"]
+                      "get_current_layout", "get_global_layout", "narrow_tensor_by_index"]
 
 
 class TorchFramework(Framework):

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine behind the standard planners: columns in and out of shardwright.planning, with the rules of the standard preset.
+
+Nothing but plan buffers is kept between calls, and all heavy work is done without the GIL.
+"""
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from .. import planning
+from .columns import Columns, Matches
+
+_PRESET = "standard"
+
+
+def describe(columns: Columns, *, rank: int | None) -> bytes:
+    """Plan buffer of what `rank` holds, or with None of what is stored.
+
+    Raises InvalidArgumentError, OutOfRangeError for a box outside its tensor.
+    """
+    batch = _batch(columns)
+    if rank is None:
+        return planning.describe(batch, kind="merged_save")
+    return planning.describe(batch, rank=rank, world_size=rank + 1)
+
+
+def read(buffer: bytes) -> Columns:
+    """The entries of a plan buffer."""
+    batch = planning.entries(buffer)
+    return Columns(names=batch.name_list(), dtypes=batch.dtypes, shapes=batch.shapes, shape_offsets=batch.shape_offsets,
+                   box_ranges=batch.box_ranges, box_offsets=batch.box_offsets, box_sizes=batch.box_sizes,
+                   numbers=batch.numbers, order=batch.order, object_sizes=batch.object_sizes,
+                   paths=[part.decode("utf-8") for part in _parts(batch.paths, batch.path_offsets)] or None,
+                   attributes=_parts(batch.attributes, batch.attribute_offsets) or None,
+                   digests=None if batch.digests is None else bytes(batch.digests))
+
+
+def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> tuple[bytes, list[bytes]]:
+    """The merged plan, and what each rank keeps of its own.
+
+    Args:
+        buffers: local plans, in rank order.
+        owner: "exact", "lowest_rank" or "all".
+        verify: compare sizes and digests of replicas.
+        cover: "full", "disjoint" or "off".
+    Raises InvalidArgumentError naming both ranks, or the boxes.
+    """
+    merged = planning.merge(buffers, owner=owner, preset=_PRESET, cover=cover, verify_replicas="auto" if verify else "off")
+    return merged.plan, merged.kept
+
+
+def match(stored: bytes, wanted: Columns, *, proof: bool) -> Matches:
+    """Common parts of wanted boxes and chunks, by names of stored entries.
+
+    Args:
+        proof: each wanted element comes from exactly one chunk, of equal chunks from the first; else all common parts.
+    Raises InvalidArgumentError for what is not stored once.
+    """
+    found = planning.match(stored, _batch(wanted), cover="full" if proof else "off", first_replica=proof)
+    return Matches(found.wanted, found.chunks, found.wanted_offsets, found.stored_offsets, found.sizes, found.entry_begins)
+
+
+def content_digest(content: Any) -> bytes:
+    """XXH3-128 of a buffer."""
+    return planning.content_digest(content)
+
+
+def _batch(columns: Columns) -> planning.EntryBatch:
+    names, name_offsets = _blob([name.encode("utf-8") for name in columns.names])
+    paths, path_offsets = (None, None) if columns.paths is None else _blob([path.encode("utf-8") for path in columns.paths])
+    attributes, attribute_offsets = (None, None) if columns.attributes is None else _blob(list(columns.attributes))
+    return planning.EntryBatch(
+        len(columns.names), names, name_offsets, columns.dtypes, None, columns.shapes, columns.shape_offsets,
+        columns.box_ranges, columns.box_offsets, columns.box_sizes, columns.numbers, columns.order, None,
+        columns.object_sizes, paths, path_offsets, attributes, attribute_offsets, columns.digests)
+
+
+def _blob(parts: Sequence[bytes]) -> tuple[bytes, array[int]]:
+    offsets = array("Q", [0])
+    total = 0
+    for part in parts:
+        total += len(part)
+        offsets.append(total)
+    return b"".join(parts), offsets
+
+
+def _parts(blob: Any, offsets: Any) -> list[bytes]:
+    if blob is None:
+        return []
+    content = bytes(blob)
+    return [content[begin:end] for begin, end in zip(offsets, offsets[1:], strict=False)]
