@@ -45,7 +45,10 @@ def distributed(mesh, name, placements, values=None):
 def state_of(mesh, values=None):
     """10 distributed tensors, 5 scalars, 2 plain tensors."""
     kinds = list(PLACEMENTS.items())
-    state = {f"{kinds[k % 4][0]}.{k}": distributed(mesh, f"{kinds[k % 4][0]}.{k}", kinds[k % 4][1], values) for k in range(10)}
+    state = {
+        f"{kinds[k % 4][0]}.{k}": distributed(mesh, f"{kinds[k % 4][0]}.{k}", kinds[k % 4][1], values)
+        for k in range(10)
+    }
     state |= dict(SCALARS) if values is None else dict.fromkeys(SCALARS)
     for name in ("plain.a", "plain.b"):
         state[name] = full(name) if values is None else torch.full((8, 4), values)
@@ -93,7 +96,10 @@ def another_mesh(folder):
     dist.barrier()
     line = init_device_mesh("cpu", (4,), mesh_dim_names=("x",))
     for placement in (Shard(0), Shard(1), Replicate()):
-        target = {name: distributed(line, name, (placement,), -1.0) for name in state if name[0] in "sr" and "." in name}
+        target = {
+            name: distributed(line, name, (placement,), -1.0)
+            for name in state if name[0] in "sr" and "." in name
+        }
         load(target, checkpoint_id=folder, planner=StandardLoadPlanner())
         check(target, {name: distributed(line, name, (placement,)) for name in target})
     target = {name: torch.zeros(8, 4) for name in state if "." in name}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside HyperParallel itself, where a copy of it is importable (it is on no package index: PYTHONPATH=FOLDER with hyper_parallel in
-it). Its own save and load run with our planners, and both planners get equal input."""
+"""Beside HyperParallel itself, where a copy of it is importable (it is on no package index: PYTHONPATH=FOLDER with
+hyper_parallel in it). Its own save and load run with our planners, and both planners get equal input."""
 import dataclasses
 import importlib.util
 import os
@@ -36,8 +36,8 @@ def test_its_own_save_and_load_with_our_planners(case, tmp_path_factory):
 
 
 def world(draw):
-    """Items (name, dtype, shape, offsets, sizes) of up to 8 ranks (above, its choice among equals is CPython's set order). Shards
-    tile their tensor, some on several ranks."""
+    """Items (name, dtype, shape, offsets, sizes) of up to 8 ranks (above, its choice among equals is CPython's set
+    order). Shards tile their tensor, some on several ranks."""
     rank_count = draw.randint(1, 8)
     plans = [[] for _ in range(rank_count)]
     for number in range(draw.randint(1, 12)):
@@ -148,8 +148,10 @@ def test_what_it_lets_pass():
         return [[("w", dtype, shape, offsets, sizes)] for dtype, shape, offsets, sizes in items]
 
     f4, bf16 = "torch.float32", "torch.bfloat16"
-    for case in (rows((f4, (6,), (0,), (4,)), (f4, (6,), (3,), (3,))), rows((f4, (6,), (0,), (2,)), (f4, (6,), (3,), (3,))),
-                 rows((f4, (6,), (0,), (4,)), (f4, (6,), (4,), (3,))), rows((f4, (4,), (0,), (4,)), (f4, (4,), (0,), (2,))),
+    for case in (rows((f4, (6,), (0,), (4,)), (f4, (6,), (3,), (3,))),
+                 rows((f4, (6,), (0,), (2,)), (f4, (6,), (3,), (3,))),
+                 rows((f4, (6,), (0,), (4,)), (f4, (6,), (4,), (3,))),
+                 rows((f4, (4,), (0,), (4,)), (f4, (4,), (0,), (2,))),
                  rows((f4, (4,), (0,), (4,)), (bf16, (4,), (0,), (4,)))):
         their_planner.StandardSavePlanner().build_global_plan([plan(row, theirs, their_plans) for row in case])
         with pytest.raises((ValueError, IndexError), match="w"):
@@ -167,14 +169,15 @@ def test_its_sizes_are_guesses():
 def fields(cls):
     """Names and defaults of a data class."""
     missing = dataclasses.MISSING
-    return [(f.name, f.default if f.default_factory is missing else f.default_factory()) for f in dataclasses.fields(cls)]
+    return [(f.name, f.default if f.default_factory is missing else f.default_factory())
+            for f in dataclasses.fields(cls)]
 
 
 def test_names_of_its_module():
     for name in ("StandardSavePlanner", "StandardLoadPlanner", "create_read_items_for_chunk_list"):
         assert hasattr(their_planner, name) and hasattr(of_torch, name)
-    for package, names in ((theirs, ("MetadataIndex", "ChunkStorageMetadata", "TensorProperties", "BytesStorageMetadata",
-                                     "TensorStorageMetadata", "Metadata")),
+    for package, names in ((theirs, ("MetadataIndex", "ChunkStorageMetadata", "TensorProperties",
+                                     "BytesStorageMetadata", "TensorStorageMetadata", "Metadata")),
                            (their_plans, ("WriteItem", "ReadItem", "SavePlan", "LoadPlan"))):
         for name in names:
             assert fields(getattr(package, name)) == fields(getattr(ours, name)), name

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shardwright.torch.standard_planner on torch tensors and DTensors; ranks are simulated one after another over torch's fake group."""
+"""shardwright.torch.standard_planner on torch tensors and DTensors; ranks are simulated one after another over torch's
+fake group."""
 import contextlib
 import importlib.util
 import pickle
@@ -130,7 +131,8 @@ def test_plain_tensors_that_differ_are_refused():
     """K1: optimizer state that was made as plain local tensors; the original brings one rank's shard back on all."""
     with pytest.raises(ValueError, match="exp_avg.*rank 0.*rank 1"):
         save(lambda rank: {"exp_avg": torch.full((3,), float(rank))})
-    _, metadata, held = save(lambda rank: {"exp_avg": torch.full((3,), float(rank))}, entry_kinds={"exp*": "rank_local"})
+    _, metadata, held = save(lambda rank: {"exp_avg": torch.full((3,), float(rank))},
+                             entry_kinds={"exp*": "rank_local"})
     for rank in range(4):
         state = {"exp_avg": torch.zeros(3)}
         load(state, metadata, held, rank)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shardwright.mindspore: with MindSpore, in the interpreter that SHW_MINDSPORE_PYTHON names (.venv/mindspore/bin/python when it is
-there), and the error without it."""
+"""shardwright.mindspore: with MindSpore, in the interpreter that SHW_MINDSPORE_PYTHON names (.venv/mindspore/bin/python
+when it is there), and the error without it."""
 import ast
 import json
 import os
@@ -35,7 +35,8 @@ def packages():
     return [str(Path(shardwright.__file__).parents[1])]
 
 
-@pytest.mark.skipif(not INTERPRETER.exists(), reason="no MindSpore: tools/bootstrap.sh mindspore-wait, or SHW_MINDSPORE_PYTHON")
+@pytest.mark.skipif(not INTERPRETER.exists(),
+                    reason="no MindSpore: tools/bootstrap.sh mindspore-wait, or SHW_MINDSPORE_PYTHON")
 @pytest.mark.parametrize("case", CASES)
 def test_case(case):
     assert outcomes().get(case) == "ok", outcomes().get(case, outcomes().get("", "it did not run"))

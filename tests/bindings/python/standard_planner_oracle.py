@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the standard preset, written down as plainly as they can be: lists, dicts and nested loops, quadratic where
-that is simplest. The engine is compared with it on random worlds.
+"""The rules of the standard preset, written down as plainly as they can be: lists, dicts and nested loops, quadratic
+where that is simplest. The engine is compared with it on random worlds.
 """
 import itertools
 import math

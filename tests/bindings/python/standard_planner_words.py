@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vocabulary of the standard planners' tests: layouts and distributed tensors by duck type, worlds of planners, plans made by
-hand."""
+"""Vocabulary of the standard planners' tests: layouts and distributed tensors by duck type, worlds of planners, plans
+made by hand."""
 import math
 import pickle
 
@@ -51,8 +51,9 @@ def rows(ranks, ndim=2):
 
 def local_plan(state, rank, **options):
     """A planner with this state, and its local plan."""
-    planner = StandardSavePlanner(**{k: options.pop(k) for k in ("entry_kinds", "verify_replicas", "reduce_partial", "objects")
-                                     if k in options})
+    planner = StandardSavePlanner(
+        **{k: options.pop(k)
+           for k in ("entry_kinds", "verify_replicas", "reduce_partial", "objects") if k in options})
     planner.configure_planner(state, rank=rank, **options)
     return planner, planner.build_local_plan()
 

@@ -27,8 +27,9 @@ def test_chunks_and_parts():
     assert narrow_tensor_by_index(array, (), (1,)) is array and narrow_tensor_by_index(array, (0, 0), ()) is array
 
 
-@pytest.mark.parametrize("name,valid", [("a.b", True), ("a1.b2", True), ("a.1", False), ("1.ckpt", False), (".hidden", False),
-                                        (".", False), ("dir/", False), ("dir/x.layout", True), ("x", False), ("x.", False)])
+@pytest.mark.parametrize("name,valid", [("a.b", True), ("a1.b2", True), ("a.1", False), ("1.ckpt", False),
+                                        (".hidden", False), (".", False), ("dir/", False), ("dir/x.layout", True),
+                                        ("x", False), ("x.", False)])
 def test_file_names(name, valid):
     assert has_valid_filename(name) is valid and has_valid_filename(Path(name)) is valid
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StandardLoadPlanner: what is planned, refused and put back. "The original" in docstrings: seen by running HyperParallel 0.1.0."""
+"""StandardLoadPlanner: what is planned, refused and put back. "The original" in docstrings: seen by running
+HyperParallel 0.1.0."""
 import io
 import pickle
 
@@ -8,9 +9,9 @@ import pytest
 import shardwright
 from shardwright.errors import (DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
                                 PermissionDeniedError, UnimplementedError)
-from shardwright.standard_planner import (ChunkStorageMetadata, IncompleteTensorError, LoadItemType, Metadata, MetadataIndex,
-                                          MissingEntryError, ReadItem, StandardLoadPlanner, TensorProperties,
-                                          TensorStorageMetadata, UnknownNameError, UnsafePickleError,
+from shardwright.standard_planner import (ChunkStorageMetadata, IncompleteTensorError, LoadItemType, Metadata,
+                                          MetadataIndex, MissingEntryError, ReadItem, StandardLoadPlanner,
+                                          TensorProperties, TensorStorageMetadata, UnknownNameError, UnsafePickleError,
                                           create_chunk_list_for_tensor, decode_object, encode_object)
 from standard_planner_words import Described, Distributed, LayoutObject, load_into, rows, save_world, stored
 
@@ -40,7 +41,8 @@ def whole(shape, layout=None):
 
 def test_a_world_is_read_by_a_world_of_another_size():
     full = np.arange(24, dtype="f4").reshape(8, 3)
-    states = [{"w": Distributed(full[2 * r:2 * r + 2], (8, 3), rows(range(4))), "c": tensor([1, 2]), "step": 7} for r in range(4)]
+    states = [{"w": Distributed(full[2 * r:2 * r + 2], (8, 3), rows(range(4))), "c": tensor([1, 2]), "step": 7}
+              for r in range(4)]
     metadata, held = saved(*states)
     for rank in range(2):
         target = {"w": Distributed(np.zeros((4, 3), "f4"), (8, 3), rows(range(2))), "c": tensor([0, 0]), "step": None}
@@ -51,8 +53,10 @@ def test_a_world_is_read_by_a_world_of_another_size():
 
 def test_objects_come_back_as_they_were():
     """K11: in the original `bytes` are written raw and read as a pickle, which fails."""
-    values = {"raw": b"\x80\x04.\x00", "text": "gr\u00fcn\n", "none": None, "int": 2**80, "float": float("inf"), "tuple": (1, [2, {"a": 3}]),
-              "keys": {1: "one", "$x": 2}, "flag": True}
+    values = {
+        "raw": b"\x80\x04.\x00", "text": "gr\u00fcn\n", "none": None, "int": 2**80, "float": float("inf"),
+        "tuple": (1, [2, {"a": 3}]), "keys": {1: "one", "$x": 2}, "flag": True
+    }
     metadata, held = saved(values)
     target = dict.fromkeys(values)
     load_into(target, metadata, held)
@@ -102,7 +106,8 @@ def test_shards_of_this_library_are_targets():
 def test_a_saved_world_without_collectives_is_a_part():
     """The original reads what is there and leaves the rest at its old values."""
     from standard_planner_words import local_plan
-    planner, plan = local_plan({"w": Distributed(np.ones((2, 2), "f4"), (4, 2), rows([0, 1]))}, 1, remove_redundancy=False)
+    planner, plan = local_plan({"w": Distributed(np.ones((2, 2), "f4"), (4, 2), rows([0, 1]))}, 1,
+                               remove_redundancy=False)
     metadata = planner.build_global_plan([plan])[1]
     same = configured({"w": Distributed(np.zeros((2, 2), "f4"), (4, 2), rows([0, 1]))}, metadata, 1).build_local_plan()
     assert len(same.items) == 1
@@ -245,7 +250,8 @@ def test_parts_of_items_made_by_hand():
     planner = configured(state, metadata, allow_partial_load=True)
 
     def item(name, offsets=(), begin=(), sizes=()):
-        return ReadItem(LoadItemType.TENSOR, MetadataIndex(name, offsets), begin, MetadataIndex(name, offsets), begin, sizes)
+        return ReadItem(LoadItemType.TENSOR, MetadataIndex(name, offsets), begin, MetadataIndex(name, offsets), begin,
+                        sizes)
 
     planner.apply_tensor(item("w", (0, 0), (1, 1), (2, 1)), np.full((2, 1), 4, "f4"))
     planner.apply_tensor(item("s"), np.float32(3) + np.zeros((), "f4"))

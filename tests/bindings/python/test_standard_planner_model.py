@@ -8,10 +8,10 @@ import pickle
 import numpy as np
 import pytest
 import shardwright.standard_planner as standard
-from shardwright.standard_planner import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, LoadPlan, LoadPlanner,
-                                          Metadata, MetadataIndex, ReadItem, SavePlan, SavePlanner, StandardLoadPlanner,
-                                          StandardSavePlanner, StorageInfo, TensorProperties, TensorStorageMetadata,
-                                          WriteItem, WriteItemType, WriteResult)
+from shardwright.standard_planner import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, LoadPlan,
+                                          LoadPlanner, Metadata, MetadataIndex, ReadItem, SavePlan, SavePlanner,
+                                          StandardLoadPlanner, StandardSavePlanner, StorageInfo, TensorProperties,
+                                          TensorStorageMetadata, WriteItem, WriteItemType, WriteResult)
 from standard_planner_words import local_plan, object_item, save_world, tensor_item
 
 NONE = dataclasses.MISSING
@@ -23,8 +23,10 @@ FIELDS = {
     TensorStorageMetadata: (True, {"properties": NONE, "size": NONE, "chunks": []}),
     Metadata: (False, {"state_dict_metadata": NONE, "planner_data": None, "storage_data": None, "version": "1.0"}),
     WriteItem: (True, {"index": NONE, "type": NONE, "tensor_data": None, "bytes_io_data": None}),
-    ReadItem: (True, {"type": NONE, "dest_index": NONE, "dest_offsets": NONE, "storage_index": NONE, "storage_offsets": NONE,
-                      "lengths": NONE}),
+    ReadItem: (True, {
+        "type": NONE, "dest_index": NONE, "dest_offsets": NONE, "storage_index": NONE, "storage_offsets": NONE,
+        "lengths": NONE
+    }),
     SavePlan: (False, {"items": [], "storage_data": None, "planner_data": None}),
     LoadPlan: (False, {"items": [], "storage_data": None, "planner_data": None}),
     StorageInfo: (False, {"relative_path": NONE, "offset": NONE, "length": NONE}),
@@ -35,7 +37,10 @@ FIELDS = {
 @pytest.mark.parametrize("cls", FIELDS, ids=lambda cls: cls.__name__)
 def test_fields_defaults_and_frozenness(cls):
     frozen, fields = FIELDS[cls]
-    found = {f.name: f.default_factory() if f.default_factory is not NONE else f.default for f in dataclasses.fields(cls)}
+    found = {
+        f.name: f.default_factory() if f.default_factory is not NONE else f.default
+        for f in dataclasses.fields(cls)
+    }
     assert list(found.items()) == list(fields.items())
     assert cls.__dataclass_params__.frozen == frozen
     value = cls(*(("x",) * sum(default is NONE for default in fields.values())))
@@ -77,13 +82,15 @@ def test_objects_of_hyperparallel_with_equal_fields_are_equal():
     assert ours != stranger
 
 
-@pytest.mark.parametrize("dtype,size", [
-    ("torch.float32", 24), ("torch.bfloat16", 12), ("torch.float16", 12), ("torch.float64", 48), ("torch.int8", 6),
-    ("torch.uint8", 6), ("torch.bool", 6), ("torch.int16", 12), ("torch.int32", 24), ("torch.int64", 48), ("torch.uint32", 24),
-    ("torch.complex64", 48), ("torch.complex128", 96), ("torch.float8_e4m3fn", 6), ("float32", 24), ("Float32", 24),
-    ("BFloat16", 12), ("Bool", 6), ("torch.float4_e2m1fn", 3)])
+@pytest.mark.parametrize("dtype,size", [("torch.float32", 24), ("torch.bfloat16", 12), ("torch.float16", 12),
+                                        ("torch.float64", 48), ("torch.int8", 6), ("torch.uint8", 6), ("torch.bool", 6),
+                                        ("torch.int16", 12), ("torch.int32", 24), ("torch.int64", 48),
+                                        ("torch.uint32", 24), ("torch.complex64", 48), ("torch.complex128", 96),
+                                        ("torch.float8_e4m3fn", 6), ("float32", 24), ("Float32", 24), ("BFloat16", 12),
+                                        ("Bool", 6), ("torch.float4_e2m1fn", 3)])
 def test_storage_size_is_exact(dtype, size):
-    """K19: the original looks for parts of the text: 4 bytes for int8, uint8, bool, fp8, int16, complex64 and complex128."""
+    """K19: the original looks for parts of the text: 4 bytes for int8, uint8, bool, fp8, int16, complex64 and
+    complex128."""
     assert tensor_item("w", (0, 0), (2, 3), dtype=dtype).tensor_storage_size() == size
 
 
@@ -96,11 +103,11 @@ def test_storage_size_of_scalars_empty_chunks_and_objects():
 
 
 def test_names_of_the_binding_map_are_there():
-    for name in ("StandardSavePlanner", "StandardLoadPlanner", "create_read_items_for_chunk_list", "remove_redundant_plans",
-                 "create_chunk_list_for_tensor", "narrow_tensor_by_index", "chunk_to_area", "ReshardHandler",
-                 "infer_slice_area_by_rank", "infer_intersection", "rank_id_to_dev_id_list", "check_layout",
-                 "get_current_layout", "save_layout", "load_layout", "combine_layout", "get_global_layout", "check_path",
-                 "has_valid_filename"):
+    for name in ("StandardSavePlanner", "StandardLoadPlanner", "create_read_items_for_chunk_list",
+                 "remove_redundant_plans", "create_chunk_list_for_tensor", "narrow_tensor_by_index", "chunk_to_area",
+                 "ReshardHandler", "infer_slice_area_by_rank", "infer_intersection", "rank_id_to_dev_id_list",
+                 "check_layout", "get_current_layout", "save_layout", "load_layout", "combine_layout",
+                 "get_global_layout", "check_path", "has_valid_filename"):
         assert name in standard.__all__ and getattr(standard, name).__doc__
 
 
@@ -115,7 +122,8 @@ def test_signatures():
     assert parameters(StandardLoadPlanner)["allow_partial_load"] is False
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     assert all(p.kind == keyword_only for p in inspect.signature(StandardSavePlanner).parameters.values())
-    assert list(parameters(standard.ReshardHandler)) == ["param_name", "full_shape", "from_layout", "to_layout", "to_rank_id"]
+    found = list(parameters(standard.ReshardHandler))
+    assert found == ["param_name", "full_shape", "from_layout", "to_layout", "to_rank_id"]
 
 
 def test_attributes_after_construction():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random worlds: the engine's plans against the plain rules of standard_planner_oracle.py, and values through any two meshes. SHW_SEED
-reproduces a world; SHW_SOAK=1 runs more of them."""
+"""Random worlds: the engine's plans against the plain rules of standard_planner_oracle.py, and values through any two
+meshes. SHW_SEED reproduces a world; SHW_SOAK=1 runs more of them."""
 import os
 import random
 
@@ -9,7 +9,8 @@ import pytest
 import standard_planner_oracle as oracle
 from shardwright.standard_planner import (ChunkStorageMetadata, LoadItemType, MetadataIndex, ReadItem, SavePlan,
                                           StandardSavePlanner, TensorProperties, TensorStorageMetadata,
-                                          create_read_items_for_chunk_list, infer_slice_area_by_rank, remove_redundant_plans)
+                                          create_read_items_for_chunk_list, infer_slice_area_by_rank,
+                                          remove_redundant_plans)
 from standard_planner_words import (Distributed, LayoutObject, load_into, object_item, save_world, stored, tensor_item)
 
 SEED = int(os.environ.get("SHW_SEED", "5"))
@@ -73,7 +74,8 @@ def test_merged_plans():
                  for name, e in metadata.state_dict_metadata.items()}
         assert list(found.items()) == list(entries.items()), shown
         if rule != "all":
-            assert [pieces(p) for p in remove_redundant_plans(given, rule == "lowest_rank")] == [pieces(p) for p in final], shown
+            reduced = remove_redundant_plans(given, rule == "lowest_rank")
+            assert [pieces(p) for p in reduced] == [pieces(p) for p in final], shown
 
 
 def box(draw, shape):
@@ -87,9 +89,13 @@ def test_read_items():
         shape = tuple(draw.randint(0, 7) for _ in range(draw.randint(0, 4)))
         saved, wanted = ([box(draw, shape) for _ in range(draw.randint(0, 12))] for _ in range(2))
         entry = TensorStorageMetadata(TensorProperties("float32"), shape, [ChunkStorageMetadata(*row) for row in saved])
-        expected = [ReadItem(LoadItemType.TENSOR, MetadataIndex("w", wanted[l][0], l), begin, MetadataIndex("w", saved[s][0], s),
-                             chunk_begin, sizes) for l, s, begin, chunk_begin, sizes in oracle.reads(saved, wanted)]
-        assert create_read_items_for_chunk_list("w", entry, [ChunkStorageMetadata(*row) for row in wanted]) == expected, shown
+        expected = [
+            ReadItem(LoadItemType.TENSOR, MetadataIndex("w", wanted[l][0], l), begin,
+                     MetadataIndex("w", saved[s][0], s), chunk_begin, sizes)
+            for l, s, begin, chunk_begin, sizes in oracle.reads(saved, wanted)
+        ]
+        found = create_read_items_for_chunk_list("w", entry, [ChunkStorageMetadata(*row) for row in wanted])
+        assert found == expected, shown
 
 
 def layout(draw, world_size, ndim):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StandardSavePlanner: what a local plan holds, how plans are merged, what is refused. Where a docstring says "the original", the
-result was seen by running HyperParallel 0.1.0, which is on no package index."""
+"""StandardSavePlanner: what a local plan holds, how plans are merged, what is refused. Where a docstring says "the
+original", the result was seen by running HyperParallel 0.1.0, which is on no package index."""
 import numpy as np
 import pytest
 import shardwright
 from shardwright.errors import (AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, UnimplementedError)
-from shardwright.standard_planner import MetadataIndex, SavePlan, StandardSavePlanner, WriteItem, WriteItemType, decode_object
-from standard_planner_words import (Described, Distributed, LayoutObject, labels, local_plan, object_item, rows, save_world,
-                                    tensor_item)
+from shardwright.standard_planner import (MetadataIndex, SavePlan, StandardSavePlanner, WriteItem, WriteItemType,
+                                          decode_object)
+from standard_planner_words import (Described, Distributed, LayoutObject, labels, local_plan, object_item, rows,
+                                    save_world, tensor_item)
 
 
 def sharded(rank, ranks=(0, 1), shape=(4, 2), dtype="f4", **layout):
@@ -15,7 +16,8 @@ def sharded(rank, ranks=(0, 1), shape=(4, 2), dtype="f4", **layout):
     count = shape[0] // len(ranks)
     begin = count * list(ranks).index(rank)
     local = np.arange(np.prod(shape), dtype=dtype).reshape(shape)[begin:begin + count]
-    return Distributed(local, shape, LayoutObject((len(ranks),), (0,) + (-1,) * (len(shape) - 1), list(ranks), **layout))
+    return Distributed(local, shape,
+                       LayoutObject((len(ranks),), (0,) + (-1,) * (len(shape) - 1), list(ranks), **layout))
 
 
 # ---- local plans ----
@@ -28,7 +30,10 @@ def test_a_planner_without_state_is_refused():
 
 def test_items_of_each_kind_of_value():
     local = np.zeros((2, 2), "f4")
-    state = {"d": sharded(1), "r": Distributed(local, (2, 2), None), "p": np.zeros((3, 0), "f8"), "o": [1, None], "z": np.zeros((), "?")}
+    state = {
+        "d": sharded(1), "r": Distributed(local, (2, 2), None), "p": np.zeros((3, 0), "f8"), "o": [1, None],
+        "z": np.zeros((), "?")
+    }
     planner, plan = local_plan(state, 1)
     expected = [tensor_item("d", (2, 0), (2, 2), (4, 2)), tensor_item("r", (0, 0), (2, 2)),
                 tensor_item("p", (0, 0), (3, 0), dtype="float64"), object_item("o", [1, None]),
@@ -99,13 +104,15 @@ def test_meshes_are_told_apart_by_all_their_ranks():
 def test_shards_of_this_library():
     array = np.arange(12, dtype="f4").reshape(6, 2)
     pieces = shardwright.Shard(array[:4], (8, 2), boxes=(((0, 0), (2, 2)), ((6, 0), (2, 2))))
-    planner, plan = local_plan({"w": pieces, "l": shardwright.Shard(array[:2], (4, 2), layout=shardwright.Layout((2,), [0]))}, 1)
+    planner, plan = local_plan(
+        {"w": pieces, "l": shardwright.Shard(array[:2], (4, 2), layout=shardwright.Layout((2,), [0]))}, 1)
     assert labels(plan) == ["w@0,0", "w@6,0", "l@2,0"]
     assert planner.get_tensor(MetadataIndex("w", (6, 0))).tolist() == array[2:4].tolist()
 
 
 def test_descriptors_can_be_planned():
-    assert local_plan({"w": Described((3, 4), "bfloat16")}, 0)[1].items == [tensor_item("w", (0, 0), (3, 4), dtype="bfloat16")]
+    plan = local_plan({"w": Described((3, 4), "bfloat16")}, 0)[1]
+    assert plan.items == [tensor_item("w", (0, 0), (3, 4), dtype="bfloat16")]
     with pytest.raises(ValueError):
         local_plan({"w": Described((3, 4), "float31")}, 0)
 
@@ -122,8 +129,9 @@ def test_summands_are_refused(partial):
 
 def test_summands_can_be_reduced():
     whole = Distributed(np.full((2, 2), 3, "f4"), (2, 2), None)
-    states = [{"w": Distributed(np.ones((2, 2), "f4"), (2, 2), LayoutObject((2,), (-1, -1), [0, 1], partial=["sum"]), whole)}
-              for _ in range(2)]
+    states = [{
+        "w": Distributed(np.ones((2, 2), "f4"), (2, 2), LayoutObject((2,), (-1, -1), [0, 1], partial=["sum"]), whole)
+    } for _ in range(2)]
     planners, plans, metadata = save_world(states, reduce_partial=True)
     item = next(item for plan in plans for item in plan.items)
     assert next(t for p in planners if (t := p.get_tensor(item.index)) is not None).tolist() == [[3, 3], [3, 3]]
@@ -138,7 +146,10 @@ def test_no_partial_status_is_no_partial():
 
 def test_nested_states_are_flattened():
     """K11: in the original a nested dict is one pickled object, and a distributed tensor inside it cannot be saved."""
-    state = {"model": {"a/b": np.zeros(2, "f4"), "list": [sharded(0), {"lr": 0.1}]}, "config": {"x": {"y": 1}}, "raw": b"\x00"}
+    state = {
+        "model": {"a/b": np.zeros(2, "f4"), "list": [sharded(0), {"lr": 0.1}]}, "config": {"x": {"y": 1}},
+        "raw": b"\x00"
+    }
     planner, plan = local_plan(state, 0)
     assert labels(plan) == ["model.a/b@0", "model.list.0@0,0", "model.list.1", "config", "raw"]
     assert plan.items[3].bytes_io_data == {"x": {"y": 1}}
@@ -179,8 +190,8 @@ def test_values_that_are_neither_tensor_nor_json_are_refused_by_name():
 # ---- merging ----
 
 def test_replicas_that_differ_are_refused_and_both_ranks_named():
-    """K1: in the original, optimizer state made as plain local tensors is taken for replicas: rank 0's shard comes back on
-    every rank, without an error."""
+    """K1: in the original, optimizer state made as plain local tensors is taken for replicas: rank 0's shard comes back
+    on every rank, without an error."""
     states = [{"exp_avg": np.full((2, 2), rank, "f4"), "same": np.ones(2, "f4")} for rank in range(3)]
     with pytest.raises(ValueError, match="exp_avg") as caught:
         save_world(states)
@@ -198,7 +209,8 @@ def test_comparison_of_content_can_be_chosen():
     states = [{"w": np.full(2, rank, "f4"), "o": f"{rank}"} for rank in range(2)]
     for choice in ("metadata", "off"):
         assert labels(save_world(states, verify_replicas=choice)[1][0]) == ["w@0"]
-    different = [{"w": Distributed(np.full((2, 2), rank, "f4"), (2, 2), LayoutObject((2,), (-1, -1), [0, 1]))} for rank in range(2)]
+    different = [{"w": Distributed(np.full((2, 2), rank, "f4"), (2, 2), LayoutObject((2,), (-1, -1), [0, 1]))}
+                 for rank in range(2)]
     save_world(different)
     with pytest.raises(ValueError, match="w.*rank 0.*rank 1"):
         save_world(different, verify_replicas="digest")
@@ -211,7 +223,8 @@ def test_comparison_of_content_can_be_chosen():
 def test_entries_of_each_rank_for_itself():
     states = [{"rng": [rank] * 3, "moment": np.full(2, rank, "f4"), "w": sharded(rank)} for rank in range(2)]
     _, plans, metadata = save_world(states, entry_kinds={"rng": "rank_local", "mom*": "rank_local"})
-    assert [labels(plan) for plan in plans] == [["rng.rank-0", "moment.rank-0@0", "w@0,0"], ["rng.rank-1", "moment.rank-1@0", "w@2,0"]]
+    assert [labels(plan) for plan in plans] == [["rng.rank-0", "moment.rank-0@0", "w@0,0"],
+                                                ["rng.rank-1", "moment.rank-1@0", "w@2,0"]]
     assert metadata.planner_data == {"rank_local": ["moment", "rng"]}
 
 
@@ -233,8 +246,8 @@ def test_a_plain_tensor_cannot_be_declared_sharded():
     (tensor_item("w", (0,), (4,)), object_item("w"), "object"),
 ], ids=["sizes", "dtype", "shape", "kind"])
 def test_plans_that_disagree_are_refused(one, other, words):
-    """K5: the original looks at name and offset, and only at items that survive: a dropped duplicate of another dtype, shape or
-    size goes unnoticed; of a tensor and an object of one name both are written and the tensor wins."""
+    """K5: the original looks at name and offset, and only at items that survive: a dropped duplicate of another dtype,
+    shape or size goes unnoticed; of a tensor and an object of one name both are written and the tensor wins."""
     for plans in ([one, other], [other, one]):
         with pytest.raises(ValueError, match=words) as caught:
             StandardSavePlanner().build_global_plan([SavePlan([item]) for item in plans])
@@ -255,7 +268,9 @@ def test_an_item_twice_in_one_plan_is_refused():
             StandardSavePlanner().build_global_plan([SavePlan(items), SavePlan([])])
 
 
-@pytest.mark.parametrize("item", [WriteItem(MetadataIndex("w"), "strange"), WriteItem(MetadataIndex("w"), WriteItemType.TENSOR)])
+@pytest.mark.parametrize(
+    "item", [WriteItem(MetadataIndex("w"), "strange"),
+             WriteItem(MetadataIndex("w"), WriteItemType.TENSOR)])
 def test_items_of_no_known_type_are_refused(item):
     with pytest.raises(ValueError, match="w"):
         StandardSavePlanner().build_global_plan([SavePlan([item])])
@@ -290,7 +305,8 @@ def test_finalize_keeps_what_is_in_the_plan():
     kept = SavePlan([item for item in plans[0].items if item.index.fqn != "a"])
     assert planner.finalize_plan(kept) is kept
     assert planner.get_tensor(MetadataIndex("b", (0,), 0)).shape == (3,)
-    assert planner.get_tensor(MetadataIndex("b", (0,))) is None and planner.get_tensor(MetadataIndex("a", (0,), 0)) is None
+    for absent in (MetadataIndex("b", (0,)), MetadataIndex("a", (0,), 0)):
+        assert planner.get_tensor(absent) is None
     assert decode_object(kept.items[-1].bytes_io_data, "o") == 1
     planner.configure_planner({"c": np.ones(1, "f4")})
     planner.finalize_plan(planner.build_global_plan([planner.build_local_plan()])[0][0])

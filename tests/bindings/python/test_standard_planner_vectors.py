@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of the standard preset (tests/bindings/standard_planner.json): geometry, placements, redundancy, read items, resharding."""
+"""Vectors of the standard preset (tests/bindings/standard_planner.json): geometry, placements, redundancy, read items,
+resharding."""
 import json
 import os
 from pathlib import Path
@@ -31,7 +32,8 @@ def named(case):
 @pytest.mark.parametrize("case", VECTORS["areas"], ids=named)
 def test_areas(case):
     for rank, area in case["areas"].items():
-        found = infer_slice_area_by_rank(tuple(case["mesh"]), frozen(case["tensor_map"]), int(rank), tuple(case["shape"]))
+        found = infer_slice_area_by_rank(tuple(case["mesh"]), frozen(case["tensor_map"]), int(rank),
+                                         tuple(case["shape"]))
         assert found == frozen(area), rank
 
 
@@ -121,7 +123,8 @@ def test_read_items(case):
     assert create_read_items_for_chunk_list("w", empty, boxes(case["wanted"])) == []
 
 
-@pytest.mark.parametrize("case", [c for c in VECTORS["reads"] if c["wanted"] == [[[0] * len(c["shape"]), c["shape"]]]], ids=named)
+@pytest.mark.parametrize("case", [c for c in VECTORS["reads"] if c["wanted"] == [[[0] * len(c["shape"]), c["shape"]]]],
+                         ids=named)
 def test_the_planner_reads_each_element_once(case):
     stored = TensorStorageMetadata(TensorProperties("float32"), tuple(case["shape"]), boxes(case["saved"]))
     planner = StandardLoadPlanner()
@@ -132,7 +135,9 @@ def test_the_planner_reads_each_element_once(case):
         assert case["planner_error"].strip("[]") in str(caught.value)
         return
     chosen = case.get("planner_chunks", [row["chunk"] for row in case["items"]])
-    assert planner.build_local_plan().items == [item for item in expected_items(case) if item.storage_index.index in chosen]
+    assert planner.build_local_plan().items == [
+        item for item in expected_items(case) if item.storage_index.index in chosen
+    ]
 
 
 def layout(description):

@@ -3,8 +3,8 @@
 try:
     import mindspore as _mindspore  # noqa: F401
 except ImportError as e:
-    raise ImportError("shardwright.mindspore needs MindSpore, which is not installed here: pip install 'mindspore>=2.10'"
-                      ) from e
+    raise ImportError(
+        "shardwright.mindspore needs MindSpore, which is not installed here: pip install 'mindspore>=2.10'") from e
 
 __all__ = ["standard_planner"]
 

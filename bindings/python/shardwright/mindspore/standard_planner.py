@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """HyperParallel's standard planners over MindSpore tensors and parameters, and distributed tensors by duck type.
 
-The names are those of shardwright.standard_planner. Tensors are read and filled through asnumpy(), which shares their memory on
-CPU. In-place copies into slices of a MindSpore tensor are lost on CPU, and those out of slices fail (2.10, executed), so
-acquire_tensor gives a copy where a part of a tensor is asked for, and apply_tensor puts it back.
+The names are those of shardwright.standard_planner. Tensors are read and filled through asnumpy(), which shares their
+memory on CPU. In-place copies into slices of a MindSpore tensor are lost on CPU, and those out of slices fail (2.10,
+executed), so acquire_tensor gives a copy where a part of a tensor is asked for, and apply_tensor puts it back.
 """
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from ..standard_planner.neutral import *  # noqa: F403
 from ..standard_planner.neutral import ChunkStorageMetadata
 from ..standard_planner.neutral import __all__ as _neutral
 
-__all__ = _neutral + ["StandardLoadPlanner", "StandardSavePlanner", "MindSporeFramework", "create_chunk_list_for_tensor",
-                      "get_current_layout", "get_global_layout", "narrow_tensor_by_index"]
+__all__ = _neutral + [
+    "StandardLoadPlanner", "StandardSavePlanner", "MindSporeFramework", "create_chunk_list_for_tensor",
+    "get_current_layout", "get_global_layout", "narrow_tensor_by_index"
+]
 
 
 class MindSporeFramework(Framework):
@@ -52,8 +54,8 @@ class MindSporeFramework(Framework):
     def check_target(self, where: str, local: Any) -> None:
         """Raises InvalidArgumentError for slices and transposed tensors: what is copied into them is lost."""
         if not local.is_contiguous() or local.storage_offset():
-            raise InvalidArgumentError(f"{where} is a view of another tensor, and MindSpore loses what is copied into views; use "
-                                       "a tensor of its own", {"tensor": where})
+            raise InvalidArgumentError(f"{where} is a view of another tensor, and MindSpore loses what is copied into "
+                                       "views; use a tensor of its own", {"tensor": where})
 
     def view(self, local: Any, offsets: tuple[int, ...], lengths: tuple[int, ...]) -> Any:
         """The tensor itself, or a copy of a part of it."""
@@ -64,8 +66,9 @@ class MindSporeFramework(Framework):
 
     def is_place(self, local: Any, offsets: tuple[int, ...], lengths: tuple[int, ...], tensor: Any) -> bool:
         """True when a tensor is the local one."""
-        return (_is_whole(local, offsets, lengths) and isinstance(tensor, mindspore.Tensor) and tensor.dtype == local.dtype
-                and tensor.shape == local.shape and tensor.data_ptr() == local.data_ptr())
+        return (_is_whole(local, offsets, lengths) and isinstance(tensor, mindspore.Tensor)
+                and tensor.dtype == local.dtype and tensor.shape == local.shape
+                and tensor.data_ptr() == local.data_ptr())
 
     def write(self, local: Any, offsets: tuple[int, ...], lengths: tuple[int, ...], source: Any) -> None:
         """Copies all elements of a tensor into a part of equal shape, also where asnumpy() is a copy."""
@@ -84,13 +87,15 @@ _MINDSPORE = MindSporeFramework()
 
 
 class StandardSavePlanner(_save.StandardSavePlanner):
-    """The save planner of shardwright.standard_planner over MindSpore tensors; arguments and attributes are the same."""
+    """The save planner of shardwright.standard_planner over MindSpore tensors; arguments and attributes are the
+    same."""
 
     framework: ClassVar[Framework] = _MINDSPORE
 
 
 class StandardLoadPlanner(_load.StandardLoadPlanner):
-    """shardwright.standard_planner.StandardLoadPlanner over MindSpore tensors; arguments and attributes are the same."""
+    """shardwright.standard_planner.StandardLoadPlanner over MindSpore tensors; arguments and attributes are the
+    same."""
 
     framework: ClassVar[Framework] = _MINDSPORE
 
@@ -104,7 +109,8 @@ def create_chunk_list_for_tensor(obj: Any, rank: int | None = None) -> list[Chun
 
 
 def narrow_tensor_by_index(tensor: Any, offsets: Sequence[int], lengths: Sequence[int]) -> Any:
-    """The part of a tensor from `offsets` on, `lengths` elements long; the tensor itself when either is empty or it is all of it.
+    """The part of a tensor from `offsets` on, `lengths` elements long; the tensor itself when either is empty or it is
+    all of it.
 
     A part of a MindSpore tensor is a copy: other kernels take the memory of a slice for that of its whole tensor.
     """

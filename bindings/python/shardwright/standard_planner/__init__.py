@@ -18,5 +18,7 @@ from .neutral import *  # noqa: F403
 from .neutral import __all__ as _neutral
 from .save import StandardSavePlanner
 
-__all__ = _neutral + ["StandardLoadPlanner", "StandardSavePlanner", "create_chunk_list_for_tensor", "get_current_layout",
-                      "get_global_layout", "narrow_tensor_by_index"]
+__all__ = _neutral + [
+    "StandardLoadPlanner", "StandardSavePlanner", "create_chunk_list_for_tensor", "get_current_layout",
+    "get_global_layout", "narrow_tensor_by_index"
+]

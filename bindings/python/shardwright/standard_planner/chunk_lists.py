@@ -23,8 +23,8 @@ def create_chunk_list_for_tensor(obj: Any, rank: int | None = None) -> list[Chun
     """Chunks of the global tensor that a rank wants filled.
 
     Args:
-        obj: a distributed tensor (its boxes under its layout; the whole when the layout is None or incomplete; none when the
-            layout leaves the rank out) or a whole tensor (one chunk).
+        obj: a distributed tensor (its boxes under its layout; the whole when the layout is None or incomplete; none
+            when the layout leaves the rank out) or a whole tensor (one chunk).
         rank: whose chunks; None = that of this process, 0 without a process group.
     Raises InvalidArgumentError (a ValueError) for anything else.
     """

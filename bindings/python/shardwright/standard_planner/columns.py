@@ -24,7 +24,8 @@ OBJECT = 0  # dtype of an entry that is no tensor
 
 @dataclass
 class Columns:
-    """Flat columns of entries; read them through the methods. Offsets columns have one value more than there are entries."""
+    """Flat columns of entries; read them through the methods. Offsets columns have one value more than there are
+    entries."""
 
     names: Sequence[str]
     dtypes: Sequence[int]
@@ -118,16 +119,18 @@ class ColumnsBuilder:
 
     def tensor(self, name: str, dtype: int, shape: tuple[int, ...], *, attribute: bytes = b"", path: str = "",
                digest: bytes = NO_DIGEST) -> _Row:
-        """The row of a tensor, to which boxes are added. InvalidArgumentError when it is there with another dtype or shape."""
+        """The row of a tensor, to which boxes are added. InvalidArgumentError when it is there with another dtype or
+        shape."""
         row = self.rows.setdefault(name, _Row(name, dtype, shape, attribute, path, digest, 0))
         if (row.dtype, row.shape, row.attribute) != (dtype, shape, attribute):
-            raise InvalidArgumentError(f"{name} is in the plan twice, with different dtype or shape: {row.attribute!r} of "
-                                       f"{row.shape} and {attribute!r} of {shape}", {"tensor": name})
+            raise InvalidArgumentError(f"{name} is in the plan twice, with different dtype or shape: {row.attribute!r} "
+                                       f"of {row.shape} and {attribute!r} of {shape}", {"tensor": name})
         return row
 
     def object(self, name: str, size: int = 0, *, attribute: bytes = b"", path: str = "",
                digest: bytes = NO_DIGEST) -> _Row:
-        """Adds an object, which has one item; `size` in bytes, 0 = not known. InvalidArgumentError when the name is taken."""
+        """Adds an object, which has one item; `size` in bytes, 0 = not known. InvalidArgumentError when the name is
+        taken."""
         if name in self.rows:
             raise InvalidArgumentError(f"{name} is in the plan twice", {"tensor": name})
         row = self.rows.setdefault(name, _Row(name, OBJECT, (), attribute, path, digest, size))
@@ -178,8 +181,8 @@ class _Row:
 class Matches:
     """Intersections of wanted boxes with chunks, in the order of the wanted entries.
 
-    Columns: number of the wanted box (through all entries), number of the chunk in its tensor, begin inside the wanted box,
-    begin inside the chunk, sizes (ndim values per match, back to back), first match of each entry and the end.
+    Columns: number of the wanted box (through all entries), number of the chunk in its tensor, begin inside the wanted
+    box, begin inside the chunk, sizes (ndim values per match, back to back), first match of each entry and the end.
     """
 
     boxes: Sequence[int]

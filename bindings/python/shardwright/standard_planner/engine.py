@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine behind the standard planners: columns in and out of shardwright.planning, with the rules of the standard preset.
+"""The engine behind the standard planners: columns in and out of shardwright.planning, with the rules of the standard
+preset.
 
 Nothing but plan buffers is kept between calls, and all heavy work is done without the GIL.
 """
@@ -13,17 +14,21 @@ from .. import planning
 from .columns import Columns, Matches
 
 _PRESET = "standard"
+_UNKNOWN = 0  # world size: a planner is told its rank only, and merging takes the position in the list
 
 
-def describe(columns: Columns, *, rank: int | None) -> bytes:
-    """Plan buffer of what `rank` holds, or with None of what is stored.
+def describe_held(columns: Columns) -> bytes:
+    """Local plan buffer of what a rank holds; equal columns of any two ranks give equal bytes.
 
     Raises InvalidArgumentError, OutOfRangeError for a box outside its tensor.
     """
-    batch = _batch(columns)
-    if rank is None:
-        return planning.describe(batch, kind="merged_save")
-    return planning.describe(batch, rank=rank, world_size=rank + 1)
+    return planning.describe(_batch(columns), world_size=_UNKNOWN)
+
+
+def describe_stored(columns: Columns) -> bytes:
+    """Merged plan buffer of what is stored. Raises InvalidArgumentError, OutOfRangeError for a chunk outside its
+    tensor."""
+    return planning.describe(_batch(columns), kind="merged_save")
 
 
 def read(buffer: bytes) -> Columns:
@@ -47,7 +52,8 @@ def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> 
         cover: "full", "disjoint" or "off".
     Raises InvalidArgumentError naming both ranks, or the boxes.
     """
-    merged = planning.merge(buffers, owner=owner, preset=_PRESET, cover=cover, verify_replicas="auto" if verify else "off")
+    compared = "auto" if verify else "off"
+    merged = planning.merge(buffers, owner=owner, preset=_PRESET, cover=cover, verify_replicas=compared)
     return merged.plan, merged.kept
 
 
@@ -59,7 +65,8 @@ def match(stored: bytes, wanted: Columns, *, proof: bool) -> Matches:
     Raises InvalidArgumentError for what is not stored once.
     """
     found = planning.match(stored, _batch(wanted), cover="full" if proof else "off", first_replica=proof)
-    return Matches(found.wanted, found.chunks, found.wanted_offsets, found.stored_offsets, found.sizes, found.entry_begins)
+    return Matches(found.wanted, found.chunks, found.wanted_offsets, found.stored_offsets, found.sizes,
+                   found.entry_begins)
 
 
 def content_digest(content: Any) -> bytes:
@@ -69,15 +76,17 @@ def content_digest(content: Any) -> bytes:
 
 def _batch(columns: Columns) -> planning.EntryBatch:
     names, name_offsets = _blob([name.encode("utf-8") for name in columns.names])
-    paths, path_offsets = (None, None) if columns.paths is None else _blob([path.encode("utf-8") for path in columns.paths])
-    attributes, attribute_offsets = (None, None) if columns.attributes is None else _blob(list(columns.attributes))
+    paths, path_offsets = _blob(None if columns.paths is None else [path.encode("utf-8") for path in columns.paths])
+    attributes, attribute_offsets = _blob(columns.attributes)
     return planning.EntryBatch(
         len(columns.names), names, name_offsets, columns.dtypes, None, columns.shapes, columns.shape_offsets,
         columns.box_ranges, columns.box_offsets, columns.box_sizes, columns.numbers, columns.order, None,
         columns.object_sizes, paths, path_offsets, attributes, attribute_offsets, columns.digests)
 
 
-def _blob(parts: Sequence[bytes]) -> tuple[bytes, array[int]]:
+def _blob(parts: Sequence[bytes] | None) -> tuple[bytes | None, array[int] | None]:
+    if parts is None:
+        return None, None
     offsets = array("Q", [0])
     total = 0
     for part in parts:

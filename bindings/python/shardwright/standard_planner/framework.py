@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the planners ask of a tensor framework, and the answers for numpy arrays and plain descriptors.
 
-A plain descriptor is any object with `shape` and `dtype` (a dtype's text, or what prints as one): it can be planned, not
-written. Distributed tensors are known by duck type: `to_local()` and a `layout` with mesh_shape, tensor_map and rank_list.
-shardwright.Shard values count too.
+A plain descriptor is any object with `shape` and `dtype` (a dtype's text, or what prints as one): it can be planned,
+not written. Distributed tensors are known by duck type: `to_local()` and a `layout` with mesh_shape, tensor_map and
+rank_list. shardwright.Shard values count too.
 """
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Framework:
     def held(self, where: str, value: Any, rank: int, *, reduce_partial: bool = False) -> Held:
         """What `rank` saves of a value.
 
-        Raises InvalidArgumentError (a ValueError) for a layout that lacks an attribute or the rank, FailedPreconditionError (a
-        RuntimeError) for summands.
+        Raises InvalidArgumentError (a ValueError) for a layout that lacks an attribute or the rank,
+        FailedPreconditionError (a RuntimeError) for summands.
         """
         if isinstance(value, Shard):
             return self._shard(where, value, rank)
@@ -118,13 +118,14 @@ class Framework:
         if layout is not None and (saving or missing_attribute(layout) is None):
             described = read_layout(layout, where)
             if rank not in described.ranks:
-                raise InvalidArgumentError(f"{where}: rank {rank} is not in the rank list {described.ranks} of its layout",
-                                           {"tensor": where, "rank": str(rank)})
+                raise InvalidArgumentError(
+                    f"{where}: rank {rank} is not in the rank list {described.ranks} of its layout",
+                    {"tensor": where, "rank": str(rank)})
             chunk = area_to_chunk(described.area(shape, rank))
             box = chunk.offsets, chunk.sizes
         if box[1] != sizes:
-            raise InvalidArgumentError(f"{where}: rank {rank} holds a local tensor of shape {sizes}, and its layout gives it "
-                                       f"{box[1]} of {shape}", {"tensor": where, "rank": str(rank)})
+            raise InvalidArgumentError(f"{where}: rank {rank} holds a local tensor of shape {sizes}, and its layout "
+                                       f"gives it {box[1]} of {shape}", {"tensor": where, "rank": str(rank)})
         return Held(self.dtype_text(local), shape, (box,), (local,), False, reduced)
 
     def _shard(self, where: str, shard: Shard, rank: int) -> Held:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Areas of tensors under mesh_shape + tensor_map + rank_list, and their intersections.
 
-An area is ((begin, end), ...), one pair per dimension. A tensor map has one entry per tensor dimension: an axis of the mesh
-counted from the right, -1 for a dimension that is not split, or a tuple of axes, the first one outermost. A rank is meant
-by its position in the mesh. Behaviour of HyperParallel 0.1.0, with two differences: dimensions that do not divide evenly
-are cut as torch.chunk cuts them, and maps that name no axis, one axis twice, or not each dimension are refused.
+An area is ((begin, end), ...), one pair per dimension. A tensor map has one entry per tensor dimension: an axis of the
+mesh counted from the right, -1 for a dimension that is not split, or a tuple of axes, the first one outermost. A rank
+is meant by its position in the mesh. Behaviour of HyperParallel 0.1.0, with two differences: dimensions that do not
+divide evenly are cut as torch.chunk cuts them, and maps that name no axis, one axis twice, or not each dimension are
+refused.
 """
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def _check_map(mesh: tuple[int, ...], entries: tuple[tuple[int, ...], ...], posi
     if not mesh or any(extent < 1 for extent in mesh):
         raise InvalidArgumentError(f"mesh shape {mesh} must have extents of 1 and more", {"parameter": "mesh_shape"})
     if len(entries) != len(shape):
-        raise InvalidArgumentError(f"tensor map {entries} has {len(entries)} entries for the {len(shape)} dimensions of "
-                                   f"shape {shape}", {"parameter": "tensor_map"})
+        raise InvalidArgumentError(f"tensor map {entries} has {len(entries)} entries for the {len(shape)} dimensions "
+                                   f"of shape {shape}", {"parameter": "tensor_map"})
     if not 0 <= position < math.prod(mesh):
         raise InvalidArgumentError(f"position {position} is not in the mesh {mesh}", {"parameter": "rank_id"})
     if any(extent < 0 for extent in shape):

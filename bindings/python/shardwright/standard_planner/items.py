@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequences and mappings over plan buffers: items of plans and entries of metadata, made when somebody looks at them.
 
-They compare with lists and dicts by value, cannot be changed, and pickle as their buffer. Objects that a save plan carries stay
-in the process that made it.
+They compare with lists and dicts by value, cannot be changed, and pickle as their buffer. Objects that a save plan
+carries stay in the process that made it.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .model import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, Me
 
 _Item = TypeVar("_Item")
 _SEPARATOR = "\x00"
+_SHOWN_MAX = 8
 
 
 def properties_text(properties: Any) -> bytes:
@@ -62,7 +63,8 @@ class _View(Sequence[_Item]):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self)!r})" if len(self) <= 8 else f"<{type(self).__name__}: {len(self)} items>"
+        name = type(self).__name__
+        return f"{name}({list(self)!r})" if len(self) <= _SHOWN_MAX else f"<{name}: {len(self)} items>"
 
 
 class SaveItems(_View[WriteItem]):
@@ -166,7 +168,7 @@ class MetadataEntries(Mapping[str, TensorStorageMetadata | BytesStorageMetadata]
         return self._places[name]
 
     def __repr__(self) -> str:
-        return f"MetadataEntries({dict(self)!r})" if len(self) <= 8 else f"<MetadataEntries: {len(self)} entries>"
+        return f"MetadataEntries({dict(self)!r})" if len(self) <= _SHOWN_MAX else f"<MetadataEntries: {len(self)} entries>"
 
     def __reduce__(self) -> Any:
         return MetadataEntries, (self.buffer,)
@@ -235,7 +237,7 @@ class LoadItems(_View[ReadItem]):
             slice_of(matches.chunk_offsets, begin, ndim), slice_of(matches.sizes, begin, ndim))
 
     def __reduce__(self) -> Any:
-        buffer = engine.describe(self._wanted, rank=0)
+        buffer = engine.describe_held(self._wanted)
         columns = [array(code, values).tobytes() for code, values in zip("QQqqqQq", (
             self._matches.boxes, self._matches.chunks, self._matches.wanted_offsets, self._matches.chunk_offsets,
             self._matches.sizes, self._matches.entry_begins, self._chunk_begins), strict=True)]
@@ -245,4 +247,5 @@ class LoadItems(_View[ReadItem]):
 def _load_items(buffer: bytes, columns: list[bytes], renamed: dict[str, str]) -> LoadItems:
     boxes, chunks, wanted, stored, sizes, begins, chunk_begins = (
         array(code, data) for code, data in zip("QQqqqQq", columns, strict=True))
-    return LoadItems(engine.read(buffer), Matches(boxes, chunks, wanted, stored, sizes, begins), chunk_begins, None, renamed)
+    return LoadItems(engine.read(buffer), Matches(boxes, chunks, wanted, stored, sizes, begins), chunk_begins, None,
+                     renamed)

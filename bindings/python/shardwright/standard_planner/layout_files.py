@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layout files: JSON that says, per rank and parameter, how tensors are laid out.
 
-    { "<rank>": { "<parameter>": { mesh_shape, tensor_map, interleaved_parallel, alias_name, rank_list, type, full_shape } } }
+    {"<rank>": {"<parameter>": {mesh_shape, tensor_map, interleaved_parallel, alias_name, rank_list, type, full_shape}}}
 
-`type` is the printed dtype, `full_shape` the global shape; tuples become lists. Files end in ".layout" by convention. Equal rank
-lists and equal meshes are one object in memory after a load.
+`type` is the printed dtype, `full_shape` the global shape; tuples become lists. Files end in ".layout" by convention.
+Equal rank lists and equal meshes are one object in memory after a load.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _SHARED = ("mesh_shape", "tensor_map", "alias_name", "rank_list")
 
 
 def check_path(path: Path | str) -> None:
-    """Makes the folder that a path needs: nothing when it exists, the parent of a path with a suffix, else the path itself."""
+    """Makes the folder that a path needs: nothing when it exists, the parent of a path with a suffix, else the path
+    itself."""
     place = Path(path)
     if not place.exists():
         (place.parent if place.suffix else place).mkdir(parents=True, exist_ok=True)
@@ -39,7 +40,8 @@ def layouts_of(parameters: Iterable[tuple[str, Any]], rank: int) -> LayoutFile:
     """The layouts of named parameters of one rank; those without a layout are left out.
 
     Args:
-        parameters: (name, value); a value's `layout` must have mesh_shape, tensor_map and rank_list, and may have to_dict().
+        parameters: (name, value); a value's `layout` must have mesh_shape, tensor_map and rank_list, and may have
+            to_dict().
     Raises InvalidArgumentError when a name occurs twice.
     """
     found: dict[str, dict[str, Any]] = {}
@@ -56,7 +58,8 @@ def layouts_of(parameters: Iterable[tuple[str, Any]], rank: int) -> LayoutFile:
 
 def _described(layout: Any) -> dict[str, Any]:
     def value(name: str) -> Any:
-        return getattr(layout, name, None) if getattr(layout, name, None) is not None else getattr(layout, "_" + name, None)
+        public = getattr(layout, name, None)
+        return getattr(layout, "_" + name, None) if public is None else public
 
     return {"mesh_shape": tuple(value("mesh_shape")), "tensor_map": tuple(value("tensor_map")),
             "interleaved_parallel": bool(value("interleaved_parallel")), "alias_name": tuple(value("alias_name") or ()),

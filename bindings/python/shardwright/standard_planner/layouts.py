@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts by duck type: objects with mesh_shape, tensor_map and rank_list (also _tensor_map, _rank_list) give each rank of
-the list one box.
+"""Layouts by duck type: objects with mesh_shape, tensor_map and rank_list (also _tensor_map, _rank_list) give each rank
+of the list one box.
 """
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def refuse_interleaved(layout: Any, where: str) -> None:
     for attribute in _NAMES:
         names = getattr(layout, attribute, None)
         if isinstance(names, (tuple, list)) and INTERLEAVED in names:
-            raise UnimplementedError(f"{where}: the mesh has the axis {INTERLEAVED}, which splits inside one device; layouts "
-                                     "with it are not supported", {"axis": INTERLEAVED})
+            raise UnimplementedError(f"{where}: the mesh has the axis {INTERLEAVED}, which splits inside one device; "
+                                     "layouts with it are not supported", {"axis": INTERLEAVED})
 
 
 def _first_of(layout: Any, *attributes: str) -> Any:
@@ -62,8 +62,8 @@ def read_layout(layout: Any, where: str) -> TensorMap:
                     for entry in _first_of(layout, "tensor_map", "_tensor_map"))
     ranks = tuple(int(rank) for rank in _first_of(layout, "rank_list", "_rank_list"))
     if len(ranks) != math.prod(mesh) or len(set(ranks)) != len(ranks):
-        raise InvalidArgumentError(f"{where}: rank_list {ranks} does not give each position of the mesh {mesh} a rank of its "
-                                   "own", {"tensor": where, "parameter": "rank_list"})
+        raise InvalidArgumentError(f"{where}: rank_list {ranks} does not give each position of the mesh {mesh} a rank "
+                                   "of its own", {"tensor": where, "parameter": "rank_list"})
     return TensorMap(mesh, entries, ranks)
 
 

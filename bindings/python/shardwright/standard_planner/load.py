@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StandardLoadPlanner: HyperParallel's load planner over plan buffers. Before anything is read it proves that each wanted
-element is stored once, and refuses casts and destinations of another kind.
+"""StandardLoadPlanner: HyperParallel's load planner over plan buffers. Before anything is read it proves that each
+wanted element is stored once, and refuses casts and destinations of another kind.
 """
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class StandardLoadPlanner(LoadPlanner):
 
     Args:
         allow_partial_load: names of the state that are not stored are skipped; otherwise they are an error.
-        dtype_policy: "exact", or "allow_cast" to fill tensors of another dtype; each cast is in `planner_data` of the plan.
+        dtype_policy: "exact", or "allow_cast" to fill tensors of another dtype; each cast is in `planner_data` of the
+            plan.
         absent: globs of names whose layout may leave this rank out; it then reads nothing of them.
         trust_pickle: run pickles that are stored as objects, also those that HyperParallel itself wrote.
 
@@ -65,8 +66,8 @@ class StandardLoadPlanner(LoadPlanner):
         """Takes the state to fill and the checkpoint's metadata.
 
         Args:
-            kwargs: is_coordinator=False; rank, by default that of the process group, or 0 without one; others are ignored
-                with a log record.
+            kwargs: is_coordinator=False; rank, by default that of the process group, or 0 without one; others are
+                ignored with a log record.
         """
         warn_unknown(kwargs, _KNOWN)
         self.state_dict, self.metadata = state_dict, metadata
@@ -76,10 +77,10 @@ class StandardLoadPlanner(LoadPlanner):
     def build_local_plan(self) -> LoadPlan:
         """What this rank reads: names in the order of the state, for each its boxes, for each the chunks by number.
 
-        Raises FailedPreconditionError (a RuntimeError) without state or metadata, MissingEntryError (NotFoundError and RuntimeError)
-        for a name that is not stored, InvalidArgumentError (a ValueError) for another shape, dtype or kind of entry and for a
-        rank outside a layout, IncompleteTensorError (DataLossError and RuntimeError) for a wanted element that no chunk or
-        more than one different chunk holds.
+        Raises FailedPreconditionError (a RuntimeError) without state or metadata, MissingEntryError (NotFoundError and
+        RuntimeError) for a name that is not stored, InvalidArgumentError (a ValueError) for another shape, dtype or
+        kind of entry and for a rank outside a layout, IncompleteTensorError (DataLossError and RuntimeError) for a
+        wanted element that no chunk or more than one different chunk holds.
         """
         state, metadata = self._configured()
         policy = word("dtype_policy", self.dtype_policy, _POLICIES)
@@ -101,8 +102,8 @@ class StandardLoadPlanner(LoadPlanner):
                 continue
             dtypes = self._want_tensor(wanted, name, leaf, stored)
             if dtypes and policy == _POLICIES["exact"]:
-                raise _wrong(leaf.name, f"is stored as {dtypes[0]} and wanted as {dtypes[1]}; pass dtype_policy='allow_cast' to "
-                             "the planner to have it cast")
+                raise _wrong(leaf.name, f"is stored as {dtypes[0]} and wanted as {dtypes[1]}; pass "
+                             "dtype_policy='allow_cast' to the planner to have it cast")
             if dtypes:
                 casts[leaf.name] = dtypes
         try:
@@ -119,15 +120,16 @@ class StandardLoadPlanner(LoadPlanner):
     def _is_tensor(self, value: Any) -> bool:
         return self.framework.is_distributed(value) or self.framework.is_tensor(value)
 
-    def _want_tensor(self, wanted: ColumnsBuilder, name: str, leaf: Leaf, stored: TensorStorageMetadata) -> list[str] | None:
+    def _want_tensor(self, wanted: ColumnsBuilder, name: str, leaf: Leaf,
+                     stored: TensorStorageMetadata) -> list[str] | None:
         """Adds the boxes of a tensor; both dtypes when they differ."""
         if not self._is_tensor(leaf.value):
             raise _wrong(leaf.name, f"is a tensor in the checkpoint and a {type(leaf.value).__qualname__} in the state")
         held = self._held(leaf)
         if held is None:
             if not any(fnmatch.fnmatchcase(leaf.name, glob) for glob in self.absent):
-                raise _wrong(leaf.name, f"has a layout without rank {self.rank}; name it in the planner's `absent` patterns "
-                             "when this rank shall not read it")
+                raise _wrong(leaf.name, f"has a layout without rank {self.rank}; name it in the planner's `absent` "
+                             "patterns when this rank shall not read it")
             return None
         if held.shape != tuple(stored.size):
             raise _wrong(leaf.name, f"has shape {tuple(stored.size)} in the checkpoint and {held.shape} in the state")
@@ -165,8 +167,9 @@ class StandardLoadPlanner(LoadPlanner):
         stored = list(self._configured()[1].state_dict_metadata)
         near = difflib.get_close_matches(name, stored, _NEAREST_MAX, _NEAREST_RATIO)
         where = f" for rank {self.rank}" if name in self._rank_local() else ""
-        return MissingEntryError(f"{name} is not in the checkpoint{where}; nearest stored names: {', '.join(near) or 'none'}",
-                                 {"tensor": name})
+        return MissingEntryError(
+            f"{name} is not in the checkpoint{where}; nearest stored names: {', '.join(near) or 'none'}",
+            {"tensor": name})
 
     # ---- plans of all ranks ----
 
@@ -193,8 +196,8 @@ class StandardLoadPlanner(LoadPlanner):
     def acquire_tensor(self, read_item: ReadItem) -> Any:
         """Writable view of where an item goes, in the local tensor.
 
-        Raises FailedPreconditionError (a RuntimeError) without a state, UnknownNameError (NotFoundError and KeyError) for a name
-        that the state does not hold as a tensor.
+        Raises FailedPreconditionError (a RuntimeError) without a state, UnknownNameError (NotFoundError and KeyError)
+        for a name that the state does not hold as a tensor.
         """
         return self.framework.view(self._part(read_item), read_item.dest_offsets, read_item.lengths)
 
@@ -208,8 +211,8 @@ class StandardLoadPlanner(LoadPlanner):
     def apply_tensor(self, read_item: ReadItem, tensor: Any) -> None:
         """Copies what was read to where the item goes; nothing is copied when `tensor` is that memory, or None.
 
-        Raises InvalidArgumentError (a ValueError) for another shape, or another dtype under the policy "exact"; and what
-        acquire_tensor raises.
+        Raises InvalidArgumentError (a ValueError) for another shape, or another dtype under the policy "exact"; and
+        what acquire_tensor raises.
         """
         if tensor is None:
             return
@@ -229,12 +232,15 @@ class StandardLoadPlanner(LoadPlanner):
 
         Args:
             value: bytes as encode_object made them, any buffer, or a binary file.
-        Raises FailedPreconditionError (a RuntimeError) without a state, UnsafePickleError (a PermissionDeniedError), DataLossError.
+        Raises FailedPreconditionError (a RuntimeError) without a state, UnsafePickleError (a PermissionDeniedError),
+        DataLossError.
         """
         name = read_item.dest_index.fqn
         target = self._target(name)
         decoded = decode_object(value, name, trust_pickle=self.trust_pickle)
-        container, key = (cast(Any, self.state_dict), name) if target is None else (target.leaf.container, target.leaf.key)
+        container, key = cast(Any, self.state_dict), name
+        if target is not None:
+            container, key = target.leaf.container, target.leaf.key
         if not hasattr(container, "__setitem__"):
             raise _wrong(name, f"lies in a {type(container).__qualname__}, which cannot be changed in place")
         container[key] = decoded

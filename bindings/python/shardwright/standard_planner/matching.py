@@ -29,7 +29,7 @@ def stored_entries(metadata: Mapping[str, Any]) -> MetadataEntries:
                              attribute=properties_text(entry.properties))
         for chunk in entry.chunks:
             builder.add(row, (_integers(chunk.offsets), _integers(chunk.sizes)), number=0)
-    return MetadataEntries(engine.describe(builder.build(), rank=None))
+    return MetadataEntries(engine.describe_stored(builder.build()))
 
 
 def match(stored: MetadataEntries, wanted: Columns, renamed: Mapping[str, str], *, proof: bool) -> LoadItems:

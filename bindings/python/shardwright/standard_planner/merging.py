@@ -22,23 +22,24 @@ def encoded_items(items: Sequence[WriteItem]) -> Columns:
             row = builder.tensor(item.index.fqn, dtype_code(properties.dtype), _integers(item.tensor_data["size"]),
                                  attribute=properties_text(properties))
             if _integers(chunk.offsets) != _integers(item.index.offset):
-                raise InvalidArgumentError(f"{item.index.fqn}: the item's index says offset {item.index.offset}, its chunk "
-                                           f"{chunk.offsets}", {"tensor": item.index.fqn})
+                raise InvalidArgumentError(f"{item.index.fqn}: the item's index says offset {item.index.offset}, its "
+                                           f"chunk {chunk.offsets}", {"tensor": item.index.fqn})
             builder.add(row, (_integers(chunk.offsets), _integers(chunk.sizes)))
         elif item.type == WriteItemType.BYTE_IO:
             builder.object(item.index.fqn)
         else:
-            raise InvalidArgumentError(f"{item.index.fqn}: an item of type {item.type} without tensor data cannot be saved",
-                                       {"tensor": item.index.fqn})
+            raise InvalidArgumentError(
+                f"{item.index.fqn}: an item of type {item.type} without tensor data cannot be saved",
+                {"tensor": item.index.fqn})
     return builder.build()
 
 
-def buffer_of(plan: SavePlan, rank: int) -> bytes:
+def buffer_of(plan: SavePlan) -> bytes:
     """The local plan buffer of a plan; its own where the items are still those of the planner."""
     items = plan.items
     if isinstance(items, SaveItems) and not items.numbered and not items.reduced:
         return items.buffer
-    return engine.describe(encoded_items(items), rank=rank)
+    return engine.describe_held(encoded_items(items))
 
 
 def objects_of(plan: SavePlan) -> Mapping[str, Any]:
@@ -53,17 +54,18 @@ def merge_plans(plans: Sequence[SavePlan], *, owner: str, verify: bool) -> tuple
 
     Args:
         plans: in rank order.
-        owner: who writes a replica: "exact" (chunks with one holder count first, the others go in the order in which they
-            are listed to the holder with the fewest bytes, ties to the lowest rank), "lowest_rank", or "all" (everybody).
+        owner: who writes a replica: "exact" (chunks with one holder count first, the others go in the order in which
+            they are listed to the holder with the fewest bytes, ties to the lowest rank), "lowest_rank", or "all"
+            (everybody).
         verify: compare digests and sizes of replicas.
-    Raises InvalidArgumentError naming both ranks and both values when plans differ in dtype, shape, sizes or content, and
-    naming the boxes when chunks overlap or leave a hole. Of one plan alone holes are not looked for: the rest of a sharded
-    tensor is then in the plans of others.
+    Raises InvalidArgumentError naming both ranks and both values when plans differ in dtype, shape, sizes or content,
+    and naming the boxes when chunks overlap or leave a hole. Of one plan alone holes are not looked for: the rest of a
+    sharded tensor is then in the plans of others.
     """
     if not plans:
         return [], Metadata({})
     _check_properties(plans)
-    merged, kept = engine.merge([buffer_of(plan, rank) for rank, plan in enumerate(plans)], owner=owner, verify=verify,
+    merged, kept = engine.merge([buffer_of(plan) for plan in plans], owner=owner, verify=verify,
                                 cover="full" if len(plans) > 1 else "disjoint")
     final = [dataclasses.replace(plan, items=SaveItems(buffer, True, objects_of(plan)))
              for plan, buffer in zip(plans, kept, strict=True)]
@@ -78,13 +80,13 @@ def remove_redundant_plans(all_plans: list[SavePlan], save_to_minimum_rank: bool
         all_plans: local plans, in rank order.
         save_to_minimum_rank: give replicas to their lowest holder instead of the one with the fewest bytes so far.
     Replicas are items of equal name and offset; a number in the index does not count. Ties go to the lowest rank.
-    Raises InvalidArgumentError (a ValueError) when replicas differ in dtype, shape or sizes, naming both ranks, and when a plan
-    lists an item twice.
+    Raises InvalidArgumentError (a ValueError) when replicas differ in dtype, shape or sizes, naming both ranks, and
+    when a plan lists an item twice.
     """
     if len(all_plans) < 2:
         return list(all_plans)
     _check_properties(all_plans)
-    _, kept = engine.merge([buffer_of(plan, rank) for rank, plan in enumerate(all_plans)], verify=True, cover="off",
+    _, kept = engine.merge([buffer_of(plan) for plan in all_plans], verify=True, cover="disjoint",
                            owner="lowest_rank" if save_to_minimum_rank else "exact")
     return [dataclasses.replace(plan, items=_without_dropped(plan, buffer))
             for plan, buffer in zip(all_plans, kept, strict=True)]
@@ -110,7 +112,10 @@ def _check_properties(plans: Sequence[SavePlan]) -> None:
                 if properties != item.tensor_data["properties"]:
                     raise InvalidArgumentError(
                         f"{item.index.fqn} has properties {properties} on rank {known} and "
-                        f"{item.tensor_data['properties']} on rank {rank}", {"tensor": item.index.fqn, "rank": str(rank)})
+                        f"{item.tensor_data['properties']} on rank {rank}", {
+                            "tensor": item.index.fqn,
+                            "rank": str(rank)
+                        })
 
 
 def _planner_data(plans: Sequence[SavePlan], entries: MetadataEntries) -> dict[str, Any] | None:

@@ -143,8 +143,8 @@ class Metadata:
 class WriteItem:
     """One piece to write. `tensor_data` has the keys chunk, properties and size; bytes of tensors are not in the item.
 
-    `bytes_io_data` of an object is the object itself in a local plan, and the encoded bytes after finalize_plan. It does
-    not travel when a plan is pickled.
+    `bytes_io_data` of an object is the object itself in a local plan, and the encoded bytes after finalize_plan. It
+    does not travel when a plan is pickled.
     """
 
     index: MetadataIndex

@@ -5,8 +5,9 @@ from .geometry import chunk_to_area, infer_intersection, infer_slice_area_by_ran
 from .layout_files import check_path, combine_layout, has_valid_filename, load_layout, save_layout
 from .matching import create_read_items_for_chunk_list
 from .merging import remove_redundant_plans
-from .model import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, LoadPlan, Metadata, MetadataIndex, ReadItem,
-                    SavePlan, StorageInfo, TensorProperties, TensorStorageMetadata, WriteItem, WriteItemType, WriteResult)
+from .model import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, LoadPlan, Metadata, MetadataIndex,
+                    ReadItem, SavePlan, StorageInfo, TensorProperties, TensorStorageMetadata, WriteItem, WriteItemType,
+                    WriteResult)
 from .objects import decode_object, encode_object
 from .placements import placements_to_tensor_map, tensor_map_to_placements
 from .planner import LoadPlanner, SavePlanner

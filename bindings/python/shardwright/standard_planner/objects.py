@@ -3,8 +3,9 @@
 
     head := "SHWO", u8 version = 1, u8 n, n bytes of content type (ASCII)
 
-Content types are those of checkpoints: application/json (with the tagged forms of this library), application/octet-stream
-for bytes, application/python-pickle. Bytes without the head are what HyperParallel itself writes: a pickle, or raw bytes.
+Content types are those of checkpoints: application/json (with the tagged forms of this library),
+application/octet-stream for bytes, application/python-pickle. Bytes without the head are what HyperParallel itself
+writes: a pickle, or raw bytes.
 """
 from __future__ import annotations
 
@@ -73,8 +74,8 @@ def _head(content_type: str) -> bytes:
 
 def _run_pickle(content: bytes, where: str, trusted: bool) -> Any:
     if not trusted:
-        raise UnsafePickleError(f"object {where} is a pickle, or bytes that HyperParallel wrote as they were; loading it may "
-                                "run code. Pass trust_pickle=True to the planner when you trust the checkpoint",
+        raise UnsafePickleError(f"object {where} is a pickle, or bytes that HyperParallel wrote as they were; loading "
+                                "it may run code. Pass trust_pickle=True to the planner when you trust the checkpoint",
                                 {"tensor": where, "reason": "unsafe"})
     try:
         return pickle.loads(content)

@@ -17,7 +17,8 @@ DEFAULT_REDUCTION = "sum"
 
 
 def placement_row(placement: Any) -> Row:
-    """A placement as ("replicate",), ("shard", dim) or ("partial", operation). InvalidArgumentError for anything else."""
+    """A placement as ("replicate",), ("shard", dim) or ("partial", operation). InvalidArgumentError for anything
+    else."""
     if isinstance(placement, str):
         placement = (placement,)
     if isinstance(placement, (tuple, list)) and placement:
@@ -55,12 +56,13 @@ def placements_to_tensor_map(placements: Sequence[Any], ndim: int, *,
         elif kind == "shard":
             dim = rest[0]
             if not -ndim <= dim < ndim:
-                raise InvalidArgumentError(f"Shard({dim}) is out of bounds for {ndim} dimensions", {"parameter": "placements"})
+                raise InvalidArgumentError(f"Shard({dim}) is out of bounds for {ndim} dimensions",
+                                           {"parameter": "placements"})
             axes[dim].append(len(placements) - 1 - position)
     for dim, used in enumerate(axes):
         if single_axis and len(used) > 1:
-            raise InvalidArgumentError(f"dimension {dim} is sharded by {len(used)} mesh axes; this form has one axis per "
-                                       "dimension", {"parameter": "placements"})
+            raise InvalidArgumentError(f"dimension {dim} is sharded by {len(used)} mesh axes; this form has one axis "
+                                       "per dimension", {"parameter": "placements"})
     return tuple(tuple(used) if len(used) > 1 else used[0] if used else -1 for used in axes), tuple(partial)
 
 
@@ -68,8 +70,8 @@ def tensor_map_to_placements(mesh_ndim: int, tensor_map: Sequence[MapEntry],
                              partial: Sequence[str | None] | None = None) -> tuple[Row, ...]:
     """One row per mesh axis: shard where the map names the axis, else partial where `partial` says so, else replicate.
 
-    The order of axes inside one entry of the map is not in the rows. Raises InvalidArgumentError for an axis that the mesh
-    lacks, and for one that both shards and holds summands.
+    The order of axes inside one entry of the map is not in the rows. Raises InvalidArgumentError for an axis that the
+    mesh lacks, and for one that both shards and holds summands.
     """
     rows: list[Row] = [("replicate",)] * mesh_ndim
     for position, operation in enumerate(partial or ()):
@@ -81,8 +83,9 @@ def tensor_map_to_placements(mesh_ndim: int, tensor_map: Sequence[MapEntry],
                 continue
             position = mesh_ndim - 1 - axis
             if not 0 <= position < mesh_ndim:
-                raise InvalidArgumentError(f"tensor map {tuple(tensor_map)} names axis {axis} of a mesh with {mesh_ndim}",
-                                           {"parameter": "tensor_map"})
+                raise InvalidArgumentError(
+                    f"tensor map {tuple(tensor_map)} names axis {axis} of a mesh with {mesh_ndim}",
+                    {"parameter": "tensor_map"})
             if rows[position][0] != "replicate":
                 raise InvalidArgumentError(f"mesh axis {position} shards dimension {dim} and is {rows[position]} too",
                                            {"parameter": "tensor_map"})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a planner offers, in the words of HyperParallel and in those of torch.distributed.checkpoint.
 
-The methods of the second spelling call those of the first one, so a subclass overrides configure_planner, build_local_plan
-and so on, and both spellings follow.
+The methods of the second spelling call those of the first one, so a subclass overrides configure_planner,
+build_local_plan and so on, and both spellings follow.
 """
 from __future__ import annotations
 

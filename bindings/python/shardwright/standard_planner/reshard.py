@@ -39,8 +39,8 @@ def check_layout(layout: Any, name: str) -> None:
                                     "tuple or list", {"parameter": name})
     devices = math.prod(described["mesh_shape"])
     if len(described["rank_list"]) != devices:
-        raise InvalidArgumentError(f"rank_list of layout {name} has {len(described['rank_list'])} ranks for the {devices} "
-                                   "positions of its mesh", {"parameter": name})
+        raise InvalidArgumentError(f"rank_list of layout {name} has {len(described['rank_list'])} ranks for the "
+                                   f"{devices} positions of its mesh", {"parameter": name})
     refuse_interleaved(layout, name)
 
 
@@ -50,13 +50,13 @@ class ReshardHandler:
     Args:
         param_name: name of the tensor, for messages.
         full_shape: global shape.
-        from_layout, to_layout: layouts with mesh_shape, _tensor_map, _rank_list and to_dict(); None = the whole tensor on
-            rank 0. Not both.
+        from_layout, to_layout: layouts with mesh_shape, _tensor_map, _rank_list and to_dict(); None = the whole tensor
+            on rank 0. Not both.
         to_rank_id: global rank that gets the slice; ignored when to_layout is None.
     Raises InvalidArgumentError (a ValueError) and ArgumentTypeError (a TypeError).
 
-    Attributes `from_*` and `to_*` hold the layouts' mesh_shape, tensor_map and rank_list; `global_union_area_map` holds, after
-    infer_all_tensor_offset, what each source rank gives, in global coordinates.
+    Attributes `from_*` and `to_*` hold the layouts' mesh_shape, tensor_map and rank_list; `global_union_area_map`
+    holds, after infer_all_tensor_offset, what each source rank gives, in global coordinates.
     """
 
     def __init__(self, param_name: str, full_shape: tuple[int, ...], from_layout: Any, to_layout: Any,
@@ -120,9 +120,9 @@ class ReshardHandler:
 
         Args:
             from_tensor_map: per source rank exactly the part that infer_all_tensor_offset named, as an array.
-        Raises InvalidArgumentError (a ValueError) for a missing, surplus or misshapen part and for parts that do not fill
-        the slice, ArgumentTypeError (a TypeError) for parts of several dtypes, FailedPreconditionError (a RuntimeError)
-        before infer_all_tensor_offset.
+        Raises InvalidArgumentError (a ValueError) for a missing, surplus or misshapen part and for parts that do not
+        fill the slice, ArgumentTypeError (a TypeError) for parts of several dtypes, FailedPreconditionError (a
+        RuntimeError) before infer_all_tensor_offset.
         """
         import numpy
         if not from_tensor_map:
@@ -148,8 +148,9 @@ class ReshardHandler:
                 raise self._wrong(f"the part of rank {rank} has shape {tuple(parts[rank].shape)}, expected {expected}")
         dtypes = {str(part.dtype) for part in parts.values()}
         if len(dtypes) > 1:
-            raise ArgumentTypeError(f"{self.param_name}: parts have dtypes {', '.join(sorted(dtypes))}; they must be equal",
-                                    {"tensor": self.param_name})
+            raise ArgumentTypeError(
+                f"{self.param_name}: parts have dtypes {', '.join(sorted(dtypes))}; they must be equal",
+                {"tensor": self.param_name})
         # Areas of first holders are disjoint, so equal element counts mean that the slice is filled.
         if sum(math.prod(part.shape) for part in parts.values()) != math.prod(shape):
             raise self._wrong(f"the parts do not fill the slice of shape {shape}")

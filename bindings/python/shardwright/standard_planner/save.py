@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StandardSavePlanner: HyperParallel's save planner over plan buffers, with what it loses in silence refused by name."""
+"""StandardSavePlanner: HyperParallel's save planner over plan buffers, with what it loses in silence refused by
+name."""
 from __future__ import annotations
 
 import dataclasses
@@ -41,16 +42,17 @@ class StandardSavePlanner(SavePlanner):
 
     Args:
         entry_kinds: (glob, kind) pairs or a mapping, first match wins: "replicated" (one value, held by several ranks),
-            "sharded" (a part, with a layout), "rank_local" (each rank has its own, stored as NAME.rank-R). Plain tensors and
-            objects are replicated unless declared.
-        verify_replicas: what is compared before a replica is dropped, beside dtype, shape and boxes: "digest" the content of
-            all, "metadata" no content, "off" nothing, not even object sizes. None = the content of plain tensors and objects.
+            "sharded" (a part, with a layout), "rank_local" (each rank has its own, stored as NAME.rank-R). Plain
+            tensors and objects are replicated unless declared.
+        verify_replicas: what is compared before a replica is dropped, beside dtype, shape and boxes: "digest" the
+            content of all, "metadata" no content, "off" nothing, not even object sizes. None = the content of plain
+            tensors and objects.
         reduce_partial: add up tensors whose ranks hold summands; without it they are refused. Collective.
         objects: "json", or "pickle" to store values that are neither JSON nor bytes as pickles.
 
-    Attributes, to be read and written: `state_dict`, `is_coordinator`, `rank`, `remove_redundancy`, `save_to_minimum_rank` (True
-    here; HyperParallel's save() passes False unless told otherwise), `flatten_state_dict` (False = one entry per top-level
-    key), `entry_kinds`, `verify_replicas`, `reduce_partial`, `objects`.
+    Attributes, to be read and written: `state_dict`, `is_coordinator`, `rank`, `remove_redundancy`,
+    `save_to_minimum_rank` (True here; HyperParallel's save() passes False unless told otherwise), `flatten_state_dict`
+    (False = one entry per top-level key), `entry_kinds`, `verify_replicas`, `reduce_partial`, `objects`.
     """
 
     framework: ClassVar[Framework] = Framework()
@@ -75,8 +77,8 @@ class StandardSavePlanner(SavePlanner):
 
         Args:
             state_dict: nested mapping.
-            kwargs: is_coordinator=False, rank=0, remove_redundancy=True, save_to_minimum_rank=True; others are ignored with
-                a log record.
+            kwargs: is_coordinator=False, rank=0, remove_redundancy=True, save_to_minimum_rank=True; others are ignored
+                with a log record.
         """
         warn_unknown(kwargs, _KNOWN)
         self.state_dict = state_dict
@@ -88,9 +90,9 @@ class StandardSavePlanner(SavePlanner):
     def build_local_plan(self) -> SavePlan:
         """What this rank holds, in the order of the state.
 
-        Raises FailedPreconditionError (a RuntimeError) without a state and for summands, InvalidArgumentError (a ValueError) for
-        layouts that lack an attribute or this rank and for values that cannot be stored, AlreadyExistsError for two entries
-        of one name, UnimplementedError for interleaved meshes.
+        Raises FailedPreconditionError (a RuntimeError) without a state and for summands, InvalidArgumentError (a
+        ValueError) for layouts that lack an attribute or this rank and for values that cannot be stored,
+        AlreadyExistsError for two entries of one name, UnimplementedError for interleaved meshes.
         """
         if self.state_dict is None:
             raise FailedPreconditionError("the planner has no state; call configure_planner first")
@@ -98,7 +100,7 @@ class StandardSavePlanner(SavePlanner):
         for leaf in leaves(self.state_dict, flatten=self.flatten_state_dict):
             collected.add(leaf)
         self._tensors, self._payloads = collected.tensors, collected.payloads
-        buffer = engine.describe(collected.builder.build(), rank=self.rank)
+        buffer = engine.describe_held(collected.builder.build())
         return SavePlan(SaveItems(buffer, False, collected.values), planner_data=collected.planner_data())
 
     def build_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
@@ -113,7 +115,8 @@ class StandardSavePlanner(SavePlanner):
         return merge_plans(all_plans, owner=owner, verify=verify)
 
     def finalize_plan(self, plan: SavePlan) -> SavePlan:
-        """Takes this rank's final plan: get_tensor knows its items and no others, and its objects carry their encoded bytes.
+        """Takes this rank's final plan: get_tensor knows its items and no others, and its objects carry their encoded
+        bytes.
 
         Returns the plan that was given.
         """
@@ -154,7 +157,8 @@ class _Collector:
         self._verify = planner.verify_replicas
         if self._verify is not None:
             word("verify_replicas", self._verify, VERIFY)
-        self._kinds = [(str(glob), word("kind", kind, KINDS)) for glob, kind in pairs("entry_kinds", planner.entry_kinds, 2)]
+        self._kinds = [(str(glob), word("kind", kind, KINDS))
+                       for glob, kind in pairs("entry_kinds", planner.entry_kinds, 2)]
         self._rank_local: list[str] = []
         self._reduced: dict[str, list[str]] = {}
 
@@ -177,18 +181,23 @@ class _Collector:
             held = self._framework.held(leaf.name, leaf.value, self._rank, reduce_partial=self._reduce)
         if kind == KINDS["sharded"] and held.is_plain:
             raise InvalidArgumentError(
-                f"{leaf.name} is declared sharded, but it is a plain tensor that does not say which part it is; give it a "
-                "layout (a distributed tensor, or shardwright.Shard)", {"tensor": leaf.name})
+                f"{leaf.name} is declared sharded, but it is a plain tensor that does not say which part it is; give "
+                "it a layout (a distributed tensor, or shardwright.Shard)", {"tensor": leaf.name})
         if held.reduced:
             self._reduced[leaf.name] = list(held.reduced)
-        row = self.builder.tensor(leaf.name, held.dtype_code, held.shape, path=leaf.path, digest=self._digest(held, own),
+        row = self.builder.tensor(leaf.name,
+                                  held.dtype_code,
+                                  held.shape,
+                                  path=leaf.path,
+                                  digest=self._digest(held, own),
                                   attribute=properties_text(TensorProperties(held.dtype)))
         for box, part in zip(held.boxes, held.parts, strict=True):
             self.builder.add(row, box)
             self.tensors[MetadataIndex(leaf.name, tuple(box[0]))] = part
 
     def _digest(self, held: Held, own: bool) -> bytes:
-        """Digest of the content where replicas are compared by it; zeros elsewhere and for descriptors without memory."""
+        """Digest of the content where replicas are compared by it; zeros elsewhere and for descriptors without
+        memory."""
         if own or self._verify not in (None, "digest") or (self._verify is None and not held.is_plain):
             return NO_DIGEST
         contents = [self._framework.content(part) for part in held.parts]

@@ -31,8 +31,8 @@ def leaves(tree: Mapping[Any, Any], *, flatten: bool,
     Args:
         flatten: False gives one entry per top-level key.
         is_entry: says of a container, by name, that it is an entry of its own; None = when it holds only JSON values.
-    Raises AlreadyExistsError for two paths of one name, InvalidArgumentError for keys that are neither text nor integer and
-    for states that hold themselves.
+    Raises AlreadyExistsError for two paths of one name, InvalidArgumentError for keys that are neither text nor integer
+    and for states that hold themselves.
     """
     if not isinstance(tree, Mapping):
         raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(tree).__qualname__}",
@@ -40,8 +40,8 @@ def leaves(tree: Mapping[Any, Any], *, flatten: bool,
     seen: dict[str, str] = {}
     for leaf in _walk(tree, b"", b"", _always if not flatten else is_entry or _only_json, 0):
         if leaf.name in seen:
-            raise AlreadyExistsError(f"two entries have the name {leaf.name!r}: {seen[leaf.name] or 'the key itself'} and "
-                                     f"{leaf.path or 'the key itself'}", {"tensor": leaf.name})
+            raise AlreadyExistsError(f"two entries have the name {leaf.name!r}: {seen[leaf.name] or 'the key itself'} "
+                                     f"and {leaf.path or 'the key itself'}", {"tensor": leaf.name})
         seen[leaf.name] = leaf.path
         yield leaf
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HyperParallel's standard planners over torch tensors, DTensors, and distributed tensors by duck type.
 
-The names are those of shardwright.standard_planner. They are kept apart from shardwright.torch.planner, where torch's own
-names stand for torch's own classes.
+The names are those of shardwright.standard_planner. They are kept apart from shardwright.torch.planner, where torch's
+own names stand for torch's own classes.
 """
 from __future__ import annotations
 
@@ -89,8 +89,12 @@ class TorchFramework(Framework):
             return Held(self.dtype_text(local), shape, boxes, (local,), False, reduced)
         parts = windows(boxes, local)
         if parts is None:
-            raise InvalidArgumentError(f"{where}: rank {rank} holds a local tensor of shape {tuple(local.shape)}, which does "
-                                       f"not fit the boxes {boxes} of its placements", {"tensor": where, "rank": str(rank)})
+            raise InvalidArgumentError(
+                f"{where}: rank {rank} holds a local tensor of shape {tuple(local.shape)}, "
+                f"which does not fit the boxes {boxes} of its placements", {
+                    "tensor": where,
+                    "rank": str(rank)
+                })
         return Held(self.dtype_text(local), shape, boxes, parts, False, reduced)
 
     # ---- memory ----
