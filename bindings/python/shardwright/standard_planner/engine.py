@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import planning
-from .columns import Columns, Matches
+from .._options import KINDS
+from .columns import OBJECT, Columns, Matches
 
 _PRESET = "standard"
+# Whether a box is the whole tensor or a part shows in the box; one kind for both lets ranks differ in that.
+_SHARDED, _AUTO = KINDS["sharded"], KINDS["auto"]
 _UNKNOWN = 0  # world size: a planner is told its rank only, and merging takes the position in the list
 
 
@@ -34,12 +37,12 @@ def describe_stored(columns: Columns) -> bytes:
 def read(buffer: bytes) -> Columns:
     """The entries of a plan buffer."""
     batch = planning.entries(buffer)
-    return Columns(names=batch.name_list(), dtypes=batch.dtypes, shapes=batch.shapes, shape_offsets=batch.shape_offsets,
-                   box_ranges=batch.box_ranges, box_offsets=batch.box_offsets, box_sizes=batch.box_sizes,
-                   numbers=batch.numbers, order=batch.order, object_sizes=batch.object_sizes,
-                   paths=[part.decode("utf-8") for part in _parts(batch.paths, batch.path_offsets)] or None,
-                   attributes=_parts(batch.attributes, batch.attribute_offsets) or None,
-                   digests=None if batch.digests is None else bytes(batch.digests))
+    columns = [getattr(batch, name) for name in ("dtypes", "shapes", "shape_offsets", "box_ranges", "box_offsets",
+                                                 "box_sizes")]
+    return Columns(batch.name_list(), *(() if values is None else values for values in columns), batch.numbers,
+                   batch.order, batch.object_sizes, _texts(batch.paths, batch.path_offsets),
+                   _parts(batch.attributes, batch.attribute_offsets),
+                   None if batch.digests is None else bytes(batch.digests))
 
 
 def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> tuple[bytes, list[bytes]]:
@@ -75,18 +78,26 @@ def content_digest(content: Any) -> bytes:
 
 
 def _batch(columns: Columns) -> planning.EntryBatch:
-    names, name_offsets = _blob([name.encode("utf-8") for name in columns.names])
+    names, name_offsets = _joined([name.encode("utf-8") for name in columns.names])
     paths, path_offsets = _blob(None if columns.paths is None else [path.encode("utf-8") for path in columns.paths])
     attributes, attribute_offsets = _blob(columns.attributes)
-    return planning.EntryBatch(
-        len(columns.names), names, name_offsets, columns.dtypes, None, columns.shapes, columns.shape_offsets,
-        columns.box_ranges, columns.box_offsets, columns.box_sizes, columns.numbers, columns.order, None,
-        columns.object_sizes, paths, path_offsets, attributes, attribute_offsets, columns.digests)
+    kinds = array("i", (_AUTO if dtype == OBJECT else _SHARDED for dtype in columns.dtypes))
+    return planning.EntryBatch(len(columns.names), names, name_offsets, *map(_filled, (
+        columns.dtypes, kinds, columns.shapes, columns.shape_offsets, columns.box_ranges, columns.box_offsets,
+        columns.box_sizes, columns.numbers, columns.order, None, columns.object_sizes, paths, path_offsets, attributes,
+        attribute_offsets, columns.digests)))
+
+
+def _filled(values: Any) -> Any:
+    """None for a column without values."""
+    return values if values is not None and len(values) else None
 
 
 def _blob(parts: Sequence[bytes] | None) -> tuple[bytes | None, array[int] | None]:
-    if parts is None:
-        return None, None
+    return _joined(parts) if parts is not None and any(parts) else (None, None)
+
+
+def _joined(parts: Sequence[bytes]) -> tuple[bytes, array[int]]:
     offsets = array("Q", [0])
     total = 0
     for part in parts:
@@ -95,8 +106,13 @@ def _blob(parts: Sequence[bytes] | None) -> tuple[bytes | None, array[int] | Non
     return b"".join(parts), offsets
 
 
-def _parts(blob: Any, offsets: Any) -> list[bytes]:
-    if blob is None:
-        return []
+def _parts(blob: Any, offsets: Any) -> list[bytes] | None:
+    if blob is None or offsets is None:
+        return None
     content = bytes(blob)
     return [content[begin:end] for begin, end in zip(offsets, offsets[1:], strict=False)]
+
+
+def _texts(blob: Any, offsets: Any) -> list[str] | None:
+    parts = _parts(blob, offsets)
+    return parts and [part.decode("utf-8") for part in parts]
