@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from .framework import Framework
+from .layouts import LayoutReader
 from .model import ChunkStorageMetadata
 
 _NUMPY = Framework()
@@ -15,7 +16,8 @@ def chunk_list(framework: Framework, obj: Any, rank: int | None) -> list[ChunkSt
     """create_chunk_list_for_tensor over a framework's tensors."""
     if not framework.is_distributed(obj) and not framework.is_tensor(obj):
         raise InvalidArgumentError(f"a {type(obj).__qualname__} is no tensor and has no chunks", {"parameter": "obj"})
-    held = framework.wanted("the tensor", obj, framework.current_rank() if rank is None else rank)
+    held = framework.wanted("the tensor", obj, framework.current_rank() if rank is None else rank,
+                            LayoutReader())
     return [] if held is None else [ChunkStorageMetadata(tuple(offsets), tuple(sizes)) for offsets, sizes in held.boxes]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..layout import Box, Shard
 from .geometry import area_to_chunk, narrow_tensor_by_index
-from .layouts import missing_attribute, partial_axes, read_layout, refuse_partial
+from .layouts import LayoutReader, missing_attribute, partial_axes, refuse_partial
 from .model import dtype_code
 
 
@@ -54,8 +54,8 @@ class Framework:
         """True for objects that hold a part of a tensor."""
         return isinstance(value, Shard) or (hasattr(value, "to_local") and hasattr(value, "layout"))
 
-    def held(self, where: str, value: Any, rank: int, *, reduce_partial: bool = False) -> Held:
-        """What `rank` saves of a value.
+    def held(self, where: str, value: Any, rank: int, layouts: LayoutReader, *, reduce_partial: bool = False) -> Held:
+        """What `rank` saves of a value. `layouts` is one for all values of a plan.
 
         Raises InvalidArgumentError (a ValueError) for a layout that lacks an attribute or the rank,
         FailedPreconditionError (a RuntimeError) for summands.
@@ -69,9 +69,9 @@ class Framework:
             if not reduce_partial:
                 raise refuse_partial(where, operations)
             value = self.reduce(where, value)
-        return self._part(where, value, rank, operations)
+        return self._part(where, value, rank, layouts, operations)
 
-    def wanted(self, where: str, value: Any, rank: int) -> Held | None:
+    def wanted(self, where: str, value: Any, rank: int, layouts: LayoutReader) -> Held | None:
         """What `rank` wants filled; None when it is not in the layout. An incomplete layout counts as none."""
         if isinstance(value, Shard):
             held = self._shard(where, value, rank)
@@ -79,9 +79,10 @@ class Framework:
         if not self.is_distributed(value):
             return self._whole(value)
         layout = value.layout
-        if layout is not None and missing_attribute(layout) is None and rank not in read_layout(layout, where).ranks:
-            return None
-        return self._part(where, value, rank, (), saving=False)
+        if layout is not None and missing_attribute(layout) is None:
+            if rank not in layouts.read(layout, where).positions:
+                return None
+        return self._part(where, value, rank, layouts, (), saving=False)
 
     def alone(self, value: Any) -> Held:
         """The local tensor of a value as a whole tensor, for entries that each rank has for itself."""
@@ -111,15 +112,16 @@ class Framework:
         shape = _integers(value.shape)
         return Held(self.dtype_text(value), shape, (((0,) * len(shape), shape),), (value,), True)
 
-    def _part(self, where: str, value: Any, rank: int, reduced: tuple[str, ...], *, saving: bool = True) -> Held:
+    def _part(self, where: str, value: Any, rank: int, layouts: LayoutReader, reduced: tuple[str, ...], *,
+              saving: bool = True) -> Held:
         local, layout = self.local_of(value), value.layout
         sizes, shape = _integers(local.shape), _integers(value.shape)
         box: Box = ((0,) * len(shape), sizes if saving else shape)
         if layout is not None and (saving or missing_attribute(layout) is None):
-            described = read_layout(layout, where)
-            if rank not in described.ranks:
+            described = layouts.read(layout, where)
+            if rank not in described.positions:
                 raise InvalidArgumentError(
-                    f"{where}: rank {rank} is not in the rank list {described.ranks} of its layout",
+                    f"{where}: rank {rank} is not in the rank list {tuple(described.positions)} of its layout",
                     {"tensor": where, "rank": str(rank)})
             chunk = area_to_chunk(described.area(shape, rank))
             box = chunk.offsets, chunk.sizes

@@ -5,6 +5,7 @@ of the list one box.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
@@ -15,15 +16,15 @@ _NAMES = ("alias_name", "alias_names", "_alias_name", "_alias_names", "mesh_dim_
 
 
 class TensorMap(NamedTuple):
-    """What a layout object says."""
+    """What a layout object says; `positions` gives each global rank of the list its position in the mesh."""
 
     mesh_shape: tuple[int, ...]
     entries: tuple[MapEntry, ...]
-    ranks: tuple[int, ...]
+    positions: Mapping[int, int]
 
     def area(self, shape: tuple[int, ...], rank: int) -> Area:
         """Area of a global rank, which must be in the list."""
-        return infer_slice_area_by_rank(self.mesh_shape, self.entries, self.ranks.index(rank), shape)
+        return infer_slice_area_by_rank(self.mesh_shape, self.entries, self.positions[rank], shape)
 
 
 def refuse_interleaved(layout: Any, where: str) -> None:
@@ -47,24 +48,37 @@ def missing_attribute(layout: Any) -> str | None:
     return None
 
 
-def read_layout(layout: Any, where: str) -> TensorMap:
-    """Mesh, map and ranks of a complete layout object; `where` names the tensor in errors.
+class LayoutReader:
+    """Reads the layouts of one plan: a rank list that many tensors share is looked at once."""
 
-    Raises InvalidArgumentError (a ValueError) for a missing attribute or a rank list that does not fit the mesh,
-    UnimplementedError for interleaved meshes.
-    """
-    missing = missing_attribute(layout)
-    if missing is not None:
-        raise InvalidArgumentError(f"{where}: its layout has no {missing}", {"tensor": where, "parameter": missing})
-    refuse_interleaved(layout, where)
-    mesh = tuple(int(extent) for extent in _first_of(layout, "mesh_shape", "_mesh_shape"))
-    entries = tuple(entry if isinstance(entry, int) else tuple(entry)
-                    for entry in _first_of(layout, "tensor_map", "_tensor_map"))
-    ranks = tuple(int(rank) for rank in _first_of(layout, "rank_list", "_rank_list"))
-    if len(ranks) != math.prod(mesh) or len(set(ranks)) != len(ranks):
-        raise InvalidArgumentError(f"{where}: rank_list {ranks} does not give each position of the mesh {mesh} a rank "
-                                   "of its own", {"tensor": where, "parameter": "rank_list"})
-    return TensorMap(mesh, entries, ranks)
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Mapping[int, int]]] = {}
+
+    def read(self, layout: Any, where: str) -> TensorMap:
+        """Mesh, map and ranks of a complete layout object; `where` names the tensor in errors.
+
+        Raises InvalidArgumentError (a ValueError) for a missing attribute or a rank list that does not fit the mesh,
+        UnimplementedError for interleaved meshes.
+        """
+        missing = missing_attribute(layout)
+        if missing is not None:
+            raise InvalidArgumentError(f"{where}: its layout has no {missing}", {"tensor": where, "parameter": missing})
+        refuse_interleaved(layout, where)
+        mesh = tuple(int(extent) for extent in _first_of(layout, "mesh_shape", "_mesh_shape"))
+        entries = tuple(entry if isinstance(entry, int) else tuple(entry)
+                        for entry in _first_of(layout, "tensor_map", "_tensor_map"))
+        ranks = _first_of(layout, "rank_list", "_rank_list")
+        positions = self._positions(ranks)
+        if not len(positions) == len(ranks) == math.prod(mesh):
+            raise InvalidArgumentError(f"{where}: rank_list {tuple(ranks)} does not give each position of the mesh "
+                                       f"{mesh} a rank of its own", {"tensor": where, "parameter": "rank_list"})
+        return TensorMap(mesh, entries, positions)
+
+    def _positions(self, ranks: Any) -> Mapping[int, int]:
+        known = self._known.get(id(ranks))
+        if known is None:
+            known = self._known[id(ranks)] = (ranks, {int(rank): place for place, rank in enumerate(ranks)})
+        return known[1]
 
 
 def partial_axes(layout: Any) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ..errors import FailedPreconditionError, InvalidArgumentError
 from .columns import ColumnsBuilder
 from .faults import IncompleteTensorError, MissingEntryError, UnknownNameError
 from .framework import Framework, Held
+from .layouts import LayoutReader
 from .matching import match, stored_entries
 from .model import LoadPlan, Metadata, MetadataIndex, ReadItem, TensorStorageMetadata, dtype_code
 from .objects import decode_object
@@ -86,6 +87,7 @@ class StandardLoadPlanner(LoadPlanner):
         policy = word("dtype_policy", self.dtype_policy, _POLICIES)
         entries = stored_entries(metadata.state_dict_metadata)
         wanted, renamed, casts = ColumnsBuilder(), dict[str, str](), dict[str, list[str]]()
+        layouts = LayoutReader()
         for leaf in leaves(state, flatten=self.flatten_state_dict, is_entry=self._is_stored):
             name = self._stored_name(leaf.name)
             if name is None:
@@ -100,7 +102,7 @@ class StandardLoadPlanner(LoadPlanner):
                     raise _wrong(leaf.name, "is an object in the checkpoint and a tensor in the state")
                 wanted.object(name)
                 continue
-            dtypes = self._want_tensor(wanted, name, leaf, stored)
+            dtypes = self._want_tensor(wanted, name, leaf, stored, layouts)
             if dtypes and policy == _POLICIES["exact"]:
                 raise _wrong(leaf.name, f"is stored as {dtypes[0]} and wanted as {dtypes[1]}; pass "
                              "dtype_policy='allow_cast' to the planner to have it cast")
@@ -120,12 +122,12 @@ class StandardLoadPlanner(LoadPlanner):
     def _is_tensor(self, value: Any) -> bool:
         return self.framework.is_distributed(value) or self.framework.is_tensor(value)
 
-    def _want_tensor(self, wanted: ColumnsBuilder, name: str, leaf: Leaf,
-                     stored: TensorStorageMetadata) -> list[str] | None:
+    def _want_tensor(self, wanted: ColumnsBuilder, name: str, leaf: Leaf, stored: TensorStorageMetadata,
+                     layouts: LayoutReader) -> list[str] | None:
         """Adds the boxes of a tensor; both dtypes when they differ."""
         if not self._is_tensor(leaf.value):
             raise _wrong(leaf.name, f"is a tensor in the checkpoint and a {type(leaf.value).__qualname__} in the state")
-        held = self._held(leaf)
+        held = self._held(leaf, layouts)
         if held is None:
             if not any(fnmatch.fnmatchcase(leaf.name, glob) for glob in self.absent):
                 raise _wrong(leaf.name, f"has a layout without rank {self.rank}; name it in the planner's `absent` "
@@ -141,10 +143,10 @@ class StandardLoadPlanner(LoadPlanner):
             wanted.add(row, box)
         return None if code == held.dtype_code else [stored.properties.dtype, held.dtype]
 
-    def _held(self, leaf: Leaf) -> Held | None:
+    def _held(self, leaf: Leaf, layouts: LayoutReader) -> Held | None:
         if leaf.name in self._rank_local():
             return self.framework.alone(leaf.value)
-        return self.framework.wanted(leaf.name, leaf.value, self.rank)
+        return self.framework.wanted(leaf.name, leaf.value, self.rank, layouts)
 
     # ---- names ----
 
@@ -187,9 +189,10 @@ class StandardLoadPlanner(LoadPlanner):
         state, metadata = self._configured()
         known_state, known_metadata, known_rank = self._targets_of
         if known_state is not state or known_metadata is not metadata or known_rank != self.rank:
-            self._targets = {}
+            self._targets, layouts = {}, LayoutReader()
             for leaf in leaves(state, flatten=self.flatten_state_dict, is_entry=self._is_stored):
-                self._targets[leaf.name] = _Target(leaf, self._held(leaf) if self._is_tensor(leaf.value) else None)
+                held = self._held(leaf, layouts) if self._is_tensor(leaf.value) else None
+                self._targets[leaf.name] = _Target(leaf, held)
             self._targets_of = state, metadata, self.rank
         return self._targets.get(name)
 

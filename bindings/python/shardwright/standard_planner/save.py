@@ -15,6 +15,7 @@ from . import engine
 from .columns import NO_DIGEST, ColumnsBuilder
 from .framework import Framework, Held
 from .items import SaveItems, properties_text
+from .layouts import LayoutReader
 from .merging import merge_plans
 from .model import Metadata, MetadataIndex, SavePlan, TensorProperties, WriteItem, WriteItemType
 from .objects import encode_object
@@ -159,6 +160,7 @@ class _Collector:
             word("verify_replicas", self._verify, VERIFY)
         self._kinds = [(str(glob), word("kind", kind, KINDS))
                        for glob, kind in pairs("entry_kinds", planner.entry_kinds, 2)]
+        self._layouts = LayoutReader()
         self._rank_local: list[str] = []
         self._reduced: dict[str, list[str]] = {}
 
@@ -178,7 +180,7 @@ class _Collector:
         if own:
             held = self._framework.alone(leaf.value)
         else:
-            held = self._framework.held(leaf.name, leaf.value, self._rank, reduce_partial=self._reduce)
+            held = self._framework.held(leaf.name, leaf.value, self._rank, self._layouts, reduce_partial=self._reduce)
         if kind == KINDS["sharded"] and held.is_plain:
             raise InvalidArgumentError(
                 f"{leaf.name} is declared sharded, but it is a plain tensor that does not say which part it is; give "

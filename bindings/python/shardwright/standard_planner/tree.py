@@ -51,11 +51,14 @@ def _walk(container: Any, name: bytes, path: bytes, is_entry: Callable[[str, Any
         raise InvalidArgumentError(f"{_shown(name)} is nested deeper than {_DEPTH_MAX} levels, or holds itself")
     mapping = isinstance(container, Mapping)
     for key, value in container.items() if mapping else enumerate(container):
-        joined, text = below(name, path, key, mapping)
-        if _json.is_container(value) and not is_entry(_shown(joined), value):
+        if depth == 0 and type(key) is str and key.isascii():  # most entries: the name is the key, without a path
+            shown, text = key, ""
+        else:
+            shown, text = map(_shown, below(name, path, key, mapping))
+        if _json.is_container(value) and not is_entry(shown, value):
             yield from _walk(value, *below(name, path, key, mapping, nested=True), is_entry, depth + 1)
         else:
-            yield Leaf(_shown(joined), _shown(text), container, key, value)
+            yield Leaf(shown, text, container, key, value)
 
 
 def _always(_name: str, _value: Any) -> bool:

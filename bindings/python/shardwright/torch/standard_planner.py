@@ -21,6 +21,7 @@ from ..standard_planner import save as _save
 from ..standard_planner.chunk_lists import chunk_list
 from ..standard_planner.framework import Framework, Held
 from ..standard_planner.geometry import narrow_tensor_by_index
+from ..standard_planner.layouts import LayoutReader
 from ..standard_planner.neutral import *  # noqa: F403
 from ..standard_planner.neutral import ChunkStorageMetadata
 from ..standard_planner.neutral import __all__ as _neutral
@@ -48,10 +49,10 @@ class TorchFramework(Framework):
         """True for DTensors and for other objects that hold a part of a tensor."""
         return _is_dtensor(value) or super().is_distributed(value)
 
-    def wanted(self, where: str, value: Any, rank: int) -> Held | None:
+    def wanted(self, where: str, value: Any, rank: int, layouts: LayoutReader) -> Held | None:
         """What `rank` wants filled; None when it is not in the layout."""
         if not _is_dtensor(value):
-            return super().wanted(where, value, rank)
+            return super().wanted(where, value, rank, layouts)
         return self._of_dtensor(where, value, rank, ()) if rank in value.device_mesh.mesh else None
 
     def partial(self, value: Any) -> tuple[str, ...]:
@@ -74,9 +75,10 @@ class TorchFramework(Framework):
             local = value.to_local()
         return local.wait() if hasattr(local, "wait") else local
 
-    def _part(self, where: str, value: Any, rank: int, reduced: tuple[str, ...], *, saving: bool = True) -> Held:
+    def _part(self, where: str, value: Any, rank: int, layouts: LayoutReader, reduced: tuple[str, ...], *,
+              saving: bool = True) -> Held:
         if not _is_dtensor(value):
-            return super()._part(where, value, rank, reduced, saving=saving)
+            return super()._part(where, value, rank, layouts, reduced, saving=saving)
         if rank not in value.device_mesh.mesh:
             raise InvalidArgumentError(f"{where}: rank {rank} is not in its mesh {value.device_mesh.mesh.tolist()}",
                                        {"tensor": where, "rank": str(rank)})
