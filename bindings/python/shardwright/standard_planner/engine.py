@@ -37,12 +37,13 @@ def describe_stored(columns: Columns) -> bytes:
 def read(buffer: bytes) -> Columns:
     """The entries of a plan buffer."""
     batch = planning.entries(buffer)
-    columns = [getattr(batch, name) for name in ("dtypes", "shapes", "shape_offsets", "box_ranges", "box_offsets",
-                                                 "box_sizes")]
-    return Columns(batch.name_list(), *(() if values is None else values for values in columns), batch.numbers,
-                   batch.order, batch.object_sizes, _texts(batch.paths, batch.path_offsets),
-                   _parts(batch.attributes, batch.attribute_offsets),
-                   None if batch.digests is None else bytes(batch.digests))
+    return Columns(
+        names=batch.name_list(), dtypes=_values(batch.dtypes), shapes=_values(batch.shapes),
+        shape_offsets=_values(batch.shape_offsets), box_ranges=_values(batch.box_ranges),
+        box_offsets=_values(batch.box_offsets), box_sizes=_values(batch.box_sizes), numbers=batch.numbers,
+        order=batch.order, object_sizes=batch.object_sizes, paths=_texts(batch.paths, batch.path_offsets),
+        attributes=_parts(batch.attributes, batch.attribute_offsets),
+        digests=None if batch.digests is None else bytes(batch.digests))
 
 
 def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> tuple[bytes, list[bytes]]:
@@ -106,6 +107,11 @@ def _joined(parts: Sequence[bytes]) -> tuple[bytes, array[int]]:
     return b"".join(parts), offsets
 
 
+def _values(column: Any) -> Sequence[int]:
+    values: Sequence[int] = () if column is None else column
+    return values
+
+
 def _parts(blob: Any, offsets: Any) -> list[bytes] | None:
     if blob is None or offsets is None:
         return None
@@ -115,4 +121,4 @@ def _parts(blob: Any, offsets: Any) -> list[bytes] | None:
 
 def _texts(blob: Any, offsets: Any) -> list[str] | None:
     parts = _parts(blob, offsets)
-    return parts and [part.decode("utf-8") for part in parts]
+    return None if parts is None else [part.decode("utf-8") for part in parts]
