@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ..errors import InvalidArgumentError
@@ -175,6 +176,22 @@ class _Row:
     object_size: int
     boxes: list[Box] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+
+
+def one_tensor(name: str, dtype: int, shape: tuple[int, ...], chunks: Sequence[Any], *,
+               stored: bool) -> Columns:
+    """Columns of one tensor with these chunks in their order; of stored chunks the number is the rank that wrote
+    them."""
+    for chunk in chunks:
+        if not len(chunk.offsets) == len(chunk.sizes) == len(shape):
+            raise InvalidArgumentError(f"{name}: chunk {chunk} does not have the dimensions of shape {shape}",
+                                       {"tensor": name})
+    return Columns(
+        names=[name], dtypes=array("i", [dtype]), shapes=array("q", shape), shape_offsets=array("Q", [0, len(shape)]),
+        box_ranges=array("Q", [0, len(chunks)]),
+        box_offsets=array("q", chain.from_iterable(chunk.offsets for chunk in chunks)),
+        box_sizes=array("q", chain.from_iterable(chunk.sizes for chunk in chunks)),
+        numbers=array("Q", bytes(8 * len(chunks))) if stored else None)
 
 
 @dataclass

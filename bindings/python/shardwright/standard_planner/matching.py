@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import engine
-from .columns import Columns, ColumnsBuilder
+from .columns import Columns, ColumnsBuilder, one_tensor
 from .items import Chunks, LoadItems, MetadataEntries, properties_text
 from .model import ChunkStorageMetadata, ReadItem, TensorStorageMetadata, dtype_code
 
@@ -54,18 +54,15 @@ def create_read_items_for_chunk_list(fqn: str, checkpoint_md: TensorStorageMetad
     """
     if not len(local_chunks) or not len(checkpoint_md.chunks):
         return []
-    wanted, size = ColumnsBuilder(), _integers(checkpoint_md.size)
-    chunks = checkpoint_md.chunks
+    size, chunks = _integers(checkpoint_md.size), checkpoint_md.chunks
     if isinstance(chunks, Chunks):
         stored = chunks.entries
         name, code = stored.columns.names[chunks.entry], stored.columns.dtypes[chunks.entry]
     else:
-        described = TensorStorageMetadata(type(checkpoint_md.properties)(_ANY_DTYPE), size, chunks)
-        stored, name, code = stored_entries({fqn: described}), fqn, dtype_code(_ANY_DTYPE)
-    row = wanted.tensor(name, code, size)
-    for chunk in local_chunks:
-        wanted.add(row, (_integers(chunk.offsets), _integers(chunk.sizes)))
-    return list(match(stored, wanted.build(), {name: fqn}, proof=False))
+        name, code = fqn, dtype_code(_ANY_DTYPE)
+        stored = MetadataEntries(engine.describe_stored(one_tensor(name, code, size, chunks, stored=True)))
+    return list(match(stored, one_tensor(name, code, size, local_chunks, stored=False), {name: fqn},
+                      proof=False))
 
 
 def _integers(values: Any) -> tuple[int, ...]:
