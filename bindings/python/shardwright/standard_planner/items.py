@@ -168,7 +168,9 @@ class MetadataEntries(Mapping[str, TensorStorageMetadata | BytesStorageMetadata]
         return self._places[name]
 
     def __repr__(self) -> str:
-        return f"MetadataEntries({dict(self)!r})" if len(self) <= _SHOWN_MAX else f"<MetadataEntries: {len(self)} entries>"
+        if len(self) <= _SHOWN_MAX:
+            return f"MetadataEntries({dict(self)!r})"
+        return f"<MetadataEntries: {len(self)} entries>"
 
     def __reduce__(self) -> Any:
         return MetadataEntries, (self.buffer,)
