@@ -125,3 +125,21 @@ def test_reshard_attributes_and_assembly():
     assert handler.get_real_tensor(parts).tolist() == full[4:7].tolist() and set(parts) == {6, 9}
     whole = ReshardHandler("w", (4, 4), None, rows([0, 1]), 0)
     assert whole.from_tensor_map == (0, 0) and whole.infer_all_tensor_offset() == {0: ((0, 2), (0, 4))}
+
+
+def test_planning_needs_neither_numpy_nor_a_framework(run_python):
+    done = run_python("""
+        import sys
+        from shardwright.standard_planner import StandardLoadPlanner, StandardSavePlanner
+
+        class Described:
+            shape, dtype = (4, 2), "bfloat16"
+
+        planner = StandardSavePlanner()
+        planner.configure_planner({"w": Described(), "o": [1]})
+        plans, metadata = planner.build_global_plan([planner.build_local_plan()])
+        loader = StandardLoadPlanner()
+        loader.configure_planner({"w": Described(), "o": None}, metadata)
+        print(len(loader.build_local_plan().items), sorted({"numpy", "torch", "mindspore"} & set(sys.modules)))
+    """)
+    assert done.stdout.strip() == "2 []", done.stderr
