@@ -107,6 +107,23 @@ def another_mesh(folder):
     check(target, {name: full(name) for name in target})
 
 
+def its_own_checkpoints(folder):
+    """What HyperParallel's planner saved, read by ours; its objects are pickles."""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    state = state_of(mesh)
+    save(state, checkpoint_id=folder, planner=TheirSavePlanner())
+    dist.barrier()
+    target = state_of(mesh, -1.0)
+    load(target, checkpoint_id=folder, planner=StandardLoadPlanner(trust_pickle=True))
+    check(target, state)
+    try:
+        load(state_of(mesh, -1.0), checkpoint_id=folder, planner=StandardLoadPlanner())
+    except PermissionError as e:
+        assert "trust_pickle" in str(e)
+    else:
+        raise AssertionError("a pickle was run")
+
+
 def what_it_lost(folder):
     """Values that HyperParallel's planner loses in silence, and that ours refuses: K1 to K3, K11."""
     rank, mesh = dist.get_rank(), init_device_mesh("cpu", (4,), mesh_dim_names=("x",))
@@ -152,7 +169,7 @@ def what_failed(folder):
     assert target["nested"]["w"].tolist() == [1, 1] and trainable.tolist() == [1, 1, 1] and trainable.requires_grad
 
 
-CASES = (round_trip, another_mesh, what_it_lost, what_failed)
+CASES = (round_trip, another_mesh, its_own_checkpoints, what_it_lost, what_failed)
 
 
 def main():

@@ -282,7 +282,7 @@ def test_items_of_no_known_type_are_refused(item):
 def test_chunks_must_tile_their_tensor(boxes, words):
     """K4: the original writes overlapping chunks, holes and chunks outside the tensor without a word."""
     plans = [SavePlan([tensor_item("w", offsets, sizes, (6,))]) for offsets, sizes in boxes]
-    with pytest.raises((ValueError, IndexError), match=words) as caught:
+    with pytest.raises(ValueError, match=words) as caught:
         StandardSavePlanner().build_global_plan(plans)
     assert "w" in str(caught.value)
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from .. import planning
 from .._options import KINDS
+from ..errors import OutOfRangeError
 from .columns import OBJECT, Columns, Matches
+from .faults import OutsideTensorError
 
 _PRESET = "standard"
 # Whether a box is the whole tensor or a part shows in the box; one kind for both lets ranks differ in that.
@@ -23,15 +25,21 @@ _UNKNOWN = 0  # world size: a planner is told its rank only, and merging takes t
 def describe_held(columns: Columns) -> bytes:
     """Local plan buffer of what a rank holds; equal columns of any two ranks give equal bytes.
 
-    Raises InvalidArgumentError, OutOfRangeError for a box outside its tensor.
+    Raises InvalidArgumentError, OutsideTensorError for a box outside its tensor (both are ValueErrors).
     """
-    return planning.describe(_batch(columns), world_size=_UNKNOWN)
+    try:
+        return planning.describe(_batch(columns), world_size=_UNKNOWN)
+    except OutOfRangeError as e:
+        raise OutsideTensorError(str(e), e.details) from e
 
 
 def describe_stored(columns: Columns) -> bytes:
-    """Merged plan buffer of what is stored. Raises InvalidArgumentError, OutOfRangeError for a chunk outside its
-    tensor."""
-    return planning.describe(_batch(columns), kind="merged_save")
+    """Merged plan buffer of what is stored. Raises InvalidArgumentError, OutsideTensorError for a chunk outside its
+    tensor (both are ValueErrors)."""
+    try:
+        return planning.describe(_batch(columns), kind="merged_save")
+    except OutOfRangeError as e:
+        raise OutsideTensorError(str(e), e.details) from e
 
 
 def read(buffer: bytes) -> Columns:

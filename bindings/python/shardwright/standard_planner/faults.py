@@ -6,7 +6,7 @@ FailedPreconditionError a RuntimeError, UnimplementedError a NotImplementedError
 """
 from __future__ import annotations
 
-from ..errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
+from ..errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, PermissionDeniedError
 
 
 class MissingEntryError(NotFoundError, RuntimeError):
@@ -19,6 +19,10 @@ class UnknownNameError(NotFoundError, KeyError):
 
 class IncompleteTensorError(DataLossError, RuntimeError):
     """The stored chunks of a tensor do not give every wanted element exactly once."""
+
+
+class OutsideTensorError(OutOfRangeError, ValueError):
+    """A chunk that leaves its tensor."""
 
 
 class ArgumentTypeError(InvalidArgumentError, TypeError):

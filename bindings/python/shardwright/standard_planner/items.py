@@ -105,6 +105,16 @@ class SaveItems(_View[WriteItem]):
                                                        "properties": properties_of(columns.attribute(entry)),
                                                        "size": columns.shape(entry)})
 
+    def tensor_indexes(self) -> Iterator[MetadataIndex]:
+        """Indexes of the items that are tensors, in order."""
+        columns = self.columns
+        for position in range(len(self)):
+            box = columns.box_of_item(position)
+            entry = columns.entry_of_box(box)
+            if not columns.is_object(entry):
+                yield MetadataIndex(columns.names[entry], columns.box(box, entry)[0],
+                                    columns.number(box) if self.numbered else None)
+
     def __reduce__(self) -> Any:
         return SaveItems, (self.buffer, self.numbered, None, self.reduced)
 

@@ -16,7 +16,7 @@ _ANY_DTYPE = "uint8"  # of a tensor whose chunks are looked at by themselves
 def stored_entries(metadata: Mapping[str, Any]) -> MetadataEntries:
     """Entries of a checkpoint over a plan buffer; its own where the metadata is still that of a planner.
 
-    Raises InvalidArgumentError for a dtype that is not known, OutOfRangeError for a chunk outside its tensor.
+    Raises InvalidArgumentError for a dtype that is not known, OutsideTensorError for a chunk outside its tensor.
     """
     if isinstance(metadata, MetadataEntries):
         return metadata

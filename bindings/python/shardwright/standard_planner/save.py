@@ -122,12 +122,11 @@ class StandardSavePlanner(SavePlanner):
         Returns the plan that was given.
         """
         by_place = {(index.fqn, index.offset): tensor for index, tensor in self._tensors.items()}
-        self._tensors = {}
-        for item in plan.items:
-            if item.type == WriteItemType.TENSOR:
-                tensor = by_place.get((item.index.fqn, item.index.offset))
-                if tensor is not None:
-                    self._tensors[item.index] = tensor
+        items = plan.items
+        indexes = items.tensor_indexes() if isinstance(items, SaveItems) else (
+            item.index for item in items if item.type == WriteItemType.TENSOR)
+        self._tensors = {index: by_place[index.fqn, index.offset] for index in indexes
+                         if (index.fqn, index.offset) in by_place}
         if isinstance(plan.items, SaveItems):
             plan.items = SaveItems(plan.items.buffer, plan.items.numbered, self._payloads, plan.items.reduced)
         else:
