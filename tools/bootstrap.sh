@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what a bare Debian 12 machine lacks. Three phases, each a no-op when nothing is missing:
+# Installs what a bare Debian 12 machine lacks. Phases, each a no-op when nothing is missing:
 #   bootstrap.sh base         Debian packages, Rust, .venv with the build tools and test packages
 #   bootstrap.sh torch-start  starts the install of PyTorch in the background and returns
 #   bootstrap.sh torch-wait   returns when PyTorch is there
+#   bootstrap.sh mindspore-start, mindspore-wait   the same for MindSpore, in .venv/mindspore
 # Debian packages need root or sudo. Without either, nothing at all is installed: the one command to run is printed and
 # the script stops with status 1. Stamps in .venv/stamps hold the content hash of each requirement list.
 # Everything is printed on stderr.
@@ -107,13 +108,31 @@ torch_locked() {
   pip_install torch
 }
 
+mindspore_locked() {
+  local python=.venv/mindspore/bin/python
+  exec 8>"$stamps/mindspore.lock"
+  flock 8
+  [ -e "$(stamp_of mindspore)" ] && "$python" -c '' 2>/dev/null && return 0
+  say "installing MindSpore"
+  rm -rf .venv/mindspore
+  .venv/bin/python -m venv .venv/mindspore
+  "$python" -m pip install --quiet --disable-pip-version-check -r "$lists/mindspore.txt"
+  rm -f "$stamps/mindspore"-*
+  touch "$(stamp_of mindspore)"
+}
+
+# start NAME: installs it in the background.
+start() {
+  [ -e "$(stamp_of "$1")" ] && return 0
+  say "$1 installs in the background (log: $stamps/$1.log)"
+  setsid nohup tools/bootstrap.sh "$1-wait" >"$stamps/$1.log" 2>&1 </dev/null &
+}
+
 case "${1:-base}" in
   base) base ;;
-  torch-start)
-    [ -e "$(stamp_of torch)" ] && exit 0
-    say "PyTorch installs in the background (log: $stamps/torch.log)"
-    setsid nohup tools/bootstrap.sh torch-wait >"$stamps/torch.log" 2>&1 </dev/null &
-    ;;
+  torch-start) start torch ;;
+  mindspore-start) start mindspore ;;
+  mindspore-wait) mindspore_locked ;;
   torch-wait)
     [ -e "$(stamp_of torch)" ] && exit 0
     torch_locked

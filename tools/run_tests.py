@@ -253,7 +253,7 @@ def labelled(label: str, parallel: int | None = None) -> Callable[[bool], Counts
 def stage_asan(soak: bool) -> Counts:
     build("asan", "all")
     tree = BUILD / "asan"
-    counts = ctest(tree, "-LE", "no_asan|bindings|install|docs|torch|cli")
+    counts = ctest(tree, "-LE", "no_asan|bindings|install|docs|torch|mindspore|cli")
     if soak:
         for program in sorted((tree / "fuzz").glob("fuzz_*")):
             counts.add(fuzz(program))
@@ -282,13 +282,18 @@ def stage_tsan(soak: bool) -> Counts:
     return ctest(BUILD / "tsan", "-L", "^tsan$")
 
 
-def stage_torch(soak: bool) -> Counts:
-    del soak
-    waited = subprocess.run(["tools/bootstrap.sh", "torch-wait"], cwd=ROOT, check=False)
-    if waited.returncode != 0:
-        return Counts(failed=1, failures=["installing torch"])
-    build("dev", "all")
-    return ctest(BUILD, "-L", "^torch$", parallel=1)
+def stage_with(framework: str) -> Callable[[bool], Counts]:
+    """A stage that waits for a framework's install and runs the tests with its label."""
+
+    def stage(soak: bool) -> Counts:
+        del soak
+        waited = subprocess.run(["tools/bootstrap.sh", f"{framework}-wait"], cwd=ROOT, check=False)
+        if waited.returncode != 0:
+            return Counts(failed=1, failures=[f"installing {framework}"])
+        build("dev", "all")
+        return ctest(BUILD, "-L", f"^{framework}$", parallel=1)
+
+    return stage
 
 
 def stage_coverage(soak: bool) -> Counts:
@@ -315,7 +320,8 @@ STAGES = [
     Stage("install", labelled("install")),
     Stage("asan", stage_asan),
     Stage("tsan", stage_tsan),
-    Stage("torch", stage_torch),
+    Stage("torch", stage_with("torch")),
+    Stage("mindspore", stage_with("mindspore")),
     Stage("docs", labelled("docs", parallel=1)),
     Stage("coverage", stage_coverage, soak_only=True),
 ]

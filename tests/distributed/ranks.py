@@ -16,9 +16,9 @@ def free_port():
         return s.getsockname()[1]
 
 
-def launch(world_size, folder, *arguments, seconds=LAUNCH_SECONDS):
+def launch(world_size, folder, *arguments, seconds=LAUNCH_SECONDS, program="worker.py"):
     """Case name -> list of outcomes, one per rank: "ok" or the text of what went wrong."""
-    port, worker = free_port(), Path(__file__).with_name("worker.py")
+    port, worker = free_port(), Path(__file__).with_name(program)
     processes = []
     for rank in range(world_size):
         env = os.environ | {"RANK": str(rank), "WORLD_SIZE": str(world_size), "MASTER_ADDR": "127.0.0.1",

@@ -90,7 +90,7 @@ def _blob(texts: list[bytes]) -> tuple[bytes, bytes]:
     return b"".join(texts), struct.pack(f"={len(ends)}Q", *ends)
 
 
-def _pairs(option: str, value: Any, length: int, longest: int = 0) -> list[tuple[Any, ...]]:
+def pairs(option: str, value: Any, length: int, longest: int = 0) -> list[tuple[Any, ...]]:
     items = value.items() if isinstance(value, Mapping) else value or ()
     rows = [(row[0], *row[1]) if len(row) == 2 and isinstance(row[1], (tuple, list)) else tuple(row) for row in items]
     for row in rows:
@@ -107,7 +107,7 @@ def _path(option: str, value: Any) -> bytes | None:
 def save_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
     """Tuple of shw_save_options."""
     check_names(o, SAVE_OPTIONS)
-    kinds = _pairs("kind", o.get("kind"), 2)
+    kinds = pairs("kind", o.get("kind"), 2)
     globs, glob_offsets = _blob([_text("kind", glob) for glob, _ in kinds])
     values = struct.pack(f"={len(kinds)}i", *(word("kind", kind, KINDS) for _, kind in kinds))
     metadata = o.get("metadata") or {}
@@ -128,7 +128,7 @@ def save_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
 def load_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
     """Tuple of shw_load_options."""
     check_names(o, LOAD_OPTIONS)
-    rows = _pairs("strict", o.get("strict"), 4, 5)
+    rows = pairs("strict", o.get("strict"), 4, 5)
     shape = word("shape", o.get("shape", "error"))
     globs, offsets = _blob([_text("strict", row[0]) for row in rows])
     rules = [word(option, row[i]) for row in rows for i, option in ((1, "missing"), (2, "unexpected"), (3, "cast"))]

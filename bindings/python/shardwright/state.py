@@ -120,13 +120,13 @@ class State:
             holds = True
         if holds or top:
             for key, value in pending:
-                joined, text = _below(name, path, key, mapping)
+                joined, text = below(name, path, key, mapping)
                 self._objects.append(_ObjectEntry(joined, text, value, container, key))
         return holds
 
     def _walk_child(self, value: Any, key: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
         try:
-            joined, text = _below(name, path, key, mapping, nested=True)
+            joined, text = below(name, path, key, mapping, nested=True)
         except InvalidArgumentError:
             if _holds_only_json(value):
                 return False
@@ -137,7 +137,7 @@ class State:
         return _json.is_scalar(value)
 
     def _leaf(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool) -> None:
-        joined, text = _below(name, path, key, mapping)
+        joined, text = below(name, path, key, mapping)
         if isinstance(value, bytes):
             self._objects.append(_ObjectEntry(joined, text, value, container, key))
             return
@@ -229,7 +229,7 @@ def _shown(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _below(name: bytes, path: bytes, key: Any, mapping: bool, nested: bool = False) -> tuple[bytes, bytes]:
+def below(name: bytes, path: bytes, key: Any, mapping: bool, nested: bool = False) -> tuple[bytes, bytes]:
     """Joined name and path text of a key. Nested: the path stays open for further parts."""
     if type(key) is str:
         try:
