@@ -94,6 +94,13 @@ static int read_columns(PyObject* tuple, item_columns* c) {
 
 /* ---- objects ---- */
 
+/* Many objects are made at once and none is dropped: collections between them would find nothing. */
+static int pause_collector(void) { return PyGC_Disable(); }
+
+static void resume_collector(int was_on) {
+  if (was_on) PyGC_Enable();
+}
+
 static int prepare(void) {
   if (no_arguments) return 0;
   plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
@@ -319,46 +326,59 @@ static PyObject* reordered(const item_columns* c, PyObject* list) {
 PyObject* shw_py_items_decode(PyObject* tuple) {
   item_columns c;
   if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+  const int was_on = pause_collector();
   PyObject* list = PyList_New((Py_ssize_t)c.box_count);
-  if (!list || fill_items(&c, list) < 0) {
+  const int failed = !list || fill_items(&c, list) < 0;
+  resume_collector(was_on);
+  if (failed) {
     Py_XDECREF(list);
     return NULL;
   }
   return c.order ? reordered(&c, list) : list;
 }
 
+/* (size, properties of the first chunk, chunks) of a tensor whose box values begin at `value`. */
+static PyObject* stored_tensor(const item_columns* c, const open_entry* e, uint64_t value) {
+  const uint64_t boxes = c->box_ranges[e->number + 1] - c->box_ranges[e->number];
+  static const int64_t no_sizes[ITEM_RANK_MAX];
+  PyObject* properties = properties_of(e, boxes ? c->box_sizes + value : no_sizes);
+  PyObject* chunks = properties ? PyList_New((Py_ssize_t)boxes) : NULL;
+  for (uint64_t i = 0; chunks && i < boxes; ++i, value += e->ndim) {
+    PyObject* offsets = offsets_of(c->box_offsets + value, e->ndim);
+    PyObject* chunk = offsets ? chunk_of(e, offsets, c->box_sizes + value) : NULL;
+    Py_XDECREF(offsets);
+    if (!chunk || PyList_SetItem(chunks, (Py_ssize_t)i, chunk) < 0) Py_CLEAR(chunks);
+  }
+  PyObject* made = chunks ? PyTuple_Pack(3, e->size, properties, chunks) : NULL;
+  Py_XDECREF(chunks);
+  Py_XDECREF(properties);
+  return made;
+}
+
+static PyObject* stored_rows(const item_columns* c) {
+  PyObject* list = PyList_New((Py_ssize_t)c->count);
+  open_entry e = {0};
+  uint64_t value = 0;
+  for (uint64_t entry = 0; list && entry < c->count; ++entry) {
+    PyObject *found = NULL, *row = NULL;
+    if (start_entry(c, entry, &e) == 0)
+      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shared(Py_None);
+    if (found) row = PyTuple_Pack(2, e.name, found);
+    Py_XDECREF(found);
+    if (!row || PyList_SetItem(list, (Py_ssize_t)entry, row) < 0) Py_CLEAR(list);
+    value += e.ndim * (c->box_ranges[entry + 1] - c->box_ranges[entry]);
+  }
+  close_entry(&e);
+  return list;
+}
+
 /* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor. */
 PyObject* shw_py_items_stored(PyObject* tuple) {
   item_columns c;
   if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
-  PyObject* list = PyList_New((Py_ssize_t)c.count);
-  open_entry e = {0};
-  uint64_t value = 0;
-  for (uint64_t entry = 0; list && entry < c.count; ++entry) {
-    PyObject *chunks = NULL, *properties = NULL, *row = NULL;
-    if (start_entry(&c, entry, &e) < 0) {
-      Py_CLEAR(list);
-      break;
-    }
-    if (c.dtypes[entry] == 0) {
-      row = Py_BuildValue("(OO)", e.name, Py_None);
-    } else {
-      const uint64_t boxes = c.box_ranges[entry + 1] - c.box_ranges[entry];
-      properties = properties_of(&e, c.box_sizes + value);
-      chunks = properties ? PyList_New((Py_ssize_t)boxes) : NULL;
-      for (uint64_t i = 0; chunks && i < boxes; ++i, value += e.ndim) {
-        PyObject* offsets = offsets_of(c.box_offsets + value, e.ndim);
-        PyObject* chunk = offsets ? chunk_of(&e, offsets, c.box_sizes + value) : NULL;
-        Py_XDECREF(offsets);
-        if (!chunk || PyList_SetItem(chunks, (Py_ssize_t)i, chunk) < 0) Py_CLEAR(chunks);
-      }
-      if (chunks) row = Py_BuildValue("(O(OOO))", e.name, e.size, properties, chunks);
-      Py_XDECREF(chunks);
-      Py_XDECREF(properties);
-    }
-    if (!row || PyList_SetItem(list, (Py_ssize_t)entry, row) < 0) Py_CLEAR(list);
-  }
-  close_entry(&e);
+  const int was_on = pause_collector();
+  PyObject* list = stored_rows(&c);
+  resume_collector(was_on);
   return list;
 }
 
@@ -412,6 +432,25 @@ static int keep_entry(PyObject* items, const item_columns* given, uint64_t i, ui
   return -1;
 }
 
+static PyObject* keep_items(PyObject* items, const item_columns* given, const item_columns* kept) {
+  PyObject* out = PyList_New(0);
+  uint64_t j = 0, value = 0, kept_value = 0;
+  for (uint64_t i = 0; out && i < given->count; ++i) {
+    const uint64_t ndim = given->shape_offsets[i + 1] - given->shape_offsets[i];
+    if (j < kept->count && same_name(given, i, kept, j)) {
+      if (keep_entry(items, given, i, value, kept, j, kept_value, out) < 0) Py_CLEAR(out);
+      kept_value += ndim * (kept->box_ranges[j + 1] - kept->box_ranges[j]);
+      ++j;
+    }
+    value += ndim * (given->box_ranges[i + 1] - given->box_ranges[i]);
+  }
+  if (out && j != kept->count) {
+    Py_CLEAR(out);
+    shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds names that its local plan lacks");
+  }
+  return out;
+}
+
 /* The items of a list that stand in its kept plan, each with its number there as position hint. `given` are the columns
  * of the list, `kept` those of the kept plan: the same entries and boxes in the same order, without some. */
 PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* kept_tuple) {
@@ -422,20 +461,8 @@ PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* ke
   }
   if (PyList_Size(items) != (Py_ssize_t)given.box_count || (kept.box_count && !kept.numbers))
     return shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
-  PyObject* out = PyList_New(0);
-  uint64_t j = 0, value = 0, kept_value = 0;
-  for (uint64_t i = 0; out && i < given.count; ++i) {
-    const uint64_t ndim = given.shape_offsets[i + 1] - given.shape_offsets[i];
-    if (j < kept.count && same_name(&given, i, &kept, j)) {
-      if (keep_entry(items, &given, i, value, &kept, j, kept_value, out) < 0) Py_CLEAR(out);
-      kept_value += ndim * (kept.box_ranges[j + 1] - kept.box_ranges[j]);
-      ++j;
-    }
-    value += ndim * (given.box_ranges[i + 1] - given.box_ranges[i]);
-  }
-  if (out && j != kept.count) {
-    Py_CLEAR(out);
-    shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds names that its local plan lacks");
-  }
+  const int was_on = pause_collector();
+  PyObject* out = keep_items(items, &given, &kept);
+  resume_collector(was_on);
   return out;
 }
