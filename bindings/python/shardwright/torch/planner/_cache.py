@@ -74,7 +74,6 @@ class _World:
     """What all ranks write for one set of descriptions."""
 
     shares: list[bytes]
-    digests: list[bytes]
     stored: bytes
     planner_data: Any
 
@@ -175,7 +174,8 @@ def remember_world(plans: Sequence[SavePlan], metadata: Metadata, key: Hashable 
     if key is None or stored is None or any(buffer is None for buffer in buffers):
         return
     whole: list[bytes] = buffers  # type: ignore[assignment]  # none of them is None
-    _worlds.put(key, _World(whole, [_engine.digest(buffer) for buffer in whole], stored, metadata.planner_data))
+    beside = metadata.planner_data
+    _worlds.put(key, _World(whole, stored, dict(beside) if isinstance(beside, dict) else beside))
 
 
 def answers(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[SavePlan]:

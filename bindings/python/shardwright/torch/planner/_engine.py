@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from ._errors import PlanConflictError
@@ -95,7 +95,6 @@ def _plan_of(rows: Sequence[tuple[Any, ...]], numbers: Sequence[int]) -> bytes:
 
 def merge(plans: Sequence[bytes], owner: str, cover: str) -> tuple[bytes, list[bytes]]:
     """Merged plan and the kept plan of every rank. PlanConflictError where ranks describe one name differently."""
-    del cover
     ranks = [_rows(plan) for plan in plans]
     holders: dict[tuple[Any, ...], set[int]] = {}
     first: dict[bytes, tuple[int, tuple[Any, ...]]] = {}
@@ -130,7 +129,23 @@ def merge(plans: Sequence[bytes], owner: str, cover: str) -> tuple[bytes, list[b
             numbers += range(len(stored[4]), len(stored[4]) + len(boxes))
             stored[4].extend(boxes)
         kept.append(_plan_of(mine, numbers))
+    for row in merged.values():
+        _prove(row, cover)
     return _plan_of(list(merged.values()), [0] * sum(len(row[4]) for row in merged.values())), kept
+
+
+def _prove(row: tuple[Any, ...], cover: str) -> None:
+    cells: set[tuple[int, ...]] = set()
+    volume = 0
+    for offset, size in row[4]:
+        box = list(product(*(range(o, o + s) for o, s in zip(offset, size, strict=True))))
+        volume += len(box)
+        cells.update(box)
+    whole = 1
+    for extent in row[2]:
+        whole *= extent
+    if row[1] and row[2] and (len(cells) != volume or (cover == "full" and volume != whole)):
+        raise PlanConflictError(f"the chunks of '{row[0].decode()}' do not cover it once")
 
 
 def box_count(plan: bytes) -> int:

@@ -85,6 +85,9 @@ def _touching_method(base: type, name: str) -> Callable[..., Any]:
 
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
         self._touch()
+        for argument in arguments:  # C code looks straight into lists and dicts that it is given
+            if isinstance(argument, (_Items, _Entries)):
+                argument._touch()
         return plain(self, *arguments, **keywords)
 
     method.__name__ = name
@@ -105,23 +108,20 @@ def _touches_first(base: type) -> Callable[[type], type]:
 
 
 class _Items(list[Any]):
-    """What touched and untouched lists share: the plan buffer (None once touched) and digests of byte objects."""
+    """A list of WriteItems that was a plan buffer (`plan`, None by now); pickled as one again."""
 
     __slots__ = ("digests", "plan")
     plan: bytes | None
     digests: dict[str, bytes] | None
+
+    def _touch(self) -> None:
+        """Nothing: it is filled."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         plan = plan_of_items(self)
         if plan is None:
             return list, (), None, iter(self)
         return PlanItems, (plan, self.digests)
-
-
-class TouchedItems(_Items):
-    """A list of WriteItems that was a plan buffer; pickled as one again."""
-
-    __slots__ = ()
 
 
 @_touches_first(list)
@@ -153,23 +153,20 @@ class PlanItems(_Items):
                 made = native.shw_py_items_decode(tuple(_engine.entries(self.plan)))
                 list.extend(self, made)
                 self.plan = None
-                self.__class__ = TouchedItems  # type: ignore[assignment]  # equal layout: from here on a plain list
+                self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
 
 
 class _Entries(dict[str, Any]):
-    """What touched and untouched dicts share: the merged plan, None once touched."""
+    """The entries of a Metadata that were a merged plan (`plan`, None by now); pickled as a plain dict."""
 
     __slots__ = ("plan",)
     plan: bytes | None
 
+    def _touch(self) -> None:
+        """Nothing: it is filled."""
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (), None, None, iter(self.items())
-
-
-class FilledEntries(_Entries):
-    """The entries of a Metadata, read from a merged plan; pickled as a plain dict."""
-
-    __slots__ = ()
 
 
 @_touches_first(dict)
@@ -187,7 +184,7 @@ class StoredEntries(_Entries):
             if self.plan is not None:
                 dict.update(self, stored_of(self.plan))
                 self.plan = None
-                self.__class__ = FilledEntries  # type: ignore[assignment]  # equal layout
+                self.__class__ = _Entries  # type: ignore[assignment]  # equal layout
 
 
 def stored_of(merged: bytes) -> dict[str, Any]:
