@@ -52,10 +52,11 @@ static int intern_names(void) {
 
 PyObject* shw_py_items_configure(PyObject* tuple) {
   item_classes c;
-  if (!PyArg_ParseTuple(tuple, "OOOOOOOOOOOOO", &c.index_class, &c.item_class, &c.data_class,
+  if (!PyArg_ParseTuple(tuple, "OOOOOOOOOOOOOOO", &c.index_class, &c.item_class, &c.data_class,
                         &c.chunk_class, &c.properties_class, &c.size_class, &c.tensor_kind,
                         &c.shard_kind, &c.bytes_kind, &c.strided, &c.contiguous,
-                        &c.numbers_of_dtypes, &c.dtypes_of_numbers) ||
+                        &c.numbers_of_dtypes, &c.dtypes_of_numbers, &c.tensor_class,
+                        &c.parameter_class) ||
       intern_names() < 0) {
     return NULL;
   }
@@ -459,8 +460,10 @@ static int add_value(encoder* self, PyObject* name, PyObject* value, PyObject* i
                      int may_be_pinned) {
   if (is_plain_object(value)) return add_object(self, name);
   leaf_type type;
-  if (leaf_type_of(value, &type) < 0) return -1;
-  if (type.kind == LEAF_EXCHANGE && !PyObject_HasAttr(value, names.write_hook) &&
+  const int is_tensor =
+      has_class(value, classes.tensor_class) || has_class(value, classes.parameter_class);
+  if (is_tensor && leaf_type_of(value, &type) < 0) return -1;
+  if (is_tensor && type.kind == LEAF_EXCHANGE && !PyObject_HasAttr(value, names.write_hook) &&
       !PyObject_HasAttr(value, names.global_shape)) {
     const int answer = add_plain(self, name, value, &type, may_be_pinned);
     if (answer) return answer;

@@ -19,6 +19,7 @@ typedef struct {
   PyObject *tensor_kind, *shard_kind, *bytes_kind; /* members of WriteItemType */
   PyObject *strided, *contiguous;                  /* layout and memory format that are understood */
   PyObject *numbers_of_dtypes, *dtypes_of_numbers; /* dicts */
+  PyObject *tensor_class, *parameter_class; /* of plain tensors; subclasses describe themselves */
 } item_classes;
 
 /* Interned names of attributes. */

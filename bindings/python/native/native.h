@@ -164,7 +164,8 @@ PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject
 /* ---- columns_items*.c: items of torch save plans as flat arrays ---- */
 
 /* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size, WriteItemType.TENSOR,
- * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype}). */
+ * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype},
+ * torch.Tensor, torch.nn.Parameter). */
 PyObject* shw_py_items_configure(PyObject* classes);
 PyObject* shw_py_items_encode(PyObject* items);
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);

@@ -52,7 +52,7 @@ def _configure() -> None:
     native.shw_py_items_configure((
         MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size,
         WriteItemType.TENSOR, WriteItemType.SHARD, WriteItemType.BYTE_IO, torch.strided, torch.contiguous_format,
-        numbers, {number: dtype for dtype, number in numbers.items()}))
+        numbers, {number: dtype for dtype, number in numbers.items()}, torch.Tensor, torch.nn.Parameter))
 
 
 _configure()
