@@ -110,3 +110,12 @@ def test_planning_touches_no_data():
     state = {"w": gone, "m": plain((3, 4)), "lazy": torch.nn.Parameter(torch.ones(2, dtype=torch.complex64)).conj()}
     items = ours.create_default_local_save_plan(state, True).items
     assert items == original.create_default_local_save_plan(state, True).items
+
+
+def test_properties_come_from_the_first_rank_that_lists_a_tensor():
+    states = [{"big": plain((100,)), "w": torch.ones(4)}, {"big": plain((100,)), "w": torch.ones(4, requires_grad=True)}]
+    _, theirs, found = planned(original.DefaultSavePlanner, states)
+    assert names(theirs) == ["big", "w"] and found.state_dict_metadata["w"].properties.requires_grad
+    _, mine, found = planned(ours.DefaultSavePlanner, states)
+    assert names(mine) == ["big", "w"] and mine[1].items[0].tensor_data.properties.requires_grad
+    assert not found.state_dict_metadata["w"].properties.requires_grad
