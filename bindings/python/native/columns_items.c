@@ -17,7 +17,9 @@ const item_classes* shw_py_item_classes(void) {
   return NULL;
 }
 
-const item_names* shw_py_item_names(void) { return &names; }
+const item_names* shw_py_item_names(void) {
+  return &names;
+}
 
 static int intern_names(void) {
   struct {
@@ -100,10 +102,10 @@ static int encoder_start(encoder* self) {
 }
 
 static void encoder_end(encoder* self) {
-  vector* all[] = {&self->names,       &self->name_offsets,     &self->dtypes,
-                   &self->shapes,      &self->shape_offsets,    &self->box_ranges,
-                   &self->box_offsets, &self->box_sizes,        &self->attributes,
-                   &self->attribute_offsets};
+  vector* all[] = {
+      &self->names,         &self->name_offsets,     &self->dtypes,      &self->shapes,
+      &self->shape_offsets, &self->box_ranges,       &self->box_offsets, &self->box_sizes,
+      &self->attributes,    &self->attribute_offsets};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) vector_free(all[i]);
   Py_XDECREF(self->seen);
 }
@@ -116,12 +118,11 @@ static PyObject* bytes_of(const vector* v) {
  * offsets) */
 static PyObject* encoder_result(const encoder* self) {
   const unsigned long long count = VECTOR_COUNT(self->dtypes, int32_t);
-  return Py_BuildValue("(KNNNNNNNNNN)", count, bytes_of(&self->names),
-                       bytes_of(&self->name_offsets), bytes_of(&self->dtypes),
-                       bytes_of(&self->shapes), bytes_of(&self->shape_offsets),
-                       bytes_of(&self->box_ranges), bytes_of(&self->box_offsets),
-                       bytes_of(&self->box_sizes), bytes_of(&self->attributes),
-                       bytes_of(&self->attribute_offsets));
+  return Py_BuildValue(
+      "(KNNNNNNNNNN)", count, bytes_of(&self->names), bytes_of(&self->name_offsets),
+      bytes_of(&self->dtypes), bytes_of(&self->shapes), bytes_of(&self->shape_offsets),
+      bytes_of(&self->box_ranges), bytes_of(&self->box_offsets), bytes_of(&self->box_sizes),
+      bytes_of(&self->attributes), bytes_of(&self->attribute_offsets));
 }
 
 /* Begins an entry: 1, 0 when the name was seen before or is no plain text, -1 with an exception. */
@@ -135,8 +136,7 @@ static int begin_entry(encoder* self, PyObject* name, int32_t dtype) {
     PyErr_Clear(); /* half of a surrogate pair */
     return 0;
   }
-  if (PySet_Add(self->seen, name) < 0 ||
-      vector_append(&self->names, text, (size_t)size) < 0 ||
+  if (PySet_Add(self->seen, name) < 0 || vector_append(&self->names, text, (size_t)size) < 0 ||
       vector_append(&self->dtypes, &dtype, sizeof dtype) < 0) {
     return -1;
   }
@@ -149,7 +149,8 @@ static int end_entry(encoder* self) {
   const uint64_t shape_end = VECTOR_COUNT(self->shapes, int64_t);
   const uint64_t attribute_end = self->attributes.size;
   return vector_append(&self->shape_offsets, &shape_end, sizeof shape_end) < 0 ||
-                 vector_append(&self->attribute_offsets, &attribute_end, sizeof attribute_end) < 0 ||
+                 vector_append(&self->attribute_offsets, &attribute_end, sizeof attribute_end) <
+                     0 ||
                  vector_append(&self->box_ranges, &self->boxes, sizeof self->boxes) < 0
              ? -1
              : 1;
@@ -209,8 +210,8 @@ static int add_tensor(encoder* self, PyObject* name, const tensor_item* t) {
         t->offsets[d] > t->shape[d] - t->sizes[d])
       return 0;
   }
-  const int again = self->last == name ||
-                    (self->last && PyUnicode_CheckExact(name) && PyUnicode_Compare(self->last, name) == 0);
+  const int again = self->last == name || (self->last && PyUnicode_CheckExact(name) &&
+                                           PyUnicode_Compare(self->last, name) == 0);
   if (again) return extend_entry(self, t);
   if (t->flags & ITEM_IS_NUMBERED && t->hint != 0) return 0;
   const int begun = begin_entry(self, name, t->dtype);
@@ -306,11 +307,11 @@ static int read_data(PyObject* data, PyObject* offset, tensor_item* t) {
     t->ndim = has_class(size, classes.size_class) ? int_values(size, t->shape) : -1;
     int64_t again[ITEM_RANK_MAX];
     const int same = offset == offsets || (int_values(offset, again) == t->ndim && t->ndim >= 0);
-    answer = t->ndim >= 0 && same && has_class(offset, classes.size_class) &&
-             has_class(offsets, classes.size_class) && has_class(sizes, classes.size_class) &&
-             int_values(offsets, t->offsets) == t->ndim && int_values(sizes, t->sizes) == t->ndim &&
-             (offset == offsets ||
-              memcmp(again, t->offsets, (size_t)t->ndim * sizeof(int64_t)) == 0);
+    answer =
+        t->ndim >= 0 && same && has_class(offset, classes.size_class) &&
+        has_class(offsets, classes.size_class) && has_class(sizes, classes.size_class) &&
+        int_values(offsets, t->offsets) == t->ndim && int_values(sizes, t->sizes) == t->ndim &&
+        (offset == offsets || memcmp(again, t->offsets, (size_t)t->ndim * sizeof(int64_t)) == 0);
   }
   if (answer == 1) answer = read_properties(properties, t);
   PyObject* all[] = {chunk, size, properties, offsets, sizes};
@@ -420,7 +421,8 @@ static int add_plain(encoder* self, PyObject* name, PyObject* value, const leaf_
     PyErr_Clear(); /* a meta, sparse or quantised tensor: described by its attributes */
     return 0;
   }
-  if (found.ndim > ITEM_RANK_MAX || found.dtype_lanes != 1 || (found.ndim && !found.strides)) return 0;
+  if (found.ndim > ITEM_RANK_MAX || found.dtype_lanes != 1 || (found.ndim && !found.strides))
+    return 0;
   tensor_item t;
   const size_t size = (size_t)found.ndim * sizeof(int64_t);
   t.ndim = found.ndim;

@@ -17,7 +17,7 @@ enum { STRIDES_ABSENT = 0, STRIDES_ROW_MAJOR = 1, STRIDES_LISTED = 2 };
 typedef struct {
   PyObject *index_class, *item_class, *data_class, *chunk_class, *properties_class, *size_class;
   PyObject *tensor_kind, *shard_kind, *bytes_kind; /* members of WriteItemType */
-  PyObject *strided, *contiguous;                  /* layout and memory format that are understood */
+  PyObject *strided, *contiguous; /* layout and memory format that are understood */
   PyObject *numbers_of_dtypes, *dtypes_of_numbers; /* dicts */
   PyObject *tensor_class, *parameter_class; /* of plain tensors; subclasses describe themselves */
 } item_classes;

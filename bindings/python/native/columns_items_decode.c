@@ -95,7 +95,9 @@ static int read_columns(PyObject* tuple, item_columns* c) {
 /* ---- objects ---- */
 
 /* Many objects are made at once and none is dropped: collections between them would find nothing. */
-static int pause_collector(void) { return PyGC_Disable(); }
+static int pause_collector(void) {
+  return PyGC_Disable();
+}
 
 static void resume_collector(int was_on) {
   if (was_on) PyGC_Enable();
@@ -131,9 +133,8 @@ static PyObject* size_of(const int64_t* values, uint64_t count) {
   PyObject* tuple = shw_py_int_tuple(values, (Py_ssize_t)count);
   PyObject* arguments = tuple ? PyTuple_Pack(1, tuple) : NULL;
   PyObject* made =
-      arguments
-          ? tuple_new((PyTypeObject*)shw_py_item_classes()->size_class, arguments, NULL)
-          : NULL;
+      arguments ? tuple_new((PyTypeObject*)shw_py_item_classes()->size_class, arguments, NULL)
+                : NULL;
   Py_XDECREF(arguments);
   Py_XDECREF(tuple);
   return made;
@@ -198,13 +199,12 @@ static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
   PyObject* made = instance(classes->properties_class);
   const int flags = e->attributes[0];
-  if (made &&
-      (put(made, names->dtype, shared(e->dtype)) < 0 ||
-       put(made, names->layout, shared(classes->strided)) < 0 ||
-       put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
-       put(made, names->memory_format, shared(classes->contiguous)) < 0 ||
-       put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
-       put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
+  if (made && (put(made, names->dtype, shared(e->dtype)) < 0 ||
+               put(made, names->layout, shared(classes->strided)) < 0 ||
+               put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
+               put(made, names->memory_format, shared(classes->contiguous)) < 0 ||
+               put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
+               put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
     Py_CLEAR(made);
   }
   return made;
@@ -228,9 +228,9 @@ static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t*
 static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
   const item_names* names = shw_py_item_names();
   PyObject* made = instance(shw_py_item_classes()->index_class);
-  if (made && (put(made, names->fqn, shared(name)) < 0 ||
-               put(made, names->index, shared(hint)) < 0 ||
-               (offset && put(made, names->offset, shared(offset)) < 0))) {
+  if (made &&
+      (put(made, names->fqn, shared(name)) < 0 || put(made, names->index, shared(hint)) < 0 ||
+       (offset && put(made, names->offset, shared(offset)) < 0))) {
     Py_CLEAR(made);
   }
   return made;
@@ -240,10 +240,10 @@ static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
 static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
   const item_names* names = shw_py_item_names();
   PyObject* made = index && data ? instance(shw_py_item_classes()->item_class) : NULL;
-  if (made && (put(made, names->index, shared(index)) < 0 ||
-               put(made, names->type, shared(kind)) < 0 ||
-               put(made, names->bytes_io_data, shared(Py_None)) < 0 ||
-               put(made, names->tensor_data, shared(data)) < 0)) {
+  if (made &&
+      (put(made, names->index, shared(index)) < 0 || put(made, names->type, shared(kind)) < 0 ||
+       put(made, names->bytes_io_data, shared(Py_None)) < 0 ||
+       put(made, names->tensor_data, shared(data)) < 0)) {
     Py_CLEAR(made);
   }
   Py_XDECREF(index);
@@ -310,7 +310,8 @@ static int fill_items(const item_columns* c, PyObject* list) {
 static PyObject* reordered(const item_columns* c, PyObject* list) {
   PyObject* made = PyList_New((Py_ssize_t)c->box_count);
   for (uint64_t i = 0; made && i < c->box_count; ++i) {
-    PyObject* item = c->order[i] < c->box_count ? PyList_GetItem(list, (Py_ssize_t)c->order[i]) : NULL;
+    PyObject* item =
+        c->order[i] < c->box_count ? PyList_GetItem(list, (Py_ssize_t)c->order[i]) : NULL;
     if (!item) {
       Py_CLEAR(made);
       shw_py_fail(SHW_DATA_LOSS, "the order of a plan names an item that it lacks");

@@ -16,7 +16,7 @@ class Columns(NamedTuple):
     """Entries in flat arrays, each a bytes object: offsets, ranges, numbers and order of u64, dtypes of i32, extents of
     i64. Boxes are numbered through all entries. The order of the fields is that of the native codec."""
 
-    count: int
+    length: int
     names: bytes
     name_offsets: bytes
     dtypes: bytes
@@ -62,7 +62,7 @@ def _rows(plan: bytes) -> list[tuple[Any, ...]]:
     ranges, dtypes = u64(c.box_ranges), memoryview(c.dtypes).cast("i").tolist()
     extents, starts, sizes = _i64(c.shapes), _i64(c.box_offsets), _i64(c.box_sizes)
     found, at = [], 0
-    for i in range(c.count):
+    for i in range(c.length):
         shape = tuple(extents[shapes[i]:shapes[i + 1]])
         boxes = []
         for _ in range(ranges[i + 1] - ranges[i]):
@@ -119,7 +119,7 @@ def merge(plans: Sequence[bytes], owner: str, cover: str) -> tuple[bytes, list[b
     merged: dict[bytes, tuple[Any, ...]] = {}
     kept = []
     for rank, rows in enumerate(ranks):
-        mine, numbers = [], []
+        mine, numbers = [], list[int]()
         for row in rows:
             boxes = [box for box in row[4] if owners[(row[0], box[0])] == rank]
             if not boxes:
@@ -151,7 +151,7 @@ def _prove(row: tuple[Any, ...], cover: str) -> None:
 def box_count(plan: bytes) -> int:
     """Number of items of a plan."""
     c = entries(plan)
-    return int(memoryview(c.box_ranges).cast("Q")[c.count])
+    return int(memoryview(c.box_ranges).cast("Q")[c.length])
 
 
 def starts(offsets: bytes) -> list[tuple[int, int]]:

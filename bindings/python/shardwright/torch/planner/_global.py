@@ -41,8 +41,8 @@ def merged_by_engine(plans: Sequence[SavePlan], owner: str) -> tuple[list[SavePl
     merged, kept = _engine.merge(buffers, owner, "full" if len(plans) > 1 else "disjoint")
     final = []
     for plan, before, after in zip(plans, buffers, kept, strict=True):
-        untouched = isinstance(plan.items, PlanItems)
-        items = PlanItems(after, plan.items.digests) if untouched else kept_items(plan.items, before, after)
+        items = (PlanItems(after, plan.items.digests) if isinstance(plan.items, PlanItems)
+                 else kept_items(plan.items, before, after))
         final.append(dataclasses.replace(plan, items=items))
     return final, Metadata(StoredEntries(merged))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.distributed._shard.sharded_tensor import ShardedTensor
+from torch.distributed._shard.sharded_tensor.api import ShardedTensor
 from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
 from torch.distributed.checkpoint.planner import SavePlan, TensorWriteData, WriteItem, WriteItemType
 from torch.distributed.tensor import DTensor
@@ -180,7 +180,8 @@ def _placed_shard(tensor: Any, index: MetadataIndex) -> torch.Tensor:
                                {"tensor": index.fqn})
     where = tuple(slice(offset, offset + size) for offset, size
                   in zip(tensor.local_offsets[number], tensor.local_sizes[number], strict=True))
-    return tensor[where] if where else tensor
+    found: torch.Tensor = tensor[where] if where else tensor
+    return found
 
 
 def _local_shard(tensor: Any, index: MetadataIndex) -> torch.Tensor:
@@ -190,7 +191,8 @@ def _local_shard(tensor: Any, index: MetadataIndex) -> torch.Tensor:
     hinted = shards[index.index:index.index + 1] if index.index is not None else []
     for shard in [*hinted, *shards]:
         if torch.Size(shard.metadata.shard_offsets) == index.offset:
-            return shard.tensor
+            found: torch.Tensor = shard.tensor
+            return found
     raise InvalidPlanError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'", {"tensor": index.fqn})
 
 
