@@ -385,24 +385,25 @@ PyObject* shw_py_items_stored(PyObject* tuple) {
 
 /* ---- items that survive a merge ---- */
 
-/* The same item with another position hint; the item itself when it has no tensor. */
-static PyObject* renumbered(PyObject* item, uint64_t number) {
+/* The tensor item again, of the same name and kind, with another position hint. */
+static PyObject* renumbered(PyObject* item, PyObject* fqn, PyObject* kind, uint64_t number) {
   const item_names* names = shw_py_item_names();
-  PyObject* kind = PyObject_GetAttr(item, names->type);
-  if (!kind) return NULL;
-  if (kind == shw_py_item_classes()->bytes_kind) {
-    Py_DECREF(kind);
-    return shared(item);
-  }
   PyObject* index = PyObject_GetAttr(item, names->index);
-  PyObject* fqn = index ? PyObject_GetAttr(index, names->fqn) : NULL;
-  PyObject* offset = fqn ? PyObject_GetAttr(index, names->offset) : NULL;
+  PyObject* offset = index ? PyObject_GetAttr(index, names->offset) : NULL;
   PyObject* hint = offset ? PyLong_FromUnsignedLongLong(number) : NULL;
   PyObject* data = hint ? PyObject_GetAttr(item, names->tensor_data) : NULL;
   PyObject* made = data ? item_of(index_of(fqn, offset, hint), kind, shared(data)) : NULL;
-  PyObject* all[] = {kind, index, fqn, offset, hint, data};
+  PyObject* all[] = {index, offset, hint, data};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) Py_XDECREF(all[i]);
   return made;
+}
+
+/* Name of an item; a new reference. */
+static PyObject* name_of(PyObject* item) {
+  PyObject* index = PyObject_GetAttr(item, shw_py_item_names()->index);
+  PyObject* name = index ? PyObject_GetAttr(index, shw_py_item_names()->fqn) : NULL;
+  Py_XDECREF(index);
+  return name;
 }
 
 /* Length and bytes of a name are equal. */
@@ -412,40 +413,56 @@ static int same_name(const item_columns* a, uint64_t i, const item_columns* b, u
          memcmp(a->names + a->name_offsets[i], b->names + b->name_offsets[j], size) == 0;
 }
 
-/* Appends the items of entry `i` of `given` whose boxes stand in entry `j` of `kept`, where box numbers and values begin
- * at the given places. */
-static int keep_entry(PyObject* items, const item_columns* given, uint64_t i, uint64_t value,
-                      const item_columns* kept, uint64_t j, uint64_t kept_value, PyObject* out) {
-  const uint64_t ndim = given->shape_offsets[i + 1] - given->shape_offsets[i];
-  uint64_t next = kept->box_ranges[j];
-  for (uint64_t box = given->box_ranges[i]; box < given->box_ranges[i + 1]; ++box, value += ndim) {
-    if (next == kept->box_ranges[j + 1]) break;
-    if (memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0) continue;
-    PyObject* item = renumbered(PyList_GetItem(items, (Py_ssize_t)box), kept->numbers[next]);
-    const int failed = !item || PyList_Append(out, item) < 0;
-    Py_XDECREF(item);
-    if (failed) return -1;
+/* Two batches that are walked together: entries and box values that come next. */
+typedef struct {
+  const item_columns *given, *kept;
+  uint64_t i, j, value, kept_value;
+} walk;
+
+/* Appends the items of entry `i` of `given` whose boxes stand in entry `j` of `kept`. */
+static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
+  const item_columns *given = at->given, *kept = at->kept;
+  const item_classes* classes = shw_py_item_classes();
+  const uint64_t ndim = given->shape_offsets[at->i + 1] - given->shape_offsets[at->i];
+  const uint64_t end = kept->box_ranges[at->j + 1];
+  uint64_t next = kept->box_ranges[at->j], value = at->value, kept_value = at->kept_value;
+  if (given->dtypes[at->i] == 0)
+    return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
+  const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;
+  PyObject* kind = is_shard ? classes->shard_kind : classes->tensor_kind;
+  PyObject* name = name_of(PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
+  int failed = !name;
+  for (uint64_t box = given->box_ranges[at->i];
+       !failed && box < given->box_ranges[at->i + 1] && next < end; ++box, value += ndim) {
+    if (ndim && memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0)
+      continue;
+    PyObject* item = PyList_GetItem(items, (Py_ssize_t)box);
+    PyObject* again = renumbered(item, name, kind, kept->numbers[next]);
+    failed = !again || PyList_Append(out, again) < 0;
+    Py_XDECREF(again);
     ++next;
     kept_value += ndim;
   }
-  if (next == kept->box_ranges[j + 1]) return 0;
+  Py_XDECREF(name);
+  if (failed) return -1;
+  if (next == end) return 0;
   shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds items that its local plan lacks");
   return -1;
 }
 
 static PyObject* keep_items(PyObject* items, const item_columns* given, const item_columns* kept) {
   PyObject* out = PyList_New(0);
-  uint64_t j = 0, value = 0, kept_value = 0;
-  for (uint64_t i = 0; out && i < given->count; ++i) {
-    const uint64_t ndim = given->shape_offsets[i + 1] - given->shape_offsets[i];
-    if (j < kept->count && same_name(given, i, kept, j)) {
-      if (keep_entry(items, given, i, value, kept, j, kept_value, out) < 0) Py_CLEAR(out);
-      kept_value += ndim * (kept->box_ranges[j + 1] - kept->box_ranges[j]);
-      ++j;
+  walk at = {given, kept, 0, 0, 0, 0};
+  for (; out && at.i < given->count; ++at.i) {
+    const uint64_t ndim = given->shape_offsets[at.i + 1] - given->shape_offsets[at.i];
+    if (at.j < kept->count && same_name(given, at.i, kept, at.j)) {
+      if (keep_entry(items, &at, out) < 0) Py_CLEAR(out);
+      at.kept_value += ndim * (kept->box_ranges[at.j + 1] - kept->box_ranges[at.j]);
+      ++at.j;
     }
-    value += ndim * (given->box_ranges[i + 1] - given->box_ranges[i]);
+    at.value += ndim * (given->box_ranges[at.i + 1] - given->box_ranges[at.i]);
   }
-  if (out && j != kept->count) {
+  if (out && at.j != kept->count) {
     Py_CLEAR(out);
     shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds names that its local plan lacks");
   }

@@ -3,6 +3,7 @@
 import copy
 import io
 import logging
+import pickle
 
 import pytest
 import torch
@@ -93,6 +94,25 @@ def saved(value):
     torch.save(value, stream)
     stream.seek(0)
     return stream
+
+
+def some_plan(load_plan=ours.create_default_local_load_plan):
+    entries = {"w": stored([8, 2], ([0, 0], [4, 2]), ([4, 0], [4, 2])), "o": BYTES, "s": stored([], ([], []))}
+    return load_plan({"w": torch.ones(8, 2), "o": 1, "s": torch.tensor(1.0)}, Metadata(entries))
+
+
+def test_reads_travel_as_arrays_and_are_items_again_when_looked_at():
+    plan = some_plan()
+    sent = pickle.dumps(plan)
+    assert len(sent) < len(pickle.dumps(some_plan(original.create_default_local_load_plan)))
+    again = pickle.loads(sent)
+    assert again.items.data is not None and pickle.loads(pickle.dumps(again)).items.data == again.items.data
+    assert again == plan == some_plan(original.create_default_local_load_plan)
+    assert [i.dest_index.index for i in again.items] == [i.dest_index.index for i in plan.items]
+    assert again.items[0].lengths == torch.Size([4, 2]) and type(again.items[0].lengths) is torch.Size
+    again.items.append("more")
+    assert pickle.loads(pickle.dumps(again)).items == [*plan.items, "more"]
+    assert [1] + pickle.loads(sent).items == [1, *plan.items]  # noqa: RUF005
 
 
 # ---- empty state dicts ----

@@ -112,7 +112,7 @@ def difference(states, touch=(), **options):
     for what, one, other in zip(("local plans", "global plans", "metadata"), theirs, mine, strict=True):
         if one != other:
             return f"{what} differ: {one} and {other}"
-    hints = [[[item.index.index for item in plan.items] for plan in found[1]] for found in (theirs, mine)]
+    hints = [[[item.index.index for item in plan.items] for plan in (*found[0], *found[1])] for found in (theirs, mine)]
     if hints[0] != hints[1]:
         return f"hints differ: {hints}"
     names = [list(found[2].state_dict_metadata) for found in (theirs, mine)]

@@ -6,9 +6,11 @@ Python can hold (classes of the host, one item listed twice) are merged item by 
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata, Metadata, TensorStorageMetadata
@@ -18,13 +20,25 @@ from ...errors import ShardwrightError
 from . import _engine
 from ._boxes import validate_global_plan
 from ._errors import InvalidPlanError, PlanCheckError, PlanConflictError
-from ._items import PlanItems, StoredEntries, kept_items, plan_of_items
+from ._items import PlanItems, StoredEntries, columns_of_items, kept_items
 
 logger = logging.getLogger(__name__)
 _MESSAGE_MAX = 500
 
 
 # ---- by the engine ----
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """While many objects are made and none is dropped, collections would find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
 
 def merged_by_engine(plans: Sequence[SavePlan], owner: str) -> tuple[list[SavePlan], Metadata] | None:
     """Plans and metadata of a save; None where columns cannot hold the plans.
@@ -34,16 +48,22 @@ def merged_by_engine(plans: Sequence[SavePlan], owner: str) -> tuple[list[SavePl
         owner: "exact" chooses among replicas as torch does, "lowest_rank", or "balanced" by bytes.
     Raises the engine's refusal of what ranks hold together.
     """
-    given = [plan_of_items(plan.items) for plan in plans]
-    if any(buffer is None for buffer in given):
-        return None
-    buffers: list[bytes] = given  # type: ignore[assignment]  # none of them is None
+    buffers: list[bytes] = []
+    touched: list[_engine.Columns | None] = []
+    for plan in plans:
+        untouched = plan.items.plan if isinstance(plan.items, PlanItems) else None
+        columns = columns_of_items(plan.items) if untouched is None else None
+        if untouched is None and columns is None:
+            return None
+        touched.append(columns)
+        buffers.append(_engine.describe(columns) if columns is not None else untouched or b"")
     merged, kept = _engine.merge(buffers, owner, "full" if len(plans) > 1 else "disjoint")
     final = []
-    for plan, before, after in zip(plans, buffers, kept, strict=True):
-        items = (PlanItems(after, plan.items.digests) if isinstance(plan.items, PlanItems)
-                 else kept_items(plan.items, before, after))
-        final.append(dataclasses.replace(plan, items=items))
+    with collector_paused():
+        for plan, columns, after in zip(plans, touched, kept, strict=True):
+            items = (kept_items(plan.items, columns, after) if columns is not None
+                     else PlanItems(after, getattr(plan.items, "digests", None)))
+            final.append(dataclasses.replace(plan, items=items))
     return final, Metadata(StoredEntries(merged))
 
 

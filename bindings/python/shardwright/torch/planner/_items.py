@@ -7,8 +7,7 @@ Metadata that is made of the merged plan when it is first read, and is pickled a
 """
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -26,12 +25,8 @@ from ...errors import InvalidArgumentError
 from ...tensor import dtype_number
 from . import _engine
 from ._engine import Columns
+from ._lazy import Fillable, touches_first, touching
 from ._values import write_items
-
-_touching = threading.RLock()
-_CHANGES_NOTHING = ("__class__", "__class_getitem__", "__delattr__", "__dir__", "__doc__", "__getattribute__",
-                    "__getstate__", "__hash__", "__init__", "__init_subclass__", "__new__", "__reduce__",
-                    "__reduce_ex__", "__setattr__", "__subclasshook__", "__sizeof__")
 
 
 def _dtypes() -> dict[torch.dtype, int]:
@@ -58,12 +53,18 @@ def _configure() -> None:
 _configure()
 
 
+def columns_of_items(items: list[Any]) -> Columns | None:
+    """A list of WriteItems in columns; None where they cannot hold what the host made of it."""
+    columns = native.shw_py_items_encode(items)
+    return None if columns is None else Columns(*columns)
+
+
 def plan_of_items(items: list[Any]) -> bytes | None:
-    """Plan buffer of a list of WriteItems; None where the columns cannot hold what the host made of them."""
+    """Plan buffer of a list of WriteItems; None where columns cannot hold it."""
     if isinstance(items, PlanItems) and items.plan is not None:
         return items.plan
-    columns = native.shw_py_items_encode(items)
-    return None if columns is None else _engine.describe(Columns(*columns))
+    columns = columns_of_items(items)
+    return None if columns is None else _engine.describe(columns)
 
 
 def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
@@ -73,49 +74,19 @@ def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
     return None if columns is None else _engine.describe(Columns(*columns))
 
 
-def kept_items(items: list[Any], given: bytes, kept: bytes) -> list[Any]:
-    """The items of a list that survived a merge, with their final numbers. `given` is the plan of the list."""
-    return native.shw_py_items_keep(items, tuple(_engine.entries(given)), tuple(_engine.entries(kept)))
+def kept_items(items: list[Any], columns: Columns, kept: bytes) -> list[Any]:
+    """The items of a list that survived a merge, with their final numbers. `columns` are those of the list."""
+    return native.shw_py_items_keep(items, tuple(columns), tuple(_engine.entries(kept)))
 
 
 # ---- containers that are filled on touch ----
 
-def _touching_method(base: type, name: str) -> Callable[..., Any]:
-    plain = getattr(base, name)
-
-    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        self._touch()
-        for argument in arguments:  # C code looks straight into lists and dicts that it is given
-            if isinstance(argument, (_Items, _Entries)):
-                argument._touch()
-        return plain(self, *arguments, **keywords)
-
-    method.__name__ = name
-    method.__doc__ = plain.__doc__
-    return method
-
-
-def _touches_first(base: type) -> Callable[[type], type]:
-    """Class decorator: every method of `base` that reads or changes the content fills it first."""
-
-    def decorate(cls: type) -> type:
-        for name in dir(base):
-            if name not in _CHANGES_NOTHING and name not in vars(cls) and callable(getattr(base, name)):
-                setattr(cls, name, _touching_method(base, name))
-        return cls
-
-    return decorate
-
-
-class _Items(list[Any]):
+class _Items(list[Any], Fillable):
     """A list of WriteItems that was a plan buffer (`plan`, None by now); pickled as one again."""
 
     __slots__ = ("digests", "plan")
     plan: bytes | None
     digests: dict[str, bytes] | None
-
-    def _touch(self) -> None:
-        """Nothing: it is filled."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         plan = plan_of_items(self)
@@ -124,7 +95,7 @@ class _Items(list[Any]):
         return PlanItems, (plan, self.digests)
 
 
-@_touches_first(list)
+@touches_first(list)
 class PlanItems(_Items):
     """A list of WriteItems that is still a plan buffer.
 
@@ -148,7 +119,7 @@ class PlanItems(_Items):
         return [*other, *self]
 
     def _touch(self) -> None:
-        with _touching:
+        with touching:
             if self.plan is not None:
                 made = native.shw_py_items_decode(tuple(_engine.entries(self.plan)))
                 list.extend(self, made)
@@ -156,20 +127,17 @@ class PlanItems(_Items):
                 self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
 
 
-class _Entries(dict[str, Any]):
+class _Entries(dict[str, Any], Fillable):
     """The entries of a Metadata that were a merged plan (`plan`, None by now); pickled as a plain dict."""
 
     __slots__ = ("plan",)
     plan: bytes | None
 
-    def _touch(self) -> None:
-        """Nothing: it is filled."""
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (), None, None, iter(self.items())
 
 
-@_touches_first(dict)
+@touches_first(dict)
 class StoredEntries(_Entries):
     """The entries of a Metadata as a merged plan that nobody has looked into."""
 
@@ -180,7 +148,7 @@ class StoredEntries(_Entries):
         self.plan = plan
 
     def _touch(self) -> None:
-        with _touching:
+        with touching:
             if self.plan is not None:
                 dict.update(self, stored_of(self.plan))
                 self.plan = None

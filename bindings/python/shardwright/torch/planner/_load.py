@@ -25,6 +25,7 @@ from . import _boxes
 from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UnfilledError, UntrustedObjectError
 from ._meta import flatten_sharded_tensors, materialise_meta_tensors
 from ._nested import Path, flatten_state_dict, set_element
+from ._read_items import FilledReads
 from ._values import find_object, global_size, wanted_chunks
 
 logger = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ def create_default_local_load_plan(state_dict: Mapping[str, Any], metadata: Meta
         if isinstance(value, DTensor) and value.device_mesh.get_coordinate() is None:
             continue
         items += create_read_items(fqn, stored, value, strict)
-    return LoadPlan(items)
+    return LoadPlan(FilledReads(items))
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
