@@ -15,6 +15,5 @@ def test_a_checkpoint_of_four_ranks_is_loaded_by_two(tmp_path):
     done = subprocess.run([sys.executable, str(SOURCE / "examples" / "torch_planner" / "reshard.py"), str(tmp_path / "c")],
                           env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    sent = re.search(r"(\d+) items travel in (\d+) bytes, their objects in (\d+)", done.stdout)
-    assert sent and int(sent[1]) == 51, done.stdout
+    assert re.search(r"204 items of 4 ranks came in \d+ bytes", done.stdout), done.stdout
     assert "loaded on 2 ranks: step 12, weights equal, unexpected [], casts {}" in done.stdout, done.stdout
