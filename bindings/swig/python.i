@@ -255,6 +255,12 @@ PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, 
 PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);
 PyObject *shw_py_columns_count(PyObject *columns);
 PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObject *layouts, PyObject *rank);
+PyObject *shw_py_items_configure(PyObject *classes);
+PyObject *shw_py_items_encode(PyObject *items);
+PyObject *shw_py_items_collect(PyObject *dict, PyObject *items_of, PyObject *may_be_pinned);
+PyObject *shw_py_items_decode(PyObject *columns);
+PyObject *shw_py_items_stored(PyObject *columns);
+PyObject *shw_py_items_keep(PyObject *items, PyObject *columns, PyObject *kept_columns);
 PyObject *shw_py_state_add_objects(PyObject *state, PyObject *batch);
 PyObject *shw_py_state_object(PyObject *state, PyObject *index);
 PyObject *shw_py_state_names(PyObject *state);

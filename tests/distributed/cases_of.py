@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and world sizes of the cases, read from the text of cases.py, so that listing them needs no torch."""
+"""Names and world sizes of the cases, read from the text of the files that hold them, so that listing needs no torch."""
 import ast
 from pathlib import Path
+
+FILES = ("cases.py", "planner_cases.py")
 
 
 def _sizes(function):
@@ -12,8 +14,8 @@ def _sizes(function):
 
 
 def _read():
-    tree = ast.parse(Path(__file__).with_name("cases.py").read_text(encoding="ascii"))
-    found = [(size, f.name) for f in tree.body if isinstance(f, ast.FunctionDef) for size in _sizes(f)]
+    trees = [ast.parse(Path(__file__).with_name(name).read_text(encoding="ascii")) for name in FILES]
+    found = [(size, f.name) for tree in trees for f in tree.body if isinstance(f, ast.FunctionDef) for size in _sizes(f)]
     return sorted(found, key=lambda row: row[0])
 
 

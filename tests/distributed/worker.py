@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a launch: runs every case of cases.py that fits the world size and prints one JSON line per case.
+"""One rank of a launch: runs every case of the files of cases that fits the world size and prints one JSON line per case.
 
 A case that fails on one rank does not stop the others: after each case all ranks meet, over a fresh group of the store.
 """
@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 import cases
+import planner_cases  # noqa: F401  # adds its cases to those of cases
 import torch
 import torch.distributed as dist
 

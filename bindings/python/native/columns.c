@@ -32,6 +32,11 @@ int vector_append(vector* v, const void* data, size_t size) {
   return 0;
 }
 
+void vector_free(vector* v) {
+  free(v->data);
+  *v = (vector){NULL, 0, 0};
+}
+
 columns* columns_of(PyObject* object) {
   if (columns_type && PyObject_TypeCheck(object, columns_type)) return (columns*)object;
   PyErr_SetString(PyExc_TypeError, "expected columns");

@@ -41,6 +41,7 @@ typedef struct {
 /* Room for `size` more bytes at the end, or NULL with MemoryError. */
 void* vector_push(vector* v, size_t size);
 int vector_append(vector* v, const void* data, size_t size);
+void vector_free(vector* v);
 #define VECTOR_COUNT(v, type) ((v).size / sizeof(type))
 
 /* The columns of an object of that type, NULL with TypeError. */

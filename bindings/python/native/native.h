@@ -169,6 +169,18 @@ PyObject* shw_py_columns_add_to_state(PyObject* columns, PyObject* state, PyObje
 PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject* offsets,
                                  PyObject* sizes, PyObject* columns);
 
+/* ---- columns_items*.c: items of torch save plans as flat arrays ---- */
+
+/* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size, WriteItemType.TENSOR,
+ * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype},
+ * torch.Tensor, torch.nn.Parameter). */
+PyObject* shw_py_items_configure(PyObject* classes);
+PyObject* shw_py_items_encode(PyObject* items);
+PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);
+PyObject* shw_py_items_decode(PyObject* columns);
+PyObject* shw_py_items_stored(PyObject* columns);
+PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_columns);
+
 /* ---- host_storage.c, host_collective.c: Python objects as transports ---- */
 
 PyObject* shw_py_storage_create(PyObject* storage);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items of a torch save plan as the flat arrays of shw_entry_batch and back. Private to columns_items*.c.
+ *
+ * Attributes of a tensor entry: one byte of flags, one byte that says how strides are kept, then the strides (int64_t)
+ * where they are neither absent nor row-major. Byte objects have no attributes. GIL held. */
+#ifndef SHW_PY_COLUMNS_ITEMS_H
+#define SHW_PY_COLUMNS_ITEMS_H
+
+#include "bindings/python/native/columns.h"
+
+enum { ITEM_IS_SHARD = 1, ITEM_IS_NUMBERED = 2, ITEM_REQUIRES_GRAD = 4, ITEM_IS_PINNED = 8 };
+enum { STRIDES_ABSENT = 0, STRIDES_ROW_MAJOR = 1, STRIDES_LISTED = 2 };
+#define ITEM_RANK_MAX 64
+
+/* Classes and constants of torch, set once by shw_py_items_configure; borrowed from the tuple that is kept. */
+typedef struct {
+  PyObject *index_class, *item_class, *data_class, *chunk_class, *properties_class, *size_class;
+  PyObject *tensor_kind, *shard_kind, *bytes_kind; /* members of WriteItemType */
+  PyObject *strided, *contiguous; /* layout and memory format that are understood */
+  PyObject *numbers_of_dtypes, *dtypes_of_numbers; /* dicts */
+  PyObject *tensor_class, *parameter_class; /* of plain tensors; subclasses describe themselves */
+} item_classes;
+
+/* Interned names of attributes. */
+typedef struct {
+  PyObject *fqn, *index, *offset, *type, *bytes_io_data, *tensor_data, *chunk, *properties, *size,
+      *offsets, *sizes, *dtype, *layout, *requires_grad, *memory_format, *pin_memory, *strides,
+      *write_hook, *global_shape, *is_pinned;
+} item_names;
+
+/* What was configured, or NULL with RuntimeError. */
+const item_classes* shw_py_item_classes(void);
+const item_names* shw_py_item_names(void);
+
+/* The arrays of a batch of entries, borrowed from the bytes objects of a tuple. */
+typedef struct {
+  uint64_t count, box_count;
+  const char *names, *attributes;
+  const uint64_t *name_offsets, *shape_offsets, *box_ranges, *attribute_offsets;
+  const int32_t* dtypes;
+  const int64_t *shapes, *box_offsets, *box_sizes;
+  const uint64_t *numbers, *order; /* NULL = as they stand */
+} item_columns;
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Flat arrays of shw_entry_batch as items of a torch save plan, as chunks of its metadata, and items that survive a
+ * merge. Every object that a host may change (properties, chunks) is made anew for each item; sizes are shared. GIL
+ * held. */
+#include "bindings/python/native/columns_items.h"
+
+#include <string.h>
+
+static newfunc plain_new, tuple_new;
+static PyObject *no_arguments, *zero_sizes[ITEM_RANK_MAX + 1];
+
+/* ---- the arrays ---- */
+
+static const void* bytes_in(PyObject* tuple, Py_ssize_t place, uint64_t* size) {
+  PyObject* bytes = PyTuple_GetItem(tuple, place);
+  char* data = NULL;
+  Py_ssize_t length = 0;
+  *size = 0;
+  if (!bytes || (bytes == Py_None)) return NULL;
+  if (PyBytes_AsStringAndSize(bytes, &data, &length) < 0) return NULL;
+  *size = (uint64_t)length;
+  return data;
+}
+
+/* Offsets that begin with 0, grow, and end with `end`. */
+static int cuts(const uint64_t* offsets, uint64_t size, uint64_t count, uint64_t end) {
+  if (!offsets || size != 8 * (count + 1) || offsets[0] != 0 || offsets[count] != end) return 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (offsets[i] > offsets[i + 1]) return 0;
+  }
+  return 1;
+}
+
+/* Boxes of all entries have ndim values each, and objects have one box. */
+static int boxes_fit(const item_columns* c, uint64_t value_count) {
+  uint64_t values = 0;
+  for (uint64_t i = 0; i < c->count; ++i) {
+    const uint64_t ndim = c->shape_offsets[i + 1] - c->shape_offsets[i];
+    const uint64_t boxes = c->box_ranges[i + 1] - c->box_ranges[i];
+    const uint64_t attributes = c->attribute_offsets[i + 1] - c->attribute_offsets[i];
+    const int listed =
+        attributes >= 2 && c->attributes[c->attribute_offsets[i] + 1] == STRIDES_LISTED;
+    if (ndim > ITEM_RANK_MAX || (c->dtypes[i] == 0 && (ndim || boxes != 1)) ||
+        (c->dtypes[i] && attributes != 2 + (listed ? 8 * ndim : 0))) {
+      return 0;
+    }
+    values += ndim * boxes;
+  }
+  return values == value_count;
+}
+
+/* Reads (count, names, name offsets, dtypes, shapes, shape offsets, box ranges, box offsets, box sizes, attributes,
+ * attribute offsets[, numbers, order]) and checks that the lengths fit together. */
+static int read_columns(PyObject* tuple, item_columns* c) {
+  memset(c, 0, sizeof *c);
+  if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) < 11) {
+    PyErr_SetString(PyExc_TypeError, "expected a tuple of columns");
+    return -1;
+  }
+  uint64_t size[13] = {0};
+  const void* data[13] = {NULL};
+  c->count = PyLong_AsUnsignedLongLong(PyTuple_GetItem(tuple, 0));
+  for (Py_ssize_t i = 1; i < 13 && i < PyTuple_Size(tuple); ++i)
+    data[i] = bytes_in(tuple, i, &size[i]);
+  if (PyErr_Occurred()) return -1;
+  c->names = data[1];
+  c->name_offsets = data[2];
+  c->dtypes = data[3];
+  c->shapes = data[4];
+  c->shape_offsets = data[5];
+  c->box_ranges = data[6];
+  c->box_offsets = data[7];
+  c->box_sizes = data[8];
+  c->attributes = data[9];
+  c->attribute_offsets = data[10];
+  c->numbers = data[11];
+  c->order = data[12];
+  const int fits = c->count < UINT32_MAX && size[3] == 4 * c->count &&
+                   cuts(c->name_offsets, size[2], c->count, size[1]) &&
+                   cuts(c->shape_offsets, size[5], c->count, size[4] / 8) &&
+                   size[6] == 8 * (c->count + 1) &&
+                   cuts(c->box_ranges, size[6], c->count, c->box_ranges[c->count]) &&
+                   cuts(c->attribute_offsets, size[10], c->count, size[9]) && size[7] == size[8] &&
+                   boxes_fit(c, size[7] / 8);
+  c->box_count = fits ? c->box_ranges[c->count] : 0;
+  if (!fits || (c->numbers && size[11] != 8 * c->box_count) ||
+      (c->order && size[12] != 8 * c->box_count)) {
+    shw_py_fail(SHW_DATA_LOSS, "lengths of the columns of a plan do not fit together");
+    return -1;
+  }
+  return 0;
+}
+
+/* ---- objects ---- */
+
+/* Many objects are made at once and none is dropped: collections between them would find nothing. */
+static int pause_collector(void) {
+  return PyGC_Disable();
+}
+
+static void resume_collector(int was_on) {
+  if (was_on) PyGC_Enable();
+}
+
+static int prepare(void) {
+  if (no_arguments) return 0;
+  plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
+  tuple_new = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+  no_arguments = PyTuple_New(0);
+  return no_arguments && plain_new && tuple_new ? 0 : -1;
+}
+
+/* An instance of a dataclass without running its constructor. */
+static PyObject* instance(PyObject* class) {
+  return plain_new((PyTypeObject*)class, no_arguments, NULL);
+}
+
+/* Sets an attribute past a frozen class; takes `value`, which may be NULL with an exception. */
+static int put(PyObject* object, PyObject* name, PyObject* value) {
+  const int failed = !value || PyObject_GenericSetAttr(object, name, value) < 0;
+  Py_XDECREF(value);
+  return failed ? -1 : 0;
+}
+
+static PyObject* shared(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+
+/* torch.Size of integers. */
+static PyObject* size_of(const int64_t* values, uint64_t count) {
+  PyObject* tuple = shw_py_int_tuple(values, (Py_ssize_t)count);
+  PyObject* arguments = tuple ? PyTuple_Pack(1, tuple) : NULL;
+  PyObject* made =
+      arguments ? tuple_new((PyTypeObject*)shw_py_item_classes()->size_class, arguments, NULL)
+                : NULL;
+  Py_XDECREF(arguments);
+  Py_XDECREF(tuple);
+  return made;
+}
+
+static PyObject* offsets_of(const int64_t* values, uint64_t ndim) {
+  for (uint64_t d = 0; d < ndim; ++d) {
+    if (values[d] != 0) return size_of(values, ndim);
+  }
+  if (!zero_sizes[ndim]) zero_sizes[ndim] = size_of(values, ndim);
+  return zero_sizes[ndim] ? shared(zero_sizes[ndim]) : NULL;
+}
+
+static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64_t ndim) {
+  int64_t strides[ITEM_RANK_MAX];
+  if (attributes[1] == STRIDES_ABSENT) return shared(Py_None);
+  if (attributes[1] == STRIDES_LISTED) {
+    memcpy(strides, attributes + 2, ndim * sizeof(int64_t));
+  } else {
+    int64_t expected = 1;
+    for (uint64_t d = ndim; d-- > 0;) {
+      strides[d] = expected;
+      expected *= sizes[d] > 1 ? sizes[d] : 1;
+    }
+  }
+  return shw_py_int_tuple(strides, (Py_ssize_t)ndim);
+}
+
+/* An entry whose items are being made. */
+typedef struct {
+  PyObject *name, *size, *dtype; /* owned, owned, borrowed */
+  const char* attributes;
+  uint64_t ndim, number; /* number of the entry */
+} open_entry;
+
+static void close_entry(open_entry* e) {
+  Py_CLEAR(e->name);
+  Py_CLEAR(e->size);
+}
+
+static int start_entry(const item_columns* c, uint64_t number, open_entry* e) {
+  const item_classes* classes = shw_py_item_classes();
+  close_entry(e);
+  e->number = number;
+  e->ndim = c->shape_offsets[number + 1] - c->shape_offsets[number];
+  e->attributes = c->attributes + c->attribute_offsets[number];
+  e->name = PyUnicode_DecodeUTF8(
+      c->names + c->name_offsets[number],
+      (Py_ssize_t)(c->name_offsets[number + 1] - c->name_offsets[number]), "strict");
+  if (!e->name || c->dtypes[number] == 0) return e->name ? 0 : -1;
+  PyObject* key = PyLong_FromLong(c->dtypes[number]);
+  e->dtype = key ? PyDict_GetItemWithError(classes->dtypes_of_numbers, key) : NULL;
+  Py_XDECREF(key);
+  e->size = size_of(c->shapes + c->shape_offsets[number], e->ndim);
+  if (e->dtype || PyErr_Occurred()) return e->size ? 0 : -1;
+  shw_py_fail(SHW_UNIMPLEMENTED, "a plan names a dtype that torch does not have");
+  return -1;
+}
+
+static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
+  const item_classes* classes = shw_py_item_classes();
+  const item_names* names = shw_py_item_names();
+  PyObject* made = instance(classes->properties_class);
+  const int flags = e->attributes[0];
+  if (made && (put(made, names->dtype, shared(e->dtype)) < 0 ||
+               put(made, names->layout, shared(classes->strided)) < 0 ||
+               put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
+               put(made, names->memory_format, shared(classes->contiguous)) < 0 ||
+               put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
+               put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
+    Py_CLEAR(made);
+  }
+  return made;
+}
+
+static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
+  const item_names* names = shw_py_item_names();
+  PyObject* made = instance(shw_py_item_classes()->chunk_class);
+  if (!made) return NULL;
+  int whole = e->attributes && !(e->attributes[0] & ITEM_IS_SHARD);
+  for (uint64_t d = 0; whole && d < e->ndim; ++d)
+    whole = PyLong_AsLongLong(PyTuple_GetItem(e->size, (Py_ssize_t)d)) == sizes[d];
+  if (put(made, names->offsets, shared(offsets)) < 0 ||
+      put(made, names->sizes, whole ? shared(e->size) : size_of(sizes, e->ndim)) < 0) {
+    Py_CLEAR(made);
+  }
+  return made;
+}
+
+/* MetadataIndex: fqn, index and, for tensors, offset, in the order in which torch pickles them. */
+static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
+  const item_names* names = shw_py_item_names();
+  PyObject* made = instance(shw_py_item_classes()->index_class);
+  if (made &&
+      (put(made, names->fqn, shared(name)) < 0 || put(made, names->index, shared(hint)) < 0 ||
+       (offset && put(made, names->offset, shared(offset)) < 0))) {
+    Py_CLEAR(made);
+  }
+  return made;
+}
+
+/* WriteItem; takes `index` and `data`. */
+static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
+  const item_names* names = shw_py_item_names();
+  PyObject* made = index && data ? instance(shw_py_item_classes()->item_class) : NULL;
+  if (made &&
+      (put(made, names->index, shared(index)) < 0 || put(made, names->type, shared(kind)) < 0 ||
+       put(made, names->bytes_io_data, shared(Py_None)) < 0 ||
+       put(made, names->tensor_data, shared(data)) < 0)) {
+    Py_CLEAR(made);
+  }
+  Py_XDECREF(index);
+  Py_XDECREF(data);
+  return made;
+}
+
+/* TensorWriteData of a box. */
+static PyObject* data_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
+  const item_names* names = shw_py_item_names();
+  PyObject* made = instance(shw_py_item_classes()->data_class);
+  if (made && (put(made, names->chunk, chunk_of(e, offsets, sizes)) < 0 ||
+               put(made, names->properties, properties_of(e, sizes)) < 0 ||
+               put(made, names->size, shared(e->size)) < 0)) {
+    Py_CLEAR(made);
+  }
+  return made;
+}
+
+/* The item of box `box`, whose values begin at `value`. */
+static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_t box,
+                             uint64_t value) {
+  const item_classes* classes = shw_py_item_classes();
+  if (c->dtypes[e->number] == 0)
+    return item_of(index_of(e->name, NULL, Py_None), classes->bytes_kind, shared(Py_None));
+  const int flags = e->attributes[0];
+  PyObject* hint;
+  if (c->numbers)
+    hint = PyLong_FromUnsignedLongLong(c->numbers[box]);
+  else if (flags & ITEM_IS_NUMBERED)
+    hint = PyLong_FromUnsignedLongLong(box - c->box_ranges[e->number]);
+  else
+    hint = shared(Py_None);
+  PyObject* offsets = hint ? offsets_of(c->box_offsets + value, e->ndim) : NULL;
+  PyObject* made = NULL;
+  if (offsets) {
+    made = item_of(index_of(e->name, offsets, hint),
+                   flags & ITEM_IS_SHARD ? classes->shard_kind : classes->tensor_kind,
+                   data_of(e, offsets, c->box_sizes + value));
+  }
+  Py_XDECREF(offsets);
+  Py_XDECREF(hint);
+  return made;
+}
+
+/* Fills `list` in the order in which boxes stand. */
+static int fill_items(const item_columns* c, PyObject* list) {
+  open_entry e = {0};
+  uint64_t value = 0;
+  int failed = 0;
+  for (uint64_t entry = 0; !failed && entry < c->count; ++entry) {
+    failed = start_entry(c, entry, &e) < 0;
+    for (uint64_t box = c->box_ranges[entry]; !failed && box < c->box_ranges[entry + 1]; ++box) {
+      PyObject* item = item_of_box(c, &e, box, value);
+      failed = !item || PyList_SetItem(list, (Py_ssize_t)box, item) < 0;
+      value += e.ndim;
+    }
+  }
+  close_entry(&e);
+  return failed ? -1 : 0;
+}
+
+/* The same list in the order that the host listed. */
+static PyObject* reordered(const item_columns* c, PyObject* list) {
+  PyObject* made = PyList_New((Py_ssize_t)c->box_count);
+  for (uint64_t i = 0; made && i < c->box_count; ++i) {
+    PyObject* item =
+        c->order[i] < c->box_count ? PyList_GetItem(list, (Py_ssize_t)c->order[i]) : NULL;
+    if (!item) {
+      Py_CLEAR(made);
+      shw_py_fail(SHW_DATA_LOSS, "the order of a plan names an item that it lacks");
+      break;
+    }
+    PyList_SetItem(made, (Py_ssize_t)i, shared(item));
+  }
+  Py_DECREF(list);
+  return made;
+}
+
+/* Columns as a list of WriteItems. */
+PyObject* shw_py_items_decode(PyObject* tuple) {
+  item_columns c;
+  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+  const int was_on = pause_collector();
+  PyObject* list = PyList_New((Py_ssize_t)c.box_count);
+  const int failed = !list || fill_items(&c, list) < 0;
+  resume_collector(was_on);
+  if (failed) {
+    Py_XDECREF(list);
+    return NULL;
+  }
+  return c.order ? reordered(&c, list) : list;
+}
+
+/* (size, properties of the first chunk, chunks) of a tensor whose box values begin at `value`. */
+static PyObject* stored_tensor(const item_columns* c, const open_entry* e, uint64_t value) {
+  const uint64_t boxes = c->box_ranges[e->number + 1] - c->box_ranges[e->number];
+  static const int64_t no_sizes[ITEM_RANK_MAX];
+  PyObject* properties = properties_of(e, boxes ? c->box_sizes + value : no_sizes);
+  PyObject* chunks = properties ? PyList_New((Py_ssize_t)boxes) : NULL;
+  for (uint64_t i = 0; chunks && i < boxes; ++i, value += e->ndim) {
+    PyObject* offsets = offsets_of(c->box_offsets + value, e->ndim);
+    PyObject* chunk = offsets ? chunk_of(e, offsets, c->box_sizes + value) : NULL;
+    Py_XDECREF(offsets);
+    if (!chunk || PyList_SetItem(chunks, (Py_ssize_t)i, chunk) < 0) Py_CLEAR(chunks);
+  }
+  PyObject* made = chunks ? PyTuple_Pack(3, e->size, properties, chunks) : NULL;
+  Py_XDECREF(chunks);
+  Py_XDECREF(properties);
+  return made;
+}
+
+static PyObject* stored_rows(const item_columns* c) {
+  PyObject* list = PyList_New((Py_ssize_t)c->count);
+  open_entry e = {0};
+  uint64_t value = 0;
+  for (uint64_t entry = 0; list && entry < c->count; ++entry) {
+    PyObject *found = NULL, *row = NULL;
+    if (start_entry(c, entry, &e) == 0)
+      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shared(Py_None);
+    if (found) row = PyTuple_Pack(2, e.name, found);
+    Py_XDECREF(found);
+    if (!row || PyList_SetItem(list, (Py_ssize_t)entry, row) < 0) Py_CLEAR(list);
+    value += e.ndim * (c->box_ranges[entry + 1] - c->box_ranges[entry]);
+  }
+  close_entry(&e);
+  return list;
+}
+
+/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor. */
+PyObject* shw_py_items_stored(PyObject* tuple) {
+  item_columns c;
+  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+  const int was_on = pause_collector();
+  PyObject* list = stored_rows(&c);
+  resume_collector(was_on);
+  return list;
+}
+
+/* ---- items that survive a merge ---- */
+
+/* The tensor item again, of the same name and kind, with another position hint. */
+static PyObject* renumbered(PyObject* item, PyObject* fqn, PyObject* kind, uint64_t number) {
+  const item_names* names = shw_py_item_names();
+  PyObject* index = PyObject_GetAttr(item, names->index);
+  PyObject* offset = index ? PyObject_GetAttr(index, names->offset) : NULL;
+  PyObject* hint = offset ? PyLong_FromUnsignedLongLong(number) : NULL;
+  PyObject* data = hint ? PyObject_GetAttr(item, names->tensor_data) : NULL;
+  PyObject* made = data ? item_of(index_of(fqn, offset, hint), kind, shared(data)) : NULL;
+  PyObject* all[] = {index, offset, hint, data};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) Py_XDECREF(all[i]);
+  return made;
+}
+
+/* Name of an item; a new reference. */
+static PyObject* name_of(PyObject* item) {
+  PyObject* index = PyObject_GetAttr(item, shw_py_item_names()->index);
+  PyObject* name = index ? PyObject_GetAttr(index, shw_py_item_names()->fqn) : NULL;
+  Py_XDECREF(index);
+  return name;
+}
+
+/* Length and bytes of a name are equal. */
+static int same_name(const item_columns* a, uint64_t i, const item_columns* b, uint64_t j) {
+  const uint64_t size = a->name_offsets[i + 1] - a->name_offsets[i];
+  return size == b->name_offsets[j + 1] - b->name_offsets[j] &&
+         memcmp(a->names + a->name_offsets[i], b->names + b->name_offsets[j], size) == 0;
+}
+
+/* Two batches that are walked together: entries and box values that come next. */
+typedef struct {
+  const item_columns *given, *kept;
+  uint64_t i, j, value, kept_value;
+} walk;
+
+/* Appends the items of entry `i` of `given` whose boxes stand in entry `j` of `kept`. */
+static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
+  const item_columns *given = at->given, *kept = at->kept;
+  const item_classes* classes = shw_py_item_classes();
+  const uint64_t ndim = given->shape_offsets[at->i + 1] - given->shape_offsets[at->i];
+  const uint64_t end = kept->box_ranges[at->j + 1];
+  uint64_t next = kept->box_ranges[at->j], value = at->value, kept_value = at->kept_value;
+  if (given->dtypes[at->i] == 0)
+    return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
+  const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;
+  PyObject* kind = is_shard ? classes->shard_kind : classes->tensor_kind;
+  PyObject* name = name_of(PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
+  int failed = !name;
+  for (uint64_t box = given->box_ranges[at->i];
+       !failed && box < given->box_ranges[at->i + 1] && next < end; ++box, value += ndim) {
+    if (ndim && memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0)
+      continue;
+    PyObject* item = PyList_GetItem(items, (Py_ssize_t)box);
+    PyObject* again = renumbered(item, name, kind, kept->numbers[next]);
+    failed = !again || PyList_Append(out, again) < 0;
+    Py_XDECREF(again);
+    ++next;
+    kept_value += ndim;
+  }
+  Py_XDECREF(name);
+  if (failed) return -1;
+  if (next == end) return 0;
+  shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds items that its local plan lacks");
+  return -1;
+}
+
+static PyObject* keep_items(PyObject* items, const item_columns* given, const item_columns* kept) {
+  PyObject* out = PyList_New(0);
+  walk at = {given, kept, 0, 0, 0, 0};
+  for (; out && at.i < given->count; ++at.i) {
+    const uint64_t ndim = given->shape_offsets[at.i + 1] - given->shape_offsets[at.i];
+    if (at.j < kept->count && same_name(given, at.i, kept, at.j)) {
+      if (keep_entry(items, &at, out) < 0) Py_CLEAR(out);
+      at.kept_value += ndim * (kept->box_ranges[at.j + 1] - kept->box_ranges[at.j]);
+      ++at.j;
+    }
+    at.value += ndim * (given->box_ranges[at.i + 1] - given->box_ranges[at.i]);
+  }
+  if (out && at.j != kept->count) {
+    Py_CLEAR(out);
+    shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds names that its local plan lacks");
+  }
+  return out;
+}
+
+/* The items of a list that stand in its kept plan, each with its number there as position hint. `given` are the columns
+ * of the list, `kept` those of the kept plan: the same entries and boxes in the same order, without some. */
+PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* kept_tuple) {
+  item_columns given, kept;
+  if (!shw_py_item_classes() || prepare() < 0 || read_columns(given_tuple, &given) < 0 ||
+      read_columns(kept_tuple, &kept) < 0) {
+    return NULL;
+  }
+  if (PyList_Size(items) != (Py_ssize_t)given.box_count || (kept.box_count && !kept.numbers))
+    return shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
+  const int was_on = pause_collector();
+  PyObject* out = keep_items(items, &given, &kept);
+  resume_collector(was_on);
+  return out;
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan caching by content: what a rank holds is named by a digest, and equal digests mean equal plans.
+
+A rank whose description is unchanged sends the digest, and gets its share only where that has changed. Entries are plans
+and never results of a save, so a save that fails cannot make one wrong: a rank that was not answered sends everything
+again. Both sides keep the last `SIZE` descriptions. torch's own cache (class-level dicts by class name) is not used.
+"""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import marshal
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.planner import SavePlan
+
+from . import _engine
+from ._errors import StalePlanError
+from ._items import PlanItems, StoredEntries
+
+SIZE = 8
+_T = TypeVar("_T")
+
+
+class _Recent(Generic[_T]):
+    """The entries that were used last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, _T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> _T | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: Hashable, value: _T) -> None:
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            while len(self._entries) > SIZE:
+                self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownPlan:
+    """What a rank sends in place of a plan: digests of its description and of the share that it got for it."""
+
+    digest: bytes
+    share: bytes
+
+
+@dataclasses.dataclass
+class _Share:
+    """What a rank writes for one description. `asked`: the digest was sent and no answer has come yet."""
+
+    plan: bytes
+    digest: bytes
+    planner_data: Any
+    asked: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _World:
+    """What all ranks write for one set of descriptions."""
+
+    shares: list[bytes]
+    stored: bytes
+    planner_data: Any
+
+
+shares: _Recent[_Share] = _Recent()
+_worlds: _Recent[_World] = _Recent()
+_descriptions: dict[int, _Recent[SavePlan]] = {}
+
+
+def forget() -> None:
+    """Empties the caches of this process."""
+    shares.clear()
+    _worlds.clear()
+    _descriptions.clear()
+
+
+def _buffer_of(plan: SavePlan) -> bytes | None:
+    return plan.items.plan if isinstance(plan.items, PlanItems) else None
+
+
+def description_digest(plan: SavePlan, options: str) -> bytes | None:
+    """16 bytes that name a local plan, its paths and the options of its planner; None where it is not a plan buffer or
+    carries planner data of an unknown kind."""
+    buffer = _buffer_of(plan)
+    if buffer is None:
+        return None
+    try:
+        beside = marshal.dumps((plan.planner_data, options), 0)
+    except ValueError:
+        return None
+    return hashlib.blake2b(_engine.digest(buffer) + beside, digest_size=16).digest()
+
+
+# ---- on every rank ----
+
+def local_plan(plan: SavePlan, key: bytes | None) -> SavePlan:
+    """What to send: the plan, or the digest of one whose share is known."""
+    share = None if key is None else shares.get(key)
+    if key is None or share is None or share.asked:
+        return plan
+    share.asked = True
+    return SavePlan([], planner_data=KnownPlan(key, share.digest), usable=False)
+
+
+def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
+    """The plan to write by, from the coordinator's answer. StalePlanError where the share is gone."""
+    if new_plan.usable:
+        buffer = _buffer_of(new_plan)
+        if key is not None and buffer is not None:
+            shares.put(key, _Share(buffer, _engine.digest(buffer), new_plan.planner_data))
+        return new_plan
+    share = None if key is None else shares.get(key)
+    if share is None:
+        raise StalePlanError("the coordinator takes this rank's share for known, and it is not; save again")
+    share.asked = False
+    return dataclasses.replace(new_plan, items=PlanItems(share.plan), planner_data=share.planner_data, usable=True)
+
+
+# ---- on the coordinator ----
+
+def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePlan], list[bytes | None]]:
+    """The full plans of all ranks and their digests. What the storage writer put into a plan stays in its place."""
+    full: list[SavePlan] = []
+    digests: list[bytes | None] = []
+    for rank, plan in enumerate(plans):
+        known = _descriptions.setdefault(rank, _Recent())
+        if plan.usable:
+            digest = description_digest(plan, options)
+            if digest is not None:
+                known.put(digest, plan)
+            full.append(plan)
+        else:
+            digest = getattr(plan.planner_data, "digest", None)
+            found = None if digest is None else known.get(digest)
+            if found is None:
+                raise StalePlanError(f"rank {rank} sent the digest of a plan that the coordinator does not know; save "
+                                     "again, and the plan is sent whole", {"rank": str(rank)})
+            full.append(dataclasses.replace(found, items=PlanItems(found.items.plan),  # type: ignore[attr-defined]
+                                            storage_data=plan.storage_data))
+        digests.append(digest)
+    return full, digests
+
+
+def known_world(full: Sequence[SavePlan], key: Hashable | None) -> tuple[list[SavePlan], Metadata] | None:
+    """Plans and metadata of ranks that hold what they held in an earlier save."""
+    world = None if key is None else _worlds.get(key)
+    if world is None:
+        return None
+    planner_data = dict(world.planner_data) if isinstance(world.planner_data, dict) else world.planner_data
+    return ([dataclasses.replace(plan, items=PlanItems(share)) for plan, share in zip(full, world.shares, strict=True)],
+            Metadata(StoredEntries(world.stored), planner_data=planner_data))
+
+
+def remember_world(plans: Sequence[SavePlan], metadata: Metadata, key: Hashable | None) -> None:
+    """Keeps plans and metadata while they are plan buffers."""
+    buffers = [_buffer_of(plan) for plan in plans]
+    stored = getattr(metadata.state_dict_metadata, "plan", None)
+    if key is None or stored is None or any(buffer is None for buffer in buffers):
+        return
+    whole: list[bytes] = buffers  # type: ignore[assignment]  # none of them is None
+    beside = metadata.planner_data
+    _worlds.put(key, _World(whole, stored, dict(beside) if isinstance(beside, dict) else beside))
+
+
+def answers(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[SavePlan]:
+    """What each rank gets: nothing where it said that it has its share already, else the share."""
+    found = []
+    for asked, plan in zip(received, plans, strict=True):
+        buffer = _buffer_of(plan)
+        has = getattr(asked.planner_data, "share", None) if not asked.usable else None
+        if has is not None and buffer is not None and has == _engine.digest(buffer):
+            found.append(SavePlan([], storage_data=plan.storage_data, usable=False))
+        else:
+            found.append(plan)
+    return found

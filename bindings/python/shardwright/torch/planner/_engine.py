@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planning engine as the torch planners see it: columns in, plan buffers out. Pure functions."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ... import planning
+from ..._library import native
+
+_SHARDED = (2).to_bytes(4, "little")
+_AUTO = bytes(4)
+# Places of the columns in what the native side gives of a plan, after the count.
+_NAMES = tuple(planning.EntryBatch.__dataclass_fields__)
+_BYTE_OBJECT = 0
+_LOCAL_PLAN = 1
+
+
+class Columns(NamedTuple):
+    """Entries in flat arrays, each a bytes object: offsets, ranges, numbers and order of u64, dtypes of i32, extents of
+    i64. Boxes are numbered through all entries. The order of the fields is that of the native codec."""
+
+    length: int
+    names: bytes
+    name_offsets: bytes
+    dtypes: bytes
+    shapes: bytes
+    shape_offsets: bytes
+    box_ranges: bytes
+    box_offsets: bytes
+    box_sizes: bytes
+    attributes: bytes
+    attribute_offsets: bytes
+    numbers: bytes | None = None
+    order: bytes | None = None
+
+
+_FIELDS = ("count", *Columns._fields[1:])
+_PLACES = tuple(_NAMES.index(name) for name in _FIELDS)
+
+
+def describe(columns: Columns) -> bytes:
+    """Plan buffer of what one rank holds."""
+    # Tensors are "sharded" one and all: that one rank's box is the whole tensor is no difference between ranks here.
+    dtypes = memoryview(columns.dtypes).cast("i").tolist()
+    kinds = (_SHARDED * columns.length if _BYTE_OBJECT not in dtypes
+             else b"".join([_SHARDED if dtype else _AUTO for dtype in dtypes]))
+    fields: dict[str, Any] = dict(zip(_FIELDS, columns, strict=True))
+    return planning.describe(planning.EntryBatch(**fields, kinds=kinds))
+
+
+def entries(plan: bytes) -> Columns:
+    """What a plan buffer describes; of a kept plan with the final numbers of its boxes."""
+    handle = native.shw_plan_create(plan)
+    found = native.shw_py_plan_entries(handle)
+    columns = Columns(*[found[place] for place in _PLACES])
+    if native.shw_plan_kind(handle) == _LOCAL_PLAN:  # numbers of pieces, which torch has no place for
+        columns = columns._replace(numbers=None)
+    if columns.attribute_offsets is None:  # no entry has any: there are byte objects only
+        columns = columns._replace(attributes=b"", attribute_offsets=bytes(8 * (columns.length + 1)))
+    return columns
+
+
+def digest(plan: bytes) -> bytes:
+    """16 bytes that are equal for equal descriptions."""
+    return planning.digest(plan)
+
+
+def merge(plans: Sequence[bytes], owner: str, cover: str) -> tuple[bytes, list[bytes]]:
+    """Merged plan and the kept plan of every rank. Raises what the engine finds wrong in the plans together."""
+    merged = planning.merge(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off")
+    return merged.plan, merged.kept
+
+
+def box_count(plan: bytes) -> int:
+    """Number of items of a plan."""
+    found = entries(plan)
+    return int(memoryview(found.box_ranges).cast("Q")[found.length])

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists and dicts of plans that stay plan buffers until somebody looks into them.
+
+`PlanItems` is the list of a SavePlan. Untouched it is a plan buffer, and travels between processes as that; touched it
+is an ordinary list of torch's WriteItems, and what the host does to them counts. `StoredEntries` is the dict of a
+Metadata that is made of the merged plan when it is first read, and is pickled as a plain dict. Thread-safe to touch.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+
+from ..._library import native
+from ...errors import InvalidArgumentError
+from ...tensor import dtype_number
+from . import _engine
+from ._engine import Columns
+from ._lazy import Fillable, touches_first, touching
+from ._values import write_items
+
+
+def _dtypes() -> dict[torch.dtype, int]:
+    """Numbers of the dtypes that plan buffers know."""
+    found = {}
+    for dtype in {value for value in vars(torch).values() if isinstance(value, torch.dtype)}:
+        try:
+            number = dtype_number(str(dtype).removeprefix("torch."))
+        except InvalidArgumentError:
+            continue
+        if number >> 8 == 8 * dtype.itemsize:
+            found[dtype] = number
+    return found
+
+
+def _configure() -> None:
+    numbers = _dtypes()
+    native.shw_py_items_configure((
+        MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size,
+        WriteItemType.TENSOR, WriteItemType.SHARD, WriteItemType.BYTE_IO, torch.strided, torch.contiguous_format,
+        numbers, {number: dtype for dtype, number in numbers.items()}, torch.Tensor, torch.nn.Parameter))
+
+
+_configure()
+
+
+def columns_of_items(items: list[Any]) -> Columns | None:
+    """A list of WriteItems in columns; None where they cannot hold what the host made of it."""
+    columns = native.shw_py_items_encode(items)
+    return None if columns is None else Columns(*columns)
+
+
+def plan_of_items(items: list[Any]) -> bytes | None:
+    """Plan buffer of a list of WriteItems; None where columns cannot hold it."""
+    if isinstance(items, PlanItems) and items.plan is not None:
+        return items.plan
+    columns = columns_of_items(items)
+    return None if columns is None else _engine.describe(columns)
+
+
+def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
+    """Plan buffer of a flat state dict; None where it holds what columns cannot."""
+    may_be_pinned = torch.accelerator.is_available()
+    columns = native.shw_py_items_collect(state_dict, write_items, may_be_pinned)
+    return None if columns is None else _engine.describe(Columns(*columns))
+
+
+def kept_items(items: list[Any], columns: Columns, kept: bytes) -> list[Any]:
+    """The items of a list that survived a merge, with their final numbers. `columns` are those of the list."""
+    return native.shw_py_items_keep(items, tuple(columns), tuple(_engine.entries(kept)))
+
+
+# ---- containers that are filled on touch ----
+
+class _Items(list[Any], Fillable):
+    """A list of WriteItems that was a plan buffer (`plan`, None by now); pickled as one again."""
+
+    __slots__ = ("digests", "plan")
+    plan: bytes | None
+    digests: dict[str, bytes] | None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        plan = plan_of_items(self)
+        if plan is None:
+            return list, (), None, iter(self)
+        return PlanItems, (plan, self.digests)
+
+
+@touches_first(list)
+class PlanItems(_Items):
+    """A list of WriteItems that is still a plan buffer.
+
+    Attributes: `plan`, the buffer; `digests`, 16 bytes per byte object whose content is known, by name, or None.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, plan: bytes, digests: dict[str, bytes] | None = None) -> None:
+        super().__init__()
+        self.plan, self.digests = plan, digests
+
+    def __len__(self) -> int:
+        plan = self.plan
+        return super().__len__() if plan is None else _engine.box_count(plan)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self]
+
+    def _touch(self) -> None:
+        with touching:
+            if self.plan is not None:
+                made = native.shw_py_items_decode(tuple(_engine.entries(self.plan)))
+                list.extend(self, made)
+                self.plan = None
+                self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
+
+
+class _Entries(dict[str, Any], Fillable):
+    """The entries of a Metadata that were a merged plan (`plan`, None by now); pickled as a plain dict."""
+
+    __slots__ = ("plan",)
+    plan: bytes | None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return dict, (), None, None, iter(self.items())
+
+
+@touches_first(dict)
+class StoredEntries(_Entries):
+    """The entries of a Metadata as a merged plan that nobody has looked into."""
+
+    __slots__ = ()
+
+    def __init__(self, plan: bytes) -> None:
+        super().__init__()
+        self.plan = plan
+
+    def _touch(self) -> None:
+        with touching:
+            if self.plan is not None:
+                dict.update(self, stored_of(self.plan))
+                self.plan = None
+                self.__class__ = _Entries  # type: ignore[assignment]  # equal layout
+
+
+def stored_of(merged: bytes) -> dict[str, Any]:
+    """The entries of torch's Metadata for a merged plan."""
+    found: dict[str, Any] = {}
+    for name, tensor in native.shw_py_items_stored(tuple(_engine.entries(merged))):
+        if tensor is None:
+            found[name] = BytesStorageMetadata()
+        else:
+            size, properties, chunks = tensor
+            found[name] = TensorStorageMetadata(properties=properties, size=size, chunks=chunks)
+    return found

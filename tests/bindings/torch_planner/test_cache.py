@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan caching: what travels between ranks when states change, and that no entry can be stale."""
+import dataclasses
+import pickle
+
+import pytest
+import torch
+import torch.distributed.checkpoint.default_planner as original
+from items import plans, shard, tensor
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
+from torch.distributed.checkpoint.planner_helpers import _compare_save_plans
+
+import shardwright.torch.planner as ours
+from shardwright.torch.planner import _cache
+
+
+class Ranks:
+    """Ranks of one job in one process, each with a cache of its own, as in processes."""
+
+    def __init__(self, count, planner_class=ours.DefaultSavePlanner):
+        self.planner_class = planner_class
+        self.caches = [_cache._Recent() for _ in range(count)]
+
+    def planner(self, rank, state):
+        _cache.shares = self.caches[rank]
+        made = self.planner_class(enable_plan_caching=True)
+        made.set_up_planner(state, None, rank == 0)
+        return made
+
+    def save(self, states, fails=False, writer="w"):
+        """(received usable, scattered usable, items sent back, metadata, final plans)."""
+        made, sent = [], []
+        for rank, state in enumerate(states):
+            made.append(self.planner(rank, state))
+            sent.append(pickle.loads(pickle.dumps(dataclasses.replace(made[-1].create_local_plan(), storage_data=writer))))
+        _cache.shares = self.caches[0]
+        answers, metadata = made[0].create_global_plan(sent)
+        if fails:
+            return None
+        final = []
+        for rank, answer in enumerate(answers):
+            _cache.shares = self.caches[rank]
+            final.append(made[rank].finish_plan(pickle.loads(pickle.dumps(answer))))
+        letters = ["".join("FT"[plan.usable] for plan in found) for found in (sent, answers)]
+        return (*letters, [len(answer.items) for answer in answers], metadata, final)
+
+
+@pytest.fixture(autouse=True)
+def own_shares():
+    kept = _cache.shares
+    yield
+    _cache.shares = kept
+
+
+def state(**more):
+    return {"a": torch.ones(4), "b": torch.ones(2), "step": 1} | more
+
+
+def uncached(states):
+    made = [ours.DefaultSavePlanner() for _ in states]
+    for planner, held in zip(made, states, strict=True):
+        planner.set_up_planner(held, None, True)
+    return made[0].create_global_plan([planner.create_local_plan() for planner in made])
+
+
+def test_an_unchanged_state_sends_digests_and_gets_nothing_back():
+    ranks, states = Ranks(2), [state(), state()]
+    first = ranks.save(states)
+    again = ranks.save(states)
+    assert first[:2] == ("TT", "TT") and again[:3] == ("FF", "FF", [0, 0])
+    plain, metadata = uncached(states)
+    assert again[4] == [dataclasses.replace(p, storage_data="w") for p in plain] and again[3] == metadata == first[3]
+    assert again[3] is not first[3]
+
+
+def test_each_rank_may_change_alone():
+    ranks, states = Ranks(2), [state(), state()]
+    ranks.save(states)
+    changed = [state(), state(only=torch.ones(3))]
+    found = ranks.save(changed)
+    assert found[0] == "FT" and found[4] == [dataclasses.replace(p, storage_data="w") for p in uncached(changed)[0]]
+    assert ranks.save(states)[:2] == ("FF", "FF") and ranks.save(changed)[:2] == ("FF", "FF")
+
+
+def torch_saves(states_of_saves):
+    """Metadata of each save with torch's cache, which one process shares between ranks."""
+    caches = [SavePlanner._cached_save_plan, SavePlanner._cached_final_save_plan, SavePlanner._cached_all_plans,
+              SavePlanner._cached_global_plan, SavePlanner._cached_metadata]
+    found = []
+    try:
+        for held in states_of_saves:
+            planner = original.DefaultSavePlanner(enable_plan_caching=True)
+            planner.set_up_planner(held, None, True)
+            answers, metadata = planner.create_global_plan([planner.create_local_plan()])
+            planner.finish_plan(answers[0])
+            found.append(metadata)
+    finally:
+        for cache in caches:
+            cache.clear()
+    return found
+
+
+def test_a_dtype_that_changes_is_seen():
+    saves = [{"a": torch.ones(4)}, {"a": torch.ones(4, dtype=torch.float16)}]
+    assert torch_saves(saves)[1].state_dict_metadata["a"].properties.dtype == torch.float32, "torch keeps the old one"
+    ranks = Ranks(1)
+    ranks.save(saves[:1])
+    found = ranks.save(saves[1:])
+    assert found[0] == "T" and found[3].state_dict_metadata["a"].properties.dtype == torch.float16
+
+
+def test_a_metadata_that_was_changed_is_not_given_out_again():
+    held = [{"a": torch.ones(4)}]
+    theirs = torch_saves(held * 2)
+    assert theirs[0] is theirs[1], "torch hands out one object, which its writer changes"
+    ranks = Ranks(1)
+    first = ranks.save(held)[3]
+    first.version, first.storage_data = "9", {}
+    first.state_dict_metadata.clear()
+    first.planner_data.clear()
+    again = ranks.save(held)[3]
+    assert again.version is None and list(again.state_dict_metadata) == ["a"] and again.planner_data == {"a": ("a",)}
+
+
+def test_a_save_that_fails_leaves_no_entry_that_is_wrong():
+    ranks, states = Ranks(2), [state(), state()]
+    ranks.save(states)
+    bad = torch.ones(2)
+    bad.global_shape, bad.global_offsets, bad.local_offsets, bad.local_sizes = (4,), ((0,),), ((0,),), ((2,),)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Failed to validate"):
+            ranks.save([state(p=bad), state(p=bad)])
+    found = ranks.save(states)
+    assert found[3] == uncached(states)[1]
+
+
+def test_a_rank_that_was_not_answered_sends_everything_again():
+    ranks, states = Ranks(2), [state(), state()]
+    ranks.save(states)
+    ranks.save(states, fails=True)
+    assert ranks.save(states)[0] == "TT" and ranks.save(states)[0] == "FF"
+
+
+def test_a_coordinator_that_forgot_says_so_and_the_next_save_works():
+    ranks, states = Ranks(2), [state(), state()]
+    ranks.save(states)
+    _cache._descriptions.clear()
+    with pytest.raises(ours.StalePlanError, match="rank 0"):
+        ranks.save(states)
+    assert ranks.save(states)[:2] == ("TT", "TT")
+
+
+def test_a_share_that_is_gone_is_an_error():
+    planner = ours.DefaultSavePlanner(enable_plan_caching=True)
+    with pytest.raises(ours.StalePlanError):
+        planner.finish_plan(SavePlan([], usable=False))
+
+
+def test_the_number_of_ranks_may_change():
+    held = state()
+    three, two = Ranks(3), Ranks(2)
+    three.save([held] * 3)
+    two.caches = three.caches[:2]
+    found = two.save([held] * 2)
+    assert [p.items for p in found[4]] == [p.items for p in uncached([held] * 2)[0]] and found[3] == uncached([held] * 2)[1]
+    cached = plans([tensor("a", 1)], [tensor("a", 1)])
+    with pytest.raises(ValueError, match="2 ranks are cached and 1 ranks"):
+        ours._merge_delta_local_plans(cached, cached[:1])
+
+
+def test_what_another_writer_put_into_a_plan_is_not_carried_over():
+    ranks, held = Ranks(1), [state()]
+    ranks.save(held, writer="one")
+    assert ranks.save(held, writer="two")[4][0].storage_data == "two"
+
+
+def test_the_last_descriptions_are_kept_and_older_ones_go():
+    ranks = Ranks(1)
+    for size in range(_cache.SIZE + 1):
+        ranks.save([{"a": torch.ones(size + 1)}])
+    assert ranks.save([{"a": torch.ones(_cache.SIZE + 1)}])[0] == "F"
+    assert ranks.save([{"a": torch.ones(1)}])[0] == "T"
+
+
+def test_paths_and_options_are_part_of_the_key():
+    ranks = Ranks(1)
+    ranks.save([{"a": {"b": torch.ones(2)}}])
+    found = ranks.save([{"a.b": torch.ones(2)}])
+    assert found[0] == "T" and found[3].planner_data == {"a.b": ("a.b",)}
+    ranks.planner_class = type("Other", (ours.DefaultSavePlanner,), {})
+    assert ranks.save([{"a.b": torch.ones(2)}])[0] == "T"
+
+
+COMPARED = [(lambda: shard("s", [0], [2], [4]), lambda: shard("s", [0], [2], [4]), True),
+            (lambda: shard("s", [0], [2], [4]), lambda: shard("s", [0], [2], [4], hint=1), False),
+            (lambda: shard("s", [0], [2], [4]), lambda: shard("s", [2], [2], [4]), False),
+            (lambda: shard("s", [0], [2], [4]), lambda: shard("s", [0], [2], [6]), False),
+            (lambda: shard("s", [0], [2], [4]), lambda: shard("s", [0], [3], [4]), False),
+            (lambda: tensor("s", 4), lambda: shard("s", [0], [4], [4]), False)]
+
+
+@pytest.mark.parametrize(("one", "other", "equal"), COMPARED)
+def test_plans_are_compared_as_torch_does(one, other, equal):
+    a, b = SavePlan([one()]), SavePlan([other()])
+    assert ours._compare_save_plans(a, b) is _compare_save_plans(a, b) is equal
+    assert not ours._compare_save_plans(a, dataclasses.replace(b, usable=False))
+    assert not ours._compare_save_plans(a, SavePlan([]))
+
+
+def test_plans_of_two_dtypes_are_not_equal():
+    a, b = SavePlan([tensor("s", 4)]), SavePlan([tensor("s", 4, dtype=torch.int32)])
+    assert _compare_save_plans(a, b), "torch takes them for equal"
+    assert not ours._compare_save_plans(a, b)
+
+
+def test_usable_plans_are_found_and_merged():
+    usable, known = SavePlan([tensor("a", 1)]), SavePlan([], usable=False)
+    assert ours._contains_usable_plan([known, usable]) and not ours._contains_usable_plan([known, known])
+    cached = plans([tensor("x", 1)], [tensor("y", 1)])
+    assert ours._merge_delta_local_plans(cached, [known, usable]) == [cached[0], usable]

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items of a plan: a plan buffer until they are looked at, a plain list of torch's items from then on."""
+import copy
+import dataclasses
+import gc
+import pickle
+import threading
+
+import pytest
+import torch
+import torch.distributed.checkpoint.default_planner as original
+from items import plans, shard, tensor, value
+from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex
+from torch.distributed.checkpoint.planner import SavePlan, WriteItem, WriteItemType
+
+import shardwright.torch.planner as ours
+from shardwright.torch.planner import _items
+
+STATE = {"w": torch.ones(3, 4), "t": torch.ones(3, 4).t(), "s": torch.tensor(1.0), "e": torch.ones(0, 3), "step": 3,
+         "g": torch.nn.Parameter(torch.ones(2, 1, 3)), "m": torch.ones(2, 5, device="meta"), "list": [1, {"a": 2}],
+         "b": torch.ones(4, dtype=torch.bfloat16).expand(3, 4)}
+
+
+def untouched(state=None):
+    return ours.create_default_local_save_plan(STATE if state is None else state, True)
+
+
+def expected(state=None):
+    return original.create_default_local_save_plan(STATE if state is None else state, True)
+
+
+def test_a_plan_says_what_torchs_says():
+    plan = untouched()
+    assert isinstance(plan.items, list) and plan.items.plan is not None and len(plan.items) == len(STATE)
+    assert plan == expected() and expected() == untouched() and list(untouched().items) == expected().items
+
+
+TOUCHES = {"index": lambda items: items[0], "slice": lambda items: items[1:3], "loop": lambda items: [i for i in items],
+           "reverse": lambda items: list(reversed(items)), "in": lambda items: value("step") in items,
+           "sum": lambda items: items + [1], "sum from the right": lambda items: [1] + items,  # noqa: RUF005
+           "unpacked": lambda items: [*items], "extended": lambda items: [].extend(items) or len(items),
+           "copy": lambda items: items.copy(), "count": lambda items: items.count(value("step")),
+           "times": lambda items: items * 2, "sorted": lambda items: sorted(items, key=lambda i: i.index.fqn),
+           "text": repr, "equal": lambda items: items == [], "tuple": tuple, "zip": lambda items: list(zip(items, items))}
+
+
+@pytest.mark.parametrize("touch", TOUCHES)
+def test_every_look_at_the_items_gives_what_a_list_gives(touch):
+    mine, theirs = untouched().items, expected().items
+    assert TOUCHES[touch](mine) == TOUCHES[touch](theirs)
+    assert type(mine) is not ours.PlanItems
+
+
+def test_changes_count_from_then_on():
+    plan = untouched()
+    plan.items.append(value("more"))
+    del plan.items[0]
+    plan.items[0].tensor_data.properties.dtype = torch.float16
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan and again.items[0].tensor_data.properties.dtype == torch.float16
+    assert [item.index.fqn for item in again.items] == [*list(STATE)[1:], "more"]
+
+
+def test_untouched_items_travel_as_their_buffer():
+    plan = untouched()
+    sent = pickle.dumps(plan)
+    assert plan.items.plan is not None and plan.items.plan in sent
+    assert pickle.loads(sent).items.plan == plan.items.plan
+    for copied in (copy.copy(plan.items), copy.deepcopy(plan).items, dataclasses.replace(plan, usable=False).items):
+        assert copied.plan == plan.items.plan
+
+
+def test_properties_and_chunks_are_never_shared_between_items():
+    items = untouched({"a": torch.ones(2), "b": torch.ones(2)}).items
+    items[0].tensor_data.properties.dtype = torch.float16
+    items[0].tensor_data.chunk.sizes = torch.Size([7])
+    assert items[1].tensor_data.properties.dtype == torch.float32 and items[1].tensor_data.chunk.sizes == torch.Size([2])
+
+
+def test_items_are_made_once_for_threads_that_look_together():
+    plan, gate, found = untouched({f"w{i}": torch.ones(1) for i in range(500)}), threading.Barrier(8), []
+
+    def look():
+        gate.wait()
+        found.append([id(item) for item in plan.items])
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(ids == found[0] and len(ids) == 500 for ids in found)
+
+
+def test_the_collector_is_as_it_was():
+    for on in (True, False):
+        (gc.enable if on else gc.disable)()
+        list(untouched().items)
+        assert gc.isenabled() is on
+    gc.enable()
+
+
+class OtherItem(WriteItem):
+    pass
+
+
+FOREIGN = {"class": lambda: OtherItem(MetadataIndex("o"), WriteItemType.BYTE_IO),
+           "moved": lambda: dataclasses.replace(tensor("w", 4), index=MetadataIndex("w", [1])),
+           "outside": lambda: shard("w", [3], [2], [4]), "negative": lambda: shard("w", [-1], [2], [4]),
+           "hint": lambda: shard("w", [0], [2], [4], hint=5),
+           "surrogate": lambda: value("\ud800"), "name": lambda: value(5),
+           "dtype": lambda: tensor("w", 4, dtype=torch.quint8),
+           "sized": lambda: dataclasses.replace(value("o"), bytes_io_data=4), "none": lambda: None}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_items_that_columns_cannot_hold_stay_objects(kind):
+    items = [tensor("a", 2), FOREIGN[kind]()]
+    assert _items.plan_of_items(items) is None
+    touched = untouched().items
+    touched[:] = items
+    if kind != "class":
+        assert pickle.loads(pickle.dumps(touched)) == items and type(pickle.loads(pickle.dumps(touched))) is list
+
+
+def test_names_that_come_twice_apart_stay_objects():
+    for items in ([shard("w", [0], [2], [4]), value("o"), shard("w", [2], [2], [4])], [value("o"), value("o")],
+                  [shard("w", [0], [2], [4]), shard("w", [2], [2], [5])]):
+        assert _items.plan_of_items(items) is None
+
+
+def test_shards_of_one_name_are_one_entry():
+    items = [shard("w", [2 * i], [2], [8], hint=i) for i in range(4)]
+    plan = _items.plan_of_items(items)
+    made = ours.PlanItems(plan)
+    assert made == items and [item.index.index for item in made] == [0, 1, 2, 3]
+
+
+def test_damaged_columns_are_refused():
+    import shardwright
+    from shardwright._library import native
+    columns = list(native.shw_py_items_encode([shard("w", [0], [2], [4]), tensor("t", 3), value("o")]))
+    for place in range(1, 11):
+        for damaged in (columns[place][:-1], columns[place] + b"\1" * 8, b"\xff" * len(columns[place])):
+            broken = tuple([*columns[:place], damaged, *columns[place + 1:]])
+            try:
+                native.shw_py_items_decode(broken)
+            except (shardwright.ShardwrightError, UnicodeDecodeError):
+                continue
+            assert place in (4, 7, 8, 9), f"column {place} was not looked at"
+    with pytest.raises(TypeError):
+        native.shw_py_items_decode(5)
+
+
+def test_kept_items_are_those_of_the_host_with_new_hints():
+    ranks = plans([tensor("a", 4), value("o"), shard("s", [0], [2], [4])], [tensor("a", 4), shard("s", [2], [2], [4])])
+    final, metadata = ours.DefaultSavePlanner(flatten_state_dict=False).create_global_plan(ranks)
+    assert [type(plan.items) for plan in final] == [list, list]
+    assert final[1].items[-1].tensor_data is ranks[1].items[-1].tensor_data
+    assert [item.index.index for item in final[1].items] == [1]
+    assert metadata.state_dict_metadata["s"].chunks == [ChunkStorageMetadata(torch.Size([0]), torch.Size([2])),
+                                                        ChunkStorageMetadata(torch.Size([2]), torch.Size([2]))]
+
+
+def test_the_entries_of_a_metadata_are_made_on_touch_and_pickled_as_a_dict():
+    planner = ours.DefaultSavePlanner()
+    planner.set_up_planner(STATE, None, True)
+    _, metadata = planner.create_global_plan([planner.create_local_plan()])
+    lazy = metadata.state_dict_metadata
+    assert lazy.plan is not None
+    again = pickle.loads(pickle.dumps(metadata))
+    assert type(again.state_dict_metadata) is dict and again == metadata
+    assert list(lazy) == list(planner.state_dict) and len(lazy) == len(planner.state_dict) and "w" in lazy and {**lazy} == dict(lazy)
+    assert all(type(entry.chunks) is list for entry in lazy.values() if hasattr(entry, "chunks"))
+
+
+def test_a_plan_that_is_not_usable_stays_so():
+    plan = SavePlan([], usable=False)
+    assert pickle.loads(pickle.dumps(dataclasses.replace(untouched(), usable=False))).usable is False and not plan.items
