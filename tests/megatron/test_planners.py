@@ -256,3 +256,22 @@ def test_objects_of_allowed_classes_come_back(tmp_path):
     assert load_object(tmp_path, value) == value
     with pytest.raises(BaseException, match="trust_pickles"):
         load_object(tmp_path, Stranger())
+
+
+def cached_step(leaves):
+    """What a rank sends and what it writes, when it is the only one and plans are cached."""
+    planner = save_planner(enable_plan_caching=True)
+    sent = planned(planner, leaves)
+    (answer,), metadata = planner.create_global_plan([sent])
+    return sent.usable, described(planner.finish_plan(answer)), set(metadata.state_dict_metadata)
+
+
+def test_a_key_that_is_new_is_not_lost_by_caching():
+    leaves = {"a": [part(ours, "a", torch.ones(4))], "o/shard_0_1": [ours.ShardedObject("o", 1, (1,), (0,))]}
+    first, again = cached_step(leaves), cached_step(leaves)
+    assert (first[0], again[0]) == (True, False) and first[1:] == again[1:]
+    more = leaves | {"b": [part(ours, "b", torch.ones(2))]}
+    usable, items, names = cached_step(more)
+    assert usable and names == set(more) and [item[0] for item in items] == ["a", "o/shard_0_1", "b"]
+    changed = leaves | {"a": [part(ours, "a", torch.ones(4, dtype=torch.int8))]}
+    assert cached_step(changed)[1][0][3][2] is torch.int8
