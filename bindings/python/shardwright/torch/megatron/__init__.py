@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Megatron-core's sharded state dicts and planners, under the original's names.
+
+Descriptors of ours and of megatron-core are taken alike. Nothing that a caller passes is changed, except by functions
+whose purpose that is (apply_factories, the in-place maps). What differs from the original on purpose:
+docs/compatibility.md.
+"""
+from __future__ import annotations
+
+from .checkpointable import CheckpointableShardedTensor, LocalShardsContainer
+from .conversion import _unwrap_pyt_sharded_tensor, mcore_to_pyt_state_dict, sharded_tensor_to_torch_sharded_tensor
+from .distribution import (ShardDistribution, determine_main_replica_uniform_distribution,
+                           distribute_main_replicas_with_precomputed_distribution, distribute_shards_to_ranks,
+                           main_replica_distribution)
+from .errors import CheckpointingException
+from .factories import ShardedTensorFactory, apply_factories, apply_factory_merges, with_factories_applied
+from .flattening import (_replace_sharded_keys_with_state_dict_keys, _replace_state_dict_keys_with_sharded_keys,
+                         _restore_dict_types, flatten_state_dict, unflatten_state_dict)
+from .kinds import is_main_replica
+from .planners import MCoreLoadPlanner, MCoreSavePlanner
+from .sharded_object import LocalNonpersistentObject, ShardedObject
+from .sharded_tensor import ShardedBase, ShardedTensor
+from .strictness import StrictHandling, parse_strict_flag, validate_integrity_and_strict_load
+from .trees import (dict_list_map_inplace, dict_list_map_outplace, dict_map, dict_map_with_key, diff,
+                    extract_matching_values, join_like, map_reduce, merge, nested_items_iter, nested_values)
+from .validation import determine_global_metadata, validate_sharding_integrity
+
+__all__ = [
+    "CheckpointableShardedTensor", "CheckpointingException", "LocalNonpersistentObject", "LocalShardsContainer",
+    "MCoreLoadPlanner", "MCoreSavePlanner", "ShardDistribution", "ShardedBase", "ShardedObject", "ShardedTensor",
+    "ShardedTensorFactory", "StrictHandling", "_replace_sharded_keys_with_state_dict_keys",
+    "_replace_state_dict_keys_with_sharded_keys", "_restore_dict_types", "_unwrap_pyt_sharded_tensor", "apply_factories",
+    "apply_factory_merges", "determine_global_metadata", "determine_main_replica_uniform_distribution",
+    "dict_list_map_inplace", "dict_list_map_outplace", "dict_map", "dict_map_with_key", "diff",
+    "distribute_main_replicas_with_precomputed_distribution", "distribute_shards_to_ranks", "extract_matching_values",
+    "flatten_state_dict", "is_main_replica", "join_like", "main_replica_distribution", "map_reduce",
+    "mcore_to_pyt_state_dict", "merge", "nested_items_iter", "nested_values", "parse_strict_flag",
+    "sharded_tensor_to_torch_sharded_tensor", "unflatten_state_dict", "validate_integrity_and_strict_load",
+    "validate_sharding_integrity", "with_factories_applied",
+]

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who of a group saves or loads which shard: Megatron's uniform distribution, on descriptions.
+
+Shards are chosen in the order (main replica elsewhere, number of holders, most bytes, id); each goes to its holder
+with the fewest bytes so far, ties to the lowest rank. The result is the same on all ranks and for any order of the
+input.
+"""
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import torch.distributed as dist
+
+from ...errors import FailedPreconditionError, InvalidArgumentError
+from ._exchange import gather_from_all, group_rank, group_size
+from ._owners import choose_owners
+from .kinds import flat_range_of, is_main_replica, is_sharded_tensor
+from .sharded_tensor import data_shape
+from .trees import dict_list_map_outplace, nested_values
+
+ShardId = tuple[str, tuple[int, ...], tuple[int, int] | None]
+ObjectId = tuple[str, tuple[int, ...], tuple[int, ...]]
+Shard = TypeVar("Shard")
+
+
+class ShardDistribution(NamedTuple):
+    """A distribution inside one group of ranks; ranks are those of the group.
+
+    Attributes:
+        main_rank_for_shard: who saves or reads each shard, in the order of the choice.
+        shards_in_this_group: shards whose main replica is in the group; when loading, all shards of the group.
+        shard_to_metadata: description of each shard that the group holds, from its first holder.
+        all_ranks_for_shard: holders of each distributed shard.
+    """
+
+    main_rank_for_shard: dict[ShardId, int]
+    shards_in_this_group: set[ShardId]
+    shard_to_metadata: Mapping[ShardId, Any]
+    all_ranks_for_shard: dict[ShardId, list[int]]
+
+
+def shard_id_of(tensor: Any) -> ShardId:
+    """Identity of the elements of a ShardedTensor: equal for replicas on other ranks."""
+    flat = flat_range_of(tensor)
+    return tensor.key, tuple(tensor.global_offset), None if flat is None else (flat.start, flat.stop)
+
+
+def object_id_of(value: Any) -> ObjectId:
+    """Identity of a ShardedObject: equal for replicas on other ranks."""
+    return value.key, value.global_offset, value.global_shape
+
+
+def shard_bytes(tensor: Any) -> int:
+    """Bytes of the elements of a ShardedTensor."""
+    return math.prod(data_shape(tensor)) * int(tensor.dtype.itemsize)
+
+
+def distribute_shards_to_ranks(shard_to_ranks: Mapping[Shard, Sequence[int]], shard_to_size: Mapping[Shard, int],
+                               num_ranks: int,
+                               cross_parallelization_group_loads: Collection[Shard] = frozenset()) -> dict[Shard, int]:
+    """The owner of each shard, in the order of the choice.
+
+    Args:
+        shard_to_ranks: holders of each shard; ids must be comparable with each other. Shards with the same list
+            object are known to have the same holders, which saves time.
+        shard_to_size: bytes of each shard.
+        num_ranks: ranks are 0 to num_ranks - 1.
+        cross_parallelization_group_loads: shards that are chosen last.
+    Raises:
+        InvalidArgumentError: a shard without holders, or with a holder that is no rank.
+    """
+    set_of, holder_sets = _holder_sets(dict(shard_to_ranks), num_ranks)
+    counts = [len(ranks) for ranks in holder_sets]
+    sizes, cross = shard_to_size, cross_parallelization_group_loads
+    order = sorted(set_of, key=lambda shard: (shard in cross, counts[set_of[shard]], -sizes[shard], shard))
+    owners = choose_owners(holder_sets, [set_of[shard] for shard in order], [sizes[shard] for shard in order],
+                           [shard in cross for shard in order], num_ranks)
+    return dict(zip(order, owners, strict=True))
+
+
+def _holder_sets(shard_to_ranks: Mapping[Shard, Sequence[int]],
+                 num_ranks: int) -> tuple[dict[Shard, int], list[tuple[int, ...]]]:
+    """The number of each shard's holder set, and the distinct sets. A list that stands for several shards is read
+    once."""
+    by_object: dict[int, int] = {}  # the mapping keeps the lists alive, so an id means one list
+    by_listing: dict[tuple[int, ...], int] = {}
+    sets: dict[tuple[int, ...], int] = {}
+    set_of = {}
+    for shard, ranks in shard_to_ranks.items():
+        number = by_object.get(id(ranks))
+        if number is None:
+            listing = tuple(ranks)
+            number = by_listing.get(listing)
+            if number is None:
+                content = tuple(sorted(set(listing)))
+                if not content or content[0] < 0 or content[-1] >= num_ranks:
+                    raise InvalidArgumentError(f"the shard {shard} has the holders {list(content[:5])}, expected ranks "
+                                               f"below {num_ranks}", {"shard": str(shard)})
+                number = by_listing[listing] = sets.setdefault(content, len(sets))
+            by_object[id(ranks)] = number
+        set_of[shard] = number
+    return set_of, list(sets)
+
+
+class _RankClass(NamedTuple):
+    """Ranks that hold the same shards; replica ids may differ."""
+
+    ranks: list[int]
+    tensors: Sequence[Any]
+    main: Sequence[bool]  # whether one of the ranks has the main replica
+
+
+def main_replica_distribution(all_shards: Sequence[Sequence[Any]], ignore_groups: bool = False) -> ShardDistribution:
+    """The distribution of what each rank of a group describes.
+
+    Args:
+        all_shards: ShardedTensors of each rank, in rank order; their data is not used.
+        ignore_groups: distribute also the shards whose main replica no rank of the group has, after all others. For
+            loads.
+    """
+    classes = [_RankClass([rank], tensors, [is_main_replica(tensor.replica_id) for tensor in tensors])
+               for rank, tensors in enumerate(all_shards)]
+    return _distribution(classes, len(all_shards), ignore_groups)
+
+
+def _distribution(classes: Sequence[_RankClass], num_ranks: int, ignore_groups: bool) -> ShardDistribution:
+    holders: dict[ShardId, list[int]] = {}  # numbers of classes
+    metadata: dict[ShardId, Any] = {}
+    main: set[ShardId] = set()
+    for number, (_, tensors, has_main) in enumerate(classes):
+        for tensor, is_main in zip(tensors, has_main, strict=True):
+            shard = shard_id_of(tensor)
+            found = holders.get(shard)
+            if found is None:
+                holders[shard], metadata[shard] = [number], tensor
+            elif found[-1] != number:
+                found.append(number)
+            if is_main:
+                main.add(shard)
+    universe = set(holders) if ignore_groups else main
+    ranks_of: dict[tuple[int, ...], list[int]] = {}
+    chosen = {}
+    for shard, numbers in holders.items():
+        if shard in universe:
+            together = tuple(numbers)
+            if together not in ranks_of:
+                ranks_of[together] = sorted(rank for number in together for rank in classes[number].ranks)
+            chosen[shard] = ranks_of[together]
+    sizes = {shard: shard_bytes(metadata[shard]) for shard in chosen}
+    owners = distribute_shards_to_ranks(chosen, sizes, num_ranks, universe - main)
+    return ShardDistribution(owners, universe, metadata, chosen)
+
+
+def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
+                                                parallelization_group: dist.ProcessGroup | None = None,
+                                                ignore_groups: bool = False) -> ShardDistribution | None:
+    """The distribution of what the ranks of a group hold. Collective in the group; None = the default group.
+
+    Objects are not distributed. Returns None in a group of one rank. Ranks exchange digests and one byte per shard;
+    descriptions travel once for ranks that hold the same shards.
+
+    Args:
+        ignore_groups: as in main_replica_distribution.
+    """
+    if group_size(parallelization_group) <= 1:
+        return None
+    tensors = [leaf for leaf in nested_values(sharded_state_dict) if is_sharded_tensor(leaf)]
+
+    def summarise() -> tuple[bytes, bytes]:
+        text = repr([_description(tensor) for tensor in tensors])
+        main = bytes(is_main_replica(tensor.replica_id) for tensor in tensors)
+        return hashlib.blake2b(text.encode(), digest_size=16).digest(), main
+
+    summaries = gather_from_all(summarise, parallelization_group)
+    ranks_of: dict[bytes, list[int]] = {}
+    for rank, (digest, _) in enumerate(summaries):
+        ranks_of.setdefault(digest, []).append(rank)
+    first = {ranks[0] for ranks in ranks_of.values()}
+    rank = group_rank(parallelization_group)
+    described = gather_from_all(lambda: [tensor.without_data() for tensor in tensors] if rank in first else None,
+                                parallelization_group)
+    classes = []
+    for ranks in ranks_of.values():
+        flags = zip(*(summaries[holder][1] for holder in ranks), strict=True)
+        classes.append(_RankClass(ranks, described[ranks[0]], [any(column) for column in flags]))
+    return _distribution(classes, len(summaries), ignore_groups)
+
+
+def _description(tensor: Any) -> tuple[Any, ...]:
+    """All of a ShardedTensor but data and replica id, as plain values with one text for equal values."""
+    fragments = tensor.axis_fragmentations
+    return (type(tensor).__module__, shard_id_of(tensor)[0], str(tensor.dtype), tuple(tensor.local_shape),
+            tuple(tensor.global_shape), tuple(tensor.global_offset), None if fragments is None else tuple(fragments),
+            tensor.prepend_axis_num, tensor.allow_shape_mismatch, shard_id_of(tensor)[2])
+
+
+def distribute_main_replicas_with_precomputed_distribution(
+        sharded_state_dict: Any, parallelization_group: dist.ProcessGroup | None,
+        precomputed_distribution: ShardDistribution | None) -> Any:
+    """A state dict whose ShardedTensors have replica id 0 where this rank is their owner, 1 elsewhere.
+
+    The given state dict and its descriptors stay as they are; data is shared. In a group of one rank the given state
+    dict is returned.
+
+    Raises:
+        InvalidArgumentError: no distribution for a group of several ranks.
+        FailedPreconditionError: a shard is not part of the distribution, which was made for another state.
+    """
+    if group_size(parallelization_group) <= 1:
+        return sharded_state_dict
+    if precomputed_distribution is None:
+        raise InvalidArgumentError("precomputed_distribution must be not None for non-trivial parallelization group",
+                                   {"parameter": "precomputed_distribution"})
+    return with_owners(sharded_state_dict, precomputed_distribution, group_rank(parallelization_group))
+
+
+def with_owners(sharded_state_dict: Any, distribution: ShardDistribution, rank: int) -> Any:
+    """What distribute_main_replicas_with_precomputed_distribution gives on `rank` of the group."""
+
+    def own(leaf: Any) -> Any:
+        if not is_sharded_tensor(leaf):
+            return leaf
+        shard = shard_id_of(leaf)
+        if shard not in distribution.shard_to_metadata:
+            raise FailedPreconditionError(f"the shard at {leaf.global_offset} of {leaf.key} is not part of the "
+                                          "distribution, which was made for another state", {"key": leaf.key})
+        changed = copy.copy(leaf)
+        changed.replica_id = 0 if distribution.main_rank_for_shard.get(shard) == rank else 1
+        return changed
+
+    return dict_list_map_outplace(own, sharded_state_dict)
+

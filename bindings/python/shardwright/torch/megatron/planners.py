@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Megatron's planners: torch's planners with what Megatron adds to them.
+
+Usable in torch's own save and load and in megatron-core's strategies. Entries are single tensors, byte streams and
+values of mcore_to_pyt_state_dict or of the original's conversion.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import io
+import pathlib
+import signal
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from torch.distributed.checkpoint.planner import LoadPlan, ReadItem, SavePlan, WriteItem
+from torch.distributed.tensor import DTensor
+
+from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
+from ._flattened_entries import FlattenedRequest, flattened_shapes
+from .checkpointable import CroppedRequest
+from .errors import MissingKeyError, PlannerStateError, ShardingError, failure, require
+
+_NEAREST_MAX = 5
+_MEGATRON_CLASSES = {
+    "megatron.core.transformer.enums": ("AttnBackend", "CudaGraphScope"),
+    "megatron.core.enums": ("ModelType",),
+    "megatron.core.optimizer.optimizer_config": ("OptimizerConfig",),
+    "megatron.core.rerun_state_machine": ("RerunDiagnostic", "RerunMode", "RerunState"),
+}
+
+
+class MCoreSavePlanner(DefaultSavePlanner):
+    """Saves every byte stream on every rank, and can plan without the coordinator.
+
+    With enable_plan_caching a rank whose entries are described as before sends 16 bytes. Content decides, so a new or
+    changed key is never lost.
+
+    Args:
+        dedup_replicated_tensors: must not be set with can_run_decentralized_global_plan.
+        can_run_decentralized_global_plan: every rank may take its local plan as its global plan; needs
+            flatten_state_dict=False.
+        args, kwargs: those of DefaultSavePlanner.
+    Raises:
+        PlannerStateError: the options exclude each other. It is an AssertionError, too.
+    """
+
+    def __init__(self, *args: Any, dedup_replicated_tensors: bool | None = None,
+                 can_run_decentralized_global_plan: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.can_run_decentralized_global_plan = can_run_decentralized_global_plan
+        if can_run_decentralized_global_plan:
+            _refuse(bool(dedup_replicated_tensors), "Cannot run decentralized plan with dedup_replicated_tensors=True")
+            _refuse(self.flatten_state_dict, "Cannot run decentralized plan with flatten_state_dict=True")
+
+    def create_local_plan(self) -> SavePlan:
+        """Items of all entries. ShardingAssertionError for a DTensor, which is no part of Megatron's states."""
+        for name, value in self.state_dict.items():
+            require(not isinstance(value, DTensor), f"{name} is a DTensor", key=name)
+        plan: SavePlan = super().create_local_plan()
+        if self._enable_plan_caching:
+            return plan  # its planner data is the content's digest where the content is known
+        self.plan = dataclasses.replace(plan, planner_data=self.mappings)
+        return self.plan
+
+    def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
+        """What every rank writes, and the metadata.
+
+        In plans of ranks that may do without the coordinator, items that are plan buffers become items in `all_plans`:
+        Megatron stores these plans with the metadata, where others must be able to read them.
+        """
+        found: tuple[list[SavePlan], Metadata] = super().create_global_plan(all_plans)
+        if self.can_run_decentralized_global_plan and isinstance(all_plans, list):
+            all_plans[:] = [dataclasses.replace(plan, items=list(plan.items)) for plan in all_plans]
+        return found
+
+    def create_decentralized_global_plan(self, local_plan: SavePlan) -> SavePlan:
+        """The plan of this rank without an exchange: `local_plan` as it is.
+
+        Raises:
+            PlannerStateError: the planner flattens state dicts, or the plan carries planner data.
+        """
+        _refuse(self.flatten_state_dict, "Cannot run decentralized plan with flatten_state_dict=True")
+        _refuse(bool(local_plan.planner_data), "Planner data should be empty with decentralized plan")
+        return local_plan
+
+    def transform_object(self, write_item: WriteItem, object: Any) -> Any:
+        """The object as it is: byte streams are serialised already."""
+        return object
+
+
+class MCoreLoadPlanner(DefaultLoadPlanner):
+    """Checks global shapes before anything is read, and crops or pads tensors whose shapes may differ.
+
+    Entries that Megatron up to 0.14 stored flattened are read by their ranges of elements.
+
+    Args:
+        shapes_validation_sharded_tensors: requested tensors whose stored shape must be the global shape.
+        allow_shape_mismatch_sharded_tensors: requested tensors by key whose stored shape may differ: both begin at the
+            origin, what the stored tensor lacks is left as it is.
+        args, kwargs: those of DefaultLoadPlanner.
+    """
+
+    def __init__(self, *args: Any, shapes_validation_sharded_tensors: Iterable[Any] = (),
+                 allow_shape_mismatch_sharded_tensors: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.shapes_validation_sharded_tensors = shapes_validation_sharded_tensors
+        self.allow_shape_mismatch_sharded_tensors = allow_shape_mismatch_sharded_tensors
+        self._staged: dict[int, tuple[ReadItem, torch.Tensor]] = {}
+        self._flattened: dict[str, FlattenedRequest] = {}
+
+    def create_local_plan(self) -> LoadPlan:
+        """The reads of this rank.
+
+        Raises:
+            MissingKeyError: a requested tensor is not stored; a KeyError, names up to five similar keys.
+            ShardingError: a stored shape differs where it must not; a CheckpointingException.
+        """
+        metadata = _given(self.metadata)
+        flattened = flattened_shapes(metadata)
+        for tensor in self.shapes_validation_sharded_tensors:
+            size = flattened.get(tensor.key, _stored_tensor(metadata, tensor.key).size)
+            if tuple(size) != tuple(tensor.global_shape):
+                raise failure(ShardingError, f"Global shape mismatch for loaded ({size}) and expected "
+                              f"({tensor.global_shape}) tensor for key {tensor.key}", key=tensor.key)
+        whole, self._flattened = self.state_dict, {
+            name: FlattenedRequest(name, self.state_dict[name], _stored_tensor(metadata, name), shape)
+            for name, shape in flattened.items() if name in self.state_dict}
+        flexible = (name for name in self.allow_shape_mismatch_sharded_tensors or {} if name not in flattened)
+        cropped = {name: CroppedRequest(whole[name], _stored_tensor(metadata, name))
+                   for name in flexible if name in whole}
+        self.state_dict = {**whole, **cropped, **self._flattened}
+        try:
+            plan: LoadPlan = super().create_local_plan()
+        finally:
+            self.state_dict = whole
+        return plan
+
+    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
+        """Puts a stored object into the state dict. What Megatron allows beside plain values is decoded, too."""
+        with torch.serialization.safe_globals(_allowed_classes()):
+            super().load_bytes(read_item, value)
+
+    def resolve_tensor(self, read_item: ReadItem) -> torch.Tensor:
+        """Where an item is read to: a place of its own until its commit for ranges of flattened entries, and a
+        contiguous copy for a quantised tensor that is not contiguous."""
+        if read_item.dest_index.fqn in self._flattened:
+            request = self._flattened[read_item.dest_index.fqn]
+            return torch.empty(read_item.lengths, dtype=request.dtype, device=request.device)
+        target: torch.Tensor = super().resolve_tensor(read_item)
+        if _is_float8(target) and not target.is_contiguous():
+            self._staged[id(read_item)] = (read_item, target)
+            target = type(target).make_like(target, data=target._data.contiguous())  # type: ignore[attr-defined]
+        return target
+
+    def commit_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> None:
+        """Takes what was read; items may be resolved and committed in any order and from several threads."""
+        request = self._flattened.get(read_item.dest_index.fqn)
+        if request is not None:
+            request.accept(read_item.dest_index.index or 0, read_item.dest_offsets[-1], tensor)
+            return
+        staged = self._staged.pop(id(read_item), None)
+        if staged is not None:
+            staged[1].copy_(tensor)
+            tensor = staged[1]
+        super().commit_tensor(read_item, tensor)
+
+
+def _allowed_classes() -> list[Any]:
+    """Classes that Megatron's own loads accept in objects: plain holders of data, and its enumerations where
+    imported."""
+    found: list[Any] = [argparse.Namespace, types.SimpleNamespace, pathlib.PosixPath, io.BytesIO, signal.Signals]
+    for module, names in _MEGATRON_CLASSES.items():
+        found += [getattr(sys.modules[module], name) for name in names if hasattr(sys.modules.get(module), name)]
+    return found
+
+
+def _refuse(condition: bool, message: str) -> None:
+    if condition:
+        raise failure(PlannerStateError, message)
+
+
+def _given(metadata: Metadata | None) -> Metadata:
+    if metadata is None:
+        raise failure(PlannerStateError, "set_up_planner comes first, with the metadata of the checkpoint")
+    return metadata
+
+
+def _stored_tensor(metadata: Metadata, key: str) -> TensorStorageMetadata:
+    stored = metadata.state_dict_metadata.get(key)
+    if stored is None:
+        nearest = difflib.get_close_matches(key, metadata.state_dict_metadata, n=_NEAREST_MAX, cutoff=0.0)
+        raise failure(MissingKeyError, f"{key} from model not in state dict; the nearest of "
+                      f"{len(metadata.state_dict_metadata)} keys: {nearest}", key=key, nearest=", ".join(nearest))
+    if not isinstance(stored, TensorStorageMetadata):
+        raise failure(ShardingError, f"{key} is stored as an object and requested as a tensor", key=key)
+    return stored
+
+
+def _is_float8(tensor: torch.Tensor) -> bool:
+    """True for Transformer Engine's quantised tensors, which have no copy into a part that is not contiguous."""
+    return any(kind.__name__ == "Float8Tensor" for kind in type(tensor).__mro__)

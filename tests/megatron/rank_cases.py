@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two ranks do together: our names inside torch's own save and load and inside megatron-core's strategies.
+
+A case takes its folder and the rank, asserts, and is named after what holds.
+"""
+import contextlib
+import types
+from unittest import mock
+
+import originals
+import shardwright
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from shardwright.torch import megatron as ours
+from shardwright.torch.megatron.distribution import with_owners
+
+original = types.SimpleNamespace(**originals.modules())
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+# ---- vocabulary ----
+
+def values(*shape):
+    count = 1
+    for extent in shape:
+        count *= extent
+    return torch.arange(float(count)).reshape(shape)
+
+
+WHOLE = {"rows": values(8, 6), "layers": values(4, 3, 2), "same": values(5), "uneven": values(7), "many": values(9, 2),
+         "scalar": torch.tensor(3.5)}
+UNEVEN = {0: (0, 5), 1: (5, 2)}
+MANY = {0: [(0, 1), (4, 2), (9, 0)], 1: [(1, 3), (6, 3)]}
+
+
+def irregular(kinds, key, data, offset, shape):
+    return kinds.ShardedTensor(key, data.clone(), data.dtype, tuple(data.shape), tuple(shape), tuple(offset), None, 0)
+
+
+def state(kinds, rank, axis=0, regular_only=False):
+    """The tree that a rank saves, or asks for along another axis."""
+    rows = WHOLE["rows"].chunk(2, axis)[rank].clone()
+    tree = {"rows": kinds.ShardedTensor.from_rank_offsets("rows", rows, (axis, rank, 2)),
+            "layers": {2 * rank + n: kinds.ShardedTensor.from_rank_offsets(
+                "layers", WHOLE["layers"][2 * rank + n].clone(), (0, 2 * rank + n, 4), prepend_axis_num=1) for n in range(2)},
+            "same": kinds.ShardedTensor.from_rank_offsets("same", WHOLE["same"].clone(), replica_id=rank),
+            "scalar": kinds.ShardedTensor.from_rank_offsets("scalar", WHOLE["scalar"].clone(), replica_id=(0, rank)),
+            "objects": [kinds.ShardedObject("own", {"rank": rank, "list": [1, rank]}, (2,), (rank,)),
+                        kinds.ShardedObject("shared", "text", (1,), (0,), replica_id=rank)]}
+    if not regular_only:
+        begin, count = UNEVEN[rank]
+        tree["uneven"] = irregular(kinds, "uneven", WHOLE["uneven"][begin:begin + count], (begin,), (7,))
+        tree["many"] = [irregular(kinds, "many", WHOLE["many"][b:b + n], (b, 0), (9, 2)) for b, n in MANY[rank]]
+    return tree
+
+
+def emptied(tree):
+    """The same request with other values in its tensors, and no objects."""
+    def empty(leaf):
+        if hasattr(leaf, "local_shape"):
+            leaf.data = torch.full_like(leaf.data, -1)
+        else:
+            leaf.data = None
+        return leaf
+    return ours.dict_list_map_outplace(empty, tree)
+
+
+def data_of(tree):
+    return ours.dict_list_map_outplace(lambda leaf: leaf.data, tree)
+
+
+def assert_equal(found, expected):
+    assert ours.diff(found, expected) == ([], [], []), ours.diff(found, expected)
+
+
+def save_with_torch(tree, path):
+    grouped, _, _ = ours._replace_state_dict_keys_with_sharded_keys(tree, keep_only_main_replica=True)
+    return dcp.save(ours.mcore_to_pyt_state_dict(grouped), checkpoint_id=path, planner=ours.MCoreSavePlanner(flatten_state_dict=False))
+
+
+def load_with_torch(request, path):
+    leaves = list(ours.nested_values(request))
+    grouped, paths, names = ours._replace_state_dict_keys_with_sharded_keys(request)
+    wanted = ours.mcore_to_pyt_state_dict(grouped, is_loading=True)
+    tensors = [leaf for leaf in leaves if hasattr(leaf, "local_shape")]
+    dcp.load(wanted, checkpoint_id=path, planner=ours.MCoreLoadPlanner(shapes_validation_sharded_tensors=tensors))
+    unwrapped = {key: ours._unwrap_pyt_sharded_tensor(value) for key, value in wanted.items()}
+    found = ours._replace_sharded_keys_with_state_dict_keys(unwrapped, paths, names)
+    ours._restore_dict_types(found, request)
+    return found
+
+
+@contextlib.contextmanager
+def our_names(*names):
+    """megatron-core's strategies with ours in the place of their own."""
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(mock.patch.object(original.strategies, name, getattr(ours, name)))
+        yield
+
+
+PLANNERS = ("MCoreSavePlanner", "MCoreLoadPlanner")
+EVERYTHING = (*PLANNERS, "mcore_to_pyt_state_dict", "_unwrap_pyt_sharded_tensor", "_replace_state_dict_keys_with_sharded_keys",
+              "_replace_sharded_keys_with_state_dict_keys", "_restore_dict_types")
+
+
+def megatron_save(tree, path):
+    path.mkdir(exist_ok=True)
+    strategy = original.strategies.TorchDistSaveShardedStrategy("torch_dist", 1, thread_count=1)
+    original.serialization.save(tree, str(path), strategy)
+
+
+def megatron_load(request, path):
+    return original.serialization.load(request, str(path))
+
+
+def stored_chunks(path):
+    """Name to size, dtype and sorted boxes that have elements; byte entries to None."""
+    metadata = dcp.FileSystemReader(path).read_metadata()
+    return {name: None if not hasattr(entry, "chunks") else
+            (tuple(entry.size), entry.properties.dtype,
+             sorted((tuple(c.offsets), tuple(c.sizes)) for c in entry.chunks if 0 not in c.sizes))
+            for name, entry in metadata.state_dict_metadata.items()}
+
+
+# ---- cases ----
+
+@case
+def torch_saves_and_loads_other_partitions(folder, rank):
+    for kinds in (ours, original.mapping):
+        path = folder / kinds.__name__
+        save_with_torch(state(kinds, rank), path)
+        dist.barrier()
+        for axis in (0, 1):
+            found = load_with_torch(emptied(state(kinds, rank, axis)), path)
+            assert_equal(found, data_of(state(kinds, rank, axis)))
+    assert stored_chunks(folder / ours.__name__) == stored_chunks(folder / original.mapping.__name__)
+
+
+@case
+def flattened_shards_are_saved_and_loaded_as_parts(folder, rank):
+    data = WHOLE["rows"].reshape(-1)
+    cut = (slice(0, 17), slice(17, 48))[rank]
+    save_with_torch({"k": ours.ShardedTensor.from_rank_offsets_flat("k", data[cut].clone(), (8, 6), flattened_range=cut)}, folder / "c")
+    dist.barrier()
+    columns = ours.ShardedTensor.from_rank_offsets("k", torch.zeros(8, 3), (1, rank, 2))
+    assert torch.equal(load_with_torch({"k": columns}, folder / "c")["k"], WHOLE["rows"].chunk(2, 1)[rank])
+    other = (slice(0, 30), slice(30, 48))[rank]
+    flat = ours.ShardedTensor.from_rank_offsets_flat("k", torch.zeros(other.stop - other.start), (8, 6), flattened_range=other)
+    assert torch.equal(load_with_torch({"k": flat}, folder / "c")["k"], data[other])
+
+
+@case
+def planners_fit_into_megatrons_strategies(folder, rank):
+    """Saved and loaded by the original alone, with our planners, and with all our functions: equal in every combination."""
+    ways = {"original": (), "planners": PLANNERS, "everything": EVERYTHING}
+    for way, names in ways.items():
+        with our_names(*names):
+            megatron_save(state(original.mapping, rank), folder / way)
+    dist.barrier()
+    chunks = {way: stored_chunks(folder / way) for way in ways}
+    assert chunks["planners"] == chunks["original"] == chunks["everything"]
+    for names in ways.values():
+        for way in ways:
+            with our_names(*names):
+                found = megatron_load(emptied(state(original.mapping, rank, 1)), folder / way)
+            assert_equal(found, data_of(state(original.mapping, rank, 1)))
+    for way in ways:
+        assert b"shardwright" not in (folder / way / ".metadata").read_bytes()
+
+
+@case
+def a_larger_grid_than_the_ranks_loads_into_megatron(folder, rank):
+    """Local boxes are enough: the original's own load reads what our conversion wrote."""
+    with our_names(*EVERYTHING):
+        megatron_save({"layers": {n: original.mapping.ShardedTensor.from_rank_offsets(
+            "layers", WHOLE["layers"][n].clone(), (0, n, 4), prepend_axis_num=1) for n in range(rank, 4, 2)}}, folder / "c")
+    dist.barrier()
+    request = {n: original.mapping.ShardedTensor.from_rank_offsets("layers", torch.zeros(3, 2), (0, n, 4), prepend_axis_num=1,
+                                                                   replica_id=rank) for n in range(4)}
+    found = megatron_load({"layers": request}, folder / "c")["layers"]
+    assert all(torch.equal(found[n], WHOLE["layers"][n]) for n in range(4))
+
+
+@case
+def the_distribution_is_that_of_the_original(folder, rank):
+    def tree(kinds):
+        found = state(kinds, rank)
+        for n in range(20):
+            found[f"w{n}"] = kinds.ShardedTensor.from_rank_offsets(f"w{n}", torch.ones(n * 7 % 11), replica_id=(0, (rank + n) % 2))
+            if (rank + n) % 3:
+                found[f"v{n}"] = kinds.ShardedTensor.from_rank_offsets(f"v{n}", torch.ones(n), replica_id=1 + rank)
+        return found
+
+    for loading in (False, True):
+        expected = original.exchange_utils.determine_main_replica_uniform_distribution(
+            tree(original.mapping), dist.group.WORLD, loading)
+        for kinds in (ours, original.mapping):
+            found = ours.determine_main_replica_uniform_distribution(tree(kinds), None, loading)
+            assert found.main_rank_for_shard == expected.main_rank_for_shard
+            assert list(found.main_rank_for_shard) == list(expected.main_rank_for_shard)
+            assert found.shards_in_this_group == expected.shards_in_this_group
+            assert found.all_ranks_for_shard == expected.all_ranks_for_shard
+        assert dict(found.shard_to_metadata) == expected.shard_to_metadata
+    found = ours.determine_main_replica_uniform_distribution(tree(ours))
+    applied = ours.distribute_main_replicas_with_precomputed_distribution(tree(ours), None, found)
+    assert_equal(applied, with_owners(tree(ours), found, rank))
+    everyone = [None, None]
+    dist.all_gather_object(everyone, [leaf.replica_id for leaf in ours.nested_values(applied) if leaf.key == "same"])
+    assert sorted(ids[0] for ids in everyone) == [0, 1]
+    try:
+        ours.distribute_main_replicas_with_precomputed_distribution(tree(ours), None, None)
+    except ValueError as e:
+        assert "must be not None" in str(e)
+    else:
+        raise AssertionError("a group of two ranks needs a distribution")
+
+
+@case
+def a_leaf_that_is_not_sharded_fails_on_all_ranks(folder, rank):
+    """The original tells the other rank nothing, which then waits."""
+    tree = state(ours, rank)
+    if rank == 1:
+        tree["stranger"] = 7
+    try:
+        ours.determine_global_metadata(tree)
+    except shardwright.errors.InvalidArgumentError as e:
+        assert ("rank 1 could not describe its state" in str(e)) == (rank == 0) and "a int is not sharded" in str(e)
+    else:
+        raise AssertionError("both ranks must fail")
+
+
+@case
+def a_broken_grid_is_refused_on_all_ranks(folder, rank):
+    """The original checks on rank 0 only."""
+    tree = {"rows": ours.ShardedTensor.from_rank_offsets("rows", torch.ones(2), (0, 2 * rank, 3))}
+    local, everyone = ours.determine_global_metadata(tree)
+    assert local == [tree["rows"].without_data()] and len(everyone) == 2
+    theirs = [[original.mapping.ShardedTensor.from_rank_offsets("rows", torch.ones(2), (0, 2 * r, 3))] for r in range(2)]
+    refused = []
+    for check, metadata in ((ours.validate_sharding_integrity, everyone), (original.validation.validate_sharding_integrity, theirs)):
+        try:
+            check(metadata)
+            refused.append(False)
+        except original.mapping.CheckpointingException:
+            refused.append(True)
+    assert refused == [True, rank == 0]
+
+
+@case
+def whole_requests_pass_the_check(folder, rank):
+    ours.validate_sharding_integrity(ours.determine_global_metadata(state(ours, rank))[1])
+    ours.validate_sharding_integrity(ours.determine_global_metadata(state(original.mapping, rank))[1])
