@@ -241,6 +241,14 @@ const StructRules& rules_of<shw_match_options>() {
 }
 
 template <>
+const StructRules& rules_of<shw_price_options>() {
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_price_options, reserved0)};
+  static constexpr StructRules kRules = rules_with<shw_price_options>(
+      "shw_price_options", SHW_PRICE_OPTIONS_SIZE_V1, kReserved, SHW_PRICE_WITH_PLAN);
+  return kRules;
+}
+
+template <>
 const StructRules& rules_of<shw_plugin>() {
   static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_plugin, reserved0),
                                                 SHW_RESERVED(shw_plugin, reserved1)};
