@@ -31,12 +31,13 @@ uint64_t tick_step(uint64_t top) {
   }
 }
 
-std::string tick_text(uint64_t bytes) {
+// In the unit of the step, so that ticks are whole numbers.
+std::string tick_text(uint64_t bytes, uint64_t step) {
   if (bytes == 0) return "0";
   uint64_t unit = 1;
   size_t name = 0;
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  while (bytes / unit >= 1024) {
+  while (step / unit >= 1024) {
     unit *= 1024;
     ++name;
   }
@@ -94,7 +95,7 @@ class ChartDrawing {
           "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
           "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
           kLeft, kChartWidth - 8, y_of(tick), y_of(tick), kLeft - 6, y_of(tick) + 4,
-          tick_text(tick));
+          tick_text(tick, step_));
     }
     const size_t labels = std::min<size_t>(bars_, 8);
     for (size_t i = 0; i < labels; ++i) {
@@ -291,8 +292,11 @@ std::string picture_html(const PlanJson& group, uint64_t rank_count, size_t numb
   if (count > 1) facts += fmt::format(" each, {} tensors, the first is drawn", count_text(count));
   const auto smallest = group.at("smallest_chunk_bytes").get<uint64_t>();
   const auto largest = group.at("largest_chunk_bytes").get<uint64_t>();
-  std::string cut = fmt::format("{}, {}", plural(group.at("chunks").get<uint64_t>(), "chunk"),
-                                holders_text(fewest, most));
+  std::string cut =
+      group.at("kind") == "rank_local"
+          ? fmt::format("each of {} has its own", plural(most, "rank"))
+          : fmt::format("{}, {}", plural(group.at("chunks").get<uint64_t>(), "chunk"),
+                        holders_text(fewest, most));
   cut += smallest == largest
              ? fmt::format(", {} per chunk", size_text(largest))
              : fmt::format(", {} to {} per chunk", size_text(smallest), size_text(largest));

@@ -31,8 +31,8 @@ Status wrong_at(std::string_view text, size_t offset, std::string_view what) {
 std::string syntax_text(std::string_view message) {
   const size_t begin = message.find("syntax error");
   if (begin != std::string_view::npos) return escape_text(message.substr(begin));
-  const size_t colon = message.find(": ");
-  return escape_text(colon == std::string_view::npos ? message : message.substr(colon + 2));
+  const size_t bracket = message.find("] ");
+  return escape_text(bracket == std::string_view::npos ? message : message.substr(bracket + 2));
 }
 
 }  // namespace
