@@ -71,7 +71,7 @@ Result<const HeldCells*> HeldCellsCache::of(const WorldTensor& tensor) {
   auto found = kept_.find(key);
   if (found == kept_.end()) {
     SHW_ASSIGN_OR_RETURN(HeldCells made,
-                         cells_of_layout(*world_.layouts[tensor.layout], tensor.shape));
+                         cells_of_layout(*world_.layouts[tensor.layout].layout, tensor.shape));
     found = kept_.emplace(key, std::move(made)).first;
   }
   return &found->second;

@@ -67,7 +67,7 @@ class WorldPlanning {
     ObjectRecord record;
     record.kind = object.kind;
     record.size_bytes = object.size_bytes;
-    for (const int32_t rank : layout_ranks(*world_.layouts[object.layout])) {
+    for (const int32_t rank : layout_ranks(*world_.layouts[object.layout].layout)) {
       record.rank = object.kind == EntryKind::kRankLocal ? rank : -1;
       made_.held_bytes[static_cast<size_t>(rank)] += object.size_bytes;
       SHW_RETURN_IF_ERROR(CatalogBuilder(&made_.locals[static_cast<size_t>(rank)].catalog)

@@ -81,7 +81,7 @@ std::vector<Group> group_tensors(const World& world) {
     std::string key = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}", fmt::join(name.texts, "\x1e"),
                                   static_cast<int>(tensor.dtype), static_cast<int>(tensor.kind),
                                   fmt::join(tensor.shape, ","), tensor.boxes.size());
-    if (tensor.layout != kHeldByBoxes) key += world.layout_texts[tensor.layout];
+    if (tensor.layout != kHeldByBoxes) key += world.layouts[tensor.layout].text;
     for (const HeldBox& held : tensor.boxes) {
       key += fmt::format("\x1f{}:{}", fmt::join(held.box.offsets, ","),
                          fmt::join(held.box.sizes, ","));
@@ -185,7 +185,7 @@ TensorPicture picture_of(const Group& group, const World& world) {
   picture.dtype = tensor.dtype;
   picture.kind = tensor.kind;
   picture.shape = tensor.shape;
-  if (tensor.layout != kHeldByBoxes) picture.layout = world.layout_texts[tensor.layout];
+  if (tensor.layout != kHeldByBoxes) picture.layout = world.layouts[tensor.layout].text;
   picture.tensor_bytes = box_bytes(tensor.dtype, whole_box(tensor.shape));
   return picture;
 }

@@ -149,7 +149,7 @@ class LoadPricing {
   }
 
   Status add_object(const WorldObject& object) {
-    for (const int32_t rank : layout_ranks(*wanted_.layouts[object.layout])) {
+    for (const int32_t rank : layout_ranks(*wanted_.layouts[object.layout].layout)) {
       const bool own = object.kind == EntryKind::kRankLocal;
       const int64_t found = index_.find_object(object.name, own ? rank : -1);
       if (found < 0) return not_stored(object.name, rank);

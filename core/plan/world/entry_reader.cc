@@ -439,7 +439,7 @@ Status EntryReader::check_names() const {
       }
       const std::vector<int32_t> more =
           all[i].layout == kHeldByBoxes ? box_ranks(*all[i].tensor)
-                                        : layout_ranks(*world_->layouts[all[i].layout]);
+                                        : layout_ranks(*world_->layouts[all[i].layout].layout);
       const size_t middle = ranks.size();
       ranks.insert(ranks.end(), more.begin(), more.end());
       std::inplace_merge(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(middle),

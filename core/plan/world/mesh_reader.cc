@@ -381,6 +381,10 @@ Result<uint32_t> MeshReader::keep(JsonValueView where, Mesh mesh,
     text += fmt::format("{}{}={} {}", i == 0 ? "" : " x ", escape_text(mesh.axis_names[i]),
                         mesh.shape[i], placement_text(placements[i]));
   }
+  std::string json = "[";
+  for (size_t i = 0; i < placements.size(); ++i)
+    json += fmt::format("{}\"{}\"", i == 0 ? "" : ",", placement_text(placements[i]));
+  json += "]";
   std::string key = text;
   key.append(reinterpret_cast<const char*>(mesh.ranks.data()),
              mesh.ranks.size() * sizeof(int32_t));
@@ -390,8 +394,7 @@ Result<uint32_t> MeshReader::keep(JsonValueView where, Mesh mesh,
       Layout::create(std::move(mesh), std::move(placements));
   if (!layout.ok()) return where.wrong(layout.status().message());
   const auto number = static_cast<uint32_t>(world_->layouts.size());
-  world_->layouts.push_back(*std::move(layout));
-  world_->layout_texts.push_back(std::move(text));
+  world_->layouts.push_back({*std::move(layout), std::move(text), std::move(json)});
   known_.emplace(std::move(key), number);
   return number;
 }

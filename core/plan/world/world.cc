@@ -29,8 +29,8 @@ class WholeLayouts {
     mesh.ranks = ranks;
     SHW_ASSIGN_OR_RETURN(auto layout, Layout::create(std::move(mesh), {Placement{}}));
     const auto number = static_cast<uint32_t>(world_->layouts.size());
-    world_->layouts.push_back(std::move(layout));
-    world_->layout_texts.push_back(fmt::format("rank={} Replicate", ranks.size()));
+    world_->layouts.push_back(
+        {std::move(layout), fmt::format("rank={} Replicate", ranks.size()), ""});
     known_.emplace(std::move(ranks), number);
     return number;
   }
@@ -103,7 +103,7 @@ const WorldRule* rule_of(const World& target, std::string_view name) {
 
 // Placements were read without knowing the tensor.
 Status check_rule_fits(const World& target, const WorldRule& rule, const WorldTensor& tensor) {
-  const Status fits = target.layouts[rule.layout]->pieces(tensor.shape, 0).status();
+  const Status fits = target.layouts[rule.layout].layout->pieces(tensor.shape, 0).status();
   if (fits.ok()) return fits;
   return Status(fits).with_detail("tensor", tensor.name)
       .annotated(fmt::format("lay out tensor '{}' of {} dimensions by the rule '{}'",
@@ -152,7 +152,7 @@ Status check_equal(const WorldTensor& stored, const WorldTensor& wanted) {
 
 // Ranks of a rank_local entry that the made world still has.
 std::vector<int32_t> ranks_below(const World& source, uint32_t layout, int32_t rank_count) {
-  std::vector<int32_t> ranks = layout_ranks(*source.layouts[layout]);
+  std::vector<int32_t> ranks = layout_ranks(*source.layouts[layout].layout);
   std::erase_if(ranks, [&](int32_t rank) { return rank >= rank_count; });
   return ranks;
 }
@@ -237,7 +237,7 @@ Result<std::vector<Box>> held_boxes(const World& world, const WorldTensor& tenso
     return boxes;
   }
   SHW_ASSIGN_OR_RETURN(std::vector<Piece> pieces,
-                       world.layouts[tensor.layout]->pieces(tensor.shape, rank));
+                       world.layouts[tensor.layout].layout->pieces(tensor.shape, rank));
   for (Piece& piece : pieces) {
     if (!box_is_empty(piece.box)) boxes.push_back(std::move(piece.box));
   }
@@ -259,7 +259,6 @@ Result<World> lay_out(const World& source, const World& target) {
   made.description = target.description;
   made.rank_count = target.rank_count;
   made.layouts = target.layouts;
-  made.layout_texts = target.layout_texts;
   SHW_RETURN_IF_ERROR(check_listed(source.tensors, target.tensors, "tensor"));
   SHW_RETURN_IF_ERROR(check_listed(source.objects, target.objects, "object"));
   WholeLayouts layouts(&made);

@@ -62,11 +62,17 @@ struct StoredCheckpoint {
   uint64_t digest_block_bytes = 0;  // 0 = the format has no digests
 };
 
+// A layout and how it was written.
+struct WorldLayout {
+  std::shared_ptr<const Layout> layout;  // co-owned by worlds made from this one
+  std::string text;                      // for people: "dp=8 Shard(0) x tp=4 Replicate"
+  std::string json;                      // its placements in a description
+};
+
 struct World {
   std::string description;
   int32_t rank_count = 1;
-  std::vector<std::shared_ptr<const Layout>> layouts;  // co-owned by worlds made from this one
-  std::vector<std::string> layout_texts;               // one per layout: "dp=8 x tp=4: Shard(0) ..."
+  std::vector<WorldLayout> layouts;
   std::vector<WorldTensor> tensors;
   std::vector<WorldObject> objects;
   std::vector<WorldRule> rules;

@@ -61,7 +61,7 @@ class WorldWriter {
     if (world_.layouts.empty()) return;
     json_.key("meshes").begin_object();
     for (size_t l = 0; l < world_.layouts.size(); ++l) {
-      const Mesh& mesh = world_.layouts[l]->mesh();
+      const Mesh& mesh = world_.layouts[l].layout->mesh();
       json_.key(mesh_name(l)).begin_object().key("axes").begin_object();
       for (size_t axis = 0; axis < mesh.shape.size(); ++axis)
         json_.key(mesh.axis_names[axis]).number(mesh.shape[axis]);
@@ -75,10 +75,7 @@ class WorldWriter {
   void write_layout(uint32_t layout, bool with_placements) {
     json_.key("mesh").text(mesh_name(layout));
     if (!with_placements) return;
-    json_.key("placements").begin_array();
-    for (const Placement& placement : world_.layouts[layout]->placements())
-      json_.text(internal::placement_text(placement));
-    json_.end_array();
+    json_.key("placements").raw(world_.layouts[layout].json);
   }
 
   void write_tensor(const WorldTensor& tensor) {

@@ -45,13 +45,13 @@ std::vector<State> states_of(const World& world) {
       Result<std::vector<Box>> boxes = held_boxes(world, tensor, rank);
       EXPECT_TRUE(boxes.ok());
       const bool on_layout = tensor.layout != kHeldByBoxes &&
-                             world.layouts[tensor.layout]->contains(rank);
+                             world.layouts[tensor.layout].layout->contains(rank);
       if (boxes->empty() && !on_layout) continue;
       holdings.push_back({tensor.name, tensor.dtype, tensor.shape, *boxes, tensor.kind});
     }
     std::vector<test::Bytes> objects;
     for (const WorldObject& object : world.objects) {
-      if (world.layouts[object.layout]->contains(rank))
+      if (world.layouts[object.layout].layout->contains(rank))
         objects.push_back({object.name, std::string(object.size_bytes, 'x'), object.kind});
     }
     states.push_back(test::state_of(holdings, objects));

@@ -194,7 +194,7 @@ TEST(LayOut, TakesTensorsFromOneWorldAndTheMeshFromAnother) {
   EXPECT_FALSE(boxes(*made, 2, 1).empty());
   EXPECT_TRUE(boxes(*made, 2, 2).empty()) << "rank 2 had none to load";
   ASSERT_EQ(made->objects.size(), 2U);
-  EXPECT_EQ(layout_ranks(*made->layouts[made->objects[1].layout]), std::vector<int32_t>{1});
+  EXPECT_EQ(layout_ranks(*made->layouts[made->objects[1].layout].layout), std::vector<int32_t>{1});
 }
 
 TEST(LayOut, RefusesWhatDoesNotFit) {
