@@ -89,9 +89,9 @@ shw_status shw_world_from_checkpoint(const shw_checkpoint* checkpoint, shw_world
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_ASSIGN_OR_RETURN(plan::World world,
-                         plan::world_of_checkpoint(capi::stored_of(*impl),
-                                                   impl->checkpoint->opened().world_size()));
+    SHW_ASSIGN_OR_RETURN(
+        plan::World world,
+        plan::world_of_checkpoint(capi::stored_of(*impl), impl->checkpoint->opened().world_size()));
     *out = capi::world_handle(std::move(world));
     return {};
   });

@@ -100,9 +100,9 @@ class ChartDrawing {
     const size_t labels = std::min<size_t>(bars_, 8);
     for (size_t i = 0; i < labels; ++i) {
       const size_t bar = i * bars_ / labels;
-      out_ += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                          (x_of(bar) + x_of(bar + 1)) / 2, kChartHeight - kBottom + 14,
-                          count_text(first_of(bar)));
+      out_ += fmt::format(
+          "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+          (x_of(bar) + x_of(bar + 1)) / 2, kChartHeight - kBottom + 14, count_text(first_of(bar)));
     }
     out_ += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">rank</text>",
                         (kLeft + kChartWidth) / 2, kChartHeight - 4);
@@ -128,8 +128,9 @@ class ChartDrawing {
       const uint64_t value = series.values[shown];
       if (value == 0) continue;
       const double y = y_of(below + value);
-      out_ += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
-                          series.style, x, y, width, y_of(below) - y);
+      out_ += fmt::format(
+          "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
+          series.style, x, y, width, y_of(below) - y);
       below += value;
     }
     out_ += "</g>";
@@ -138,9 +139,10 @@ class ChartDrawing {
   void draw_legend() {
     out_ += "<ul class=\"legend\">";
     for (const ChartSeries& series : chart_.series) {
-      out_ += fmt::format("<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{}\" "
-                          "width=\"10\" height=\"10\"/></svg>{}</li>",
-                          series.style, html_text(series.label));
+      out_ += fmt::format(
+          "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"{}\" "
+          "width=\"10\" height=\"10\"/></svg>{}</li>",
+          series.style, html_text(series.label));
     }
     if (ranks_ > kMaxBars)
       out_ += fmt::format("<li>each bar is the largest of about {} ranks</li>",
@@ -200,17 +202,18 @@ class PictureDrawing {
     const auto chunks = cell[0].get<uint64_t>();
     const auto first = cell[1].get<uint64_t>();
     const auto last = cell[2].get<uint64_t>();
-    std::string title = first == last ? fmt::format("rank {}", first)
-                                      : fmt::format("ranks {}-{}", first, last);
+    std::string title =
+        first == last ? fmt::format("rank {}", first) : fmt::format("ranks {}-{}", first, last);
     if (chunks > 1) title += fmt::format(", {} chunks", chunks);
     if (!same_holders_) {
       title += ", ";
       title += holders_text(cell[3].get<uint64_t>(), cell[4].get<uint64_t>());
     }
     std::string out = fmt::format(
-        "<rect style=\"--h:{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-        rank_hue((first + last) / 2, rank_count_), column * size_ + 1, row * size_ + 1, size_, size_,
-        title);
+        "<rect style=\"--h:{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
+        "height=\"{}\"><title>{}</title></rect>",
+        rank_hue((first + last) / 2, rank_count_), column * size_ + 1, row * size_ + 1, size_,
+        size_, title);
     const std::string text = fmt::to_string(first);
     if (first == last && text.size() * 7 + 4 <= size_) {
       out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", column * size_ + 1 + size_ / 2,
@@ -234,8 +237,7 @@ std::string side_text(const PlanJson& picture, const char* dim, const char* part
   if (number < 0) return "";
   const auto count = picture.at(parts).get<uint64_t>();
   const auto drawn = picture.at(cells).get<uint64_t>();
-  std::string text =
-      fmt::format("dimension {} {}: {} parts", number, direction, count_text(count));
+  std::string text = fmt::format("dimension {} {}: {} parts", number, direction, count_text(count));
   if (drawn < count) text += fmt::format(", drawn as {}", drawn);
   return text;
 }
@@ -285,18 +287,16 @@ std::string picture_html(const PlanJson& group, uint64_t rank_count, size_t numb
   const auto fewest = group.at("fewest_holders").get<uint64_t>();
   const auto most = group.at("most_holders").get<uint64_t>();
   const std::string names = html_text(group.at("names").get<std::string>());
-  std::string facts = fmt::format(
-      "{} {}, {}", html_text(group.at("dtype").get<std::string>()),
-      shape_text(group.at("shape").get<std::vector<int64_t>>()),
-      size_text(group.at("bytes").get<uint64_t>()));
+  std::string facts = fmt::format("{} {}, {}", html_text(group.at("dtype").get<std::string>()),
+                                  shape_text(group.at("shape").get<std::vector<int64_t>>()),
+                                  size_text(group.at("bytes").get<uint64_t>()));
   if (count > 1) facts += fmt::format(" each, {} tensors, the first is drawn", count_text(count));
   const auto smallest = group.at("smallest_chunk_bytes").get<uint64_t>();
   const auto largest = group.at("largest_chunk_bytes").get<uint64_t>();
-  std::string cut =
-      group.at("kind") == "rank_local"
-          ? fmt::format("each of {} has its own", plural(most, "rank"))
-          : fmt::format("{}, {}", plural(group.at("chunks").get<uint64_t>(), "chunk"),
-                        holders_text(fewest, most));
+  std::string cut = group.at("kind") == "rank_local"
+                        ? fmt::format("each of {} has its own", plural(most, "rank"))
+                        : fmt::format("{}, {}", plural(group.at("chunks").get<uint64_t>(), "chunk"),
+                                      holders_text(fewest, most));
   cut += smallest == largest
              ? fmt::format(", {} per chunk", size_text(largest))
              : fmt::format(", {} to {} per chunk", size_text(smallest), size_text(largest));

@@ -12,13 +12,14 @@ namespace {
 
 constexpr char kPriceFooter[] =
     "\nSOURCE is a checkpoint, or a JSON description of a job (docs/formats/mesh.md; '-' reads\n"
-    "standard input). MESH.json lays the tensors of SOURCE out on another mesh, by listing them or\n"
+    "standard input). MESH.json lays the tensors of SOURCE out on another mesh, by listing them "
+    "or\n"
     "by rules such as {\"match\": \"*\", \"placements\": {\"dp\": \"Shard(0)\"}}.";
 
 void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
-  CLI::App* command = plan.add_subcommand(
-      load ? "load" : "save", load ? "Price a load before anything is read"
-                                   : "Price a save before anything is written");
+  CLI::App* command =
+      plan.add_subcommand(load ? "load" : "save", load ? "Price a load before anything is read"
+                                                       : "Price a save before anything is written");
   auto options = std::make_shared<PlanPriceOptions>();
   options->load = load;
   command->add_option("SOURCE", options->source, "Checkpoint or description")->required();
@@ -67,8 +68,7 @@ void add_file_command(CLI::App& plan, Session& session, Run* run, const FileComm
   auto options = std::make_shared<PlanFileOptions>();
   command->add_option(text.first, options->first, "")->required();
   if (text.second != nullptr) command->add_option(text.second, options->second, "")->required();
-  if (text.limited)
-    command->add_option("--limit", options->limit, "Most items of each list (20)");
+  if (text.limited) command->add_option("--limit", options->limit, "Most items of each list (20)");
   add_shared_options(*command, session);
   command->callback([&session, run, options, function] {
     *run = [&session, options, function] { return function(session, *options); };
@@ -83,12 +83,12 @@ void add_plan(CLI::App& app, Session& session, Run* run) {
   command->require_subcommand(1);
   add_price(*command, session, run, false);
   add_price(*command, session, run, true);
-  add_file_command(*command, session, run,
-                   {"describe", "Print what a checkpoint stores as a JSON description", "CKPT",
-                    nullptr, false},
-                   describe_checkpoint);
-  add_file_command(*command, session, run,
-                   {"show", "Print a plan buffer", "FILE", nullptr, true}, show_plan);
+  add_file_command(
+      *command, session, run,
+      {"describe", "Print what a checkpoint stores as a JSON description", "CKPT", nullptr, false},
+      describe_checkpoint);
+  add_file_command(*command, session, run, {"show", "Print a plan buffer", "FILE", nullptr, true},
+                   show_plan);
   add_file_command(*command, session, run,
                    {"diff", "Compare two plan buffers", "FILE", "OTHER", true}, diff_plans);
   add_file_command(*command, session, run,

@@ -36,9 +36,9 @@ PlanJson json_of(const Plan& plan, uint64_t limit, const std::string& path) {
 }
 
 std::string value_text(const PlanJson& value) {
-  return printable(value.is_string() ? value.get<std::string>()
-                                     : value.dump(-1, ' ', false,
-                                                  PlanJson::error_handler_t::replace));
+  return printable(value.is_string()
+                       ? value.get<std::string>()
+                       : value.dump(-1, ' ', false, PlanJson::error_handler_t::replace));
 }
 
 // "name=..., dtype=..." of an item of a list.
@@ -204,8 +204,7 @@ int validate_plan(Session& session, const PlanFileOptions& options) {
     Session::print_line(json.dump(-1, ' ', false, PlanJson::error_handler_t::replace));
     return code;
   }
-  for (const PlanJson& finding : list)
-    Session::print_line(printable(finding.get<std::string>()));
+  for (const PlanJson& finding : list) Session::print_line(printable(finding.get<std::string>()));
   Session::print_line(list.empty() ? "valid" : plural(list.size(), "finding"));
   return code;
 }

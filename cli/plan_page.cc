@@ -15,8 +15,8 @@
 namespace shardwright::cli {
 namespace {
 
-constexpr size_t kMaxDrawn = 32;      // pictures on a page
-constexpr size_t kMaxListed = 500;    // rows of a table
+constexpr size_t kMaxDrawn = 32;    // pictures on a page
+constexpr size_t kMaxListed = 500;  // rows of a table
 constexpr std::string_view kStyle = R"css(
 :root{color-scheme:light dark;--bg:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#5b646e;--line:#dfe3e6;--a:#2a6fdb;--b:#e08a1e;--c:#7a8793;--l:68%;--t:#111}
 @media (prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2126;--ink:#e8ebee;--soft:#9aa5b1;--line:#323a42;--a:#6aa5ff;--b:#f2ad5c;--c:#71808f;--l:44%;--t:#fff}}
@@ -29,6 +29,7 @@ h2{font-size:18px;margin:34px 0 10px}
 p{margin:4px 0;color:var(--soft)}
 a{color:var(--a)}
 code,.layout,td:first-child{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:13px}
+code{overflow-wrap:anywhere}
 nav a{margin-right:16px}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(170px,1fr));gap:10px;margin:18px 0;padding:0}
 .facts div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px;min-width:0}
@@ -101,8 +102,9 @@ class Page {
     write_ranks();
     write_pictures();
     write_groups();
-    out_ += "</main>\n<footer>Written by shardwright plan. Nothing was moved. This page needs no "
-            "network and no script.</footer></body></html>\n";
+    out_ +=
+        "</main>\n<footer>Written by shardwright plan. Nothing was moved. This page needs no "
+        "network and no script.</footer></body></html>\n";
     return std::move(out_);
   }
 
@@ -120,8 +122,9 @@ class Page {
   void range_fact(std::string_view label, const char* key) {
     const PlanJson& range = price_.at(key);
     fact(label, size_text(number(range, "max")),
-         fmt::format("{} at least, {} in the middle; rank {} has most", size_text(number(range, "min")),
-                     size_text(number(range, "median")), number(range, "max_rank")));
+         fmt::format("{} at least, {} in the middle; rank {} has most",
+                     size_text(number(range, "min")), size_text(number(range, "median")),
+                     number(range, "max_rank")));
   }
 
   void write_facts() {
@@ -142,7 +145,8 @@ class Page {
            "read beside what is wanted, to check digests");
     }
     range_fact("Peak memory of a rank", "peak_bytes");
-    if (!load_) fact("Plans on rank 0", size_text(number(price_, "plan_bytes")), "while it merges them");
+    if (!load_)
+      fact("Plans on rank 0", size_text(number(price_, "plan_bytes")), "while it merges them");
     if (!price_.at("time").is_null()) {
       fact("Estimated time", fmt::format("{:.2f} s", price_["time"]["seconds"].get<double>()),
            price_["time"]["limit"] == "total" ? "limited by the bandwidth that all ranks share"
@@ -180,20 +184,22 @@ class Page {
   void write_rank_table() {
     const char* operations = load_ ? "reads" : "writes";
     const size_t shown = std::min<size_t>(ranks_, kMaxListed);
-    out_ += fmt::format("<details><summary>Table of {}</summary><div class=\"scroll\" tabindex=\"0\"><table>"
-                        "<tr><th>rank</th><th>bytes {}</th><th>{}</th><th>files</th><th>held</th>"
-                        "<th>peak memory</th></tr>",
-                        shown < ranks_ ? fmt::format("the first {} of {} ranks", shown, count_text(ranks_))
-                                       : plural(ranks_, "rank"),
-                        load_ ? "read" : "written", operations);
+    out_ += fmt::format(
+        "<details><summary>Table of {}</summary><div class=\"scroll\" tabindex=\"0\"><table>"
+        "<tr><th>rank</th><th>bytes {}</th><th>{}</th><th>files</th><th>held</th>"
+        "<th>peak memory</th></tr>",
+        shown < ranks_ ? fmt::format("the first {} of {} ranks", shown, count_text(ranks_))
+                       : plural(ranks_, "rank"),
+        load_ ? "read" : "written", operations);
     const PlanJson& columns = price_.at("per_rank");
     for (size_t r = 0; r < shown; ++r) {
-      out_ += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", r,
-                          count_text(columns["bytes"][r].get<uint64_t>()),
-                          count_text(columns[operations][r].get<uint64_t>()),
-                          count_text(columns["files"][r].get<uint64_t>()),
-                          count_text(columns["held_bytes"][r].get<uint64_t>()),
-                          count_text(columns["peak_bytes"][r].get<uint64_t>()));
+      out_ +=
+          fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                      r, count_text(columns["bytes"][r].get<uint64_t>()),
+                      count_text(columns[operations][r].get<uint64_t>()),
+                      count_text(columns["files"][r].get<uint64_t>()),
+                      count_text(columns["held_bytes"][r].get<uint64_t>()),
+                      count_text(columns["peak_bytes"][r].get<uint64_t>()));
     }
     out_ += "</table></div></details>";
   }
@@ -210,14 +216,16 @@ class Page {
                              100.0 * static_cast<double>(i) / static_cast<double>(stops),
                              100.0 * static_cast<double>(i + 1) / static_cast<double>(stops));
     }
-    out_ += fmt::format("<div class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></div>"
-                        "<div class=\"ends\"><span>rank 0</span><span>rank {}</span></div>",
-                        colours, ranks_ - 1);
+    out_ += fmt::format(
+        "<div class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></div>"
+        "<div class=\"ends\"><span>rank 0</span><span>rank {}</span></div>",
+        colours, ranks_ - 1);
   }
 
   void write_pictures() {
     out_ += fmt::format(
-        "<section id=\"tensors\"><h2>Tensors</h2><p>How each tensor is cut; the colour is the rank that "
+        "<section id=\"tensors\"><h2>Tensors</h2><p>How each tensor is cut; the colour is the rank "
+        "that "
         "{}. Sheets behind a picture are replicas.</p>",
         load_ ? "holds the part (the lowest of its holders)" : "writes the chunk");
     write_ramp();
@@ -230,18 +238,22 @@ class Page {
     }
     out_ += "</div>";
     if (drawn < groups_.size())
-      out_ += fmt::format("<p>The largest {} of {} groups are drawn.</p>", drawn, count_text(groups_.size()));
+      out_ += fmt::format("<p>The largest {} of {} groups are drawn.</p>", drawn,
+                          count_text(groups_.size()));
     out_ += "</section>\n";
   }
 
   void write_groups() {
     const size_t shown = std::min(groups_.size(), kMaxListed);
-    out_ += fmt::format("<section id=\"all\"><h2>All tensors</h2><details{}><summary>{}</summary>"
-                        "<div class=\"scroll\" tabindex=\"0\"><table><tr><th>names</th><th>tensors</th><th>dtype</th>"
-                        "<th>shape</th><th>bytes each</th><th>chunks each</th><th>holders</th></tr>",
-                        shown <= 12 ? " open" : "",
-                        shown < groups_.size() ? fmt::format("The largest {} of {} groups", shown, count_text(groups_.size()))
-                                               : plural(groups_.size(), "group"));
+    out_ += fmt::format(
+        "<section id=\"all\"><h2>All tensors</h2><details{}><summary>{}</summary>"
+        "<div class=\"scroll\" "
+        "tabindex=\"0\"><table><tr><th>names</th><th>tensors</th><th>dtype</th>"
+        "<th>shape</th><th>bytes each</th><th>chunks each</th><th>holders</th></tr>",
+        shown <= 12 ? " open" : "",
+        shown < groups_.size()
+            ? fmt::format("The largest {} of {} groups", shown, count_text(groups_.size()))
+            : plural(groups_.size(), "group"));
     for (size_t i = 0; i < shown; ++i) {
       const PlanJson& group = price_["tensors"][groups_[i]];
       const uint64_t fewest = number(group, "fewest_holders");

@@ -147,7 +147,8 @@ std::string groups_table(const PlanJson& groups) {
 
 std::string rank_table(const PlanJson& json, bool load) {
   Table table({true, true, true, true, true});
-  table.add({"  rank", load ? "read" : "written", load ? "reads" : "writes", "held", "peak memory"});
+  table.add(
+      {"  rank", load ? "read" : "written", load ? "reads" : "writes", "held", "peak memory"});
   const PlanJson& columns = json["per_rank"];
   for (size_t r = 0; r < columns["bytes"].size(); ++r) {
     table.add({fmt::format("  {}", r), size_text(columns["bytes"][r].get<uint64_t>()),
@@ -167,7 +168,8 @@ std::string price_text(const PlanJson& json, const PlanPriceOptions& options) {
       size_text(number(stored, "bytes")), plural(number(stored, "files"), "file"));
   text += range_table(json, options.load);
   if (!options.load)
-    text += fmt::format("plans of all ranks on rank 0: {}\n", size_text(number(json, "plan_bytes")));
+    text +=
+        fmt::format("plans of all ranks on rank 0: {}\n", size_text(number(json, "plan_bytes")));
   text += time_text(json, options);
   text += groups_table(json["tensors"]);
   if (options.per_rank) text += rank_table(json, options.load);
@@ -181,7 +183,8 @@ int price_plan(Session& session, const PlanPriceOptions& options) {
   const std::string_view text = part_of(buffer, 0);
   const PlanJson json = PlanJson::parse(text);
   if (!options.out.empty()) write_file(options.out, part_of(buffer, 1));
-  if (!options.html.empty()) write_file(options.html, price_page(json, options.source, options.target));
+  if (!options.html.empty())
+    write_file(options.html, price_page(json, options.source, options.target));
   if (session.options.json) {
     Session::print_line(text);
     return kExitFine;

@@ -67,10 +67,8 @@ SHW_API SHW_MUST_USE shw_status shw_world_create(const void* SHW_NULLABLE data, 
  * Owns: out
  * Errors: INVALID_ARGUMENT
  * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_world_from_checkpoint(const shw_checkpoint* checkpoint,
-                                                          shw_world** out,
-                                                          shw_error** SHW_NULLABLE err)
-    SHW_NOEXCEPT;
+SHW_API SHW_MUST_USE shw_status shw_world_from_checkpoint(
+    const shw_checkpoint* checkpoint, shw_world** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* The tensors and objects of `source` as `target` lays them out: as it lists them, else by the
  * first of its rules that matches.

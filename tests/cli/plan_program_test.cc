@@ -138,8 +138,8 @@ TEST_F(PlanProgram, WritesAPageThatNeedsNothingElse) {
   EXPECT_HAS(outcome.out, "page: page.html");
   const std::string page = file_text(path("page.html"));
   EXPECT_HAS(page, "&lt;b&gt;&amp;&quot;w&#39;");
-  for (const std::string foreign : {"<b>&", "http:", "https:", "<script", "<link", "<img", "@import",
-                                    "url("}) {
+  for (const std::string foreign :
+       {"<b>&", "http:", "https:", "<script", "<link", "<img", "@import", "url("}) {
     EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;
   }
   EXPECT_EQ(run("plan save " + halves() + " --html missing/page.html").code, 2);

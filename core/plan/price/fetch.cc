@@ -59,7 +59,7 @@ Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_
   const auto bits = static_cast<uint64_t>(dtype_bits(dtype));
   uint64_t stride_bits = bits;  // of the dimension at hand
   uint64_t begin_bits = 0;
-  uint64_t length = bits;  // of the joined span, in bits until the end
+  uint64_t length = bits;   // of the joined span, in bits until the end
   std::vector<Step> steps;  // innermost first
   for (size_t d = chunk.sizes.size(); d > 0; --d) {
     const auto size = static_cast<uint64_t>(wanted.sizes[d - 1]);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The distinct boxes of a layout, found rank by rank: neighbours mostly hold the same box or a new
+// one, so the search tree is rarely asked.
 #include <algorithm>
 #include <map>
 
@@ -12,8 +15,7 @@ class BoxNumbers {
  public:
   explicit BoxNumbers(std::vector<Box>* boxes) : boxes_(boxes) {}
   uint32_t number_of(const Box& box) {
-    if (!boxes_->empty() && boxes_->back() == box)
-      return static_cast<uint32_t>(boxes_->size() - 1);
+    if (!boxes_->empty() && boxes_->back() == box) return static_cast<uint32_t>(boxes_->size() - 1);
     const auto [at, added] = numbers_.emplace(box, static_cast<uint32_t>(boxes_->size()));
     if (added) boxes_->push_back(box);
     return at->second;

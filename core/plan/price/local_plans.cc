@@ -57,8 +57,7 @@ class WorldPlanning {
         chunks_.push_back({cells->boxes[cell], static_cast<uint32_t>(chunks_.size()), 0});
         made_.held_bytes[rank] += box_bytes(tensor.dtype, cells->boxes[cell]);
       }
-      SHW_RETURN_IF_ERROR(
-          CatalogBuilder(&made_.locals[rank].catalog).add_tensor(record, chunks_));
+      SHW_RETURN_IF_ERROR(CatalogBuilder(&made_.locals[rank].catalog).add_tensor(record, chunks_));
     }
     return {};
   }

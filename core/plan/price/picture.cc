@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -158,6 +159,7 @@ void draw(const std::vector<DrawnBox>& boxes, TensorPicture* picture) {
     if (parts.parts() < 2) continue;
     (rows.dim() < 0 ? rows : columns) = parts;
   }
+  if (rows.dim() > 0 && columns.dim() < 0) std::swap(rows, columns);  // columns are cut, not rows
   picture->row_dim = rows.dim();
   picture->column_dim = columns.dim();
   picture->row_parts = rows.parts();
@@ -206,7 +208,8 @@ Result<std::vector<TensorPicture>> pictures_of(const World& world, const OwnerOf
       const bool first = &each == &boxes.front();
       picture.smallest_bytes = first ? bytes : std::min(picture.smallest_bytes, bytes);
       picture.largest_bytes = std::max(picture.largest_bytes, bytes);
-      picture.fewest_holders = first ? each.holders : std::min(picture.fewest_holders, each.holders);
+      picture.fewest_holders =
+          first ? each.holders : std::min(picture.fewest_holders, each.holders);
       picture.most_holders = std::max(picture.most_holders, each.holders);
     }
     if (pictures.size() < kMaxPictures) draw(boxes, &picture);

@@ -48,9 +48,9 @@ struct TensorPicture {
   DType dtype = DType::kInvalid;
   EntryKind kind = EntryKind::kSharded;
   Dims shape;
-  std::string layout;          // axes and placements; empty for boxes
-  uint64_t tensor_bytes = 0;   // of one tensor
-  uint64_t chunks = 0;         // distinct boxes of one tensor
+  std::string layout;           // axes and placements; empty for boxes
+  uint64_t tensor_bytes = 0;    // of one tensor
+  uint64_t chunks = 0;          // distinct boxes of one tensor
   uint64_t smallest_bytes = 0;  // of a box
   uint64_t largest_bytes = 0;
   uint64_t fewest_holders = 0;  // replicas of a box

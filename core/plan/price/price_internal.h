@@ -18,10 +18,10 @@ namespace shardwright::plan::internal {
 // What each rank of a layout holds of tensors of one shape: the distinct boxes that hold an
 // element, and the numbers of those that each rank has.
 struct HeldCells {
-  std::vector<int32_t> ranks;           // ascending
-  std::vector<Box> boxes;               // in order of first appearance
-  std::vector<uint64_t> cell_begins;    // one more than ranks, into cells
-  std::vector<uint32_t> cells;          // numbers of boxes
+  std::vector<int32_t> ranks;         // ascending
+  std::vector<Box> boxes;             // in order of first appearance
+  std::vector<uint64_t> cell_begins;  // one more than ranks, into cells
+  std::vector<uint32_t> cells;        // numbers of boxes
   std::span<const uint32_t> of(size_t rank_index) const {
     return {cells.data() + cell_begins[rank_index],
             cell_begins[rank_index + 1] - cell_begins[rank_index]};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A price as JSON text: totals and ranges first, then columns over ranks, then pictures.
 #include <algorithm>
 #include <numeric>
 

@@ -85,9 +85,8 @@ class LoadPricing {
     for (size_t b = 0; b < made.size(); ++b) {
       for (const uint64_t chunk : index_.chunks_meeting(tensor, cells.boxes[b])) {
         const Box stored = catalog_.chunk_box(chunk);
-        const Fetch fetch =
-            internal::fetch_of(record.dtype, stored, intersect(stored, cells.boxes[b]),
-                               stored_.digest_block_bytes);
+        const Fetch fetch = internal::fetch_of(
+            record.dtype, stored, intersect(stored, cells.boxes[b]), stored_.digest_block_bytes);
         made[b].wanted_bytes += fetch.wanted_bytes;
         made[b].fetched_bytes += fetch.fetched_bytes;
         made[b].chunks.push_back(static_cast<uint32_t>(chunk - record.chunk_begin));
@@ -97,8 +96,8 @@ class LoadPricing {
   }
 
   Status not_stored(std::string_view name, int32_t rank) const {
-    return not_found(fmt::format("'{}' is wanted by rank {} and not stored", escape_text(name),
-                                 rank))
+    return not_found(
+               fmt::format("'{}' is wanted by rank {} and not stored", escape_text(name), rank))
         .with_detail("tensor", name);
   }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Runs the steps of a save for all ranks of a world, up to the point where bytes would move.
 #include <algorithm>
 #include <numeric>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// An entry is read once; what its repeats change (names, parts of a mesh) is made per combination.
 #include "core/plan/world/entry_reader_internal.h"
 
 #include <algorithm>
@@ -14,12 +16,13 @@
 namespace shardwright::plan::internal {
 namespace {
 
-constexpr std::string_view kTensorKeys[] = {"name",  "dtype",      "shape",      "kind",
-                                            "mesh",  "placements", "at",         "ranks",
-                                            "boxes", "repeat"};
-constexpr std::string_view kObjectKeys[] = {"name", "bytes", "kind", "mesh", "at", "ranks",
-                                            "repeat"};
-constexpr std::string_view kRuleKeys[] = {"match", "kind", "mesh", "placements", "at", "ranks"};
+constexpr std::string_view kTensorKeys[] = {"name",  "dtype",      "shape",     "kind",
+                                            "mesh",  "placements", "at",        "ranks",
+                                            "boxes", "repeat",     "tensor_map"};
+constexpr std::string_view kObjectKeys[] = {"name", "bytes", "kind",  "mesh",
+                                            "at",   "ranks", "repeat"};
+constexpr std::string_view kRuleKeys[] = {"match", "kind",  "mesh",      "placements",
+                                          "at",    "ranks", "tensor_map"};
 constexpr std::string_view kRepeatKeys[] = {"from", "count"};
 constexpr std::string_view kBoxKeys[] = {"offsets", "sizes", "ranks"};
 constexpr size_t kMaxRepeatedBoxes = 4096;
@@ -86,6 +89,10 @@ std::vector<int32_t> box_ranks(const WorldTensor& tensor) {
   const auto rest = std::ranges::unique(ranks);
   ranks.erase(rest.begin(), rest.end());
   return ranks;
+}
+
+bool is_split(JsonValueView entry) {
+  return entry.member("placements").exists() || entry.member("tensor_map").exists();
 }
 
 Status check_not_both(JsonValueView entry, std::string_view one, std::string_view other) {
@@ -166,9 +173,8 @@ Result<std::vector<RepeatVariable>> EntryReader::read_repeat(JsonValueView entry
         SHW_ASSIGN_OR_RETURN(variable.first, read_integer(from, "'from'", 0, kMaxRepeatValue));
       }
     }
-    SHW_ASSIGN_OR_RETURN(
-        variable.count,
-        read_integer(count, "a count", 1, static_cast<int64_t>(kMaxWorldTensors)));
+    SHW_ASSIGN_OR_RETURN(variable.count,
+                         read_integer(count, "a count", 1, static_cast<int64_t>(kMaxWorldTensors)));
     combinations *= static_cast<size_t>(variable.count);
     if (combinations > kMaxWorldTensors)
       return repeat.wrong(fmt::format("this repeats more than {} times", kMaxWorldTensors));
@@ -186,9 +192,8 @@ Result<std::vector<EntryReader::At>> EntryReader::read_at(
   for (JsonValueView at = value.first(); at.exists(); at = at.next()) {
     const auto axis = std::ranges::find(mesh.axes, at.key());
     if (axis == mesh.axes.end()) {
-      return at.wrong_key(
-          fmt::format("the mesh has no axis '{}'; its axes are {}", escape_text(at.key()),
-                      fmt::join(mesh.axes, ", ")));
+      return at.wrong_key(fmt::format("the mesh has no axis '{}'; its axes are {}",
+                                      escape_text(at.key()), fmt::join(mesh.axes, ", ")));
     }
     At place;
     place.axis = static_cast<size_t>(axis - mesh.axes.begin());
@@ -198,8 +203,8 @@ Result<std::vector<EntryReader::At>> EntryReader::read_at(
         return at.wrong(fmt::format("'{}' is no variable of 'repeat'", escape_text(at.text())));
       place.variable = variable - variables.begin();
     } else {
-      SHW_ASSIGN_OR_RETURN(place.coordinate, read_integer(at, "a coordinate", 0,
-                                                          mesh.shape[place.axis] - 1));
+      SHW_ASSIGN_OR_RETURN(place.coordinate,
+                           read_integer(at, "a coordinate", 0, mesh.shape[place.axis] - 1));
     }
     places.push_back(place);
   }
@@ -211,16 +216,17 @@ Result<EntryReader::LayoutFor> EntryReader::read_where(JsonValueView entry,
                                                        int64_t dimension_count) {
   SHW_RETURN_IF_ERROR(check_not_both(entry, "ranks", "mesh"));
   SHW_RETURN_IF_ERROR(check_not_both(entry, "ranks", "placements"));
+  SHW_RETURN_IF_ERROR(check_not_both(entry, "ranks", "tensor_map"));
+  SHW_RETURN_IF_ERROR(check_not_both(entry, "placements", "tensor_map"));
   SHW_RETURN_IF_ERROR(check_not_both(entry, "ranks", "at"));
   const JsonValueView listed = entry.member("ranks");
   if (listed.exists()) {
     SHW_ASSIGN_OR_RETURN(std::vector<int32_t> ranks, read_ranks(listed));
-    SHW_ASSIGN_OR_RETURN(const uint32_t layout,
-                         meshes_->layout_of_ranks(listed, std::move(ranks)));
+    SHW_ASSIGN_OR_RETURN(const uint32_t layout, meshes_->layout_of_ranks(listed, std::move(ranks)));
     return LayoutFor([layout](std::span<const int64_t>) { return layout; });
   }
-  const bool on_mesh = entry.member("mesh").exists() || entry.member("placements").exists() ||
-                       entry.member("at").exists();
+  const bool on_mesh =
+      entry.member("mesh").exists() || is_split(entry) || entry.member("at").exists();
   if (!on_mesh) {
     SHW_ASSIGN_OR_RETURN(const uint32_t layout, meshes_->layout_of_all_ranks(entry));
     return LayoutFor([layout](std::span<const int64_t>) { return layout; });
@@ -276,9 +282,9 @@ Result<std::vector<HeldBox>> EntryReader::read_boxes(JsonValueView boxes,
   return made;
 }
 
-Status EntryReader::repeat(
-    JsonValueView entry, const std::function<Status(std::string, std::span<const int64_t>)>& make,
-    std::span<const RepeatVariable> variables) {
+Status EntryReader::repeat(JsonValueView entry,
+                           const std::function<Status(std::string, std::span<const int64_t>)>& make,
+                           std::span<const RepeatVariable> variables) {
   SHW_ASSIGN_OR_RETURN(const JsonValueView name, needed(entry, "name", "an entry"));
   SHW_ASSIGN_OR_RETURN(const NameTemplate names, NameTemplate::read(name, variables));
   std::vector<int64_t> values;
@@ -313,16 +319,16 @@ Status EntryReader::read_tensor(JsonValueView entry) {
   const JsonValueView boxes = entry.member("boxes");
   LayoutFor layout_for;
   if (boxes.exists()) {
-    for (const std::string_view other : {"mesh", "placements", "at", "ranks"})
+    for (const std::string_view other : {"mesh", "placements", "tensor_map", "at", "ranks"})
       SHW_RETURN_IF_ERROR(check_not_both(entry, "boxes", other));
     SHW_ASSIGN_OR_RETURN(tensor.boxes, read_boxes(boxes, tensor.shape));
     if (variables.size() > 0 && tensor.boxes.size() > kMaxRepeatedBoxes)
       return boxes.wrong(fmt::format("more than {} boxes are not repeated", kMaxRepeatedBoxes));
   } else {
-    SHW_ASSIGN_OR_RETURN(layout_for, read_where(entry, variables,
-                                                static_cast<int64_t>(tensor.shape.size())));
+    SHW_ASSIGN_OR_RETURN(layout_for,
+                         read_where(entry, variables, static_cast<int64_t>(tensor.shape.size())));
   }
-  const bool split = boxes.exists() || entry.member("placements").exists();
+  const bool split = boxes.exists() || is_split(entry);
   SHW_ASSIGN_OR_RETURN(tensor.kind,
                        read_kind(entry, split ? EntryKind::kSharded : EntryKind::kReplicated));
   if (split && tensor.kind != EntryKind::kSharded) {
@@ -350,9 +356,8 @@ Status EntryReader::read_object(JsonValueView entry) {
   SHW_RETURN_IF_ERROR(check_keys(entry, "an object", kObjectKeys));
   WorldObject object;
   SHW_ASSIGN_OR_RETURN(const JsonValueView size, needed(entry, "bytes", "an object"));
-  SHW_ASSIGN_OR_RETURN(
-      const int64_t bytes,
-      read_integer(size, "'bytes'", 0, static_cast<int64_t>(kMaxObjectBytes)));
+  SHW_ASSIGN_OR_RETURN(const int64_t bytes,
+                       read_integer(size, "'bytes'", 0, static_cast<int64_t>(kMaxObjectBytes)));
   object.size_bytes = static_cast<uint64_t>(bytes);
   SHW_ASSIGN_OR_RETURN(object.kind, read_kind(entry, EntryKind::kReplicated));
   if (object.kind == EntryKind::kSharded)
@@ -381,7 +386,7 @@ Status EntryReader::read_rule(JsonValueView entry) {
   rule.glob = match.text();
   SHW_ASSIGN_OR_RETURN(const LayoutFor layout_for, read_where(entry, {}, -1));
   SHW_ASSIGN_OR_RETURN(rule.layout, layout_for({}));
-  const bool split = entry.member("placements").exists();
+  const bool split = is_split(entry);
   SHW_ASSIGN_OR_RETURN(rule.kind,
                        read_kind(entry, split ? EntryKind::kSharded : EntryKind::kReplicated));
   if (split && rule.kind != EntryKind::kSharded)
@@ -424,8 +429,8 @@ Status EntryReader::check_names() const {
     all.push_back({tensor.name, tensor_origins_[t], &tensor, tensor.layout});
   }
   for (size_t i = 0; i < world_->objects.size(); ++i)
-    all.push_back({world_->objects[i].name, object_origins_[i], nullptr,
-                   world_->objects[i].layout});
+    all.push_back(
+        {world_->objects[i].name, object_origins_[i], nullptr, world_->objects[i].layout});
   std::ranges::stable_sort(all, {}, &Named::name);
   std::vector<int32_t> ranks;
   for (size_t first = 0; first < all.size();) {
@@ -434,12 +439,12 @@ Status EntryReader::check_names() const {
     ranks.clear();
     for (size_t i = first; i < last && last - first > 1; ++i) {
       if ((all[i].tensor == nullptr) != (all[first].tensor == nullptr)) {
-        return all[i].where.wrong(fmt::format("'{}' is the name of a tensor and of an object",
-                                              escape_text(all[i].name)));
+        return all[i].where.wrong(
+            fmt::format("'{}' is the name of a tensor and of an object", escape_text(all[i].name)));
       }
-      const std::vector<int32_t> more =
-          all[i].layout == kHeldByBoxes ? box_ranks(*all[i].tensor)
-                                        : layout_ranks(*world_->layouts[all[i].layout].layout);
+      const std::vector<int32_t> more = all[i].layout == kHeldByBoxes
+                                            ? box_ranks(*all[i].tensor)
+                                            : layout_ranks(*world_->layouts[all[i].layout].layout);
       const size_t middle = ranks.size();
       ranks.insert(ranks.end(), more.begin(), more.end());
       std::inplace_merge(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(middle),

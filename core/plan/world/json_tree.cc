@@ -57,7 +57,9 @@ class JsonTreeBuilder {
   }
 
   bool null() { return scalar(JsonType::kNull, 0, 4); }
-  bool boolean(bool value) { return scalar(JsonType::kBoolean, value ? 1 : 0, value ? size_t{4} : size_t{5}); }
+  bool boolean(bool value) {
+    return scalar(JsonType::kBoolean, value ? 1 : 0, value ? size_t{4} : size_t{5});
+  }
   bool number_integer(int64_t value) { return number(JsonType::kInteger, value); }
   bool number_unsigned(uint64_t value) {
     if (std::in_range<int64_t>(value)) return number_integer(static_cast<int64_t>(value));
@@ -159,8 +161,8 @@ class JsonTreeBuilder {
   bool open(JsonType type) {
     start_token();
     if (open_.size() == limits_.depth) {
-      failure_ = wrong_at(text_, cursor_,
-                          fmt::format("values lie deeper than {} levels", limits_.depth));
+      failure_ =
+          wrong_at(text_, cursor_, fmt::format("values lie deeper than {} levels", limits_.depth));
       return false;
     }
     if (!add(type, 0)) return false;
@@ -204,9 +206,8 @@ class JsonTreeBuilder {
 
 Result<JsonTree> JsonTree::parse(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.text_bytes) {
-    return resource_exhausted("json_bytes",
-                              fmt::format("the text has {} bytes, the limit is {}", text.size(),
-                                          limits.text_bytes));
+    return resource_exhausted("json_bytes", fmt::format("the text has {} bytes, the limit is {}",
+                                                        text.size(), limits.text_bytes));
   }
   JsonTreeBuilder builder(text, limits);
   const bool done = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);

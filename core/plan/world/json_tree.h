@@ -32,9 +32,9 @@ class JsonValueView {
   JsonValueView() = default;
   bool exists() const { return tree_ != nullptr; }
   JsonType type() const;
-  size_t offset() const;      // of its first byte in the text
-  int64_t integer() const;    // kInteger; kBoolean: 0 or 1
-  double real() const;        // kReal; kInteger
+  size_t offset() const;          // of its first byte in the text
+  int64_t integer() const;        // kInteger; kBoolean: 0 or 1
+  double real() const;            // kReal; kInteger
   std::string_view text() const;  // kText
   size_t size() const;            // members of an array or object
   // Members in the order of the text: item = item.next() until it does not exist.
@@ -72,10 +72,10 @@ class JsonTree {
     JsonType type = JsonType::kNull;
     uint32_t offset = 0;
     uint32_t key_offset = kNone;
-    uint32_t key = 0;          // number of the key's text
-    uint32_t size = 0;         // members
-    uint32_t next = kNone;     // next member of the parent
-    int64_t value = 0;         // integer, bits of a double, or number of the text
+    uint32_t key = 0;       // number of the key's text
+    uint32_t size = 0;      // members
+    uint32_t next = kNone;  // next member of the parent
+    int64_t value = 0;      // integer, bits of a double, or number of the text
   };
   // Children of a container stand behind it: the first is the next node.
 

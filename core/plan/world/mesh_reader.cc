@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Meshes are kept by name, layouts by what they say, so that a thousand entries with one layout share
+// it.
 #include "core/plan/world/mesh_reader_internal.h"
 
 #include <algorithm>
@@ -121,10 +124,9 @@ Status check_keys(JsonValueView object, std::string_view noun,
   for (JsonValueView at = object.first(); at.exists(); at = at.next()) {
     if (std::ranges::find(known, at.key()) != known.end()) continue;
     const std::vector<std::string> nearest = nearest_names(at.key(), known, 1);
-    return at.wrong_key(fmt::format("'{}' is no key of {}; did you mean '{}'? (all keys: {})",
-                                    escape_text(at.key()), noun,
-                                    nearest.empty() ? known[0] : nearest[0],
-                                    fmt::join(known, ", ")));
+    return at.wrong_key(fmt::format(
+        "'{}' is no key of {}; did you mean '{}'? (all keys: {})", escape_text(at.key()), noun,
+        nearest.empty() ? known[0] : nearest[0], fmt::join(known, ", ")));
   }
   return {};
 }
@@ -214,8 +216,8 @@ Result<NamedMesh> MeshReader::read_mesh(JsonValueView value) const {
   if (!listed.exists()) return mesh;
   SHW_ASSIGN_OR_RETURN(mesh.ranks, read_ranks(listed));
   if (static_cast<int64_t>(mesh.ranks.size()) != ranks) {
-    return listed.wrong(fmt::format("{} ranks are listed for a mesh of {}", mesh.ranks.size(),
-                                    ranks));
+    return listed.wrong(
+        fmt::format("{} ranks are listed for a mesh of {}", mesh.ranks.size(), ranks));
   }
   std::vector<int32_t> sorted = mesh.ranks;
   std::ranges::sort(sorted);
@@ -241,11 +243,47 @@ Result<const NamedMesh*> MeshReader::mesh_of(JsonValueView entry) const {
                                  quoted_list(nearest)));
 }
 
+Result<std::vector<Placement>> MeshReader::read_tensor_map(JsonValueView map, const NamedMesh& mesh,
+                                                           const FixedAxes& fixed,
+                                                           int64_t dimension_count) {
+  SHW_RETURN_IF_ERROR(need_type(map, JsonType::kArray, "'tensor_map'"));
+  if (dimension_count >= 0 && std::cmp_not_equal(map.size(), dimension_count)) {
+    return map.wrong(fmt::format("a map of {} entries for a tensor of {} dimensions", map.size(),
+                                 dimension_count));
+  }
+  std::vector<size_t> free;  // axes that 'at' leaves, the last first
+  for (size_t i = fixed.size(); i > 0; --i) {
+    if (fixed[i - 1] == -1) free.push_back(i - 1);
+  }
+  std::vector<Placement> placements(mesh.axes.size());
+  int32_t dim = 0;
+  for (JsonValueView entry = map.first(); entry.exists(); entry = entry.next(), ++dim) {
+    const bool list = entry.type() == JsonType::kArray;
+    int64_t previous = static_cast<int64_t>(free.size());
+    for (JsonValueView at = list ? entry.first() : entry; at.exists();
+         at = list ? at.next() : JsonValueView()) {
+      SHW_ASSIGN_OR_RETURN(const int64_t axis, read_integer(at, "an axis of the map", list ? 0 : -1,
+                                                            static_cast<int64_t>(free.size()) - 1));
+      if (axis == -1) continue;
+      Placement& placement = placements[free[static_cast<size_t>(axis)]];
+      if (placement.kind != PlacementKind::kReplicate)
+        return at.wrong(fmt::format("axis {} cuts twice", axis));
+      if (axis > previous)
+        return at.wrong("axes that cut one dimension stand in the order of the mesh");
+      previous = axis;
+      placement = {PlacementKind::kShard, dim, 0};
+    }
+  }
+  return placements;
+}
+
 Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
                                                            const NamedMesh& mesh,
                                                            const FixedAxes& fixed,
                                                            int64_t dimension_count) const {
   const JsonValueView value = entry.member("placements");
+  if (entry.member("tensor_map").exists())
+    return read_tensor_map(entry.member("tensor_map"), mesh, fixed, dimension_count);
   std::vector<Placement> placements(mesh.axes.size());
   if (!value.exists()) return placements;
   std::vector<JsonValueView> given(mesh.axes.size());
@@ -262,8 +300,8 @@ Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
     SHW_RETURN_IF_ERROR(need_type(value, JsonType::kArray, "'placements'"));
     const auto free = static_cast<size_t>(std::ranges::count(fixed, -1));
     if (value.size() != free) {
-      return value.wrong(fmt::format("{} placements for {} axes that no 'at' fixes", value.size(),
-                                     free));
+      return value.wrong(
+          fmt::format("{} placements for {} axes that no 'at' fixes", value.size(), free));
     }
     JsonValueView at = value.first();
     for (size_t i = 0; i < fixed.size(); ++i) {
@@ -277,8 +315,9 @@ Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
     SHW_ASSIGN_OR_RETURN(placements[i], read_placement(given[i]));
     if (placements[i].kind == PlacementKind::kReplicate) continue;
     if (fixed[i] != -1) {
-      return given[i].wrong(fmt::format("axis '{}' is fixed by 'at', so nothing can be split over it",
-                                        escape_text(mesh.axes[i])));
+      return given[i].wrong(
+          fmt::format("axis '{}' is fixed by 'at', so nothing can be split over it",
+                      escape_text(mesh.axes[i])));
     }
     const int64_t dim = placements[i].dim;
     if (dimension_count >= 0 && (dim >= dimension_count || dim < -dimension_count)) {
@@ -328,9 +367,9 @@ Result<uint32_t> MeshReader::layout_of(JsonValueView entry, const NamedMesh& mes
     part.axis_names.push_back(mesh.axes[i]);
     placements.push_back(all[i]);
   }
-  SHW_RETURN_IF_ERROR(
-      spend(entry, shape.size() == mesh.axes.size() ? mesh.ranks.size()
-                                                    : static_cast<size_t>(element_count_of(shape))));
+  SHW_RETURN_IF_ERROR(spend(entry, shape.size() == mesh.axes.size()
+                                       ? mesh.ranks.size()
+                                       : static_cast<size_t>(element_count_of(shape))));
   if (shape.size() == mesh.axes.size()) {
     part.ranks = mesh.ranks;
   } else {
@@ -348,9 +387,10 @@ Result<uint32_t> MeshReader::layout_of(JsonValueView entry, const NamedMesh& mes
 Status MeshReader::note_ranks(JsonValueView where, std::span<const int32_t> ranks) {
   for (const int32_t rank : ranks) {
     if (rank < world_->rank_count) continue;
-    return where.wrong(fmt::format("rank {} is outside a job of {} ranks ('ranks' at the top gives "
-                                   "their number)",
-                                   rank, world_->rank_count));
+    return where.wrong(
+        fmt::format("rank {} is outside a job of {} ranks ('ranks' at the top gives "
+                    "their number)",
+                    rank, world_->rank_count));
   }
   return spend(where, ranks.size());
 }
@@ -386,8 +426,7 @@ Result<uint32_t> MeshReader::keep(JsonValueView where, Mesh mesh,
     json += fmt::format("{}\"{}\"", i == 0 ? "" : ",", placement_text(placements[i]));
   json += "]";
   std::string key = text;
-  key.append(reinterpret_cast<const char*>(mesh.ranks.data()),
-             mesh.ranks.size() * sizeof(int32_t));
+  key.append(reinterpret_cast<const char*>(mesh.ranks.data()), mesh.ranks.size() * sizeof(int32_t));
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   Result<std::shared_ptr<const Layout>> layout =

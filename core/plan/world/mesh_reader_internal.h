@@ -68,6 +68,9 @@ class MeshReader {
   Result<std::vector<Placement>> read_placements(JsonValueView entry, const NamedMesh& mesh,
                                                  const FixedAxes& fixed,
                                                  int64_t dimension_count) const;
+  static Result<std::vector<Placement>> read_tensor_map(JsonValueView map, const NamedMesh& mesh,
+                                                        const FixedAxes& fixed,
+                                                        int64_t dimension_count);
   Result<uint32_t> keep(JsonValueView where, Mesh mesh, std::vector<Placement> placements);
 
   World* world_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The top of a description: meshes and the number of ranks come first, for entries refer to them.
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
@@ -39,8 +41,8 @@ Status read_rank_count(JsonValueView root, const MeshReader& meshes, World* worl
                        internal::read_integer(ranks, "'ranks'", 1, kMaxWorldSize));
   world->rank_count = static_cast<int32_t>(count);
   if (meshes.highest_rank() < world->rank_count) return {};
-  return ranks.wrong(fmt::format("a mesh names rank {} in a job of {} ranks",
-                                 meshes.highest_rank(), world->rank_count));
+  return ranks.wrong(fmt::format("a mesh names rank {} in a job of {} ranks", meshes.highest_rank(),
+                                 world->rank_count));
 }
 
 Status read_entries(JsonValueView root, MeshReader* meshes, World* world) {

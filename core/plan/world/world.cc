@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Worlds from checkpoints, and one world laid out as another.
 #include "core/plan/world/world.h"
 
 #include <algorithm>
@@ -59,7 +61,8 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
       SHW_ASSIGN_OR_RETURN(tensor.layout, layouts->of({record.rank}));
     } else {
       for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
-        tensor.boxes.push_back({catalog.chunk_box(c), {stored.file_ranks[catalog.chunks[c].place]}});
+        tensor.boxes.push_back(
+            {catalog.chunk_box(c), {stored.file_ranks[catalog.chunks[c].place]}});
     }
     world->tensors.push_back(std::move(tensor));
   }
@@ -69,9 +72,9 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
     object.name = catalog.object_name(i);
     object.kind = record.kind;
     object.size_bytes = record.size_bytes;
-    SHW_ASSIGN_OR_RETURN(object.layout,
-                         layouts->of({record.rank >= 0 ? record.rank
-                                                       : stored.file_ranks[record.place]}));
+    SHW_ASSIGN_OR_RETURN(
+        object.layout,
+        layouts->of({record.rank >= 0 ? record.rank : stored.file_ranks[record.place]}));
     world->objects.push_back(std::move(object));
   }
   return {};
@@ -105,7 +108,8 @@ const WorldRule* rule_of(const World& target, std::string_view name) {
 Status check_rule_fits(const World& target, const WorldRule& rule, const WorldTensor& tensor) {
   const Status fits = target.layouts[rule.layout].layout->pieces(tensor.shape, 0).status();
   if (fits.ok()) return fits;
-  return Status(fits).with_detail("tensor", tensor.name)
+  return Status(fits)
+      .with_detail("tensor", tensor.name)
       .annotated(fmt::format("lay out tensor '{}' of {} dimensions by the rule '{}'",
                              escape_text(tensor.name), tensor.shape.size(),
                              escape_text(rule.glob)));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Writes a world so that read_world gives it back: one mesh per layout, no repeats.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -43,8 +45,7 @@ class WorldWriter {
     json_.key("ranks");
     const int32_t step = values.size() > 1 ? values[1] - values[0] : 1;
     bool range = values.size() > 2 && step > 0;
-    for (size_t i = 2; range && i < values.size(); ++i)
-      range = values[i] - values[i - 1] == step;
+    for (size_t i = 2; range && i < values.size(); ++i) range = values[i] - values[i - 1] == step;
     if (range) {
       json_.begin_object().key("from").number(values[0]);
       json_.key("count").number(static_cast<int64_t>(values.size()));

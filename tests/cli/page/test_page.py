@@ -4,6 +4,7 @@
 The page is put into frames of several widths, whose document a small script measures; the browser prints what the script
 found. SHW_SCREENSHOTS=DIR keeps pictures of the pages.
 """
+import functools
 import html
 import html.parser
 import json
@@ -66,6 +67,7 @@ def page(request, tmp_path_factory):
     return path
 
 
+@functools.cache
 def measured(page, *arguments):
     frames = [f'<iframe width="{width}" height="900" srcdoc="{html.escape(page.read_text())}"></iframe>' for width in WIDTHS]
     harness = page.with_name("harness.html")

@@ -44,8 +44,8 @@ std::vector<State> states_of(const World& world) {
     for (const WorldTensor& tensor : world.tensors) {
       Result<std::vector<Box>> boxes = held_boxes(world, tensor, rank);
       EXPECT_TRUE(boxes.ok());
-      const bool on_layout = tensor.layout != kHeldByBoxes &&
-                             world.layouts[tensor.layout].layout->contains(rank);
+      const bool on_layout =
+          tensor.layout != kHeldByBoxes && world.layouts[tensor.layout].layout->contains(rank);
       if (boxes->empty() && !on_layout) continue;
       holdings.push_back({tensor.name, tensor.dtype, tensor.shape, *boxes, tensor.kind});
     }
@@ -135,8 +135,7 @@ TEST(PriceLoad, AgreesWithTheLoadPlanOfEachRank) {
   ASSERT_TRUE(price.ok()) << price.status().to_string();
   const std::vector<State> states = states_of(*wanted);
   for (size_t r = 0; r < states.size(); ++r) {
-    const auto plan =
-        make_load_plan(states[r], save->plan.catalog, {}, static_cast<int32_t>(r));
+    const auto plan = make_load_plan(states[r], save->plan.catalog, {}, static_cast<int32_t>(r));
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(price->operations[r], plan->reads.size() + plan->objects.size());
     uint64_t wanted_bytes = 0;

@@ -17,7 +17,8 @@ std::string place(JsonValueView value) {
 
 TEST(JsonTree, KnowsWhereEveryValueStands) {
   const std::string text =
-      "\xEF\xBB\xBF{\n  \"a\": [1, -2.5e3 ,true,\n null],\n\t\"\xC3\xA9\\\"b\" : \"x\\\\\", \"c\":{}\n}";
+      "\xEF\xBB\xBF{\n  \"a\": [1, -2.5e3 ,true,\n null],\n\t\"\xC3\xA9\\\"b\" : \"x\\\\\", "
+      "\"c\":{}\n}";
   const Result<JsonTree> tree = JsonTree::parse(text);
   ASSERT_TRUE(tree.ok()) << tree.status().to_string();
   const JsonValueView root = tree->root();

@@ -33,10 +33,12 @@ TEST(ReadWorld, GivesEachRankItsBoxes) {
   const World world = read(with_mesh(R"json("tensors": [
     {"name": "w", "dtype": "float32", "shape": [4, 6], "placements": {"tp": "Shard(1)"}},
     {"name": "v", "dtype": "float32", "shape": [4, 6], "placements": ["Shard(0)", "S(-1)"]},
-    {"name": "b", "dtype": "bfloat16", "shape": [3]}],
+    {"name": "b", "dtype": "bfloat16", "shape": [3]},
+    {"name": "t", "dtype": "bfloat16", "shape": [8, 2], "tensor_map": [[1, 0], -1]}],
     "objects": [{"name": "step", "bytes": 8}])json"));
   EXPECT_EQ(world.rank_count, 4);
-  ASSERT_EQ(world.tensors.size(), 3U);
+  ASSERT_EQ(world.tensors.size(), 4U);
+  EXPECT_EQ(boxes(world, 3, 2), std::vector<Box>{test::box({4, 0}, {2, 2})});
   EXPECT_EQ(boxes(world, 0, 1), std::vector<Box>{test::box({0, 3}, {4, 3})});
   EXPECT_EQ(boxes(world, 0, 2), std::vector<Box>{test::box({0, 0}, {4, 3})});
   EXPECT_EQ(boxes(world, 1, 3), std::vector<Box>{test::box({2, 3}, {2, 3})});
@@ -80,13 +82,21 @@ TEST(ReadWorld, TakesRanksBoxesAndFixedCoordinates) {
   EXPECT_EQ(boxes(world, 3, 2), std::vector<Box>{test::box({1, 0}, {3, 2})});
 }
 
-TEST(ReadWorld, SaysWhatIsWrongAndWhere) {
-  const std::string tensor = R"json({"name": "w", "dtype": "int8", "shape": [4])json";
-  const struct {
-    std::string text;
-    std::string_view place;
-    std::string_view what;
-  } cases[] = {
+struct Mistake {
+  std::string text;
+  std::string_view place;
+  std::string_view what;
+};
+
+void expect_refused(const std::vector<Mistake>& mistakes) {
+  for (const Mistake& each : mistakes) {
+    EXPECT_FAILURE(read_world(each.text).status(), StatusCode::kInvalidArgument, each.place,
+                   each.what);
+  }
+}
+
+TEST(ReadWorld, SaysWhatIsWrongWithMeshesAndWhere) {
+  expect_refused({
       {"[]", "line 1, column 1", "a description must be an object, this is a list"},
       {"{}", "line 1, column 1", "needs \"schema\": 1"},
       {"{\"schema\": 1.5}", "line 1, column 12", "'schema' must be an integer"},
@@ -103,6 +113,12 @@ TEST(ReadWorld, SaysWhatIsWrongAndWhere) {
        "line 1, column 59", "1 ranks are listed for a mesh of 2"},
       {"{\"schema\": 1, \"ranks\": 1, \"meshes\": {\"m\": {\"axes\": {\"a\": 2}}}}",
        "line 1, column 24", "a mesh names rank 1"},
+  });
+}
+
+TEST(ReadWorld, SaysWhatIsWrongWithEntriesAndWhere) {
+  const std::string tensor = R"json({"name": "w", "dtype": "int8", "shape": [4])json";
+  expect_refused({
       {with_mesh("\"tensors\": [{}]"), "line 2, column 13", "a tensor needs 'dtype'"},
       {with_mesh("\"tensors\": [{\"name\": \"w\", \"dtype\": \"float33\", \"shape\": []}]"),
        "line 2, column 36", "nearest: float32"},
@@ -141,14 +157,18 @@ TEST(ReadWorld, SaysWhatIsWrongAndWhere) {
       {with_mesh("\"tensors\": [" + tensor +
                  ", \"boxes\": [{\"offsets\": [2], \"sizes\": [3], \"ranks\": [0]}]}]"),
        "line 2, column 68", "3 elements from 2 of 4"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [0, 1]}]"), "line 2, column 72",
+       "a map of 2 entries for a tensor of 1 dimensions"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [2]}]"), "line 2, column 73",
+       "an axis of the map is 2"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [[1, 1]]}]"), "line 2, column 77",
+       "axis 1 cuts twice"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [0], \"placements\": {}}]"),
+       "line 2, column 58", "'tensor_map' cannot stand beside 'placements'"},
       {with_mesh("\"objects\": [{\"name\": \"o\", \"bytes\": -1}]"), "line 2, column 36",
        "'bytes' is -1"},
       {with_mesh("\"rules\": [{\"placements\": {}}]"), "line 2, column 11", "needs 'match'"},
-  };
-  for (const auto& each : cases) {
-    EXPECT_FAILURE(read_world(each.text).status(), StatusCode::kInvalidArgument, each.place,
-                   each.what);
-  }
+  });
 }
 
 TEST(ReadWorld, NamesTheVersionThatANewerSchemaNeeds) {
@@ -207,10 +227,12 @@ TEST(LayOut, RefusesWhatDoesNotFit) {
   EXPECT_FAILURE(
       status(R"json("tensors": [{"name": "weigth", "dtype": "int8", "shape": [4]}])json"),
       StatusCode::kNotFound, "'weigth' is wanted and not stored", "weight");
-  EXPECT_FAILURE(status(R"json("tensors": [{"name": "weight", "dtype": "int8", "shape": [5]}])json"),
-                 StatusCode::kInvalidArgument, "shape [4]", "[5]");
-  EXPECT_FAILURE(status(R"json("tensors": [{"name": "weight", "dtype": "uint8", "shape": [4]}])json"),
-                 StatusCode::kInvalidArgument, "dtype int8", "uint8");
+  EXPECT_FAILURE(
+      status(R"json("tensors": [{"name": "weight", "dtype": "int8", "shape": [5]}])json"),
+      StatusCode::kInvalidArgument, "shape [4]", "[5]");
+  EXPECT_FAILURE(
+      status(R"json("tensors": [{"name": "weight", "dtype": "uint8", "shape": [4]}])json"),
+      StatusCode::kInvalidArgument, "dtype int8", "uint8");
   EXPECT_FAILURE(status(R"json("meshes": {"m": {"axes": {"a": 1}}},
       "rules": [{"match": "*", "placements": {"a": "Shard(1)"}}])json"),
                  StatusCode::kInvalidArgument, "'weight'", "rule '*'");
