@@ -92,6 +92,7 @@ def api_header(symbols, declared):
 #include "plugin.h"
 #include "report.h"
 #include "save.h"
+#include "simulate.h"
 #include "state.h"
 #include "storage.h"
 #include "tensor.h"
