@@ -28,12 +28,56 @@ class WorldPlanning {
   }
 
   Result<WorldPlans> run() && {
+    reserve();
     for (const WorldTensor& tensor : world_.tensors) SHW_RETURN_IF_ERROR(add_tensor(tensor));
     for (const WorldObject& object : world_.objects) SHW_RETURN_IF_ERROR(add_object(object));
     return std::move(made_);
   }
 
  private:
+  // What the catalogs of a layout's ranks will hold.
+  struct Room {
+    size_t tensors = 0;
+    size_t texts = 0;
+    size_t text_bytes = 0;
+    size_t extents = 0;
+  };
+
+  // Catalogs that grow by doubling would take twice the memory, and here are as many as ranks.
+  void reserve() {
+    std::vector<Room> by_layout(world_.layouts.size());
+    for (const WorldTensor& tensor : world_.tensors) {
+      if (tensor.layout == kHeldByBoxes) continue;
+      Room& room = by_layout[tensor.layout];
+      ++room.tensors;
+      ++room.texts;
+      room.text_bytes += tensor.name.size();
+      room.extents += tensor.shape.size();
+    }
+    for (const WorldObject& object : world_.objects) {
+      Room& room = by_layout[object.layout];
+      room.texts += 2;
+      room.text_bytes += object.name.size() + kContentType.size();
+    }
+    std::vector<Room> by_rank(made_.locals.size());
+    for (size_t l = 0; l < by_layout.size(); ++l) {
+      for (const int32_t rank : layout_ranks(*world_.layouts[l].layout)) {
+        Room& room = by_rank[static_cast<size_t>(rank)];
+        room.tensors += by_layout[l].tensors;
+        room.texts += by_layout[l].texts;
+        room.text_bytes += by_layout[l].text_bytes;
+        room.extents += by_layout[l].extents;
+      }
+    }
+    for (size_t r = 0; r < by_rank.size(); ++r) {
+      Catalog& catalog = made_.locals[r].catalog;
+      catalog.texts.reserve(by_rank[r].texts + 1, by_rank[r].text_bytes);
+      catalog.tensors.reserve(by_rank[r].tensors);
+      catalog.chunks.reserve(by_rank[r].tensors);
+      catalog.shapes.reserve(by_rank[r].extents);
+    }
+  }
+
   Status add_tensor(const WorldTensor& tensor) {
     SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(tensor));
     pieces_ += cells->ranks.size();
