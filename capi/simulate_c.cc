@@ -26,9 +26,11 @@ shw_world* world_handle(plan::World world) {
 Result<plan::PriceOptions> read_price_options(const shw_price_options* given, bool* with_plan) {
   shw_price_options copy;
   SHW_RETURN_IF_ERROR(read_options(given, "options", &copy));
-  SHW_RETURN_IF_ERROR(option_in_range(copy.owner, SHW_OWNER_LOWEST_RANK, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(copy.owner, SHW_OWNER_ALL, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(copy.preset, SHW_PRESET_MEGATRON, "preset"));
   plan::PriceOptions options;
   options.owner = static_cast<plan::OwnerRule>(copy.owner);
+  options.preset = static_cast<plan::Preset>(copy.preset);
   if (copy.memory_budget != 0) options.memory_budget_bytes = copy.memory_budget;
   options.rank_bytes_per_second = copy.rank_bytes_per_second;
   options.total_bytes_per_second = copy.total_bytes_per_second;

@@ -4,6 +4,9 @@
 #include "cli/plan.h"
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +19,20 @@ constexpr char kPriceFooter[] =
     "or\n"
     "by rules such as {\"match\": \"*\", \"placements\": {\"dp\": \"Shard(0)\"}}.";
 
+using Words = std::vector<std::pair<std::string, int32_t>>;
+
+Words owners() {
+  return {{"balanced", SHW_OWNER_BALANCED},
+          {"lowest_rank", SHW_OWNER_LOWEST_RANK},
+          {"exact", SHW_OWNER_EXACT}};
+}
+
+Words presets() {
+  return {{"standard", SHW_PRESET_STANDARD},
+          {"default", SHW_PRESET_DEFAULT},
+          {"megatron", SHW_PRESET_MEGATRON}};
+}
+
 void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
   CLI::App* command =
       plan.add_subcommand(load ? "load" : "save", load ? "Price a load before anything is read"
@@ -27,7 +44,9 @@ void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
                       load ? "Description of the job that loads (SOURCE's own)"
                            : "Description of another job that saves these tensors (SOURCE's own)");
   command->add_option("--owner", options->owner, "Who writes a replica (balanced)")
-      ->check(CLI::IsMember({"balanced", "lowest_rank"}));
+      ->transform(CLI::CheckedTransformer(owners()));
+  command->add_option("--preset", options->preset, "Planner behaviour (standard)")
+      ->transform(CLI::CheckedTransformer(presets()));
   command
       ->add_option("--bandwidth", options->rank_bytes_per_second,
                    "Bytes per second of one rank, such as 2GB, for the estimated time")

@@ -21,7 +21,8 @@ struct PlanPriceOptions {
   bool load = false;
   std::string source;  // description or checkpoint
   std::string target;  // description; empty = the source's own layout
-  std::string owner = "balanced";
+  int32_t owner = SHW_OWNER_BALANCED;
+  int32_t preset = SHW_PRESET_STANDARD;
   uint64_t rank_bytes_per_second = 0;
   uint64_t total_bytes_per_second = 0;
   std::string measure;  // directory; empty = nothing is measured

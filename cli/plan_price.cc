@@ -52,7 +52,8 @@ World laid_out(const World& source, const std::string& path) {
 
 shw_price_options native_options(Session& session, const PlanPriceOptions& options) {
   shw_price_options native = SHW_PRICE_OPTIONS_INIT;
-  native.owner = options.owner == "lowest_rank" ? SHW_OWNER_LOWEST_RANK : SHW_OWNER_BALANCED;
+  native.owner = options.owner;
+  native.preset = options.preset;
   native.memory_budget = session.options.memory_bytes;
   native.rank_bytes_per_second = options.rank_bytes_per_second;
   native.total_bytes_per_second = options.total_bytes_per_second;

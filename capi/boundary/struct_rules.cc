@@ -242,9 +242,8 @@ const StructRules& rules_of<shw_match_options>() {
 
 template <>
 const StructRules& rules_of<shw_price_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_price_options, reserved0)};
-  static constexpr StructRules kRules = rules_with<shw_price_options>(
-      "shw_price_options", SHW_PRICE_OPTIONS_SIZE_V1, kReserved, SHW_PRICE_WITH_PLAN);
+  static constexpr StructRules kRules = plain_rules<shw_price_options>(
+      "shw_price_options", SHW_PRICE_OPTIONS_SIZE_V1, SHW_PRICE_WITH_PLAN);
   return kRules;
 }
 

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "buffer.h"
 #include "checkpoint.h"
+#include "save.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -18,15 +19,15 @@ extern "C" {
  * Since: 0.1 unstable */
 typedef struct shw_world shw_world;
 
-/* How a plan is priced. `owner` is a SHW_OWNER_ number; `memory_budget` the staging bytes of one
- * rank, 0 = 256 MiB; the rates give the estimated time: bytes per second of one rank, and of all
+/* How a plan is priced. `owner` is a SHW_OWNER_ number and `preset` a SHW_PRESET_ number, as in
+ * save options; `memory_budget` is the staging bytes of one rank, 0 = 256 MiB; the rates give the estimated time: bytes per second of one rank, and of all
  * ranks together, 0 = not known. Flag SHW_PRICE_WITH_PLAN: see shw_world_price_save.
  * Since: 0.1 unstable */
 typedef struct shw_price_options {
   uint32_t struct_size;
   uint32_t flags;
   int32_t owner;
-  int32_t reserved0;
+  int32_t preset;
   uint64_t memory_budget;
   uint64_t rank_bytes_per_second;
   uint64_t total_bytes_per_second;

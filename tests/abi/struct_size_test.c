@@ -126,6 +126,8 @@ static shw_status take_entry_batch(struct env* env, void* value, shw_error** err
   (void)env;
   const shw_status status = shw_plan_entries(plan, value, err);
   shw_plan_release(plan);
+  return status;
+}
 static shw_status give_price_options(struct env* env, void* value, shw_error** err) {
   shw_buffer* price = NULL;
   const shw_status status = shw_world_price_save(env->world, value, &price, err);
@@ -177,8 +179,7 @@ static const struct subject subjects[] = {
     {"shw_match_options", sizeof(shw_match_options), give_match_options, 0,
      offsetof(shw_match_options, reserved0), 0},
     {"shw_entry_batch", sizeof(shw_entry_batch), take_entry_batch, 1, 0, 0},
-    {"shw_price_options", sizeof(shw_price_options), give_price_options, 0,
-     offsetof(shw_price_options, reserved0), 0},
+    {"shw_price_options", sizeof(shw_price_options), give_price_options, 0, 0, 0},
     {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},
     {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0, 0},
     {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0, 0},

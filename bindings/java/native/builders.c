@@ -142,10 +142,11 @@ shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options
   if (o == NULL) return out_of_memory(err);
   shw_price_options_init(o, sizeof(*o));
   o->owner = (int32_t)longs[0];
-  o->flags = (uint32_t)longs[1];
-  o->memory_budget = (uint64_t)longs[2];
-  o->rank_bytes_per_second = (uint64_t)longs[3];
-  o->total_bytes_per_second = (uint64_t)longs[4];
+  o->preset = (int32_t)longs[1];
+  o->flags = (uint32_t)longs[2];
+  o->memory_budget = (uint64_t)longs[3];
+  o->rank_bytes_per_second = (uint64_t)longs[4];
+  o->total_bytes_per_second = (uint64_t)longs[5];
   *out = o;
   return SHW_OK;
 }

@@ -211,7 +211,7 @@ int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
   shw_price_options* o = &filled->options;
   shw_price_options_init(o, sizeof *o);
   unsigned long long memory_budget, rank_rate, total_rate;
-  if (!PyArg_ParseTuple(tuple, "IiKKK", &o->flags, &o->owner, &memory_budget, &rank_rate,
+  if (!PyArg_ParseTuple(tuple, "IiiKKK", &o->flags, &o->owner, &o->preset, &memory_budget, &rank_rate,
                         &total_rate))
     return -1;
   o->memory_budget = memory_budget;

@@ -36,9 +36,6 @@ __all__ = [
     "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
     "Report", "ResourceExhaustedError", "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective",
     "State", "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-    "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
-    "Report", "ResourceExhaustedError", "SavePlanner", "Shard", "ShardwrightError", "SingleCollective", "State",
-    "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
     "UnknownError", "World", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
     "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
 ]

@@ -22,8 +22,10 @@ _WITH_PLAN = 1
 _RATE_MAX = 2**62
 
 
-def _price_options(flags: int, owner: str, memory_budget: int, rank_rate: int, total_rate: int) -> tuple[int, ...]:
-    return (flags, _options.word("owner", owner), _options.number("memory_budget", memory_budget, _RATE_MAX),
+def _price_options(flags: int, owner: str, preset: str, memory_budget: int = 0, rank_rate: int = 0,
+                   total_rate: int = 0) -> tuple[int, ...]:
+    return (flags, _options.word("owner", owner), _options.word("preset", preset),
+            _options.number("memory_budget", memory_budget, _RATE_MAX),
             _options.number("rank_bytes_per_second", rank_rate, _RATE_MAX),
             _options.number("total_bytes_per_second", total_rate, _RATE_MAX))
 
@@ -71,32 +73,32 @@ class World:
         """The world as a description, repeats written out."""
         return dict(json.loads(native.shw_world_json(self._handle)[0]))
 
-    def price_save(self, *, owner: str = "balanced", memory_budget: int = 0, rank_bytes_per_second: int = 0,
-                   total_bytes_per_second: int = 0) -> dict[str, Any]:
+    def price_save(self, *, owner: str = "balanced", preset: str = "standard", memory_budget: int = 0,
+                   rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0) -> dict[str, Any]:
         """Plans the save of all ranks and prices it; nothing is written.
 
         Args:
-            owner: who writes a replica, as in save.
+            owner, preset: who writes a replica and how it is planned, as in save.
             memory_budget: staging bytes of one rank, 0 = 256 MiB.
             rank_bytes_per_second, total_bytes_per_second: bandwidth of one rank and of all together, 0 = not known.
         Raises what the save would raise, such as InvalidArgumentError for a hole between shards.
         """
-        options = _price_options(0, owner, memory_budget, rank_bytes_per_second, total_bytes_per_second)
+        options = _price_options(0, owner, preset, memory_budget, rank_bytes_per_second, total_bytes_per_second)
         return dict(json.loads(native.shw_world_price_save(self._handle, options)[0]))
 
-    def save_plan(self, *, owner: str = "balanced") -> Plan:
+    def save_plan(self, *, owner: str = "balanced", preset: str = "standard") -> Plan:
         """The merged plan of all ranks."""
-        parts = native.shw_world_price_save(self._handle, _price_options(_WITH_PLAN, owner, 0, 0, 0))
+        parts = native.shw_world_price_save(self._handle, _price_options(_WITH_PLAN, owner, preset))
         return Plan.from_bytes(parts[1])
 
-    def price_load(self, wanted: World | None = None, *, owner: str = "balanced", memory_budget: int = 0,
-                   rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0) -> dict[str, Any]:
+    def price_load(self, wanted: World | None = None, *, owner: str = "balanced", preset: str = "standard",
+                   memory_budget: int = 0, rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0) -> dict[str, Any]:
         """Plans the load by the ranks of `wanted` (made by lay_out; None = this world) and prices it.
 
         The checkpoint is the one that this world was made of, else what a save of it would store. Arguments as in
         price_save. Raises NotFoundError for what is not stored.
         """
-        options = _price_options(0, owner, memory_budget, rank_bytes_per_second, total_bytes_per_second)
+        options = _price_options(0, owner, preset, memory_budget, rank_bytes_per_second, total_bytes_per_second)
         handle = None if wanted is None else wanted._handle
         return dict(json.loads(native.shw_world_price_load(self._handle, handle, options)[0]))
 

@@ -25,6 +25,7 @@ inline constexpr size_t kMaxPictureSide = 24;  // cells
 
 struct PriceOptions {
   OwnerRule owner = OwnerRule::kBalanced;
+  Preset preset = Preset::kStandard;
   uint64_t memory_budget_bytes = kDefaultMemoryBudgetBytes;  // staging of one rank
   uint64_t rank_bytes_per_second = 0;                        // 0 = no estimate of time
   uint64_t total_bytes_per_second = 0;  // that all ranks share; 0 = no such limit

@@ -72,6 +72,7 @@ void add_memory(Price* price) {
 Result<SimulatedSave> simulate_save(const World& world, const PriceOptions& options) {
   SaveRules rules;
   rules.owner = options.owner;
+  rules.preset = options.preset;
   rules.verify_replicas = VerifyReplicas::kOff;  // there are no bytes to compare
   SHW_ASSIGN_OR_RETURN(internal::WorldPlans plans, internal::local_plans_of(world, rules));
   SimulatedSave made;

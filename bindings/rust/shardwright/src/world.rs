@@ -3,7 +3,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::options::Owner;
+use crate::options::{Owner, Preset};
 use crate::text::Parts;
 use shardwright_sys::{ffi, raw};
 
@@ -12,6 +12,8 @@ use shardwright_sys::{ffi, raw};
 pub struct PriceOptions {
     /// Who writes what several ranks hold.
     pub owner: Owner,
+    /// Planner behaviour.
+    pub preset: Preset,
     /// Staging bytes of one rank, 0 = 256 MiB.
     pub memory_budget: u64,
     /// Bandwidth of one rank, 0 = not known.
@@ -27,6 +29,7 @@ impl PriceOptions {
         options.struct_size = size_of::<ffi::shw_price_options>() as u32;
         options.flags = flags;
         options.owner = self.owner as i32;
+        options.preset = self.preset as i32;
         options.memory_budget = self.memory_budget;
         options.rank_bytes_per_second = self.rank_bytes_per_second;
         options.total_bytes_per_second = self.total_bytes_per_second;

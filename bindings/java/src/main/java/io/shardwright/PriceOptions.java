@@ -7,6 +7,7 @@ import java.util.Objects;
 /** Options of {@link World#priceSave} and {@link World#priceLoad}. Not thread-safe while it is being filled. */
 public final class PriceOptions {
     private Owner owner = Owner.BALANCED;
+    private Preset preset = Preset.STANDARD;
     private long memoryBudget;
     private long rankBytesPerSecond;
     private long totalBytesPerSecond;
@@ -22,6 +23,17 @@ public final class PriceOptions {
      */
     public PriceOptions owner(Owner value) {
         this.owner = Objects.requireNonNull(value, "owner");
+        return this;
+    }
+
+    /**
+     * Planner behaviour.
+     *
+     * @param value the preset
+     * @return this
+     */
+    public PriceOptions preset(Preset value) {
+        this.preset = Objects.requireNonNull(value, "preset");
         return this;
     }
 
@@ -59,7 +71,7 @@ public final class PriceOptions {
     }
 
     OptionStruct struct(long flags) {
-        long[] longs = {owner.number(), flags, memoryBudget, rankBytesPerSecond, totalBytesPerSecond};
+        long[] longs = {owner.number(), preset.number(), flags, memoryBudget, rankBytesPerSecond, totalBytesPerSecond};
         return new OptionStruct(shw_nativeJNI.shw_java_price_options_create(longs),
                 shw_nativeJNI::shw_java_price_options_release);
     }
