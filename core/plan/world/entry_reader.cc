@@ -417,12 +417,6 @@ Status EntryReader::read_rules(JsonValueView rules) {
 }
 
 Status EntryReader::check_names() const {
-  struct Named {
-    std::string_view name;
-    JsonValueView where;
-    const WorldTensor* tensor = nullptr;  // null for an object
-    uint32_t layout = kHeldByBoxes;
-  };
   std::vector<Named> all;
   for (size_t t = 0; t < world_->tensors.size(); ++t) {
     const WorldTensor& tensor = world_->tensors[t];
@@ -432,32 +426,38 @@ Status EntryReader::check_names() const {
     all.push_back(
         {world_->objects[i].name, object_origins_[i], nullptr, world_->objects[i].layout});
   std::ranges::stable_sort(all, {}, &Named::name);
-  std::vector<int32_t> ranks;
   for (size_t first = 0; first < all.size();) {
     size_t last = first + 1;
     while (last < all.size() && all[last].name == all[first].name) ++last;
-    ranks.clear();
-    for (size_t i = first; i < last && last - first > 1; ++i) {
-      if ((all[i].tensor == nullptr) != (all[first].tensor == nullptr)) {
-        return all[i].where.wrong(
-            fmt::format("'{}' is the name of a tensor and of an object", escape_text(all[i].name)));
-      }
-      const std::vector<int32_t> more = all[i].layout == kHeldByBoxes
-                                            ? box_ranks(*all[i].tensor)
-                                            : layout_ranks(*world_->layouts[all[i].layout].layout);
-      const size_t middle = ranks.size();
-      ranks.insert(ranks.end(), more.begin(), more.end());
-      std::inplace_merge(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(middle),
-                         ranks.end());
-      const auto twice = std::ranges::adjacent_find(ranks);
-      if (twice != ranks.end()) {
-        return all[i].where.wrong(fmt::format("rank {} already holds another entry named '{}'",
-                                              *twice, escape_text(all[i].name)));
-      }
-    }
+    if (last - first > 1)
+      SHW_RETURN_IF_ERROR(check_holders(std::span(all).subspan(first, last - first)));
     first = last;
   }
   return {};
+}
+
+Status EntryReader::check_holders(std::span<const Named> entries) const {
+  std::vector<std::pair<int32_t, size_t>> holders;  // rank, entry
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if ((entries[i].tensor == nullptr) != (entries[0].tensor == nullptr)) {
+      return entries[i].where.wrong(fmt::format("'{}' is the name of a tensor and of an object",
+                                                escape_text(entries[i].name)));
+    }
+    const std::vector<int32_t> ranks =
+        entries[i].layout == kHeldByBoxes
+            ? box_ranks(*entries[i].tensor)
+            : layout_ranks(*world_->layouts[entries[i].layout].layout);
+    for (const int32_t rank : ranks) holders.emplace_back(rank, i);
+    // More holders than ranks: some rank is there twice, and looking further would be long.
+    if (std::cmp_greater(holders.size(), world_->rank_count)) break;
+  }
+  std::ranges::sort(holders);
+  const auto twice = std::ranges::adjacent_find(
+      holders, [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice == holders.end()) return {};
+  const Named& second = entries[std::next(twice)->second];
+  return second.where.wrong(fmt::format("rank {} already holds another entry named '{}'",
+                                        twice->first, escape_text(second.name)));
 }
 
 }  // namespace shardwright::plan::internal

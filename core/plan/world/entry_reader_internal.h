@@ -54,6 +54,13 @@ class EntryReader {
     int64_t coordinate = 0;
     int64_t variable = -1;
   };
+  struct Named {
+    std::string_view name;
+    JsonValueView where;
+    const WorldTensor* tensor = nullptr;  // null for an object
+    uint32_t layout = kHeldByBoxes;
+  };
+  Status check_holders(std::span<const Named> entries) const;
   Status read_tensor(JsonValueView entry);
   Status read_object(JsonValueView entry);
   Status read_rule(JsonValueView entry);

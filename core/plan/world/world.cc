@@ -32,7 +32,7 @@ class WholeLayouts {
     SHW_ASSIGN_OR_RETURN(auto layout, Layout::create(std::move(mesh), {Placement{}}));
     const auto number = static_cast<uint32_t>(world_->layouts.size());
     world_->layouts.push_back(
-        {std::move(layout), fmt::format("rank={} Replicate", ranks.size()), ""});
+        {std::move(layout), fmt::format("rank={} Replicate", ranks.size()), "[\"Replicate\"]"});
     known_.emplace(std::move(ranks), number);
     return number;
   }
@@ -59,6 +59,8 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
     if (record.kind == EntryKind::kRankLocal) {
       tensor.kind = EntryKind::kRankLocal;
       SHW_ASSIGN_OR_RETURN(tensor.layout, layouts->of({record.rank}));
+    } else if (record.chunk_count == 0) {
+      SHW_ASSIGN_OR_RETURN(tensor.layout, layouts->of({0}));  // nobody holds an element
     } else {
       for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
         tensor.boxes.push_back(

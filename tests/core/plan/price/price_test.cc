@@ -139,7 +139,7 @@ TEST(PriceLoad, AgreesWithTheLoadPlanOfEachRank) {
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(price->operations[r], plan->reads.size() + plan->objects.size());
     uint64_t wanted_bytes = 0;
-    for (const ReadItem& item : plan->reads) {
+    for (const ReadItem item : plan->reads) {
       wanted_bytes += internal::box_bytes(
           save->plan.catalog.tensors[save->plan.catalog.chunks[item.chunk].tensor].dtype, item.box);
     }
