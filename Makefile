@@ -27,6 +27,7 @@ build: bootstrap  ## Build the library, bindings, command line and tests into bu
 test: bootstrap  ## Run every check and test; the last line is the count.
 	@tools/bootstrap.sh torch-start
 	@tools/bootstrap.sh mindspore-start
+	@tools/bootstrap.sh browser
 	@python3 tools/run_tests.py $(STAGES)
 
 demo: bootstrap  ## Train, save, kill, reshard and read back in four languages.
@@ -44,6 +45,7 @@ bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON
 soak: bootstrap  ## Long forms of the tests, and coverage.
 	@tools/bootstrap.sh torch-start
 	@tools/bootstrap.sh mindspore-start
+	@tools/bootstrap.sh browser
 	@python3 tools/run_tests.py --soak $(STAGES)
 
 lint: bootstrap  ## Formatting, clang-tidy on changed files, sizes, includes, documents.

@@ -26,6 +26,7 @@ constexpr char kExamples[] =
     "  shardwright verify --deep CKPT              read and check every byte\n"
     "  shardwright digest CKPT                     one line per tensor, equal for every mesh and "
     "format\n"
+    "  shardwright plan load CKPT --to mesh.json   what loading on another mesh would cost\n"
     "\nExit codes: 0 fine, 1 damage found, 2 usage or could not run, 3 interrupted, 4 refused for "
     "safety.";
 
@@ -52,8 +53,8 @@ int run(int argument_count, char** arguments) {
   app.footer(kExamples);
   app.set_version_flag("--version",
                        [] { return std::string("shardwright ") + shw_version_string(); });
-  for (const auto add :
-       {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_gc, add_version}) {
+  for (const auto add : {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_plan,
+                         add_gc, add_version}) {
     add(app, session, &command);
   }
   try {

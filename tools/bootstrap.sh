@@ -3,6 +3,7 @@
 #
 # Installs what a bare Debian 12 machine lacks. Phases, each a no-op when nothing is missing:
 #   bootstrap.sh base         Debian packages, Rust, .venv with the build tools and test packages
+#   bootstrap.sh browser      a headless browser, for one test that is skipped without it
 #   bootstrap.sh torch-start  starts the install of PyTorch in the background and returns
 #   bootstrap.sh torch-wait   returns when PyTorch is there
 #   bootstrap.sh mindspore-start, mindspore-wait   the same for MindSpore, in .venv/mindspore
@@ -101,6 +102,23 @@ base() {
   pip_install base
 }
 
+# A headless browser for the test of pages. Without it, and without root to install it, that test is skipped.
+browser() {
+  local name
+  for name in chromium chromium-browser google-chrome; do
+    command -v "$name" >/dev/null 2>&1 && return 0
+  done
+  if [ "${SHW_BOOTSTRAP:-apt}" != apt ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    say "no chromium: the browser test of plan pages will be skipped"
+    return 0
+  fi
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  say "installing chromium for the browser test of plan pages"
+  DEBIAN_FRONTEND=noninteractive sh -c "apt-get update && apt-get install -y --no-install-recommends chromium" \
+    </dev/null >"$log" 2>&1 || { tail -n 3 "$log"; say "chromium was not installed; its test will be skipped"; }
+}
+
 # Holders of the lock install; whoever waits for it finds the stamp afterwards.
 torch_locked() {
   exec 9>"$stamps/torch.lock"
@@ -130,6 +148,7 @@ start() {
 
 case "${1:-base}" in
   base) base ;;
+  browser) browser ;;
   torch-start) start torch ;;
   mindspore-start) start mindspore ;;
   mindspore-wait) mindspore_locked ;;

@@ -115,6 +115,8 @@ SHW_JAVA_HANDLE(owned_tensor)
 SHW_JAVA_HANDLE(save_options)
 SHW_JAVA_HANDLE(load_options)
 SHW_JAVA_HANDLE(checkpoint_options)
+SHW_JAVA_HANDLE(price_options)
+SHW_JAVA_HANDLE(world)
 
 %typemap(in, numinputs=0, noblock=1) uint64_t *out (uint64_t number = 0) { $1 = &number; }
 %typemap(argout, noblock=1) uint64_t *out { if (result == SHW_OK) $result = (jlong)*$1; }

@@ -94,7 +94,7 @@
 %ignore shw_collective_all_gather;
 %ignore shw_collective_all_gather_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|world)_release$";
 
 /* Status and error. */
 %typemap(in, numinputs=0, noblock=1) shw_error **err (shw_error *error = NULL) { $1 = &error; }
@@ -135,6 +135,7 @@ SHW_PY_HANDLE(collective)
 SHW_PY_HANDLE(collective_group)
 SHW_PY_HANDLE(job)
 SHW_PY_HANDLE(report)
+SHW_PY_HANDLE(world)
 
 /* Other results. A buffer is a list of bytes, one per part. */
 %typemap(in, numinputs=0, noblock=1) shw_buffer **out (shw_buffer *made = NULL) { $1 = &made; }
@@ -218,6 +219,7 @@ SHW_PY_HANDLE(report)
 SHW_PY_OPTIONS(save)
 SHW_PY_OPTIONS(load)
 SHW_PY_OPTIONS(checkpoint)
+SHW_PY_OPTIONS(price)
 
 /* Hand-written natives; documented in native.h. Each takes and gives Python objects and raises by itself. */
 PyObject *shw_py_set_error_hooks(PyObject *factory, PyObject *translator);

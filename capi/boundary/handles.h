@@ -26,6 +26,7 @@
 #include "core/plan/save/describe.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
+#include "core/plan/world/world.h"
 #include "core/state/state.h"
 #include "core/storage/storage.h"
 #include "core/tensor/tensor_view.h"
@@ -175,6 +176,12 @@ struct SavePlannerImpl {
   plan::Bytes finished;  // this rank's plan
 };
 
+struct WorldImpl {
+  static constexpr uint64_t kMagic = 0x7368772d776f726c;
+  static constexpr const char* kNoun = "world";
+  plan::World world;
+};
+
 struct LoadPlannerImpl {
   static constexpr uint64_t kMagic = 0x7368772d6c6f6164;
   static constexpr const char* kNoun = "load planner";
@@ -202,6 +209,7 @@ struct shw_job : shardwright::capi::Handle<shardwright::capi::JobImpl> {};
 struct shw_cancellation : shardwright::capi::Handle<shardwright::capi::CancellationImpl> {};
 struct shw_checkpoint : shardwright::capi::Handle<shardwright::capi::CheckpointImpl> {};
 struct shw_save_planner : shardwright::capi::Handle<shardwright::capi::SavePlannerImpl> {};
+struct shw_world : shardwright::capi::Handle<shardwright::capi::WorldImpl> {};
 struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlannerImpl> {};
 
 namespace shardwright::capi {

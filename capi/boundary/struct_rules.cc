@@ -248,6 +248,13 @@ const StructRules& rules_of<shw_match_options>() {
 }
 
 template <>
+const StructRules& rules_of<shw_price_options>() {
+  static constexpr StructRules kRules = plain_rules<shw_price_options>(
+      "shw_price_options", SHW_PRICE_OPTIONS_SIZE_V1, SHW_PRICE_WITH_PLAN);
+  return kRules;
+}
+
+template <>
 const StructRules& rules_of<shw_plugin>() {
   static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_plugin, reserved0),
                                                 SHW_RESERVED(shw_plugin, reserved1)};

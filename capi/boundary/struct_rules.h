@@ -86,6 +86,8 @@ const StructRules& rules_of<shw_merge_options>();
 template <>
 const StructRules& rules_of<shw_match_options>();
 template <>
+const StructRules& rules_of<shw_price_options>();
+template <>
 const StructRules& rules_of<shw_plugin>();
 
 }  // namespace shardwright::capi

@@ -136,11 +136,22 @@ class Demo:
         digest = readers.cli(self.build, "digest", "--algorithm", "sha256", "--json", self.checkpoint)
         require(json.loads(digest.stdout) == self.expected, "the command line printed other digests")
         self.record("command line digest", f"{len(self.expected)} digests equal")
+        self.show_plan()
         for command in (["info"], ["ls"], ["show", "--slice", "[2:4, 0:4]"]):
             name = [memory["slice_name"]] if command[0] == "show" else []
             shown = readers.cli(self.build, command[0], self.checkpoint, *name, *command[1:])
             require(shown.returncode == 0, f"{command[0]}: {shown.stderr}")
             self.say("\n".join("   " + line for line in shown.stdout.splitlines()[:8]))
+
+    def show_plan(self):
+        """A page about loading the checkpoint on three ranks, as stage 3 did."""
+        ranks, page = os.path.join(self.home, "three_ranks.json"), os.path.join(self.home, "plan.html")
+        with open(ranks, "w", encoding="utf-8") as f:
+            json.dump({"schema": 1, "meshes": {"main": {"axes": {"shard": 3}}},
+                       "rules": [{"match": "*.weight", "placements": {"shard": "Shard(0)"}}, {"match": "*"}]}, f)
+        plan = readers.cli(self.build, "plan", "load", self.checkpoint, "--to", ranks, "--html", page)
+        require(plan.returncode == 0 and os.path.getsize(page) > 10_000, f"plan load says:\n{plan.stdout}{plan.stderr}")
+        self.record("plan a load, 3 ranks", f"open {os.path.relpath(page)} in a browser")
 
     # Stage 5: one flipped byte is found and named.
     def flip_a_byte(self):

@@ -20,6 +20,7 @@
 #include "plugin.h"
 #include "report.h"
 #include "save.h"
+#include "simulate.h"
 #include "state.h"
 #include "storage.h"
 #include "tensor.h"

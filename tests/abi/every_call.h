@@ -24,6 +24,7 @@ struct env {
   shw_checkpoint* checkpoint;
   shw_save_planner* save_planner;
   shw_load_planner* load_planner;
+  shw_world* world;
   shw_error* error;
   void* out; /* receives handles; must stay as it is when a call fails */
   const shw_api* api;
@@ -64,6 +65,7 @@ struct env {
   shw_describe_options describe_options_value;
   shw_merge_options merge_options_value;
   shw_match_options match_options_value;
+  shw_price_options price_options_value;
 };
 
 struct api_call {

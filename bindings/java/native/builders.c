@@ -136,6 +136,25 @@ void shw_java_checkpoint_options_release(shw_checkpoint_options* options) {
   free(options);
 }
 
+shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options** out,
+                                         shw_error** err) {
+  shw_price_options* o = calloc(1, sizeof(*o));
+  if (o == NULL) return out_of_memory(err);
+  shw_price_options_init(o, sizeof(*o));
+  o->owner = (int32_t)longs[0];
+  o->preset = (int32_t)longs[1];
+  o->flags = (uint32_t)longs[2];
+  o->memory_budget = (uint64_t)longs[3];
+  o->rank_bytes_per_second = (uint64_t)longs[4];
+  o->total_bytes_per_second = (uint64_t)longs[5];
+  *out = o;
+  return SHW_OK;
+}
+
+void shw_java_price_options_release(shw_price_options* options) {
+  free(options);
+}
+
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
                                    void* log_bridge, shw_context** out, shw_error** err) {
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;

@@ -203,3 +203,20 @@ int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* f
   *out = o;
   return 0;
 }
+
+int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
+                              shw_price_options const** out) {
+  *out = NULL;
+  if (tuple == Py_None) return 0;
+  shw_price_options* o = &filled->options;
+  shw_price_options_init(o, sizeof *o);
+  unsigned long long memory_budget, rank_rate, total_rate;
+  if (!PyArg_ParseTuple(tuple, "IiiKKK", &o->flags, &o->owner, &o->preset, &memory_budget, &rank_rate,
+                        &total_rate))
+    return -1;
+  o->memory_budget = memory_budget;
+  o->rank_bytes_per_second = rank_rate;
+  o->total_bytes_per_second = total_rate;
+  *out = o;
+  return 0;
+}

@@ -45,7 +45,8 @@ PyObject* shw_py_versions(void);
   X(collective)               \
   X(collective_group)         \
   X(job)                      \
-  X(report)
+  X(report)                   \
+  X(world)
 
 #define SHW_PY_DECLARE_OWN(noun) PyObject* shw_py_own_##noun(shw_##noun* handle);
 SHW_PY_EACH_HANDLE(SHW_PY_DECLARE_OWN)
@@ -81,6 +82,9 @@ typedef struct {
 typedef struct {
   shw_checkpoint_options options;
 } shw_py_checkpoint_options;
+typedef struct {
+  shw_price_options options;
+} shw_py_price_options;
 /* Fill options from the tuples of _options.py; texts and arrays stay borrowed from the tuple. */
 int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
                              shw_save_options const** out);
@@ -88,6 +92,9 @@ int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
                              shw_load_options const** out);
 int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* filled,
                                    shw_checkpoint_options const** out);
+
+int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
+                              shw_price_options const** out);
 
 /* ---- wait.c: context, jobs, log ---- */
 

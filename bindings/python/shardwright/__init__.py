@@ -26,6 +26,7 @@ from .report import Cast, Report, ShapeChange
 from .state import State
 from .storage import CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage, Storage
 from .tensor import Tensor, dtype_number, empty
+from .world import World
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "Cast", "Checkpoint", "Chunk", "Collective", "Context",
@@ -35,6 +36,6 @@ __all__ = [
     "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
     "Report", "ResourceExhaustedError", "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective",
     "State", "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-    "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
+    "UnknownError", "World", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
     "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
 ]

@@ -41,6 +41,7 @@ mod tensor;
 mod tensor_batch;
 mod text;
 mod workflow;
+mod world;
 
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
 pub use collective::{Collective, HostCollective, Reduction, thread_collectives};
@@ -65,3 +66,4 @@ pub use workflow::{
     Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save, save_async, save_at,
     version,
 };
+pub use world::{PriceOptions, World};

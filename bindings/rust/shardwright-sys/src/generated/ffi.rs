@@ -101,6 +101,12 @@ pub struct shw_load_planner {
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
+#[repr(C)]
+pub struct shw_world {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
 /// Defined by DLPack.
 #[repr(C)]
 pub struct DLManagedTensor {
@@ -300,6 +306,8 @@ pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
+pub const SHW_PRICE_WITH_PLAN: u64 = 1;
+pub const SHW_PRICE_OPTIONS_SIZE_V1: u32 = 40;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
@@ -952,6 +960,18 @@ pub struct shw_match_options {
     pub missing: i32,
     pub reserved0: i32,
     pub reserved1: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_price_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub owner: i32,
+    pub preset: i32,
+    pub memory_budget: u64,
+    pub rank_bytes_per_second: u64,
+    pub total_bytes_per_second: u64,
 }
 
 #[repr(C)]
@@ -1944,6 +1964,49 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Fills options with zeros and their size, as SHW_PRICE_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_price_options_init(options: *mut shw_price_options, struct_size: u32);
+    /// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
+    pub fn shw_world_create(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
+    pub fn shw_world_from_checkpoint(
+        checkpoint: *const shw_checkpoint,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
+    pub fn shw_world_lay_out(
+        source: *const shw_world,
+        target: *const shw_world,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Number of ranks; 0 for NULL.
+    pub fn shw_world_rank_count(world: *const shw_world) -> i32;
+    /// The world as a JSON description that shw_world_create reads, repeats written out.
+    pub fn shw_world_json(world: *const shw_world, out: *mut *mut shw_buffer, err: *mut *mut shw_error) -> shw_status;
+    /// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+    pub fn shw_world_price_save(
+        world: *const shw_world,
+        options: *const shw_price_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+    pub fn shw_world_price_load(
+        stored: *const shw_world,
+        wanted: *const shw_world,
+        options: *const shw_price_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the world. NULL is allowed.
+    pub fn shw_world_release(world: *mut shw_world);
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32);
 }
@@ -4062,6 +4125,98 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().content_digest.unwrap_unchecked())(data, size, out, err) }
+    }
+
+    /// Fills options with zeros and their size, as SHW_PRICE_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_price_options_init(options: *mut shw_price_options, struct_size: u32) {
+        unsafe { (table().price_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_create(
+        data: *const c_void,
+        size: u64,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_create.unwrap_unchecked())(data, size, out, err) }
+    }
+
+    /// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_from_checkpoint(
+        checkpoint: *const shw_checkpoint,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_from_checkpoint.unwrap_unchecked())(checkpoint, out, err) }
+    }
+
+    /// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_lay_out(
+        source: *const shw_world,
+        target: *const shw_world,
+        out: *mut *mut shw_world,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_lay_out.unwrap_unchecked())(source, target, out, err) }
+    }
+
+    /// Number of ranks; 0 for NULL.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_rank_count(world: *const shw_world) -> i32 {
+        unsafe { (table().world_rank_count.unwrap_unchecked())(world) }
+    }
+
+    /// The world as a JSON description that shw_world_create reads, repeats written out.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_json(
+        world: *const shw_world,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_json.unwrap_unchecked())(world, out, err) }
+    }
+
+    /// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_price_save(
+        world: *const shw_world,
+        options: *const shw_price_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_price_save.unwrap_unchecked())(world, options, out, err) }
+    }
+
+    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_price_load(
+        stored: *const shw_world,
+        wanted: *const shw_world,
+        options: *const shw_price_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().world_price_load.unwrap_unchecked())(stored, wanted, options, out, err) }
+    }
+
+    /// Releases the world. NULL is allowed.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_world_release(world: *mut shw_world) {
+        unsafe { (table().world_release.unwrap_unchecked())(world) }
     }
 
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.

@@ -1437,3 +1437,76 @@ pub unsafe fn content_digest(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
+
+/// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_create(data: &[u8]) -> Result<*mut shw_world, RawError> {
+    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_from_checkpoint(checkpoint: *const shw_checkpoint) -> Result<*mut shw_world, RawError> {
+    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_from_checkpoint(checkpoint, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_lay_out(source: *const shw_world, target: *const shw_world) -> Result<*mut shw_world, RawError> {
+    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_lay_out(source, target, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// The world as a JSON description that shw_world_create reads, repeats written out.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_json(world: *const shw_world) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_json(world, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_price_save(
+    world: *const shw_world,
+    options: *const shw_price_options,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_price_save(world, options, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn world_price_load(
+    stored: *const shw_world,
+    wanted: *const shw_world,
+    options: *const shw_price_options,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_world_price_load(stored, wanted, options, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}

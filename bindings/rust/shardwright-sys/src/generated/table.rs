@@ -944,4 +944,54 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub price_options_init: Option<unsafe extern "C" fn(options: *mut shw_price_options, struct_size: u32)>,
+    pub world_create: Option<
+        unsafe extern "C" fn(
+            data: *const c_void,
+            size: u64,
+            out: *mut *mut shw_world,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_from_checkpoint: Option<
+        unsafe extern "C" fn(
+            checkpoint: *const shw_checkpoint,
+            out: *mut *mut shw_world,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_lay_out: Option<
+        unsafe extern "C" fn(
+            source: *const shw_world,
+            target: *const shw_world,
+            out: *mut *mut shw_world,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_rank_count: Option<unsafe extern "C" fn(world: *const shw_world) -> i32>,
+    pub world_json: Option<
+        unsafe extern "C" fn(
+            world: *const shw_world,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_price_save: Option<
+        unsafe extern "C" fn(
+            world: *const shw_world,
+            options: *const shw_price_options,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_price_load: Option<
+        unsafe extern "C" fn(
+            stored: *const shw_world,
+            wanted: *const shw_world,
+            options: *const shw_price_options,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub world_release: Option<unsafe extern "C" fn(world: *mut shw_world)>,
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Described jobs, whose saves and loads are planned and priced on one machine.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::Result;
+use crate::options::{Owner, Preset};
+use crate::text::Parts;
+use shardwright_sys::{ffi, raw};
+
+/// How a plan is priced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriceOptions {
+    /// Who writes what several ranks hold.
+    pub owner: Owner,
+    /// Planner behaviour.
+    pub preset: Preset,
+    /// Staging bytes of one rank, 0 = 256 MiB.
+    pub memory_budget: u64,
+    /// Bandwidth of one rank, 0 = not known.
+    pub rank_bytes_per_second: u64,
+    /// Bandwidth that all ranks share, 0 = not known.
+    pub total_bytes_per_second: u64,
+}
+
+impl PriceOptions {
+    fn to_c(self, flags: u32) -> ffi::shw_price_options {
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut options: ffi::shw_price_options = unsafe { std::mem::zeroed() };
+        options.struct_size = size_of::<ffi::shw_price_options>() as u32;
+        options.flags = flags;
+        options.owner = self.owner as i32;
+        options.preset = self.preset as i32;
+        options.memory_budget = self.memory_budget;
+        options.rank_bytes_per_second = self.rank_bytes_per_second;
+        options.total_bytes_per_second = self.total_bytes_per_second;
+        options
+    }
+}
+
+/// A job described without any memory: its ranks, and what each holds of each tensor and object. Descriptions and
+/// prices are JSON text, named key by key in docs/formats/mesh.md. Immutable, thread-safe.
+pub struct World(*mut ffi::shw_world);
+
+// SAFETY: worlds are immutable.
+unsafe impl Send for World {}
+// SAFETY: as above.
+unsafe impl Sync for World {}
+
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl World {
+    /// Reads a JSON description. INVALID_ARGUMENT says line and column of what is wrong.
+    pub fn new(json: &str) -> Result<World> {
+        // SAFETY: the text lives for the call.
+        Ok(World(unsafe { raw::world_create(json.as_bytes()) }?))
+    }
+
+    /// What a checkpoint stores: each chunk is held by the rank that wrote it.
+    pub fn of_checkpoint(checkpoint: &Checkpoint) -> Result<World> {
+        // SAFETY: the handle lives for the call.
+        Ok(World(unsafe { raw::world_from_checkpoint(checkpoint.handle()) }?))
+    }
+
+    /// These tensors and objects as `target` lists them, else by the first of its rules that matches. NOT_FOUND,
+    /// INVALID_ARGUMENT.
+    pub fn lay_out(&self, target: &World) -> Result<World> {
+        // SAFETY: both handles live for the call.
+        Ok(World(unsafe { raw::world_lay_out(self.0, target.0) }?))
+    }
+
+    /// Number of ranks of the job.
+    pub fn rank_count(&self) -> i32 {
+        // SAFETY: the handle lives as long as self.
+        unsafe { ffi::shw_world_rank_count(self.0) }
+    }
+
+    /// The world as a JSON description, repeats written out.
+    pub fn json(&self) -> Result<String> {
+        // SAFETY: the handle lives as long as self.
+        Ok(text_of(Parts::new(unsafe { raw::world_json(self.0) }?).bytes()))
+    }
+
+    /// Plans the save of all ranks and prices it as JSON text; nothing is written.
+    pub fn price_save(&self, options: &PriceOptions) -> Result<String> {
+        // SAFETY: handle and options live for the call.
+        let parts = Parts::new(unsafe { raw::world_price_save(self.0, &options.to_c(0)) }?);
+        Ok(text_of(parts.bytes()))
+    }
+
+    /// The merged plan of the save of all ranks, as a plan buffer.
+    pub fn save_plan(&self, options: &PriceOptions) -> Result<Vec<u8>> {
+        let flags = ffi::SHW_PRICE_WITH_PLAN as u32;
+        // SAFETY: handle and options live for the call.
+        let parts = Parts::new(unsafe { raw::world_price_save(self.0, &options.to_c(flags)) }?);
+        Ok(parts.all().swap_remove(1))
+    }
+
+    /// Plans the load of what this world stores by the ranks of `wanted` (made by lay_out; None = this world) and
+    /// prices it as JSON text. NOT_FOUND.
+    pub fn price_load(&self, wanted: Option<&World>, options: &PriceOptions) -> Result<String> {
+        let wanted = wanted.map_or(std::ptr::null(), |w| w.0.cast_const());
+        // SAFETY: handles and options live for the call.
+        let parts = Parts::new(unsafe { raw::world_price_load(self.0, wanted, &options.to_c(0)) }?);
+        Ok(text_of(parts.bytes()))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // SAFETY: owned, released once.
+        unsafe { ffi::shw_world_release(self.0) }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// simulate.h: described jobs, and what a save or load of them costs.
+#include "shardwright/simulate.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "core/plan/price/price.h"
+#include "core/plan/wire/wire.h"
+
+namespace shardwright::capi {
+namespace {
+
+shw_world* world_handle(plan::World world) {
+  auto impl = std::make_shared<WorldImpl>();
+  impl->world = std::move(world);
+  return make_handle<shw_world>(std::move(impl));
+}
+
+Result<plan::PriceOptions> read_price_options(const shw_price_options* given, bool* with_plan) {
+  shw_price_options copy;
+  SHW_RETURN_IF_ERROR(read_options(given, "options", &copy));
+  SHW_RETURN_IF_ERROR(option_in_range(copy.owner, SHW_OWNER_ALL, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(copy.preset, SHW_PRESET_MEGATRON, "preset"));
+  plan::PriceOptions options;
+  options.owner = static_cast<plan::OwnerRule>(copy.owner);
+  options.preset = static_cast<plan::Preset>(copy.preset);
+  if (copy.memory_budget != 0) options.memory_budget_bytes = copy.memory_budget;
+  options.rank_bytes_per_second = copy.rank_bytes_per_second;
+  options.total_bytes_per_second = copy.total_bytes_per_second;
+  *with_plan = (copy.flags & SHW_PRICE_WITH_PLAN) != 0;
+  return options;
+}
+
+std::shared_ptr<const plan::StoredCheckpoint> stored_of(const CheckpointImpl& impl) {
+  const format::OpenedCheckpoint& opened = impl.checkpoint->opened();
+  auto stored = std::make_shared<plan::StoredCheckpoint>();
+  stored->catalog = opened.catalog();
+  for (const format::FileInfo& file : opened.files()) stored->file_ranks.push_back(file.rank);
+  stored->digest_block_bytes = opened.digest_block_bytes();
+  return stored;
+}
+
+Result<shw_buffer*> priced_save(const plan::World& world, const plan::PriceOptions& options,
+                                bool with_plan) {
+  SHW_ASSIGN_OR_RETURN(const plan::SimulatedSave save, plan::simulate_save(world, options));
+  const std::string json = plan::price_json(save.price);
+  std::vector<std::string_view> parts{json};
+  plan::Bytes bytes;
+  if (with_plan) {
+    SHW_ASSIGN_OR_RETURN(bytes, plan::encode(save.plan));
+    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return buffer_of_parts(parts);
+}
+
+}  // namespace
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace plan = shardwright::plan;
+using shardwright::Status;
+
+extern "C" {
+
+void shw_price_options_init(shw_price_options* options, uint32_t struct_size) noexcept {
+  capi::init_struct(options, struct_size);
+}
+
+shw_status shw_world_create(const void* data, uint64_t size, shw_world** out,
+                            shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(data, "data"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SHW_ASSIGN_OR_RETURN(plan::World world, plan::read_world(text));
+    *out = capi::world_handle(std::move(world));
+    return {};
+  });
+}
+
+shw_status shw_world_from_checkpoint(const shw_checkpoint* checkpoint, shw_world** out,
+                                     shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(
+        plan::World world,
+        plan::world_of_checkpoint(capi::stored_of(*impl), impl->checkpoint->opened().world_size()));
+    *out = capi::world_handle(std::move(world));
+    return {};
+  });
+}
+
+shw_status shw_world_lay_out(const shw_world* source, const shw_world* target, shw_world** out,
+                             shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto from, capi::need(source, "source"));
+    SHW_ASSIGN_OR_RETURN(const auto onto, capi::need(target, "target"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(plan::World world, plan::lay_out(from->world, onto->world));
+    *out = capi::world_handle(std::move(world));
+    return {};
+  });
+}
+
+int32_t shw_world_rank_count(const shw_world* world) noexcept {
+  const auto* impl = capi::peek(world);
+  return impl == nullptr ? 0 : impl->world.rank_count;
+}
+
+shw_status shw_world_json(const shw_world* world, shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(world, "world"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(plan::world_json(impl->world))));
+    return {};
+  });
+}
+
+shw_status shw_world_price_save(const shw_world* world, const shw_price_options* options,
+                                shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(world, "world"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    bool with_plan = false;
+    SHW_ASSIGN_OR_RETURN(const auto chosen, capi::read_price_options(options, &with_plan));
+    SHW_ASSIGN_OR_RETURN(*out, capi::priced_save(impl->world, chosen, with_plan));
+    return {};
+  });
+}
+
+shw_status shw_world_price_load(const shw_world* stored, const shw_world* wanted,
+                                const shw_price_options* options, shw_buffer** out,
+                                shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto source, capi::need(stored, "stored"));
+    auto target = source;
+    if (wanted != nullptr) {
+      SHW_ASSIGN_OR_RETURN(target, capi::need(wanted, "wanted"));
+    }
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    bool with_plan = false;
+    SHW_ASSIGN_OR_RETURN(const auto chosen, capi::read_price_options(options, &with_plan));
+    SHW_ASSIGN_OR_RETURN(const plan::Price price,
+                         plan::price_load(source->world, target->world, chosen));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(plan::price_json(price))));
+    return {};
+  });
+}
+
+void shw_world_release(shw_world* world) noexcept {
+  capi::release_handle(world);
+}
+
+}  // extern "C"

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shardwright plan save, plan load, plan describe.
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/plan.h"
+#include "cli/text.h"
+
+namespace shardwright::cli {
+namespace {
+
+using World = Owner<shw_world, shw_world_release>;
+constexpr size_t kShownGroups = 12;
+
+World world_of_text(const std::string& path) {
+  const std::string text = read_file(path);
+  return made_by<shw_world, shw_world_release>(
+      [&](shw_world** out, shw_error** error) {
+        return shw_world_create(text.data(), text.size(), out, error);
+      },
+      "read the description", path);
+}
+
+World world_of_checkpoint(Session& session, const std::string& path) {
+  const Checkpoint checkpoint = session.open(path);
+  return made_by<shw_world, shw_world_release>(
+      [&](shw_world** out, shw_error** error) {
+        return shw_world_from_checkpoint(checkpoint.get(), out, error);
+      },
+      "describe the checkpoint", path);
+}
+
+// A regular file is a description; a checkpoint is a folder.
+World world_of(Session& session, const std::string& path) {
+  std::error_code ignored;  // the next step says what is wrong with the path
+  const bool text = path == "-" || std::filesystem::is_regular_file(path, ignored);
+  return text ? world_of_text(path) : world_of_checkpoint(session, path);
+}
+
+World laid_out(const World& source, const std::string& path) {
+  const World target = world_of_text(path);
+  return made_by<shw_world, shw_world_release>(
+      [&](shw_world** out, shw_error** error) {
+        return shw_world_lay_out(source.get(), target.get(), out, error);
+      },
+      "lay the tensors out", path);
+}
+
+shw_price_options native_options(Session& session, const PlanPriceOptions& options) {
+  shw_price_options native = SHW_PRICE_OPTIONS_INIT;
+  native.owner = options.owner;
+  native.preset = options.preset;
+  native.memory_budget = session.options.memory_bytes;
+  native.rank_bytes_per_second = options.rank_bytes_per_second;
+  native.total_bytes_per_second = options.total_bytes_per_second;
+  native.flags = options.out.empty() ? 0 : SHW_PRICE_WITH_PLAN;
+  if (options.measure.empty()) return native;
+  const MeasuredRates rates = measure_rates(session, options.measure, options.measure_bytes);
+  native.rank_bytes_per_second =
+      options.load ? rates.read_bytes_per_second : rates.write_bytes_per_second;
+  return native;
+}
+
+Buffer price(Session& session, const PlanPriceOptions& options) {
+  const World source = world_of(session, options.source);
+  World target;
+  if (!options.target.empty()) target = laid_out(source, options.target);
+  const shw_price_options native = native_options(session, options);
+  return made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) {
+        if (options.load)
+          return shw_world_price_load(source.get(), target.get(), &native, out, error);
+        return shw_world_price_save(target == nullptr ? source.get() : target.get(), &native, out,
+                                    error);
+      },
+      options.load ? "plan the load" : "plan the save", options.source);
+}
+
+std::string_view part_of(const Buffer& buffer, uint64_t part) {
+  return {static_cast<const char*>(shw_buffer_part_data(buffer.get(), part)),
+          shw_buffer_part_size(buffer.get(), part)};
+}
+
+uint64_t number(const PlanJson& json, const char* key) {
+  return json.at(key).get<uint64_t>();
+}
+
+std::string range_table(const PlanJson& json, bool load) {
+  Table table({false, true, true, true, true});
+  table.add({"  per rank", "min", "median", "max", "all ranks"});
+  const auto add = [&](const char* label, const char* key, bool bytes) {
+    const PlanJson& range = json.at(key);
+    const auto text = [&](const char* which) {
+      return bytes ? size_text(number(range, which)) : count_text(number(range, which));
+    };
+    table.add({std::string("  ") + label, text("min"), text("median"), text("max"), text("total")});
+  };
+  add(load ? "bytes read" : "bytes written", "bytes", true);
+  add(load ? "of them over-read" : "of them padding", "over_bytes", true);
+  add(load ? "reads" : "writes", load ? "reads" : "writes", false);
+  add("files", "files", false);
+  add("state held", "held_bytes", true);
+  add("staging", "staging_bytes", true);
+  add("peak memory", "peak_bytes", true);
+  return table.text();
+}
+
+std::string rate_text(uint64_t bytes_per_second) {
+  if (bytes_per_second >= 1'000'000'000)
+    return fmt::format("{:.2f} GB/s", static_cast<double>(bytes_per_second) / 1e9);
+  return fmt::format("{:.1f} MB/s", static_cast<double>(bytes_per_second) / 1e6);
+}
+
+std::string time_text(const PlanJson& json, const PlanPriceOptions& options) {
+  const PlanJson& time = json["time"];
+  if (time.is_null()) return "time: give --bandwidth or --measure DIR for an estimate\n";
+  std::string text = fmt::format("time: {:.2f} s", time["seconds"].get<double>());
+  const bool total = time["limit"] == "total";
+  text += fmt::format(
+      ", limited by {} {}", total ? "all ranks together at" : "the busiest rank at",
+      rate_text(number(time, total ? "total_bytes_per_second" : "rank_bytes_per_second")));
+  if (!options.measure.empty() && !total) text += " (measured here with one rank)";
+  return text + "\n";
+}
+
+std::string groups_table(const PlanJson& groups) {
+  Table table({false, true, false, false, true, true, true});
+  table.add({"  tensors", "count", "dtype", "shape", "bytes", "chunks", "holders"});
+  for (size_t i = 0; i < std::min(groups.size(), kShownGroups); ++i) {
+    const PlanJson& group = groups[i];
+    const uint64_t fewest = number(group, "fewest_holders");
+    const uint64_t most = number(group, "most_holders");
+    table.add({"  " + printable(group["names"].get<std::string>()),
+               count_text(number(group, "count")), group["dtype"].get<std::string>(),
+               shape_text(group["shape"].get<std::vector<int64_t>>()),
+               size_text(number(group, "bytes")), count_text(number(group, "chunks")),
+               fewest == most ? count_text(most) : fmt::format("{}-{}", fewest, most)});
+  }
+  std::string text = table.text();
+  if (groups.size() > kShownGroups)
+    text += fmt::format("  and {} more groups (--json lists all)\n", groups.size() - kShownGroups);
+  return text;
+}
+
+std::string rank_table(const PlanJson& json, bool load) {
+  Table table({true, true, true, true, true});
+  table.add(
+      {"  rank", load ? "read" : "written", load ? "reads" : "writes", "held", "peak memory"});
+  const PlanJson& columns = json["per_rank"];
+  for (size_t r = 0; r < columns["bytes"].size(); ++r) {
+    table.add({fmt::format("  {}", r), size_text(columns["bytes"][r].get<uint64_t>()),
+               count_text(columns[load ? "reads" : "writes"][r].get<uint64_t>()),
+               size_text(columns["held_bytes"][r].get<uint64_t>()),
+               size_text(columns["peak_bytes"][r].get<uint64_t>())});
+  }
+  return table.text();
+}
+
+std::string price_text(const PlanJson& json, const PlanPriceOptions& options) {
+  const PlanJson& stored = json["stored"];
+  std::string text = fmt::format(
+      "{} of {}: {} in {}, {}, {} in {}\n", options.load ? "load" : "save",
+      plural(number(json, "ranks"), "rank"), plural(number(stored, "tensors"), "tensor"),
+      plural(number(stored, "chunks"), "chunk"), plural(number(stored, "objects"), "object"),
+      size_text(number(stored, "bytes")), plural(number(stored, "files"), "file"));
+  text += range_table(json, options.load);
+  if (!options.load)
+    text +=
+        fmt::format("plans of all ranks on rank 0: {}\n", size_text(number(json, "plan_bytes")));
+  text += time_text(json, options);
+  text += groups_table(json["tensors"]);
+  if (options.per_rank) text += rank_table(json, options.load);
+  return text;
+}
+
+}  // namespace
+
+int price_plan(Session& session, const PlanPriceOptions& options) {
+  const Buffer buffer = price(session, options);
+  const std::string_view text = part_of(buffer, 0);
+  const PlanJson json = PlanJson::parse(text);
+  if (!options.out.empty()) write_file(options.out, part_of(buffer, 1));
+  if (!options.html.empty())
+    write_file(options.html, price_page(json, options.source, options.target));
+  if (session.options.json) {
+    Session::print_line(text);
+    return kExitFine;
+  }
+  Session::print(price_text(json, options));
+  if (!options.out.empty())
+    Session::print_line("plan: shardwright plan show " + shell_word(options.out));
+  if (!options.html.empty()) Session::print_line("page: " + shell_word(options.html));
+  return kExitFine;
+}
+
+int describe_checkpoint(Session& session, const PlanFileOptions& options) {
+  const World world = world_of_checkpoint(session, options.first);
+  const Buffer json = made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) { return shw_world_json(world.get(), out, error); },
+      "describe the checkpoint", options.first);
+  Session::print_line(text_of(json));
+  return kExitFine;
+}
+
+}  // namespace shardwright::cli

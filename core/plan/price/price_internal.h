@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of pricing. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/price/price.h"
+
+namespace shardwright::plan::internal {
+
+// What each rank of a layout holds of tensors of one shape: the distinct boxes that hold an
+// element, and the numbers of those that each rank has.
+struct HeldCells {
+  std::vector<int32_t> ranks;         // ascending
+  std::vector<Box> boxes;             // in order of first appearance
+  std::vector<uint64_t> cell_begins;  // one more than ranks, into cells
+  std::vector<uint32_t> cells;        // numbers of boxes
+  std::span<const uint32_t> of(size_t rank_index) const {
+    return {cells.data() + cell_begins[rank_index],
+            cell_begins[rank_index + 1] - cell_begins[rank_index]};
+  }
+};
+
+// HeldCells of every layout and shape of a world, made when they are asked for and kept. Tensors
+// that are held by boxes are made each time. One thread; the world outlives it.
+class HeldCellsCache {
+ public:
+  explicit HeldCellsCache(const World& world) : world_(world) {}
+  // Valid until the next call. The failures of Layout::pieces.
+  Result<const HeldCells*> of(const WorldTensor& tensor);
+
+ private:
+  const World& world_;
+  std::map<std::pair<uint32_t, Dims>, HeldCells> kept_;
+  HeldCells boxes_;
+};
+
+uint64_t box_bytes(DType dtype, const Box& box);
+
+// The local plan that make_local_plan would give each rank for a state like this.
+struct WorldPlans {
+  std::vector<LocalSavePlan> locals;
+  RankColumn held_bytes;
+};
+Result<WorldPlans> local_plans_of(const World& world, const SaveRules& rules);
+
+// What has to be read of a chunk for the part of it that is wanted: whole digest blocks.
+struct Fetch {
+  uint64_t wanted_bytes = 0;
+  uint64_t fetched_bytes = 0;
+};
+// wanted lies inside chunk and is not empty. block_bytes 0 = no digests, nothing more is read.
+Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes);
+
+// Rank that stores a box of a tensor; -1 = the lowest that holds it.
+using OwnerOf = std::function<int32_t(std::string_view tensor, const Box& box)>;
+Result<std::vector<TensorPicture>> pictures_of(const World& world, const OwnerOf& owner_of);
+
+// Fills staging_bytes and peak_bytes from the other columns.
+void add_memory(Price* price);
+
+}  // namespace shardwright::plan::internal

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the steps of a save for all ranks of a world, up to the point where bytes would move.
+#include <algorithm>
+#include <numeric>
+
+#include "core/plan/load/load_plan.h"
+#include "core/plan/price/price_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+constexpr char kNoGeneration[] = "00000000000000000000000000000000";
+
+uint64_t memory_of(const Catalog& catalog) {
+  return catalog.texts.blob().size() + catalog.texts.ends().size() * sizeof(uint64_t) +
+         catalog.shapes.size() * sizeof(int64_t) + catalog.tensors.size() * sizeof(TensorRecord) +
+         catalog.chunks.size() * sizeof(ChunkRecord) + catalog.more.size() * sizeof(ExtentPair) +
+         catalog.objects.size() * sizeof(ObjectRecord);
+}
+
+// The files of a merged plan as its ranks write them.
+void add_writes(const GlobalSavePlan& plan, Price* price) {
+  const auto ranks = static_cast<size_t>(price->rank_count);
+  price->moved_bytes.assign(ranks, 0);
+  price->over_bytes.assign(ranks, 0);
+  price->operations.assign(ranks, 0);
+  price->files.assign(ranks, 0);
+  for (size_t r = 0; r < ranks; ++r) {
+    const WriteList& list = plan.lists[r];
+    uint64_t payload = 0;
+    for (const WriteItem& item : list.items) payload += item.size_bytes;
+    price->moved_bytes[r] = list.data_bytes;
+    price->over_bytes[r] = list.data_bytes - payload;
+    price->operations[r] = list.items.size();
+    price->files[r] = list.items.empty() ? 0 : 1;
+  }
+  price->tensor_count = plan.catalog.tensors.size();
+  price->object_count = plan.catalog.objects.size();
+  price->chunk_count = plan.catalog.chunks.size();
+  price->file_count = plan.file_ranks.size();
+  price->stored_bytes = plan.catalog.payload_bytes();
+}
+
+// Looks the owner of a box up in a merged plan.
+int32_t owner_in(const GlobalSavePlan& plan, const CatalogIndex& index, std::string_view name,
+                 const Box& box) {
+  const int64_t tensor = index.find_tensor(name, -1);
+  if (tensor < 0) return -1;
+  const std::vector<uint64_t> chunks = index.chunks_meeting(static_cast<size_t>(tensor), box);
+  if (chunks.empty()) return -1;
+  return plan.file_ranks[plan.catalog.chunks[chunks[0]].place];
+}
+
+}  // namespace
+
+namespace internal {
+
+void add_memory(Price* price) {
+  const size_t ranks = price->held_bytes.size();
+  price->staging_bytes.resize(ranks);
+  price->peak_bytes.resize(ranks);
+  for (size_t r = 0; r < ranks; ++r) {
+    price->staging_bytes[r] = std::min(price->moved_bytes[r], price->options.memory_budget_bytes);
+    price->peak_bytes[r] = price->held_bytes[r] + price->staging_bytes[r];
+  }
+  price->peak_bytes[0] += price->plan_bytes;
+}
+
+}  // namespace internal
+
+Result<SimulatedSave> simulate_save(const World& world, const PriceOptions& options) {
+  SaveRules rules;
+  rules.owner = options.owner;
+  rules.preset = options.preset;
+  rules.verify_replicas = VerifyReplicas::kOff;  // there are no bytes to compare
+  SHW_ASSIGN_OR_RETURN(internal::WorldPlans plans, internal::local_plans_of(world, rules));
+  SimulatedSave made;
+  Price& price = made.price;
+  price.rank_count = world.rank_count;
+  price.options = options;
+  price.held_bytes = std::move(plans.held_bytes);
+  SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(plans.locals, rules, kNoGeneration));
+  for (const LocalSavePlan& local : plans.locals) price.plan_bytes += memory_of(local.catalog);
+  price.plan_bytes += memory_of(made.plan.catalog);
+  plans.locals.clear();
+  plans.locals.shrink_to_fit();
+  add_writes(made.plan, &price);
+  internal::add_memory(&price);
+  const CatalogIndex index(made.plan.catalog);
+  SHW_ASSIGN_OR_RETURN(price.pictures, internal::pictures_of(world, [&](auto name, const Box& box) {
+                         return owner_in(made.plan, index, name, box);
+                       }));
+  return made;
+}
+
+}  // namespace shardwright::plan

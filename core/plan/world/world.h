@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// World: a whole job described without any memory: its ranks, and for each tensor and object which
+// rank holds what of it. It comes from a JSON description (docs/formats/mesh.md) or from what a
+// checkpoint stores, and it is what plans are priced and simulated on. Values; thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/layout/layout.h"
+#include "core/plan/catalog.h"
+#include "core/state/tensor_entry.h"
+#include "core/tensor/dims.h"
+#include "core/tensor/dtype.h"
+
+namespace shardwright::plan {
+
+inline constexpr size_t kMaxWorldTensors = size_t{1} << 22;  // after repeats are written out
+inline constexpr size_t kMaxWorldNameBytes = size_t{512} << 20;
+inline constexpr size_t kMaxRepeatVariables = 8;
+inline constexpr uint32_t kHeldByBoxes = 0xFFFFFFFF;
+
+// A box and the ranks that hold it, ascending.
+struct HeldBox {
+  Box box;
+  std::vector<int32_t> ranks;
+};
+
+struct WorldTensor {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  EntryKind kind = EntryKind::kSharded;  // never kAuto
+  Dims shape;
+  uint32_t layout = kHeldByBoxes;  // number in World::layouts
+  std::vector<HeldBox> boxes;      // of a tensor that is held by boxes
+};
+
+struct WorldObject {
+  std::string name;
+  EntryKind kind = EntryKind::kReplicated;
+  uint64_t size_bytes = 0;
+  uint32_t layout = 0;  // whose ranks hold it
+};
+
+// How tensors that another world names are laid out: the first rule whose glob matches.
+struct WorldRule {
+  std::string glob;
+  EntryKind kind = EntryKind::kSharded;
+  uint32_t layout = 0;
+};
+
+// What a checkpoint stores, when the world comes from one.
+struct StoredCheckpoint {
+  Catalog catalog;                  // place = file number
+  std::vector<int32_t> file_ranks;  // rank of each file
+  uint64_t digest_block_bytes = 0;  // 0 = the format has no digests
+};
+
+// A layout and how it was written.
+struct WorldLayout {
+  std::shared_ptr<const Layout> layout;  // co-owned by worlds made from this one
+  std::string text;                      // for people: "dp=8 Shard(0) x tp=4 Replicate"
+  std::string json;                      // its placements in a description
+};
+
+struct World {
+  std::string description;
+  int32_t rank_count = 1;
+  std::vector<WorldLayout> layouts;
+  std::vector<WorldTensor> tensors;
+  std::vector<WorldObject> objects;
+  std::vector<WorldRule> rules;
+  std::shared_ptr<const StoredCheckpoint> stored;  // co-owned by worlds made from this one; or null
+};
+
+// Reads a JSON description. INVALID_ARGUMENT with line and column (also as details) for everything
+// that is wrong; keys that are not known are refused with the nearest one. RESOURCE_EXHAUSTED for
+// more than the limits above. The text is data from outside: time and memory are linear in it and
+// in what its repeats ask for.
+Result<World> read_world(std::string_view json);
+
+// The world as a description that read_world takes: repeats are written out and each layout has a
+// mesh of its own.
+std::string world_json(const World& world);
+
+// The world of a checkpoint: each chunk is held by the rank whose file it lies in.
+Result<World> world_of_checkpoint(std::shared_ptr<const StoredCheckpoint> stored,
+                                  int32_t world_size);
+
+// The tensors and objects of source as target lays them out: what target lists itself, and what its
+// rules say of the others; objects that target does not list are held by all of its ranks. Entries
+// of one rank stay with that rank, and are left out when target has no such rank. NOT_FOUND with
+// the nearest names for what target lists and source lacks; INVALID_ARGUMENT for a tensor that
+// target neither lists nor matches, or lists with another dtype or shape.
+Result<World> lay_out(const World& source, const World& target);
+
+// What a rank holds of a tensor: boxes that hold an element.
+Result<std::vector<Box>> held_boxes(const World& world, const WorldTensor& tensor, int32_t rank);
+// Ranks that a layout has, ascending.
+std::vector<int32_t> layout_ranks(const Layout& layout);
+
+}  // namespace shardwright::plan

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/price/price.h"
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/plan/load/load_plan.h"
+#include "core/plan/price/price_internal.h"
+#include "core/plan/wire/wire.h"
+#include "tests/core/plan/world.h"
+
+namespace shardwright::plan {
+namespace {
+
+World read(const std::string& text) {
+  Result<World> world = read_world(text);
+  EXPECT_TRUE(world.ok()) << world.status().to_string();
+  return world.ok() ? *std::move(world) : World();
+}
+
+constexpr char kMixed[] = R"json({"schema": 1,
+  "meshes": {"m": {"axes": {"pp": 2, "dp": 2, "tp": 2}}},
+  "tensors": [
+    {"name": "l.{i}.w", "repeat": {"i": 4}, "at": {"pp": "i"}, "dtype": "float32", "shape": [7, 600],
+     "placements": {"dp": "Shard(0)", "tp": "Shard(1)"}},
+    {"name": "l.{i}.r", "repeat": {"i": 4}, "at": {"pp": "i"}, "dtype": "float32", "shape": [40000],
+     "placements": {"tp": "Shard(0)"}},
+    {"name": "norm", "dtype": "bfloat16", "shape": [5]},
+    {"name": "rng", "dtype": "uint8", "shape": [16], "kind": "rank_local"},
+    {"name": "empty", "dtype": "uint8", "shape": [0, 3], "placements": {"tp": "Shard(0)"}},
+    {"name": "odd", "dtype": "int8", "shape": [4, 2],
+     "boxes": [{"offsets": [0, 0], "sizes": [1, 2], "ranks": [6]},
+               {"offsets": [1, 0], "sizes": [3, 2], "ranks": [2, 0]}]}],
+  "objects": [{"name": "step", "bytes": 8}, {"name": "loader", "bytes": 100, "kind": "rank_local"}]})json";
+
+// The states of the ranks as they would really be.
+std::vector<State> states_of(const World& world) {
+  std::vector<State> states;
+  for (int32_t rank = 0; rank < world.rank_count; ++rank) {
+    std::vector<test::Holding> holdings;
+    for (const WorldTensor& tensor : world.tensors) {
+      Result<std::vector<Box>> boxes = held_boxes(world, tensor, rank);
+      EXPECT_TRUE(boxes.ok());
+      const bool on_layout =
+          tensor.layout != kHeldByBoxes && world.layouts[tensor.layout].layout->contains(rank);
+      if (boxes->empty() && !on_layout) continue;
+      holdings.push_back({tensor.name, tensor.dtype, tensor.shape, *boxes, tensor.kind});
+    }
+    std::vector<test::Bytes> objects;
+    for (const WorldObject& object : world.objects) {
+      if (world.layouts[object.layout].layout->contains(rank))
+        objects.push_back({object.name, std::string(object.size_bytes, 'x'), object.kind});
+    }
+    states.push_back(test::state_of(holdings, objects));
+  }
+  return states;
+}
+
+TEST(SimulateSave, PlansWhatTheRanksWouldPlan) {
+  const World world = read(kMixed);
+  for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kLowestRank}) {
+    SaveRules rules;
+    rules.owner = owner;
+    rules.verify_replicas = VerifyReplicas::kOff;
+    const std::vector<LocalSavePlan> real = test::local_plans(states_of(world), rules);
+    const auto simulated = internal::local_plans_of(world, rules);
+    ASSERT_TRUE(simulated.ok()) << simulated.status().to_string();
+    ASSERT_EQ(simulated->locals.size(), real.size());
+    for (size_t r = 0; r < real.size(); ++r)
+      EXPECT_EQ(*encode(simulated->locals[r]), *encode(real[r])) << "rank " << r;
+    PriceOptions options;
+    options.owner = owner;
+    const auto save = simulate_save(world, options);
+    ASSERT_TRUE(save.ok()) << save.status().to_string();
+    const auto plan = make_global_plan(real, rules, std::string(32, '0'));
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    EXPECT_EQ(*encode(save->plan), *encode(*plan));
+  }
+}
+
+TEST(SimulateSave, AddsUpWhatEachRankWrites) {
+  const auto save = simulate_save(read(kMixed), {});
+  ASSERT_TRUE(save.ok()) << save.status().to_string();
+  const Price& price = save->price;
+  EXPECT_EQ(price.rank_count, 8);
+  EXPECT_EQ(price.file_count, 8U);
+  EXPECT_EQ(price.stored_bytes, save->plan.catalog.payload_bytes());
+  uint64_t payload = 0;
+  for (size_t r = 0; r < 8; ++r) {
+    payload += price.moved_bytes[r] - price.over_bytes[r];
+    EXPECT_EQ(price.moved_bytes[r], save->plan.lists[r].data_bytes);
+    EXPECT_EQ(price.operations[r], save->plan.lists[r].items.size());
+    EXPECT_EQ(price.staging_bytes[r], price.moved_bytes[r]);
+    EXPECT_EQ(price.peak_bytes[r],
+              price.held_bytes[r] + price.staging_bytes[r] + (r == 0 ? price.plan_bytes : 0));
+  }
+  EXPECT_EQ(payload, price.stored_bytes);
+  // w: 7 x 600 over 2 x 2, r: 40000 over 2, of two layers each; norm, rng, step, loader; odd.
+  EXPECT_EQ(price.held_bytes[0], 2 * 4 * (4 * 300 + 20000) + 10 + 16 + 8 + 100 + 6U);
+}
+
+TEST(SimulateSave, BoundsStagingByTheMemoryBudget) {
+  PriceOptions options;
+  options.memory_budget_bytes = 1000;
+  const auto save = simulate_save(read(kMixed), options);
+  ASSERT_TRUE(save.ok());
+  EXPECT_EQ(save->price.staging_bytes, RankColumn(8, 1000));
+}
+
+TEST(SimulateSave, FindsWhatTheSaveWouldRefuse) {
+  const World hole = read(R"json({"schema": 1, "ranks": 2, "tensors": [
+    {"name": "w", "dtype": "int8", "shape": [4],
+     "boxes": [{"offsets": [0], "sizes": [2], "ranks": [0]},
+               {"offsets": [3], "sizes": [1], "ranks": [1]}]}]})json");
+  EXPECT_FAILURE(simulate_save(hole, {}).status(), StatusCode::kInvalidArgument, "'w'", "[2:3]");
+  const World tied = read(R"json({"schema": 1, "ranks": 2, "tensors": [
+    {"name": "w", "dtype": "int8", "shape": [4], "ranks": [0]},
+    {"name": "w", "dtype": "int16", "shape": [4], "ranks": [1]}]})json");
+  EXPECT_FAILURE(simulate_save(tied, {}).status(), StatusCode::kInvalidArgument, "'w'", "int8",
+                 "int16", "rank 0", "rank 1");
+}
+
+TEST(PriceLoad, AgreesWithTheLoadPlanOfEachRank) {
+  const World source = read(kMixed);
+  const World target = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 3}}},
+    "rules": [{"match": "*.w", "placements": {"a": "Shard(1)"}}, {"match": "*"}]})json");
+  const auto wanted = lay_out(source, target);
+  ASSERT_TRUE(wanted.ok()) << wanted.status().to_string();
+  const auto save = simulate_save(source, {});
+  ASSERT_TRUE(save.ok());
+  const auto price = price_load(source, *wanted, {});
+  ASSERT_TRUE(price.ok()) << price.status().to_string();
+  const std::vector<State> states = states_of(*wanted);
+  for (size_t r = 0; r < states.size(); ++r) {
+    const auto plan = make_load_plan(states[r], save->plan.catalog, {}, static_cast<int32_t>(r));
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    EXPECT_EQ(price->operations[r], plan->reads.size() + plan->objects.size());
+    uint64_t wanted_bytes = 0;
+    for (const ReadItem item : plan->reads) {
+      wanted_bytes += internal::box_bytes(
+          save->plan.catalog.tensors[save->plan.catalog.chunks[item.chunk].tensor].dtype, item.box);
+    }
+    for (const ObjectRead& item : plan->objects)
+      wanted_bytes += save->plan.catalog.objects[item.object].size_bytes;
+    EXPECT_EQ(price->held_bytes[r], wanted_bytes);
+    EXPECT_EQ(price->moved_bytes[r] - price->over_bytes[r], wanted_bytes);
+    EXPECT_GT(price->over_bytes[r], 0U) << "columns of a chunk need all of it";
+  }
+}
+
+TEST(PriceLoad, OfItsOwnLayoutReadsNothingElse) {
+  const World world = read(kMixed);
+  const auto price = price_load(world, world, {});
+  ASSERT_TRUE(price.ok()) << price.status().to_string();
+  EXPECT_EQ(price->over_bytes, RankColumn(8, 0));
+}
+
+TEST(Pictures, GroupEqualTensorsAndShowHoldersAndOwners) {
+  const auto save = simulate_save(read(kMixed), {});
+  ASSERT_TRUE(save.ok());
+  const std::vector<TensorPicture>& pictures = save->price.pictures;
+  ASSERT_EQ(pictures.size(), 6U);
+  EXPECT_EQ(pictures[0].names, "l.{0..3}.w");
+  EXPECT_EQ(pictures[0].tensor_count, 4U);
+  EXPECT_EQ(pictures[0].chunks, 4U);
+  EXPECT_EQ(pictures[0].row_dim, 0);
+  EXPECT_EQ(pictures[0].column_dim, 1);
+  ASSERT_EQ(pictures[0].cells.size(), 4U);
+  for (int32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(pictures[0].cells[static_cast<size_t>(i)].first_owner, i);
+    EXPECT_EQ(pictures[0].cells[static_cast<size_t>(i)].most_holders, 1U);
+  }
+  EXPECT_EQ(pictures[1].fewest_holders, 2U);
+  EXPECT_EQ(pictures[1].most_holders, 2U);
+  EXPECT_EQ(pictures[2].names, "norm");
+  EXPECT_EQ(pictures[2].most_holders, 8U);
+  EXPECT_EQ(pictures[4].chunks, 0U) << "empty boxes are not drawn";
+  EXPECT_EQ(pictures[5].fewest_holders, 1U);
+  EXPECT_EQ(pictures[5].most_holders, 2U);
+}
+
+TEST(Pictures, AreBoundedForManyRanks) {
+  const World world = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 300, "b": 100}}},
+    "tensors": [{"name": "w", "dtype": "int8", "shape": [3000, 1000],
+                 "placements": {"a": "Shard(0)", "b": "Shard(1)"}}]})json");
+  const auto save = simulate_save(world, {});
+  ASSERT_TRUE(save.ok());
+  const TensorPicture& picture = save->price.pictures[0];
+  EXPECT_EQ(picture.chunks, 30000U);
+  EXPECT_EQ(picture.row_parts, 300U);
+  EXPECT_EQ(picture.cells.size(), kMaxPictureSide * kMaxPictureSide);
+  uint64_t chunks = 0;
+  for (const PictureCell& cell : picture.cells) chunks += cell.chunks;
+  EXPECT_EQ(chunks, 30000U);
+  EXPECT_EQ(picture.cells.front().first_owner, 0);
+  EXPECT_EQ(picture.cells.back().last_owner, 29999);
+}
+
+TEST(PriceJson, EstimatesTheTimeFromTheSlowerLimit) {
+  PriceOptions options;
+  const World world = read(R"json({"schema": 1, "ranks": 2,
+    "tensors": [{"name": "w", "dtype": "int8", "shape": [1000000]}]})json");
+  const auto text = [&] { return price_json(simulate_save(world, options)->price); };
+  EXPECT_NE(text().find("\"time\":null"), std::string::npos);
+  options.rank_bytes_per_second = 1004096;  // one rank writes 4 KiB of header and the tensor
+  EXPECT_NE(text().find("\"time\":{\"seconds\":1,\"limit\":\"rank\""), std::string::npos) << text();
+  options.total_bytes_per_second = 502048;
+  EXPECT_NE(text().find("\"time\":{\"seconds\":2,\"limit\":\"total\""), std::string::npos)
+      << text();
+}
+
+}  // namespace
+}  // namespace shardwright::plan

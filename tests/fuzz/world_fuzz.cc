@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON descriptions of jobs. What is refused has a message, with line and column where it is the
+// text's fault. What is read can be written and read again to the same text, and every rank's boxes
+// lie inside their tensors.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/plan/world/world.h"
+
+namespace {
+
+using shardwright::Box;
+using shardwright::plan::World;
+
+constexpr size_t kLookedAt = 64;  // tensors and ranks whose boxes are made
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_boxes(const World& world) {
+  const auto ranks = std::min<int32_t>(world.rank_count, kLookedAt);
+  for (size_t t = 0; t < std::min(world.tensors.size(), kLookedAt); ++t) {
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      const auto boxes = held_boxes(world, world.tensors[t], rank);
+      check(boxes.ok());
+      for (const Box& box : *boxes)
+        check(shardwright::check_box(box, world.tensors[t].shape).ok() && !box_is_empty(box));
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto world = shardwright::plan::read_world(text);
+  if (!world.ok()) {
+    check(!world.status().message().empty());
+    if (world.status().code() == shardwright::StatusCode::kInvalidArgument)
+      check(!world.status().detail("line").empty() && !world.status().detail("column").empty());
+    return 0;
+  }
+  check_boxes(*world);
+  if (world->tensors.size() + world->objects.size() > 10000) return 0;  // writing is long
+  const std::string written = world_json(*world);
+  const auto again = shardwright::plan::read_world(written);
+  check(again.ok() && world_json(*again) == written);
+  return 0;
+}
