@@ -182,7 +182,8 @@ TEST(PlanBuffer, KindsAreToldApart) {
     EXPECT_TRUE(validate_plan(sample.bytes).empty()) << validate_plan(sample.bytes)[0];
     for (const PlanKind wanted : {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad,
                                   PlanKind::kWriteResult, PlanKind::kMergedSave,
-                                  PlanKind::kKeptSave}) {
+                                  PlanKind::kKeptSave, PlanKind::kSymbolicSave,
+                                  PlanKind::kSymbolicPart}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();
