@@ -151,6 +151,27 @@ void ShardGrid::collect(size_t axis, uint32_t column, int64_t elements,
   }
 }
 
+// Goes down the axes dimension by dimension; the columns of empty parts stay 0.
+void ShardGrid::fill(const Descent& at, uint32_t column, std::span<int64_t> elements) const {
+  const GridAxis& axis = axes_[at.axes[0]];
+  const std::span<const uint8_t> rest = at.axes.subspan(1);
+  const bool ends_dim = rest.empty() || axes_[rest[0]].dim != axis.dim;
+  const Cut parts = cut_of(at.size, axis.extent);
+  const int64_t held = parts.full + (parts.remainder > 0 ? 1 : 0);
+  for (int64_t part = 0; part < held; ++part) {
+    const uint32_t next = column + static_cast<uint32_t>(part) * column_strides_[at.axes[0]];
+    const int64_t size = part_size(parts, part);
+    if (rest.empty()) {
+      elements[next] = at.elements * size;
+    } else if (ends_dim) {
+      const int64_t extent = shape_[static_cast<size_t>(axes_[rest[0]].dim)];
+      fill({rest, extent, at.elements * size}, next, elements);
+    } else {
+      fill({rest, size, at.elements}, next, elements);
+    }
+  }
+}
+
 std::vector<ColumnRun> ShardGrid::runs() const {
   std::vector<ColumnRun> runs;
   if (chunk_count_ == 0) return runs;
@@ -159,8 +180,16 @@ std::vector<ColumnRun> ShardGrid::runs() const {
     collect(0, 0, uncut_elements_, &runs);
     return runs;
   }
-  for (uint32_t column = 0; column < column_count_; ++column)
-    append_run(&runs, {column, 1, elements_of_column(column)});
+  std::vector<int64_t> elements(column_count_, 0);
+  std::vector<uint8_t> order;  // nest order
+  for (const CutDim& cut : cut_dims_) order.insert(order.end(), cut.axes.begin(), cut.axes.end());
+  fill({order, shape_[static_cast<size_t>(cut_dims_[0].dim)], uncut_elements_}, 0, elements);
+  for (uint32_t first = 0; first < column_count_;) {
+    uint32_t end = first + 1;
+    while (end < column_count_ && elements[end] == elements[first]) ++end;
+    append_run(&runs, {first, end - first, elements[first]});
+    first = end;
+  }
   return runs;
 }
 

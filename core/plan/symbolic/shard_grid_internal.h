@@ -74,6 +74,14 @@ class ShardGrid {
   int64_t coordinate(uint32_t column, uint8_t axis) const {
     return column / column_strides_[axis] % static_cast<uint32_t>(axes_[axis].extent);
   }
+  // The axes that are left, what is left of the dimension of the first, and the elements of the
+  // dimensions before it.
+  struct Descent {
+    std::span<const uint8_t> axes;
+    int64_t size = 0;
+    int64_t elements = 0;
+  };
+  void fill(const Descent& at, uint32_t column, std::span<int64_t> elements) const;
   void collect(size_t axis, uint32_t column, int64_t elements, std::vector<ColumnRun>* runs) const;
   void find_sizes();
 
