@@ -36,8 +36,7 @@ Box box(Dims offsets, Dims sizes) {
 // Row shards of 8 rows; the rank wants an eighth of the rows.
 Cut rows(int64_t chunks) {
   Cut cut{{8 * chunks, kRowElements}, {}, {}};
-  for (int64_t i = 0; i < chunks; ++i)
-    cut.boxes.push_back(box({8 * i, 0}, {8, kRowElements}));
+  for (int64_t i = 0; i < chunks; ++i) cut.boxes.push_back(box({8 * i, 0}, {8, kRowElements}));
   cut.wanted = box({3 * chunks, 0}, {chunks, kRowElements});
   return cut;
 }

@@ -65,8 +65,7 @@ Cut random(int64_t count, Dims shape) {
       cut.boxes.push_back(from);
       continue;
     }
-    const auto at =
-        1 + static_cast<int64_t>(engine() % static_cast<uint64_t>(from.sizes[d] - 1));
+    const auto at = 1 + static_cast<int64_t>(engine() % static_cast<uint64_t>(from.sizes[d] - 1));
     Box high = from;
     from.sizes[d] = at;
     high.offsets[d] += at;

@@ -55,20 +55,48 @@ bool agree(const Box& box, const std::vector<Piece>& pieces) {
 }  // namespace
 
 Result<SymbolicBuilder> SymbolicBuilder::create(const SaveRules& rules, RankPosition position) {
+  return create(rules.kinds, save_rules_text(rules), position);
+}
+
+Result<SymbolicBuilder> SymbolicBuilder::create(std::vector<KindPattern> kinds,
+                                                std::string agreement, RankPosition position) {
   if (position.world_size < 1 || position.world_size > kMaxWorldSize || position.rank < 0 ||
       position.rank >= position.world_size) {
     return invalid_argument(fmt::format("rank {} of {} is not a position among 1 to {} ranks",
                                         position.rank, position.world_size, kMaxWorldSize))
         .with_detail("rank", std::to_string(position.rank));
   }
-  return SymbolicBuilder(rules, position);
+  return SymbolicBuilder(std::move(kinds), std::move(agreement), position);
 }
 
-SymbolicBuilder::SymbolicBuilder(SaveRules rules, RankPosition position)
-    : rules_(std::move(rules)), position_(position) {}
+SymbolicBuilder::SymbolicBuilder(std::vector<KindPattern> kinds, std::string agreement,
+                                 RankPosition position)
+    : kinds_(std::move(kinds)), position_(position) {
+  description_.options_text = std::move(agreement);
+  description_.options_digest = options_text_digest(description_.options_text);
+}
+
+std::string_view SymbolicBuilder::name_at(size_t position) const {
+  const Catalog& catalog = description_.catalog;
+  return position % 2 == 0 ? catalog.tensor_name(position / 2) : catalog.object_name(position / 2);
+}
+
+Status SymbolicBuilder::check_name(std::string_view name) const {
+  const bool known =
+      name_index_.find(hash_text(name), [&](size_t i) { return name_at(i) == name; }).has_value();
+  if (!known) return {};
+  return already_exists(fmt::format("the name '{}' is described twice", escape_text(name)))
+      .with_detail("tensor", name);
+}
+
+void SymbolicBuilder::index_name(std::string_view name, size_t position) {
+  name_index_.reserve(description_.catalog.tensors.size() + description_.catalog.objects.size(),
+                      [this](size_t i) { return hash_text(name_at(i)); });
+  name_index_.insert(hash_text(name), position);
+}
 
 EntryKind SymbolicBuilder::settle(const Tensor& tensor, bool whole) const {
-  for (const KindPattern& pattern : rules_.kinds) {
+  for (const KindPattern& pattern : kinds_) {
     if (pattern.kind != EntryKind::kAuto && glob_matches(pattern.glob, tensor.name))
       return pattern.kind;
   }
@@ -156,7 +184,7 @@ Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) 
 
 Status SymbolicBuilder::add_object(const Object& object) {
   EntryKind kind = object.kind == EntryKind::kAuto ? EntryKind::kReplicated : object.kind;
-  for (const KindPattern& pattern : rules_.kinds) {
+  for (const KindPattern& pattern : kinds_) {
     if (pattern.kind == EntryKind::kAuto || pattern.kind == EntryKind::kSharded) continue;
     if (!glob_matches(pattern.glob, object.name)) continue;
     kind = pattern.kind;
@@ -181,13 +209,14 @@ Result<LocalSymbolicPlan> SymbolicBuilder::finish() {
   LocalSymbolicPlan plan{std::exchange(description_, {}), std::exchange(part_, {})};
   known_.clear();
   layout_index_ = HashIndex();
+  name_index_ = HashIndex();
+  description_.options_text = plan.description.options_text;
+  description_.options_digest = plan.description.options_digest;
   const auto all_zero = [](const std::vector<Digest128>& digests) {
     return std::ranges::all_of(digests, [](const Digest128& each) { return each == Digest128{}; });
   };
   if (all_zero(plan.description.tensor_digests)) plan.description.tensor_digests.clear();
   if (all_zero(plan.description.object_digests)) plan.description.object_digests.clear();
-  plan.description.options_text = save_rules_text(rules_);
-  plan.description.options_digest = options_text_digest(plan.description.options_text);
   plan.part.rank = position_.rank;
   plan.part.world_size = position_.world_size;
   SHW_ASSIGN_OR_RETURN(plan.part.description_digest, description_digest(plan.description));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ class SymbolicBuilder {
  public:
   // INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks.
   static Result<SymbolicBuilder> create(const SaveRules& rules, RankPosition position);
+  // The same with the text that all ranks must have alike said by the host.
+  static Result<SymbolicBuilder> create(std::vector<KindPattern> kinds, std::string agreement,
+                                        RankPosition position);
 
   struct Tensor {
     std::string_view name;
@@ -37,8 +41,9 @@ class SymbolicBuilder {
     std::span<const int64_t> shape;
     Digest128 digest{};  // content digest of a whole tensor for verify_replicas, zero = none
   };
-  // The failures of CatalogBuilder::add_tensor, and INVALID_ARGUMENT for a replicated or rank_local
-  // tensor that this rank does not hold all of. The description is as before then.
+  // The failures of CatalogBuilder::add_tensor, ALREADY_EXISTS for a name that is there, and
+  // INVALID_ARGUMENT for a replicated or rank_local tensor that this rank does not hold all of. The
+  // description is as before then.
   Status add_whole(const Tensor& tensor);
   Status add_sharded(const Tensor& tensor, const Layout& layout);
   Status add_boxes(const Tensor& tensor, std::span<const Box> boxes);
@@ -57,7 +62,11 @@ class SymbolicBuilder {
   Result<LocalSymbolicPlan> finish();
 
  private:
-  SymbolicBuilder(SaveRules rules, RankPosition position);
+  SymbolicBuilder(std::vector<KindPattern> kinds, std::string agreement, RankPosition position);
+  // Positions in the index of names: twice that of a tensor, twice that of an object and one more.
+  std::string_view name_at(size_t position) const;
+  Status check_name(std::string_view name) const;
+  void index_name(std::string_view name, size_t position);
   EntryKind settle(const Tensor& tensor, bool whole) const;
   Status append(const Tensor& tensor, EntryKind kind, uint32_t form);
   Status append_boxes(const Tensor& tensor, EntryKind kind, std::span<const Box> boxes);
@@ -66,11 +75,12 @@ class SymbolicBuilder {
                                                                 size_t dimension_count);
   uint32_t form_of(std::span<const ShardAxis> axes);
 
-  SaveRules rules_;
+  std::vector<KindPattern> kinds_;
   RankPosition position_;
   SymbolicDescription description_;
   SymbolicPart part_;
   HashIndex layout_index_;
+  HashIndex name_index_;
   struct Known {
     const Layout* layout;
     size_t dimension_count;

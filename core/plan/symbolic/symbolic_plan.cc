@@ -36,8 +36,6 @@ void append_bytes(std::vector<std::byte>* bytes, std::span<const Value> values) 
 }  // namespace
 
 Result<SymbolicSavePlan> make_symbolic_plan(SymbolicWorld world, const SaveRules& rules) {
-  if (rules.preset != Preset::kStandard)
-    return unimplemented("only preset 'standard' can plan a save symbolically");
   if (rules.owner != OwnerRule::kBalanced && rules.owner != OwnerRule::kLowestRank)
     return unimplemented("only owner 'balanced' and 'lowest_rank' can be planned symbolically");
   auto body = std::make_shared<SymbolicBody>(std::move(world));

@@ -131,8 +131,9 @@ TEST(SymbolicFailure, RulesThatOnlyTheExplicitPlannerFollows) {
   const Result<SymbolicWorld> world = world_of(job, 4);
   ASSERT_TRUE(world.ok());
   SaveRules rules;
-  rules.preset = Preset::kMegatron;
-  EXPECT_FAILURE(make_symbolic_plan(*world, rules).status(), StatusCode::kUnimplemented, "preset");
+  rules.owner = OwnerRule::kExact;
+  EXPECT_FAILURE(make_symbolic_plan(*world, rules).status(), StatusCode::kUnimplemented,
+                 "'balanced' and 'lowest_rank'");
 }
 
 std::vector<LocalSymbolicPlan> two_locals() {
