@@ -45,6 +45,7 @@
 %include "shardwright/checkpoint_entries.h"
 %include "shardwright/load.h"
 %include "shardwright/planning.h"
+%include "shardwright/symbolic.h"
 %include "shardwright/plugin.h"
 
 /* The function table is for hosts that open the library themselves. */

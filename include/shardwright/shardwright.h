@@ -22,6 +22,7 @@
 #include "save.h"
 #include "state.h"
 #include "storage.h"
+#include "symbolic.h"
 #include "tensor.h"
 
 #include "api.h"
