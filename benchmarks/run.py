@@ -16,8 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from driver import floors, machine, rounds  # noqa: E402
 
-ORDER = ["startup", "binding_calls", "plan_save", "plan_load", "validate", "megatron_plan", "small_tensors", "save_disk",
-         "load_disk", "peak_memory"]
+ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
+         "save_disk", "load_disk", "peak_memory"]
 
 
 def load_scenario(name):

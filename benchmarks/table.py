@@ -44,6 +44,7 @@ TABLES = [
     ("load_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
     ("small_tensors", None, ["time, median (min - max)"], timed("s")),
     ("plan_save", None, ["CPU time, median (min - max)"], timed("cpu_s")),
+    ("plan_symbolic", None, ["CPU time, median (min - max)"], timed("cpu_s")),
     ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states),
     ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"]),
     ("startup", None, ["dlopen + context", "library, stripped"],

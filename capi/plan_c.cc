@@ -83,6 +83,13 @@ Status read_plan(PlanImpl* impl) {
       SHW_ASSIGN_OR_RETURN(impl->merged, plan::decode_merged_save(impl->bytes));
       return {};
     }
+    case plan::PlanKind::kSymbolicSave:
+      return check_findings(impl->bytes);
+    case plan::PlanKind::kSymbolicPart: {
+      SHW_ASSIGN_OR_RETURN(const auto part, plan::decode_symbolic_part(impl->bytes));
+      impl->rank = part.rank;
+      return {};
+    }
   }
   return unimplemented(fmt::format("plan kind {} is unknown", static_cast<int32_t>(impl->kind)));
 }

@@ -14,6 +14,7 @@
 #include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
+#include "capi/describe_options.h"
 #include "capi/entry_batch.h"
 #include "core/base/limits.h"
 #include "core/plan/load/entry_match.h"
@@ -32,38 +33,19 @@ std::span<const std::byte> span_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Result<std::vector<plan::KindPattern>> read_kinds(const shw_describe_options& options) {
-  SHW_ASSIGN_OR_RETURN(const auto globs, TextList::create(options.kind_globs, options.kind_offsets,
-                                                          options.kind_count, "kind_globs"));
-  SHW_ASSIGN_OR_RETURN(const auto values,
-                       list_argument(options.kind_values, options.kind_count, "kind_values"));
-  std::vector<plan::KindPattern> kinds;
-  for (uint64_t i = 0; i < options.kind_count; ++i) {
-    SHW_RETURN_IF_ERROR(option_in_range(values[i], SHW_KIND_RANK_LOCAL, "kind_values"));
-    kinds.push_back({std::string(globs.at(i)), static_cast<EntryKind>(values[i])});
-  }
-  return kinds;
-}
-
 Result<plan::Bytes> describe(const shw_describe_options& options,
                              const plan::EntryArrays& entries) {
-  SHW_ASSIGN_OR_RETURN(auto kinds, read_kinds(options));
+  SHW_ASSIGN_OR_RETURN(const plan::DescribeRules rules, read_describe_rules(options));
   if (options.kind == SHW_PLAN_MERGED_SAVE) {
     if (options.rank != 0 || options.world_size != 0 || options.agreement_size != 0) {
       return bad_argument("options", "a merged plan has no rank, world size or agreement");
     }
-    SHW_ASSIGN_OR_RETURN(const auto merged, plan::describe_merged(entries, kinds));
+    SHW_ASSIGN_OR_RETURN(const auto merged, plan::describe_merged(entries, rules.kinds));
     return plan::encode(merged);
   }
   if (options.kind != SHW_PLAN_LOCAL_SAVE && options.kind != 0) {
     return bad_argument("kind", fmt::format("plans of kind {} are not described", options.kind));
   }
-  plan::DescribeRules rules;
-  rules.rank = options.rank;
-  rules.world_size = options.world_size;
-  rules.kinds = std::move(kinds);
-  SHW_ASSIGN_OR_RETURN(rules.agreement,
-                       text_argument(options.agreement, options.agreement_size, "agreement"));
   SHW_ASSIGN_OR_RETURN(const auto local, plan::describe_local(entries, rules));
   return plan::encode(local);
 }

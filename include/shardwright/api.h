@@ -354,6 +354,28 @@ struct shw_api {
   shw_status (*world_price_load)(const shw_world* stored, const shw_world* wanted,
       const shw_price_options* options, shw_buffer** out, shw_error** err);
   void (*world_release)(shw_world* world);
+  shw_status (*symbolic_describe)(const shw_describe_options* options,
+      const shw_entry_batch* entries, const shw_layout* const* layouts, shw_buffer** out,
+      shw_error** err);
+  shw_status (*symbolic_representatives)(const void* digests, uint64_t rank_count, shw_buffer** out,
+      shw_error** err);
+  shw_status (*symbolic_plan_create)(const shw_merge_options* options, const void* digests,
+      uint64_t rank_count, const void* descriptions, const uint64_t* description_offsets,
+      uint64_t description_count, const void* parts, const uint64_t* part_offsets,
+      uint64_t part_count, shw_symbolic_plan** out, shw_error** err);
+  shw_status (*symbolic_plan_write_list)(const shw_symbolic_plan* plan, int32_t rank,
+      const char* generation, const void* plan_digest, shw_buffer** out, shw_error** err);
+  shw_status (*symbolic_plan_rank_bytes)(const shw_symbolic_plan* plan, shw_buffer** out,
+      shw_error** err);
+  shw_status (*symbolic_plan_owners)(const shw_symbolic_plan* plan, const char* name,
+      uint64_t name_size, shw_buffer** out, shw_error** err);
+  shw_status (*symbolic_plan_json)(const shw_symbolic_plan* plan, shw_buffer** out,
+      shw_error** err);
+  shw_status (*symbolic_plan_digest)(const shw_symbolic_plan* plan, shw_buffer** out,
+      shw_error** err);
+  shw_status (*symbolic_plan_expand)(const shw_symbolic_plan* plan, const char* generation,
+      shw_buffer** out, shw_error** err);
+  void (*symbolic_plan_release)(shw_symbolic_plan* plan);
 };
 
 #if defined(__cplusplus)

@@ -14,7 +14,8 @@ extern "C" {
 
 /* What a plan buffer holds: a rank's own description; the list of what one rank writes; what one
  * rank reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its
- * description after a merge.
+ * description after a merge; what all ranks of one symbolic description hold, and what one rank
+ * adds to it.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,
@@ -22,7 +23,9 @@ enum {
   SHW_PLAN_LOAD = 3,
   SHW_PLAN_WRITE_RESULT = 4,
   SHW_PLAN_MERGED_SAVE = 5,
-  SHW_PLAN_KEPT_SAVE = 6
+  SHW_PLAN_KEPT_SAVE = 6,
+  SHW_PLAN_SYMBOLIC_SAVE = 8,
+  SHW_PLAN_SYMBOLIC_PART = 9
 };
 
 /* A plan that passed all checks. Immutable.

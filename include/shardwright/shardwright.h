@@ -23,6 +23,7 @@
 #include "simulate.h"
 #include "state.h"
 #include "storage.h"
+#include "symbolic.h"
 #include "tensor.h"
 
 #include "api.h"

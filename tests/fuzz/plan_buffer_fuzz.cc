@@ -50,6 +50,10 @@ void check(std::span<const std::byte> bytes) {
     case PlanKind::kMergedSave:
       if (decode_merged_save(bytes).ok() != sound) __builtin_trap();
       return;
+    case PlanKind::kSymbolicSave:
+      return check_round_trip(decode_symbolic_save(bytes), decode_symbolic_save, sound);
+    case PlanKind::kSymbolicPart:
+      return check_round_trip(decode_symbolic_part(bytes), decode_symbolic_part, sound);
   }
 }
 

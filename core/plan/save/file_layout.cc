@@ -2,14 +2,8 @@
 //
 // Gives every chunk and object its place in its owner's file. Three passes over the catalog in
 // catalog order, one per part of a file; each rank has a cursor.
-#include <algorithm>
-#include <limits>
-
-#include <fmt/format.h>
-
-#include "core/base/checked.h"
-#include "core/base/limits.h"
 #include "core/plan/flat_chunks_internal.h"
+#include "core/plan/save/file_cursor_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
@@ -18,7 +12,7 @@ namespace {
 class FileLayout {
  public:
   FileLayout(const Owners& owners, GlobalSavePlan* plan)
-      : owners_(owners), plan_(*plan), cursors_(plan->lists.size(), kExtentAlignmentBytes) {}
+      : owners_(owners), plan_(*plan), cursors_(plan->lists.size()) {}
 
   Status run() {
     reserve_lists();
@@ -58,23 +52,8 @@ class FileLayout {
   }
 
   Status place(const Holder& owner, uint64_t bytes, uint64_t* position) {
-    uint64_t& cursor = cursors_[owner.rank];
-    const uint64_t alignment =
-        bytes >= kSlabChunkLimitBytes ? kExtentAlignmentBytes : kSlabAlignmentBytes;
-    uint64_t begin = cursor;
-    uint64_t end = 0;
-    // Files end far below 2^63, the limit of file offsets.
-    if ((bytes != 0 && !checked_round_up(cursor, alignment, &begin)) ||
-        !checked_add(begin, bytes, &end) ||
-        std::cmp_greater(end, std::numeric_limits<int64_t>::max() / 2)) {
-      return resource_exhausted(
-                 "file_size",
-                 fmt::format("rank {} would write a file of more than 2^62 bytes", owner.rank))
-          .with_detail("rank", std::to_string(owner.rank));
-    }
-    *position = begin;
-    cursor = end;
-    plan_.lists[owner.rank].items.push_back({owner.entry, owner.piece, begin, bytes});
+    SHW_RETURN_IF_ERROR(cursors_[owner.rank].place(owner.rank, bytes, position));
+    plan_.lists[owner.rank].items.push_back({owner.entry, owner.piece, *position, bytes});
     return {};
   }
 
@@ -83,7 +62,7 @@ class FileLayout {
     std::vector<uint32_t> file_of(plan_.lists.size(), 0);
     for (size_t r = 0; r < plan_.lists.size(); ++r) {
       if (plan_.lists[r].items.empty()) continue;
-      plan_.lists[r].data_bytes = cursors_[r];
+      plan_.lists[r].data_bytes = cursors_[r].end;
       file_of[r] = static_cast<uint32_t>(plan_.file_ranks.size());
       plan_.file_ranks.push_back(static_cast<int32_t>(r));
     }
@@ -93,7 +72,7 @@ class FileLayout {
 
   const Owners& owners_;
   GlobalSavePlan& plan_;
-  std::vector<uint64_t> cursors_;  // per rank: end of what is placed
+  std::vector<FileCursor> cursors_;  // one per rank
 };
 
 }  // namespace

@@ -26,6 +26,10 @@ std::string_view kind_name(PlanKind kind) {
       return "merged save plan";
     case PlanKind::kKeptSave:
       return "kept save plan";
+    case PlanKind::kSymbolicSave:
+      return "symbolic description";
+    case PlanKind::kSymbolicPart:
+      return "symbolic part";
   }
   return "unknown plan";
 }
@@ -97,6 +101,22 @@ Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer) {
   return plan;
 }
 
+Result<SymbolicDescription> decode_symbolic_save(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicSave));
+  SHW_ASSIGN_OR_RETURN(SymbolicDescription description,
+                       internal::copy_symbolic_save(opened.root->symbolic_save()));
+  SHW_RETURN_IF_ERROR(first_finding(description_findings(description, 1), opened.kind));
+  return description;
+}
+
+Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicPart));
+  SHW_ASSIGN_OR_RETURN(SymbolicPart part,
+                       internal::copy_symbolic_part(opened.root->symbolic_part()));
+  SHW_RETURN_IF_ERROR(first_finding(internal::symbolic_part_findings(part, 1), opened.kind));
+  return part;
+}
+
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
   const Result<OpenedPlan> opened = internal::open_plan(buffer);
   if (!opened.ok()) return {std::string(opened.status().message())};
@@ -121,6 +141,11 @@ std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
       if (kept.ok()) kept->kept = true;
       return findings_of(kept, internal::local_save_findings);
     }
+    case PlanKind::kSymbolicSave:
+      return findings_of(internal::copy_symbolic_save(root.symbolic_save()), description_findings);
+    case PlanKind::kSymbolicPart:
+      return findings_of(internal::copy_symbolic_part(root.symbolic_part()),
+                         internal::symbolic_part_findings);
   }
   return {"the plan buffer has an unknown kind"};
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/json_writer.h"
 #include "core/base/text.h"
+#include "core/plan/wire/symbolic_json_internal.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
@@ -228,6 +229,14 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
       SHW_ASSIGN_OR_RETURN(const GlobalSavePlan plan, decode_merged_save(buffer));
       json.merged_save(plan);
       break;
+    }
+    case PlanKind::kSymbolicSave: {
+      SHW_ASSIGN_OR_RETURN(const SymbolicDescription description, decode_symbolic_save(buffer));
+      return internal::symbolic_save_json(description, item_limit);
+    }
+    case PlanKind::kSymbolicPart: {
+      SHW_ASSIGN_OR_RETURN(const SymbolicPart part, decode_symbolic_part(buffer));
+      return internal::symbolic_part_json(part, item_limit);
     }
   }
   return json.take();

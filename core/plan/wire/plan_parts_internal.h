@@ -24,6 +24,8 @@ struct WriteList;
 struct Load;
 struct WriteResult;
 struct MergedSave;
+struct SymbolicSave;
+struct SymbolicPart;
 }  // namespace shardwright::wire
 
 namespace shardwright::plan::internal {
@@ -50,6 +52,8 @@ Result<WriteList> copy_write_list(const wire::WriteList* body);
 Result<LoadPlan> copy_load(const wire::Load* body);
 Result<WriteResult> copy_write_result(const wire::WriteResult* body);
 Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body);
+Result<SymbolicDescription> copy_symbolic_save(const wire::SymbolicSave* body);
+Result<SymbolicPart> copy_symbolic_part(const wire::SymbolicPart* body);
 
 // Encodes into the builder, which is cleared first; the bytes are its own.
 Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
@@ -63,5 +67,6 @@ std::vector<std::string> write_list_findings(const WriteList& list, size_t limit
 std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit);
 std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit);
 std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit);
+std::vector<std::string> symbolic_part_findings(const SymbolicPart& part, size_t limit);
 
 }  // namespace shardwright::plan::internal

@@ -14,6 +14,7 @@
 
 #include "core/plan/load/load_plan.h"
 #include "core/plan/save/save_plan.h"
+#include "core/plan/symbolic/description.h"
 
 namespace shardwright::plan {
 
@@ -23,7 +24,9 @@ enum class PlanKind : int32_t {
   kLoad = 3,
   kWriteResult = 4,
   kMergedSave = 5,
-  kKeptSave = 6
+  kKeptSave = 6,
+  kSymbolicSave = 8,
+  kSymbolicPart = 9
 };
 using Bytes = std::vector<std::byte>;
 
@@ -48,6 +51,9 @@ Result<Bytes> encode(const LoadPlan& plan);
 Result<Bytes> encode(const WriteResult& result);
 Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, for tools
 
+Result<Bytes> encode(const SymbolicDescription& description);
+Result<Bytes> encode(const SymbolicPart& part);
+
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer);
@@ -57,6 +63,10 @@ Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
 // Catalog, files, generation and digest; lists is empty. Covers are proved, unless the plan is one
 // of merged descriptions (no generation).
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
+
+Result<SymbolicDescription> decode_symbolic_save(std::span<const std::byte> buffer);
+// Fits its description or not: make_symbolic_world finds out.
+Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

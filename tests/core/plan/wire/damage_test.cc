@@ -79,6 +79,12 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
     case PlanKind::kKeptSave:
       EXPECT_TRUE(decode_kept_save(encoded(*decode_kept_save(changed))).ok());
       return;
+    case PlanKind::kSymbolicSave:
+      EXPECT_TRUE(decode_symbolic_save(encoded(*decode_symbolic_save(changed))).ok());
+      return;
+    case PlanKind::kSymbolicPart:
+      EXPECT_TRUE(decode_symbolic_part(encoded(*decode_symbolic_part(changed))).ok());
+      return;
   }
 }
 
@@ -168,8 +174,8 @@ TEST(PlanBufferDamage, VersionAndKindAreDoors) {
                  "lacks the body");
   EXPECT_FAILURE(decode_write_list(hand_made(1, 0, 0, 1, true)).status(), StatusCode::kDataLoss,
                  "kind 1");
-  EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 9, false)).status(), StatusCode::kUnimplemented,
-                 "kind 9");
+  EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 77, false)).status(), StatusCode::kUnimplemented,
+                 "kind 77");
   EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 0, false)).status(), StatusCode::kUnimplemented,
                  "kind 0");
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/symbolic/builder.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/world.h"
@@ -109,6 +110,34 @@ inline WriteResult sample_write_result() {
   return result;
 }
 
+inline LocalSymbolicPlan sample_symbolic() {
+  const Mesh mesh{{2, 2}, {"dp", "tp"}, {}};
+  const Result<std::shared_ptr<const Layout>> layout =
+      Layout::create(mesh, {{PlacementKind::kShard, 0, 0}, {PlacementKind::kShard, 1, 0}});
+  EXPECT_TRUE(layout.ok()) << layout.status().to_string();
+  Result<SymbolicBuilder> builder = SymbolicBuilder::create({}, {1, 4});
+  EXPECT_TRUE(builder.ok()) << builder.status().to_string();
+  const Dims matrix{4, 6};
+  const Dims vector{5};
+  const std::vector<Box> ragged = {box({1}, {2}), box({4}, {1})};
+  std::vector<Status> added;
+  added.push_back(
+      builder->add_sharded({"w", "[\"w\"]", DType::kBfloat16, EntryKind::kAuto, matrix}, **layout));
+  added.push_back(
+      builder->add_whole({"scale", "", DType::kFloat32, EntryKind::kAuto, {}, sample_digest(4)}));
+  added.push_back(
+      builder->add_boxes({"ragged", "", DType::kInt8, EntryKind::kSharded, vector}, ragged));
+  added.push_back(builder->add_whole({"rng", "", DType::kInt64, EntryKind::kRankLocal, vector}));
+  added.push_back(
+      builder->add_object({"step", "", "application/json", EntryKind::kAuto, 7, sample_digest(5)}));
+  added.push_back(
+      builder->add_object({"loader", "", "application/octet-stream", EntryKind::kRankLocal, 9}));
+  for (const Status& status : added) EXPECT_TRUE(status.ok()) << status.to_string();
+  Result<LocalSymbolicPlan> plan = builder->finish();
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  return *std::move(plan);
+}
+
 struct Sample {
   std::string name;
   PlanKind kind = PlanKind::kLocalSave;
@@ -130,7 +159,9 @@ inline std::vector<Sample> all_samples() {
           {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())},
           {"local_save.described", PlanKind::kLocalSave, encoded(sample_described(1))},
           {"merged_save.described", PlanKind::kMergedSave, sample_merged_part(0)},
-          {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)}};
+          {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)},
+          {"symbolic_save", PlanKind::kSymbolicSave, encoded(sample_symbolic().description)},
+          {"symbolic_part", PlanKind::kSymbolicPart, encoded(sample_symbolic().part)}};
 }
 
 // Decodes with the function of that kind.
@@ -148,6 +179,10 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode_merged_save(buffer).status();
     case PlanKind::kKeptSave:
       return decode_kept_save(buffer).status();
+    case PlanKind::kSymbolicSave:
+      return decode_symbolic_save(buffer).status();
+    case PlanKind::kSymbolicPart:
+      return decode_symbolic_part(buffer).status();
   }
   return internal_error("no such kind");
 }

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// symbolic.h: descriptions of flat arrays and layouts, and the plans made of them.
+#include "shardwright/symbolic.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/boundary/arguments.h"
+#include "capi/boundary/guard.h"
+#include "capi/boundary/handles.h"
+#include "capi/boundary/struct_reader.h"
+#include "capi/describe_options.h"
+#include "capi/entry_batch.h"
+#include "core/base/json_writer.h"
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/plan/symbolic/describe_entries.h"
+#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/wire/wire.h"
+
+namespace shardwright::capi {
+
+struct SymbolicPlanImpl {
+  static constexpr uint64_t kMagic = 0x7368772d73796d62;
+  static constexpr const char* kNoun = "symbolic plan";
+  explicit SymbolicPlanImpl(plan::SymbolicSavePlan made) : plan(std::move(made)) {}
+  plan::SymbolicSavePlan plan;
+};
+
+}  // namespace shardwright::capi
+
+struct shw_symbolic_plan : shardwright::capi::Handle<shardwright::capi::SymbolicPlanImpl> {};
+
+namespace shardwright::capi {
+namespace {
+
+template <typename Values>
+std::string_view bytes_of(const Values& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(*values.data())};
+}
+
+std::span<const std::byte> span_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+Result<std::span<const plan::Digest128>> read_digests(const void* digests, uint64_t rank_count) {
+  if (rank_count == 0 || rank_count > static_cast<uint64_t>(kMaxWorldSize)) {
+    return bad_argument("rank_count",
+                        fmt::format("{} is not between 1 and {}", rank_count, kMaxWorldSize));
+  }
+  return list_argument(static_cast<const plan::Digest128*>(digests), rank_count, "digests");
+}
+
+// One per entry, or none.
+Result<std::vector<const Layout*>> read_layouts(const shw_layout* const* layouts, uint64_t count) {
+  std::vector<const Layout*> read;
+  if (layouts == nullptr) return read;
+  read.resize(count, nullptr);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (layouts[i] == nullptr) continue;
+    SHW_ASSIGN_OR_RETURN(const auto impl, need(layouts[i], "layouts"));
+    read[i] = impl->layout.get();
+  }
+  return read;
+}
+
+Result<shw_buffer*> describe(const shw_describe_options& options, const shw_entry_batch& batch,
+                             const shw_layout* const* layouts) {
+  if (options.kind != 0 && options.kind != SHW_PLAN_SYMBOLIC_SAVE)
+    return bad_argument("kind", fmt::format("plans of kind {} are not symbolic", options.kind));
+  SHW_ASSIGN_OR_RETURN(const auto arrays, read_entry_batch(batch));
+  SHW_ASSIGN_OR_RETURN(const auto read, read_layouts(layouts, batch.count));
+  SHW_ASSIGN_OR_RETURN(const plan::DescribeRules rules, read_describe_rules(options));
+  SHW_ASSIGN_OR_RETURN(const auto local, plan::describe_symbolic(arrays, read, rules));
+  SHW_ASSIGN_OR_RETURN(const plan::Bytes description, plan::encode(local.description));
+  plan::Bytes part;
+  if (!local.part.empty()) {
+    SHW_ASSIGN_OR_RETURN(part, plan::encode(local.part));
+  }
+  const std::string_view parts[] = {bytes_of(description), bytes_of(local.part.description_digest),
+                                    bytes_of(part)};
+  return buffer_of_parts(parts);
+}
+
+Result<plan::SaveRules> read_rules(const shw_merge_options* given) {
+  shw_merge_options options;
+  SHW_RETURN_IF_ERROR(read_options(given, "options", &options));
+  SHW_RETURN_IF_ERROR(option_in_range(options.owner, SHW_OWNER_ALL, "owner"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
+  SHW_RETURN_IF_ERROR(
+      option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
+  if (options.cover != SHW_COVER_FULL)
+    return bad_argument("cover", "a symbolic plan is always proved to cover each tensor once");
+  plan::SaveRules rules;
+  rules.owner = static_cast<plan::OwnerRule>(options.owner);
+  rules.preset = static_cast<plan::Preset>(options.preset);
+  rules.verify_replicas = static_cast<plan::VerifyReplicas>(options.verify_replicas);
+  return rules;
+}
+
+Result<std::vector<plan::SymbolicDescription>> read_descriptions(const void* blob,
+                                                                 const uint64_t* offsets,
+                                                                 uint64_t count) {
+  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "descriptions"));
+  std::vector<plan::SymbolicDescription> descriptions;
+  for (uint64_t i = 0; i < count; ++i) {
+    SHW_ASSIGN_OR_RETURN(auto description, plan::decode_symbolic_save(span_of(list.at(i))));
+    descriptions.push_back(std::move(description));
+  }
+  return descriptions;
+}
+
+Result<std::vector<plan::SymbolicPart>> read_parts(const void* blob, const uint64_t* offsets,
+                                                   uint64_t count) {
+  std::vector<plan::SymbolicPart> parts;
+  if (count == 0) return parts;
+  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "parts"));
+  for (uint64_t i = 0; i < count; ++i) {
+    SHW_ASSIGN_OR_RETURN(auto part, plan::decode_symbolic_part(span_of(list.at(i))));
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::string totals_json(const plan::SymbolicSavePlan& plan) {
+  const plan::SymbolicTotals totals = plan.totals();
+  JsonWriter json;
+  json.begin_object().key("schema").number(1);
+  json.key("ranks").number(totals.ranks);
+  json.key("descriptions").number_unsigned(totals.descriptions);
+  json.key("tensors").number_unsigned(plan.tensor_count());
+  json.key("items").number_unsigned(totals.items);
+  json.key("chunks").number_unsigned(totals.chunks);
+  json.key("objects").number_unsigned(totals.objects);
+  json.key("files").number_unsigned(totals.files);
+  json.key("bytes").number_unsigned(totals.bytes);
+  json.key("most_bytes").number_unsigned(totals.most_bytes);
+  json.end_object();
+  return json.take();
+}
+
+Result<std::vector<int32_t>> owners_of(const plan::SymbolicSavePlan& plan, std::string_view name) {
+  const std::optional<size_t> tensor = plan.find_tensor(name);
+  if (!tensor.has_value()) {
+    return not_found(fmt::format("the plan has no shared tensor '{}'", escape_text(name)))
+        .with_detail("tensor", name);
+  }
+  std::vector<int32_t> owners;
+  for (uint64_t chunk = 0; chunk < plan.chunk_count(*tensor); ++chunk) {
+    SHW_ASSIGN_OR_RETURN(const int32_t owner, plan.owner(*tensor, chunk));
+    owners.push_back(owner);
+  }
+  return owners;
+}
+
+Result<shw_buffer*> expand(const plan::SymbolicSavePlan& symbolic, std::string generation) {
+  SHW_ASSIGN_OR_RETURN(const plan::GlobalSavePlan merged, symbolic.expand(std::move(generation)));
+  std::vector<plan::Bytes> plans;
+  SHW_ASSIGN_OR_RETURN(plan::Bytes first, plan::encode(merged));
+  plans.push_back(std::move(first));
+  for (const plan::WriteList& list : merged.lists) {
+    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list));
+    plans.push_back(std::move(bytes));
+  }
+  std::vector<std::string_view> parts;
+  for (const plan::Bytes& bytes : plans) parts.push_back(bytes_of(bytes));
+  return buffer_of_parts(parts);
+}
+
+}  // namespace
+}  // namespace shardwright::capi
+
+namespace capi = shardwright::capi;
+namespace plan = shardwright::plan;
+using shardwright::Status;
+
+extern "C" {
+
+shw_status shw_symbolic_describe(const shw_describe_options* options,
+                                 const shw_entry_batch* entries, const shw_layout* const* layouts,
+                                 shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    shw_describe_options rules;
+    SHW_RETURN_IF_ERROR(capi::read_struct(options, "options", &rules));
+    shw_entry_batch batch;
+    SHW_RETURN_IF_ERROR(capi::read_struct(entries, "entries", &batch));
+    SHW_ASSIGN_OR_RETURN(*out, capi::describe(rules, batch, layouts));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_representatives(const void* digests, uint64_t rank_count, shw_buffer** out,
+                                        shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto read, capi::read_digests(digests, rank_count));
+    const std::vector<int32_t> ranks = plan::representative_ranks(read);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(ranks))));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void* digests,
+                                    uint64_t rank_count, const void* descriptions,
+                                    const uint64_t* description_offsets, uint64_t description_count,
+                                    const void* parts, const uint64_t* part_offsets,
+                                    uint64_t part_count, shw_symbolic_plan** out,
+                                    shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_rules(options));
+    SHW_ASSIGN_OR_RETURN(const auto read, capi::read_digests(digests, rank_count));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(descriptions, "descriptions"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(description_offsets, "description_offsets"));
+    SHW_ASSIGN_OR_RETURN(
+        auto representatives,
+        capi::read_descriptions(descriptions, description_offsets, description_count));
+    SHW_ASSIGN_OR_RETURN(auto of_ranks, capi::read_parts(parts, part_offsets, part_count));
+    SHW_ASSIGN_OR_RETURN(auto world, plan::make_symbolic_world(read, std::move(representatives),
+                                                               std::move(of_ranks)));
+    SHW_ASSIGN_OR_RETURN(auto made, plan::make_symbolic_plan(std::move(world), rules));
+    *out = capi::make_handle<shw_symbolic_plan>(
+        std::make_shared<capi::SymbolicPlanImpl>(std::move(made)));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_write_list(const shw_symbolic_plan* plan, int32_t rank,
+                                        const char* generation, const void* plan_digest,
+                                        shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_ASSIGN_OR_RETURN(std::string text, capi::path_argument(generation, "generation"));
+    plan::SymbolicSavePlan::Stamp stamp{std::move(text), {}};
+    if (plan_digest == nullptr) {
+      stamp.plan_digest = impl->plan.digest();
+    } else {
+      std::memcpy(stamp.plan_digest.data(), plan_digest, stamp.plan_digest.size());
+    }
+    SHW_ASSIGN_OR_RETURN(const auto list, impl->plan.write_list(rank, stamp));
+    SHW_ASSIGN_OR_RETURN(const plan::Bytes bytes, plan::encode(list));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(bytes)));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffer** out,
+                                        shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    std::vector<uint64_t> bytes;
+    for (int32_t r = 0; r < impl->plan.world().rank_count(); ++r)
+      bytes.push_back(impl->plan.bytes_of_rank(r));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(bytes))));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_owners(const shw_symbolic_plan* plan, const char* name,
+                                    uint64_t name_size, shw_buffer** out,
+                                    shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(name, "name"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    SHW_ASSIGN_OR_RETURN(const auto owners, capi::owners_of(impl->plan, text));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(owners))));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_json(const shw_symbolic_plan* plan, shw_buffer** out,
+                                  shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(capi::totals_json(impl->plan)));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_digest(const shw_symbolic_plan* plan, shw_buffer** out,
+                                    shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    const plan::Digest128 digest = impl->plan.digest();
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
+    return {};
+  });
+}
+
+shw_status shw_symbolic_plan_expand(const shw_symbolic_plan* plan, const char* generation,
+                                    shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
+    SHW_ASSIGN_OR_RETURN(std::string text, capi::path_argument(generation, "generation"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::expand(impl->plan, std::move(text)));
+    return {};
+  });
+}
+
+void shw_symbolic_plan_release(shw_symbolic_plan* plan) noexcept {
+  capi::release_handle(plan);
+}
+
+}  // extern "C"

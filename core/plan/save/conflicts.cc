@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sentences about ranks that contradict each other.
+#include "core/plan/save/conflicts_internal.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/tensor/dtype.h"
+
+namespace shardwright::plan::internal {
+namespace {
+
+std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// Next line without its newline; text is advanced.
+std::string_view take_line(std::string_view* text) {
+  const size_t end = std::min(text->find('\n'), text->size());
+  const std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return line;
+}
+
+}  // namespace
+
+Status entry_conflict(std::string_view noun, std::string_view name, std::string_view property,
+                      const ConflictSide& first, const ConflictSide& other) {
+  std::string message = fmt::format("{} '{}' has {} {} on rank {} and {} on rank {}", noun,
+                                    escape_text(name), property, escape_text(first.value),
+                                    first.rank, escape_text(other.value), other.rank);
+  if (property == "kind") message += "; give it one kind on all ranks (a kind pattern does)";
+  return invalid_argument(std::move(message))
+      .with_detail("tensor", name)
+      .with_detail("parameter", property)
+      .with_detail("rank", std::to_string(first.rank))
+      .with_detail("rank", std::to_string(other.rank))
+      .with_detail("expected", first.value)
+      .with_detail("found", other.value);
+}
+
+Status check_same_entry(std::string_view noun, std::string_view name, const EntryFacts& first,
+                        const EntryFacts& other) {
+  const auto conflict = [&](std::string_view property, std::string first_value,
+                            std::string other_value) {
+    return entry_conflict(noun, name, property, {first.rank, std::move(first_value)},
+                          {other.rank, std::move(other_value)});
+  };
+  if (first.kind != other.kind) {
+    return conflict("kind", std::string(entry_kind_name(first.kind)),
+                    std::string(entry_kind_name(other.kind)));
+  }
+  if (first.kind == EntryKind::kRankLocal) return {};
+  if (first.dtype != other.dtype) {
+    return conflict("dtype", std::string(dtype_name(first.dtype)),
+                    std::string(dtype_name(other.dtype)));
+  }
+  if (!std::ranges::equal(first.shape, other.shape))
+    return conflict("shape", shape_text(first.shape), shape_text(other.shape));
+  if (first.path != other.path)
+    return conflict("path", std::string(first.path), std::string(other.path));
+  return {};
+}
+
+Status replicas_differ(std::string_view name, std::string_view property, int32_t first_rank,
+                       int32_t other_rank) {
+  return invalid_argument(
+             fmt::format(
+                 "'{}' is held by several ranks, but its {} differs between rank {} and rank {}; "
+                 "declare it "
+                 "rank_local (kind pattern) or save with verify_replicas=off, which keeps one of "
+                 "them",
+                 escape_text(name), property, first_rank, other_rank))
+      .with_detail("tensor", name)
+      .with_detail("rank", std::to_string(first_rank))
+      .with_detail("rank", std::to_string(other_rank))
+      .with_detail("hint", "declare it rank_local (kind pattern) or verify_replicas=off");
+}
+
+Status options_differ(const RankOptions& first, const RankOptions& other) {
+  std::string_view expected = first.text;
+  std::string_view found = other.text;
+  std::string_view expected_line;
+  std::string_view found_line;
+  while (expected_line == found_line && !(expected.empty() && found.empty())) {
+    expected_line = take_line(&expected);
+    found_line = take_line(&found);
+  }
+  const std::string_view named = expected_line.empty() ? found_line : expected_line;
+  const std::string_view option = named.substr(0, named.find('='));
+  return invalid_argument(
+             fmt::format("the ranks disagree on option '{}': rank {} says '{}', rank {} says '{}'",
+                         escape_text(option), first.rank, escape_text(expected_line), other.rank,
+                         escape_text(found_line)))
+      .with_detail("parameter", option)
+      .with_detail("rank", std::to_string(other.rank))
+      .with_detail("expected", expected_line)
+      .with_detail("found", found_line);
+}
+
+}  // namespace shardwright::plan::internal

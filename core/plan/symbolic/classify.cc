@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each shared tensor to the rule that it follows. Tensors of equal shape and cuts share a grid;
+// those whose holders have equal coordinates share a holder map, also when they cut other
+// dimensions.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "core/base/hash_index.h"
+#include "core/plan/symbolic/plan_body_internal.h"
+
+namespace shardwright::plan::internal {
+namespace {
+
+// Distinct keys to running numbers.
+class Numbers {
+ public:
+  // The key's number; true when it is new.
+  std::pair<uint32_t, bool> of(const std::string& key) {
+    const uint64_t hash = hash_text(key);
+    const auto found = index_.find(hash, [&](size_t i) { return keys_[i] == key; });
+    if (found.has_value()) return {static_cast<uint32_t>(*found), false};
+    keys_.push_back(key);
+    index_.reserve(keys_.size(), [this](size_t i) { return hash_text(keys_[i]); });
+    index_.insert(hash, keys_.size() - 1);
+    return {static_cast<uint32_t>(keys_.size() - 1), true};
+  }
+
+ private:
+  std::vector<std::string> keys_;
+  HashIndex index_;
+};
+
+template <typename Value>
+void append_bytes(std::string* key, std::span<const Value> values) {
+  key->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+class Classification {
+ public:
+  explicit Classification(SymbolicBody* body) : body_(*body) {}
+
+  Status run() {
+    for (size_t g = 0; g < body_.merged.tensors.size(); ++g) {
+      const std::span<const GroupMember> members = body_.merged.tensors.of(g);
+      if (is_regular(members)) {
+        SHW_RETURN_IF_ERROR(add_regular(g));
+      } else {
+        SHW_ASSIGN_OR_RETURN(ListedTensor listed, list_tensor(body_.world, body_.parts, members));
+        body_.tensors.push_back({kListed, static_cast<uint32_t>(body_.listed.size())});
+        body_.listed.push_back(std::move(listed));
+      }
+    }
+    for (size_t g = 0; g < body_.merged.objects.size(); ++g) {
+      groups_.clear();
+      for (const GroupMember& member : body_.merged.objects.of(g))
+        groups_.push_back({member.description, {}});
+      body_.object_maps.push_back(map_number());
+    }
+    return {};
+  }
+
+ private:
+  // All members that hold something cut the same dimensions into as many parts, in the same order.
+  bool is_regular(std::span<const GroupMember> members) {
+    groups_.clear();
+    first_ = std::nullopt;
+    for (const GroupMember& member : members) {
+      const SymbolicDescription& description = body_.description(member);
+      const uint32_t form = description.forms[member.entry];
+      if (form == kBoxes) return false;
+      if (form == kNothing) continue;
+      const std::span<const ShardAxis> axes = description.axes_of(member.entry);
+      if (!first_.has_value()) first_ = axes;
+      const bool same =
+          std::ranges::equal(*first_, axes, [](const ShardAxis& a, const ShardAxis& b) {
+            return a.dim == b.dim && a.extent == b.extent;
+          });
+      if (!same) return false;
+      groups_.push_back({member.description, {axes.begin(), axes.end()}});
+    }
+    return first_.has_value();
+  }
+
+  Status add_regular(size_t group) {
+    // Columns count the axis with the widest stride first, so that they mostly ascend with ranks
+    // and do not depend on which dimension an axis cuts.
+    std::vector<uint32_t> order(first_->size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, [this](uint32_t a, uint32_t b) {
+      const ShardAxis& first = (*first_)[a];
+      const ShardAxis& second = (*first_)[b];
+      if (first.stride != second.stride) return first.stride > second.stride;
+      return first.extent != second.extent ? first.extent < second.extent
+                                           : first.phase < second.phase;
+    });
+    std::vector<GridAxis> grid_axes;
+    for (const uint32_t i : order)
+      grid_axes.push_back({(*first_)[i].dim, (*first_)[i].extent, static_cast<int32_t>(i)});
+    for (HolderGroup& each : groups_) {
+      const std::vector<ShardAxis> axes = each.axes;
+      for (size_t i = 0; i < order.size(); ++i) each.axes[i] = axes[order[i]];
+    }
+    SHW_ASSIGN_OR_RETURN(const uint32_t grid, grid_number(body_.shape(group), grid_axes));
+    body_.tensors.push_back({grid, map_number()});
+    return {};
+  }
+
+  Result<uint32_t> grid_number(std::span<const int64_t> shape, std::span<const GridAxis> axes) {
+    key_.clear();
+    append_bytes(&key_, axes);
+    append_bytes(&key_, shape);
+    key_ += static_cast<char>(axes.size());
+    const auto [number, is_new] = grid_numbers_.of(key_);
+    if (is_new) {
+      SHW_ASSIGN_OR_RETURN(ShardGrid grid, ShardGrid::make(shape, axes));
+      body_.grids.push_back(std::move(grid));
+    }
+    return number;
+  }
+
+  // Of groups_.
+  uint32_t map_number() {
+    key_.clear();
+    for (HolderGroup& group : groups_) {
+      for (ShardAxis& axis : group.axes) axis.dim = 0;
+      append_bytes(&key_, std::span<const uint32_t>(&group.description, 1));
+      append_bytes(&key_, std::span<const ShardAxis>(group.axes));
+    }
+    key_ += static_cast<char>(groups_[0].axes.size());
+    const auto [number, is_new] = map_numbers_.of(key_);
+    if (is_new) body_.maps.emplace_back(body_.world, groups_);
+    return number;
+  }
+
+  SymbolicBody& body_;
+  Numbers grid_numbers_;
+  Numbers map_numbers_;
+  std::vector<HolderGroup> groups_;  // of the group at hand
+  std::optional<std::span<const ShardAxis>> first_;
+  std::string key_;
+};
+
+}  // namespace
+
+Status classify_groups(SymbolicBody* body) {
+  return Classification(body).run();
+}
+
+uint32_t SymbolicBody::column_owner(size_t group, uint32_t column) const {
+  const std::span<const uint32_t> holders = maps[tensors[group].map].of(column);
+  if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
+  const int64_t elements = grids[tensors[group].grid].elements_of_column(column);
+  return holders[tensor_choices.holder(static_cast<uint32_t>(group), elements, column)];
+}
+
+uint32_t SymbolicBody::object_owner(size_t group) const {
+  const std::span<const uint32_t> holders = maps[object_maps[group]].of(0);
+  if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
+  return holders[object_choices.holder(static_cast<uint32_t>(group), 0, 0)];
+}
+
+const GroupMember& SymbolicBody::member_of(const EntryGroups& groups, size_t group,
+                                           uint32_t rank) const {
+  const std::span<const GroupMember> members = groups.of(group);
+  return *std::ranges::lower_bound(members, world.description_of_rank[rank], {},
+                                   &GroupMember::description);
+}
+
+}  // namespace shardwright::plan::internal

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SymbolicDescription: what a rank holds, said so that ranks which differ only by their place in a
+// mesh say the same. It names no rank; a tensor is whole, cut by a layout (a number into a table of
+// distinct ones), absent, or a list of boxes that each rank gives itself. What only this rank knows
+// is its SymbolicPart: those boxes, and the sizes of its rank_local objects. Ranks exchange the
+// digest of the description, one representative of each distinct one, and parts where there are any.
+// Values; thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan/catalog.h"
+#include "core/plan/save/save_plan.h"
+#include "core/plan/symbolic/shard_axis.h"
+
+namespace shardwright::plan {
+
+// How a tensor of a description is held. From kFirstLayout on: layout number form - kFirstLayout.
+enum SymbolicForm : uint32_t { kWhole = 0, kBoxes = 1, kNothing = 2, kFirstLayout = 3 };
+
+struct SymbolicDescription {
+  Digest128 options_digest{};  // of options_text
+  std::string options_text;
+  // Tensors without chunks and objects, in state order. Of rank_local entries the rank is 0 and
+  // stands for each rank in turn; a rank_local tensor is whole or boxes, and the size of a
+  // rank_local object is 0, for the part has it.
+  Catalog catalog;
+  std::vector<uint32_t> forms;            // one per tensor
+  std::vector<ShardAxis> axes;            // of all layouts, back to back
+  std::vector<uint32_t> layout_ends;      // end of each layout in axes
+  std::vector<Digest128> tensor_digests;  // as in LocalSavePlan; only of tensors that are whole
+  std::vector<Digest128> object_digests;
+
+  std::span<const ShardAxis> layout(size_t number) const {
+    const size_t begin = number == 0 ? 0 : layout_ends[number - 1];
+    return {axes.data() + begin, layout_ends[number] - begin};
+  }
+  // Of a tensor that is whole or has a layout.
+  std::span<const ShardAxis> axes_of(size_t tensor) const {
+    return forms[tensor] == kWhole ? std::span<const ShardAxis>()
+                                   : layout(forms[tensor] - kFirstLayout);
+  }
+};
+
+// What one rank adds to its description. A piece is a box's number in its tensor; empty boxes count.
+struct SymbolicPart {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  Digest128 description_digest{};
+  std::vector<uint32_t> box_counts;    // one per tensor that is boxes, in order
+  std::vector<ExtentPair> extents;     // of all boxes, one pair per dimension
+  std::vector<uint64_t> object_sizes;  // one per rank_local object, in order
+  bool empty() const { return box_counts.empty() && object_sizes.empty(); }
+};
+
+// 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
+Result<Digest128> description_digest(const SymbolicDescription& description);
+// Everything that the comments above promise, and check_catalog. At most limit sentences.
+std::vector<std::string> description_findings(const SymbolicDescription& description, size_t limit);
+// Counts of the part against its description, boxes against shapes; the digest is the caller's.
+std::vector<std::string> part_findings(const SymbolicDescription& description,
+                                       const SymbolicPart& part, size_t limit);
+
+// The boxes of a part, tensor by tensor: next() in the order of the description's tensors that are
+// boxes. Views part.
+class PartBoxesView {
+ public:
+  explicit PartBoxesView(const SymbolicPart& part) : part_(&part) {}
+  struct Boxes {
+    size_t count = 0;
+    size_t dimension_count = 0;
+    const ExtentPair* extents = nullptr;
+    std::span<const ExtentPair> operator[](size_t box) const {
+      return {extents + box * dimension_count, dimension_count};
+    }
+  };
+  Boxes next(size_t dimension_count) {
+    const Boxes boxes{part_->box_counts[tensor_++], dimension_count,
+                      part_->extents.data() + extent_};
+    extent_ += boxes.count * dimension_count;
+    return boxes;
+  }
+
+ private:
+  const SymbolicPart* part_;
+  size_t tensor_ = 0;
+  size_t extent_ = 0;
+};
+
+}  // namespace shardwright::plan

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's description as an explicit local plan.
+#include "core/plan/symbolic/world.h"
+
+namespace shardwright::plan {
+namespace {
+
+class LocalExpansion {
+ public:
+  LocalExpansion(const SymbolicWorld& world, int32_t rank)
+      : description_(world.of(rank)), part_(world.part_of(rank)) {
+    plan_.rank = rank;
+    plan_.world_size = world.rank_count();
+  }
+
+  Result<LocalSavePlan> run() {
+    plan_.options_digest = description_.options_digest;
+    plan_.options_text = description_.options_text;
+    plan_.tensor_digests = description_.tensor_digests;
+    plan_.object_digests = description_.object_digests;
+    SHW_RETURN_IF_ERROR(add_tensors());
+    SHW_RETURN_IF_ERROR(add_objects());
+    return std::move(plan_);
+  }
+
+ private:
+  Status add_tensors() {
+    const Catalog& from = description_.catalog;
+    const SymbolicPart none;
+    PartBoxesView boxes(part_ == nullptr ? none : *part_);
+    for (size_t t = 0; t < from.tensors.size(); ++t) {
+      const TensorRecord& record = from.tensors[t];
+      const std::span<const int64_t> shape = from.shape(t);
+      chunks_.clear();
+      if (description_.forms[t] == kBoxes) {
+        const PartBoxesView::Boxes own = boxes.next(shape.size());
+        for (size_t b = 0; b < own.count; ++b) add_box(box_of(own[b]), b);
+      } else if (description_.forms[t] != kNothing) {
+        add_box(box_of_axes(description_.axes_of(t), shape, plan_.rank), 0);
+      }
+      const int32_t owner = record.kind == EntryKind::kRankLocal ? plan_.rank : -1;
+      SHW_RETURN_IF_ERROR(CatalogBuilder(&plan_.catalog)
+                              .add_tensor({from.tensor_name(t), from.texts.at(record.path),
+                                           record.dtype, record.kind, owner, shape},
+                                          chunks_));
+    }
+    return {};
+  }
+
+  static Box box_of(std::span<const ExtentPair> pairs) {
+    Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
+    for (size_t d = 0; d < pairs.size(); ++d) {
+      box.offsets[d] = pairs[d].offset;
+      box.sizes[d] = pairs[d].size;
+    }
+    return box;
+  }
+
+  void add_box(Box box, size_t piece) {
+    if (!box_is_empty(box)) chunks_.push_back({std::move(box), static_cast<uint32_t>(piece), 0});
+  }
+
+  Status add_objects() {
+    const Catalog& from = description_.catalog;
+    size_t local = 0;
+    for (size_t i = 0; i < from.objects.size(); ++i) {
+      ObjectRecord record = from.objects[i];
+      if (record.kind == EntryKind::kRankLocal) {
+        record.rank = plan_.rank;
+        record.size_bytes = part_->object_sizes[local++];
+      }
+      SHW_RETURN_IF_ERROR(CatalogBuilder(&plan_.catalog)
+                              .add_object(record, from.object_name(i), from.texts.at(record.path),
+                                          from.texts.at(record.content_type)));
+    }
+    return {};
+  }
+
+  const SymbolicDescription& description_;
+  const SymbolicPart* part_;
+  LocalSavePlan plan_;
+  std::vector<CatalogBuilder::Chunk> chunks_;
+};
+
+}  // namespace
+
+Result<LocalSavePlan> expand_local_plan(const SymbolicWorld& world, int32_t rank) {
+  return LocalExpansion(world, rank).run();
+}
+
+}  // namespace shardwright::plan

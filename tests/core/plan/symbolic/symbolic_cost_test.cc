@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cost of symbolic planning: CPU seconds of this thread, bytes of the heap per logical item, and
+// that neither grows with ranks x tensors.
+#include <malloc.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include "tests/core/plan/symbolic/symbolic_world.h"
+
+namespace shardwright::plan::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct JobSize {
+  int32_t replicas = 1;
+  int32_t shards = 1;
+  int32_t tensor_parallel = 1;
+  int32_t tensors = 1;
+  bool all_shapes_differ = false;  // and none divides evenly
+  int32_t ranks() const { return replicas * shards * tensor_parallel; }
+};
+
+// Entries of a transformer's state under hybrid sharding with tensor parallelism: every tenth
+// tensor is a norm that all ranks hold.
+std::vector<JobEntry> entries_of(const JobSize& size) {
+  const Mesh mesh{{size.replicas, size.shards, size.tensor_parallel}, {}, {}};
+  const auto rows = layout_of(mesh, {replicate(), shard(0), shard(0)});
+  const auto columns = layout_of(mesh, {replicate(), shard(0), shard(1)});
+  std::vector<JobEntry> entries;
+  for (int32_t i = 0; i < size.tensors; ++i) {
+    JobEntry entry;
+    entry.name =
+        "model.layers." + std::to_string(i / 10) + ".block.weight_" + std::to_string(i % 10);
+    entry.dtype = DType::kBfloat16;
+    if (i % 10 == 9) {
+      entry.shape = {8192};
+    } else {
+      entry.form = JobEntry::Form::kLayout;
+      entry.kind = EntryKind::kSharded;
+      entry.layout = i % 2 == 0 ? rows : columns;
+      entry.shape = i % 10 < 4   ? Dims{8192, 8192}
+                    : i % 10 < 8 ? Dims{28672, 8192}
+                                 : Dims{8000, 1000};
+    }
+    if (size.all_shapes_differ) entry.shape[0] += 2 * i + 1;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+SymbolicWorld world_of_size(const JobSize& size) {
+  Result<LocalSymbolicPlan> local = describe(entries_of(size), {0, size.ranks()});
+  EXPECT_TRUE(local.ok()) << local.status().to_string();
+  const std::vector<Digest128> digests(static_cast<size_t>(size.ranks()),
+                                       local->part.description_digest);
+  Result<SymbolicWorld> world = make_symbolic_world(digests, {local->description}, {});
+  EXPECT_TRUE(world.ok()) << world.status().to_string();
+  return *std::move(world);
+}
+
+struct Cost {
+  double seconds = 0;
+  double bytes = 0;  // of the heap that the plan keeps
+  SymbolicTotals totals;
+};
+
+Cost cost_of(const JobSize& size) {
+  const SymbolicWorld world = world_of_size(size);
+  Cost cost;
+  cost.seconds = 1e30;
+  for (int i = 0; i < 3; ++i) {
+    SymbolicWorld copy = world;
+    const size_t heap_before = mallinfo2().uordblks;
+    const double begin = cpu_seconds();
+    const Result<SymbolicSavePlan> plan = make_symbolic_plan(std::move(copy), {});
+    cost.seconds = std::min(cost.seconds, cpu_seconds() - begin);
+    EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+    cost.bytes = static_cast<double>(mallinfo2().uordblks - heap_before);
+    cost.totals = plan->totals();
+  }
+  printf("%d ranks x %d tensors: %.2f ms, %.4f B per item, %llu chunks, most %.2f of mean bytes\n",
+         size.ranks(), size.tensors, cost.seconds * 1e3,
+         cost.bytes / static_cast<double>(cost.totals.items),
+         static_cast<unsigned long long>(cost.totals.chunks),
+         static_cast<double>(cost.totals.most_bytes) * size.ranks() /
+             static_cast<double>(cost.totals.bytes));
+  return cost;
+}
+
+TEST(SymbolicCost, SixteenThousandRanksOfAThousandTensors) {
+  const Cost cost = cost_of({8, 256, 8, 1000});
+  EXPECT_EQ(cost.totals.items, 16384U * 1000U);
+  if (kSanitized) return;
+  EXPECT_LT(cost.seconds, 0.05);
+  EXPECT_LT(cost.bytes / static_cast<double>(cost.totals.items), 0.1);
+}
+
+TEST(SymbolicCost, TwoHundredMillionItems) {
+  const Cost cost = cost_of({64, 256, 8, 2000});
+  EXPECT_EQ(cost.totals.items, uint64_t{131072} * 2000);
+  if (kSanitized) return;
+  EXPECT_LT(cost.seconds, 0.5);
+  EXPECT_LT(cost.bytes / static_cast<double>(cost.totals.items), 0.1);
+}
+
+// The worst case: no two tensors share a rule, so each costs O(ranks).
+TEST(SymbolicCost, AThousandDifferentUnevenShapes) {
+  const Cost cost = cost_of({8, 256, 8, 1000, true});
+  if (kSanitized) return;
+  EXPECT_LT(cost.seconds, 0.6);
+  EXPECT_LT(cost.bytes / static_cast<double>(cost.totals.items), 0.5);
+}
+
+TEST(SymbolicCost, NothingGrowsWithRanksTimesTensors) {
+  const Cost base = cost_of({4, 64, 4, 500});
+  const Cost both = cost_of({16, 256, 4, 8000});
+  EXPECT_EQ(both.totals.items, base.totals.items * 256);
+  // 16 times the ranks and 16 times the tensors: 256 times the items at 16 times the memory.
+  EXPECT_LT(both.bytes, base.bytes * 40);
+  if (kSanitized) return;
+  EXPECT_LT(both.seconds, base.seconds * 60);
+}
+
+// What ranks exchange: 16 bytes each, and one description of at most 100 bytes per tensor.
+TEST(SymbolicCost, OneRepresentativeOfAFewKilobytes) {
+  const std::vector<JobEntry> entries = entries_of({8, 256, 8, 1000});
+  const Result<LocalSymbolicPlan> local = describe(entries, {77, 16384});
+  ASSERT_TRUE(local.ok()) << local.status().to_string();
+  const Result<std::vector<std::byte>> bytes = encode(local->description);
+  ASSERT_TRUE(bytes.ok());
+  printf("description: %.1f B per tensor\n", static_cast<double>(bytes->size()) / 1000);
+  EXPECT_LE(bytes->size(), 100U * 1000U);
+  EXPECT_TRUE(local->part.empty());
+  const Result<LocalSymbolicPlan> other = describe(entries, {16383, 16384});
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->part.description_digest, local->part.description_digest);
+}
+
+}  // namespace
+}  // namespace shardwright::plan::test
