@@ -167,10 +167,10 @@ Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) 
   SHW_ASSIGN_OR_RETURN(const auto* axes, axes_for(layout, tensor.shape.size()));
   SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
                        layout.pieces(tensor.shape, position_.rank));
-  const bool whole = axes->has_value() && (*axes)->empty();
+  const bool whole = axes->has_value() && (*axes)->empty() && !layout.is_flat();
   const EntryKind kind = settle(tensor, whole);
   const bool ruled = axes->has_value()
-                         ? (*axes)->size() <= kMaxShardAxes &&
+                         ? !layout.is_flat() && (*axes)->size() <= kMaxShardAxes &&
                                agree(box_of_axes(**axes, tensor.shape, position_.rank), pieces)
                          : pieces.empty();
   std::vector<Box> boxes;

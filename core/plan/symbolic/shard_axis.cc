@@ -15,59 +15,55 @@
 namespace shardwright::plan {
 namespace {
 
-// Row-major position of rank in the mesh, or -1.
-int64_t position_in(const Mesh& mesh, int32_t rank) {
-  if (mesh.ranks.empty()) return rank >= 0 && rank < element_count_of(mesh.shape) ? rank : -1;
-  const auto found = std::find(mesh.ranks.begin(), mesh.ranks.end(), rank);
-  return found == mesh.ranks.end() ? -1 : found - mesh.ranks.begin();
+ShardAxis axis_of(const Layout& layout, const Cut& cut, int64_t position) {
+  const auto number = static_cast<size_t>(cut.axis);
+  const int64_t extent = layout.mesh().shape[number];
+  const int64_t coordinate = layout.coordinate(position, number);
+  const int64_t below = layout.axis_stride(number);
+  const int64_t neighbour = coordinate + 1 < extent ? position + below : position - below;
+  const int32_t rank = layout.rank_at(position);
+  const int32_t stride = std::abs(layout.rank_at(neighbour) - rank);
+  const int64_t drift = (coordinate - rank / stride) % extent;
+  return {cut.dim, static_cast<int32_t>(extent), stride,
+          static_cast<int32_t>(drift < 0 ? drift + extent : drift)};
 }
 
-int32_t rank_at(const Mesh& mesh, int64_t position) {
-  return mesh.ranks.empty() ? static_cast<int32_t>(position)
-                            : mesh.ranks[static_cast<size_t>(position)];
-}
-
-struct AxisPlace {
-  int64_t extent = 0;
-  int64_t below = 0;     // positions per step of the axis
-  int64_t position = 0;  // of the rank in the mesh
-};
-
-ShardAxis axis_of(const Mesh& mesh, const AxisPlace& place, int32_t dim) {
-  const int64_t coordinate = place.position / place.below % place.extent;
-  const int64_t neighbour =
-      coordinate + 1 < place.extent ? place.position + place.below : place.position - place.below;
-  const int32_t rank = rank_at(mesh, place.position);
-  const int32_t stride = std::abs(rank_at(mesh, neighbour) - rank);
-  const int64_t drift = (coordinate - rank / stride) % place.extent;
-  return {dim, static_cast<int32_t>(place.extent), stride,
-          static_cast<int32_t>(drift < 0 ? drift + place.extent : drift)};
+// A strided cut whose factor is the product of cuts that follow in its dimension nests behind them,
+// as under FSDP with tensor parallelism. What this makes of other strides is not what the rank
+// holds, and whoever describes a tensor compares.
+void nest(std::span<const int32_t> factors, std::vector<ShardAxis>* axes) {
+  for (size_t i = axes->size(); i-- > 0;) {
+    int32_t left = factors[i];
+    for (size_t j = i; left > 1 && j + 1 < axes->size(); ++j) {
+      ShardAxis& next = (*axes)[j + 1];
+      if (next.dim == (*axes)[j].dim) left /= next.extent;
+      std::swap((*axes)[j], next);
+    }
+  }
 }
 
 }  // namespace
 
 Result<std::optional<std::vector<ShardAxis>>> shard_axes_of(const Layout& layout,
                                                             size_t dimension_count, int32_t rank) {
-  const Mesh& mesh = layout.mesh();
-  const auto dimensions = static_cast<int64_t>(dimension_count);
-  const int64_t position = position_in(mesh, rank);
-  int64_t below = element_count_of(mesh.shape);
+  const auto dimensions = static_cast<int32_t>(dimension_count);
+  const int64_t position = layout.position_of(rank);
   std::vector<ShardAxis> axes;
-  for (size_t i = 0; i < mesh.shape.size(); ++i) {
-    below /= mesh.shape[i];
-    const Placement& placement = layout.placements()[i];
-    if (placement.kind != PlacementKind::kShard) continue;
-    if (placement.dim >= dimensions || placement.dim < -dimensions) {
-      return invalid_argument(
-          fmt::format("placement {} shards dimension {} of a tensor of {} dimensions", i,
-                      placement.dim, dimensions));
+  std::vector<int32_t> factors;
+  for (Cut cut : layout.cuts()) {
+    if (cut.dim == kFlatDim) continue;
+    if (cut.dim >= dimensions || cut.dim < -dimensions) {
+      return invalid_argument(fmt::format(
+          "mesh axis {} cuts dimension {} of a tensor of {} dimensions", cut.axis, cut.dim,
+          dimensions));
     }
-    if (mesh.shape[i] == 1 || position < 0) continue;
-    const auto dim =
-        static_cast<int32_t>(placement.dim < 0 ? placement.dim + dimensions : placement.dim);
-    axes.push_back(axis_of(mesh, {mesh.shape[i], below, position}, dim));
+    if (cut.dim < 0) cut.dim += dimensions;
+    if (position < 0 || layout.mesh().shape[static_cast<size_t>(cut.axis)] == 1) continue;
+    axes.push_back(axis_of(layout, cut, position));
+    factors.push_back(cut.factor);
   }
   if (position < 0) return std::optional<std::vector<ShardAxis>>();
+  nest(factors, &axes);
   return std::optional<std::vector<ShardAxis>>(std::move(axes));
 }
 

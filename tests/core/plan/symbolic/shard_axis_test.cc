@@ -46,7 +46,7 @@ TEST(ShardAxis, ARankOutsideTheMeshHoldsNothing) {
 TEST(ShardAxis, RefusesADimensionThatTheTensorLacks) {
   const auto layout = layout_of({{2}, {}, {}}, {shard(1)});
   EXPECT_FAILURE(shard_axes_of(*layout, 1, 0).status(), StatusCode::kInvalidArgument,
-                 "dimension 1 of a tensor of 1 dimensions");
+                 "cuts dimension 1 of a tensor of 1 dimensions");
 }
 
 TEST(ShardAxis, BoxesAreThoseOfTheLayoutInAnyMesh) {
