@@ -47,6 +47,16 @@
 %ignore shw_plan_merge;
 %ignore shw_plan_match;
 %ignore shw_plan_owners;
+%ignore shw_symbolic_describe;
+%ignore shw_symbolic_representatives;
+%ignore shw_symbolic_plan_create;
+%ignore shw_symbolic_plan_write_list;
+%ignore shw_symbolic_plan_rank_bytes;
+%ignore shw_symbolic_plan_owners;
+%ignore shw_symbolic_plan_json;
+%ignore shw_symbolic_plan_digest;
+%ignore shw_symbolic_plan_expand;
+%ignore shw_symbolic_plan_release;
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_error;

@@ -25,6 +25,8 @@ struct env {
   shw_save_planner* save_planner;
   shw_load_planner* load_planner;
   shw_world* world;
+  shw_symbolic_plan* symbolic_plan;
+  const shw_layout* layouts[1];
   shw_error* error;
   void* out; /* receives handles; must stay as it is when a call fails */
   const shw_api* api;

@@ -24,7 +24,7 @@ POINTERS = {
     "uint32_t*": "&env->number", "int64_t*": "env->values", "const int64_t*": "env->shape",
     "const uint64_t*": "env->offsets", "const shw_api**": "&env->api",
     "const uint32_t*": "env->numbers", "const int32_t*": "env->ranks", "int32_t*": "env->ranks",
-    "const shw_bool*": "env->bytes",
+    "const shw_bool*": "env->bytes", "const shw_layout* const*": "env->layouts",
     "const struct DLManagedTensorVersioned*": "env->dlpack",
     "const struct DLManagedTensor*": "env->dlpack_legacy",
     "struct DLManagedTensorVersioned**": "&env->dlpack_out",

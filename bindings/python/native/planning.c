@@ -392,3 +392,171 @@ PyObject* shw_py_content_digest(PyObject* data) {
   Py_END_ALLOW_THREADS PyBuffer_Release(&view);
   return one_part(status, buffer, error);
 }
+
+/* ---- symbolic plans ---- */
+
+/* Handles of layouts, one per entry or NULL for None; none for None. */
+static int read_layouts(PyObject* layouts, uint64_t count, const shw_layout*** out) {
+  *out = NULL;
+  if (layouts == Py_None) return 0;
+  if (!PyList_Check(layouts) || (uint64_t)PyList_Size(layouts) != count) {
+    PyErr_SetString(PyExc_ValueError, "expected as many layouts as entries");
+    return -1;
+  }
+  const shw_layout** list = calloc((size_t)count + 1, sizeof *list);
+  if (!list) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < PyList_Size(layouts); ++i) {
+    void* layout = NULL;
+    if (shw_py_handle(PyList_GetItem(layouts, i), "shw_layout", &layout) < 0) {
+      free(list);
+      return -1;
+    }
+    list[i] = layout;
+  }
+  *out = list;
+  return 0;
+}
+
+PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObject* layouts) {
+  shw_describe_options given = SHW_DESCRIBE_OPTIONS_INIT;
+  PyObject *globs = NULL, *kinds = NULL, *agreement = NULL, *parts = NULL;
+  Py_ssize_t kinds_size = 0, agreement_size = 0;
+  char *kind_bytes = NULL, *text = NULL;
+  shw_py_blob blob = {0};
+  const shw_layout** list = NULL;
+  held_batch held;
+  if (!PyArg_ParseTuple(options, "iiOSS", &given.rank, &given.world_size, &globs, &kinds,
+                        &agreement) ||
+      PyBytes_AsStringAndSize(kinds, &kind_bytes, &kinds_size) < 0 ||
+      PyBytes_AsStringAndSize(agreement, &text, &agreement_size) < 0 ||
+      shw_py_join(globs, &blob) < 0)
+    return NULL;
+  given.kind_globs = blob.data;
+  given.kind_offsets = blob.offsets;
+  given.kind_count = blob.count;
+  given.kind_values = (const int32_t*)(void*)kind_bytes;
+  given.agreement = text;
+  given.agreement_size = (uint64_t)agreement_size;
+  if ((uint64_t)kinds_size != blob.count * sizeof(int32_t)) {
+    PyErr_SetString(PyExc_ValueError, "there are not as many kinds as patterns");
+  } else if (read_batch(entries, &held) == 0) {
+    if (read_layouts(layouts, held.batch.count, &list) == 0) {
+      shw_buffer* buffer = NULL;
+      shw_error* error = NULL;
+      shw_status status;
+      Py_BEGIN_ALLOW_THREADS status =
+          shw_symbolic_describe(&given, &held.batch, list, &buffer, &error);
+      Py_END_ALLOW_THREADS parts = all_parts(status, buffer, error);
+      free(list);
+    }
+    release_batch(&held);
+  }
+  shw_py_blob_free(&blob);
+  return parts;
+}
+
+PyObject* shw_py_symbolic_representatives(PyObject* digests) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(digests, &view, PyBUF_SIMPLE) < 0) return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_symbolic_representatives(view.buf, (uint64_t)view.len / 16, &buffer, &error);
+  Py_END_ALLOW_THREADS PyBuffer_Release(&view);
+  return one_part(status, buffer, error);
+}
+
+PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
+                               PyObject* parts) {
+  shw_merge_options given = SHW_MERGE_OPTIONS_INIT;
+  joined_plans all, own;
+  Py_buffer view;
+  if (!PyArg_ParseTuple(options, "iii", &given.owner, &given.preset, &given.verify_replicas) ||
+      PyObject_GetBuffer(digests, &view, PyBUF_SIMPLE) < 0)
+    return NULL;
+  if (join_plans(descriptions, &all) < 0) {
+    PyBuffer_Release(&view);
+    return NULL;
+  }
+  if (join_plans(parts, &own) < 0) {
+    shw_py_blob_free(&all.blob);
+    PyBuffer_Release(&view);
+    return NULL;
+  }
+  shw_symbolic_plan* plan = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_create(
+      &given, view.buf, (uint64_t)view.len / 16, all.blob.data, all.blob.offsets, all.blob.count,
+      own.blob.data, own.blob.offsets, own.blob.count, &plan, &error);
+  Py_END_ALLOW_THREADS shw_py_blob_free(&own.blob);
+  shw_py_blob_free(&all.blob);
+  PyBuffer_Release(&view);
+  if (status == SHW_OK) return shw_py_own_symbolic_plan(plan);
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+PyObject* shw_py_symbolic_write_list(PyObject* capsule, PyObject* arguments) {
+  void* plan = NULL;
+  int rank = 0;
+  const char *generation = NULL, *digest = NULL;
+  Py_ssize_t digest_size = 0;
+  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0 ||
+      !PyArg_ParseTuple(arguments, "isz#", &rank, &generation, &digest, &digest_size))
+    return NULL;
+  if (digest && digest_size != 16) {
+    PyErr_SetString(PyExc_ValueError, "a plan digest has 16 bytes");
+    return NULL;
+  }
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_symbolic_plan_write_list(plan, rank, generation, digest, &buffer, &error);
+  Py_END_ALLOW_THREADS return one_part(status, buffer, error);
+}
+
+PyObject* shw_py_symbolic_owners(PyObject* capsule, PyObject* name) {
+  void* plan = NULL;
+  Py_ssize_t size = 0;
+  char* text = NULL;
+  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0 ||
+      PyBytes_AsStringAndSize(name, &text, &size) < 0)
+    return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_symbolic_plan_owners(plan, text, (uint64_t)size, &buffer, &error);
+  Py_END_ALLOW_THREADS return one_part(status, buffer, error);
+}
+
+PyObject* shw_py_symbolic_expand(PyObject* capsule, const char* generation) {
+  void* plan = NULL;
+  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status;
+  Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_expand(plan, generation, &buffer, &error);
+  Py_END_ALLOW_THREADS return all_parts(status, buffer, error);
+}
+
+#define DEFINE_QUESTION(name)                                                               \
+  PyObject* shw_py_symbolic_##name(PyObject* capsule) {                                     \
+    void* plan = NULL;                                                                      \
+    if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;                \
+    shw_buffer* buffer = NULL;                                                              \
+    shw_error* error = NULL;                                                                \
+    shw_status status;                                                                      \
+    Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_##name(plan, &buffer, &error);        \
+    Py_END_ALLOW_THREADS return one_part(status, buffer, error);                            \
+  }
+DEFINE_QUESTION(rank_bytes)
+DEFINE_QUESTION(json)
+DEFINE_QUESTION(digest)
+#undef DEFINE_QUESTION

@@ -994,4 +994,85 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub world_release: Option<unsafe extern "C" fn(world: *mut shw_world)>,
+    pub symbolic_describe: Option<
+        unsafe extern "C" fn(
+            options: *const shw_describe_options,
+            entries: *const shw_entry_batch,
+            layouts: *const *const shw_layout,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_representatives: Option<
+        unsafe extern "C" fn(
+            digests: *const c_void,
+            rank_count: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_create: Option<
+        unsafe extern "C" fn(
+            options: *const shw_merge_options,
+            digests: *const c_void,
+            rank_count: u64,
+            descriptions: *const c_void,
+            description_offsets: *const u64,
+            description_count: u64,
+            parts: *const c_void,
+            part_offsets: *const u64,
+            part_count: u64,
+            out: *mut *mut shw_symbolic_plan,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_write_list: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            rank: i32,
+            generation: *const c_char,
+            plan_digest: *const c_void,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_rank_bytes: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_owners: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            name: *const c_char,
+            name_size: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_json: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_digest: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_expand: Option<
+        unsafe extern "C" fn(
+            plan: *const shw_symbolic_plan,
+            generation: *const c_char,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub symbolic_plan_release: Option<unsafe extern "C" fn(plan: *mut shw_symbolic_plan)>,
 }
