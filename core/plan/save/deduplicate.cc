@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/huge_pages.h"
 #include "core/base/text.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/merge_internal.h"
@@ -50,11 +51,7 @@ class Deduplication {
  private:
   Status reserve(const MergedEntries& merged) {
     size_t items = 0;
-    size_t most = 0;
-    for (const LocalView& local : locals_) {
-      items += local.item_count();
-      most = std::max(most, local.item_count());
-    }
+    for (const LocalView& local : locals_) items += local.item_count();
     if (items >= std::numeric_limits<uint32_t>::max()) {
       return resource_exhausted("items", fmt::format("{} boxes of all ranks are too many", items));
     }
@@ -62,9 +59,10 @@ class Deduplication {
                                locals_[0].catalog.texts.blob().size());
     out_.catalog.tensors.reserve(merged.tensors.size());
     out_.catalog.objects.reserve(merged.objects.size());
-    out_.catalog.chunks.reserve(most);
-    out_.holder_begins.reserve(most + 1);
-    out_.holders.reserve(items);
+    // Room for the case that nothing is held twice; what is not used stays untouched.
+    reserve_large(&out_.catalog.chunks, items);
+    reserve_large(&out_.holder_begins, items + 1);
+    reserve_large(&out_.holders, items);
     return {};
   }
 
