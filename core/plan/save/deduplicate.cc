@@ -85,9 +85,11 @@ class Deduplication {
       record.split_mask |= locals_[member.rank].catalog.tensors[member.entry].split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     split_ = split_dims(shape, record.split_mask);
-    gather(members, record.split_mask);
-    sort_candidates();
-    SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
+    if (record.split_mask != 0 || !emit_replicas(members)) {
+      gather(members, record.split_mask);
+      sort_candidates();
+      SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
+    }
     record.chunk_count = catalog.chunks.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
     return {};
@@ -222,6 +224,23 @@ class Deduplication {
     if (std::ranges::is_sorted(candidates_, ordered)) return true;
     candidates_.swap(sorted_);
     return false;
+  }
+
+  // Of a tensor that nobody cuts: one unit. False, and nothing done, when that is not all there is
+  // to it.
+  bool emit_replicas(std::span<const Member> members) {
+    if (is_empty(Candidate()) && !policy_.keep_empty) return false;
+    for (const Member& member : members) {
+      if (locals_[member.rank].catalog.tensors[member.entry].chunk_count != 1) return false;
+    }
+    more_.clear();
+    begin_chunk(Candidate());
+    for (const Member& member : members) {
+      const uint64_t chunk = locals_[member.rank].catalog.tensors[member.entry].chunk_begin;
+      out_.holders.push_back({member.rank, static_cast<uint32_t>(chunk)});
+    }
+    out_.holder_begins.back() = out_.holders.size();
+    return true;
   }
 
   Status emit_distinct(std::string_view name) {
