@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/huge_pages.h"
 #include "core/base/text.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/merge_internal.h"
@@ -50,11 +51,7 @@ class Deduplication {
  private:
   Status reserve(const MergedEntries& merged) {
     size_t items = 0;
-    size_t most = 0;
-    for (const LocalView& local : locals_) {
-      items += local.item_count();
-      most = std::max(most, local.item_count());
-    }
+    for (const LocalView& local : locals_) items += local.item_count();
     if (items >= std::numeric_limits<uint32_t>::max()) {
       return resource_exhausted("items", fmt::format("{} boxes of all ranks are too many", items));
     }
@@ -62,9 +59,10 @@ class Deduplication {
                                locals_[0].catalog.texts.blob().size());
     out_.catalog.tensors.reserve(merged.tensors.size());
     out_.catalog.objects.reserve(merged.objects.size());
-    out_.catalog.chunks.reserve(most);
-    out_.holder_begins.reserve(most + 1);
-    out_.holders.reserve(items);
+    // Room for the case that nothing is held twice; what is not used stays untouched.
+    reserve_large(&out_.catalog.chunks, items);
+    reserve_large(&out_.holder_begins, items + 1);
+    reserve_large(&out_.holders, items);
     return {};
   }
 
@@ -87,9 +85,11 @@ class Deduplication {
       record.split_mask |= locals_[member.rank].catalog.tensors[member.entry].split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     split_ = split_dims(shape, record.split_mask);
-    gather(members, record.split_mask);
-    sort_candidates();
-    SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
+    if (record.split_mask != 0 || !emit_replicas(members)) {
+      gather(members, record.split_mask);
+      sort_candidates();
+      SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
+    }
     record.chunk_count = catalog.chunks.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
     return {};
@@ -224,6 +224,23 @@ class Deduplication {
     if (std::ranges::is_sorted(candidates_, ordered)) return true;
     candidates_.swap(sorted_);
     return false;
+  }
+
+  // Of a tensor that nobody cuts: one unit. False, and nothing done, when that is not all there is
+  // to it.
+  bool emit_replicas(std::span<const Member> members) {
+    if (is_empty(Candidate()) && !policy_.keep_empty) return false;
+    for (const Member& member : members) {
+      if (locals_[member.rank].catalog.tensors[member.entry].chunk_count != 1) return false;
+    }
+    more_.clear();
+    begin_chunk(Candidate());
+    for (const Member& member : members) {
+      const uint64_t chunk = locals_[member.rank].catalog.tensors[member.entry].chunk_begin;
+      out_.holders.push_back({member.rank, static_cast<uint32_t>(chunk)});
+    }
+    out_.holder_begins.back() = out_.holders.size();
+    return true;
   }
 
   Status emit_distinct(std::string_view name) {

@@ -37,11 +37,14 @@ uint64_t capacity_for(std::span<const std::span<const std::byte>> plans, const C
   return bytes;
 }
 
-Status append_merged(internal::NumberedChunks* numbered, PlanEncoder* encoder, PlanParts* parts) {
+// The catalog goes with it: it is not needed any more.
+Status append_merged(internal::NumberedChunks* numbered, PlanParts* parts) {
   GlobalSavePlan merged;
   merged.catalog = std::move(numbered->catalog);
   merged.listing = std::move(numbered->listing);
-  SHW_ASSIGN_OR_RETURN(const auto bytes, encoder->encode(merged));
+  PlanEncoder encoder(catalog_wire_bytes(merged.catalog) + merged.listing.attributes.size() +
+                      kPartBytes);
+  SHW_ASSIGN_OR_RETURN(const auto bytes, encoder.encode(merged));
   return parts->append(bytes);
 }
 
@@ -65,8 +68,8 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
   PlanParts parts(capacity_for(plans, numbered.catalog, numbered.listing));
+  SHW_RETURN_IF_ERROR(append_merged(&numbered, &parts));
   PlanEncoder encoder;
-  SHW_RETURN_IF_ERROR(append_merged(&numbered, &encoder, &parts));
   LocalSavePlan kept;
   const std::span<const uint32_t> numbers = numbered.numbers;
   for (size_t r = 0; r < locals.views.size(); ++r) {

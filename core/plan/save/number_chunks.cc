@@ -6,6 +6,7 @@
 //              the result come in the order of their first kept item, chunks of a tensor likewise.
 #include <algorithm>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/merge_internal.h"
 
@@ -29,6 +30,7 @@ class Numbering {
     out_.item_begins.push_back(0);
     for (const LocalView& local : locals_)
       out_.item_begins.push_back(out_.item_begins.back() + local.item_count());
+    reserve_large(&out_.numbers, out_.item_begins.back());
     out_.numbers.assign(out_.item_begins.back(), kNotKept);
     if (policy_.numbering == MergePolicy::Numbering::kRowMajor) {
       number_row_major();
@@ -97,6 +99,7 @@ class Numbering {
     out_.catalog.tensors.reserve(tensors);
     uint64_t chunks = 0;
     for (const uint64_t count : counts_) chunks += count;
+    reserve_large(&out_.catalog.chunks, chunks);
     out_.catalog.chunks.resize(chunks);
     out_.catalog.shapes.reserve(from.shapes.size());
     std::vector<uint32_t> scratch;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/set_order_internal.h"
@@ -59,6 +60,7 @@ class OwnerChoice {
  private:
   void weigh() {
     const Catalog& catalog = merged_.catalog;
+    reserve_large(&weights_, merged_.unit_count());
     weights_.resize(merged_.unit_count());
     for (size_t t = 0; t < catalog.tensors.size(); ++t) {
       const TensorRecord& tensor = catalog.tensors[t];

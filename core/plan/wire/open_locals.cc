@@ -5,6 +5,7 @@
 // boxes.
 #include "core/plan/wire/open_locals.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -60,11 +61,15 @@ uint64_t hash_of(const TableBytes& table) {
   return hash;
 }
 
-// Columns of one distinct table.
+// One distinct table.
 struct Table {
   TableBytes bytes;
-  std::vector<TensorRecord> tensors;
+  bool rank_local = false;  // some tensor belongs to the rank
 };
+
+bool is_rank_local(const TensorRecord& tensor) {
+  return tensor.kind == EntryKind::kRankLocal;
+}
 
 class LocalOpener {
  public:
@@ -82,7 +87,7 @@ class LocalOpener {
     const wire::Catalog* catalog = body.catalog();
     if (catalog == nullptr) return data_loss("the local save plan is damaged: it has no catalog");
     LocalView view;
-    SHW_ASSIGN_OR_RETURN(const bool known, find_table(*catalog, &view));
+    SHW_ASSIGN_OR_RETURN(const bool known, find_table(*catalog, body.world_size() == 0, &view));
     SHW_RETURN_IF_ERROR(read_columns(body, &view));
     const std::vector<std::string> findings =
         internal::local_view_findings(view, /*kept=*/false, 1, known);
@@ -99,24 +104,28 @@ class LocalOpener {
   }
 
  private:
-  // Sets texts, shapes, tensors and table of the view; true when the table was seen before.
-  Result<bool> find_table(const wire::Catalog& catalog, LocalView* view) {
+  // Sets texts, shapes, tensors and table of the view; true when the table was seen before. A plan
+  // of an unknown rank shares no table in which tensors belong to its rank.
+  Result<bool> find_table(const wire::Catalog& catalog, bool rank_unknown, LocalView* view) {
     TableBytes bytes{bytes_of(catalog.texts()), bytes_of(catalog.text_ends()),
                      bytes_of(catalog.shapes()), bytes_of(catalog.tensors())};
-    if (!made_.views.empty() && equal(tables_[made_.views.back().table].bytes, bytes)) {
+    const auto shared = [&](uint32_t table) {
+      return !(rank_unknown && tables_[table].rank_local) && equal(tables_[table].bytes, bytes);
+    };
+    if (!made_.views.empty() && shared(made_.views.back().table)) {
       use_table(made_.views.back().table, view);
       return true;
     }
     std::vector<uint32_t>& candidates = by_hash_[hash_of(bytes)];
     for (const uint32_t candidate : candidates) {
-      if (!equal(tables_[candidate].bytes, bytes)) continue;
+      if (!shared(candidate)) continue;
       use_table(candidate, view);
       return true;
     }
     SHW_ASSIGN_OR_RETURN(std::vector<TensorRecord> tensors, copy_tensor_records(&catalog));
     const auto number = static_cast<uint32_t>(tables_.size());
     candidates.push_back(number);
-    tables_.push_back({bytes, {}});
+    tables_.push_back({bytes, std::ranges::any_of(tensors, is_rank_local)});
     view->table = number;
     view->catalog.tensors = own(std::move(tensors));
     view->catalog.texts =

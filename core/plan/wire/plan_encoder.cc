@@ -7,15 +7,32 @@
 
 #include <flatbuffers/flatbuffer_builder.h>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
 namespace shardwright::plan {
 
+namespace {
+
+// Large plans lie in large pages.
+class LargeAllocator : public flatbuffers::DefaultAllocator {
+ public:
+  uint8_t* allocate(size_t size) override {
+    uint8_t* memory = flatbuffers::DefaultAllocator::allocate(size);
+    advise_huge_pages(memory, size);
+    return memory;
+  }
+};
+
+}  // namespace
+
 struct PlanEncoder::Memory {
+  explicit Memory(size_t bytes) : builder(bytes, &allocator) {}
+  LargeAllocator allocator;
   flatbuffers::FlatBufferBuilder builder;
 };
 
-PlanEncoder::PlanEncoder() : memory_(std::make_unique<Memory>()) {}
+PlanEncoder::PlanEncoder(size_t bytes) : memory_(std::make_unique<Memory>(bytes)) {}
 PlanEncoder::~PlanEncoder() = default;
 
 Result<std::span<const std::byte>> PlanEncoder::encode(const LocalSavePlan& plan) {
@@ -29,6 +46,7 @@ Result<std::span<const std::byte>> PlanEncoder::encode(const GlobalSavePlan& pla
 PlanParts::PlanParts(size_t capacity)
     : capacity_(capacity),
       memory_(static_cast<std::byte*>(::operator new[](capacity + 1, kAlignment))) {
+  advise_huge_pages(memory_.get(), capacity);
   memory_[0] = std::byte{0};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace shardwright::plan {
 
 class PlanEncoder {
  public:
-  PlanEncoder();
+  // Room for plans of that many bytes from the beginning; larger ones make more.
+  explicit PlanEncoder(size_t bytes = 4096);
   ~PlanEncoder();
   PlanEncoder(const PlanEncoder&) = delete;
   PlanEncoder& operator=(const PlanEncoder&) = delete;
