@@ -213,7 +213,7 @@ class PlanSlope : public testing::TestWithParam<size_t> {};
 TEST_P(PlanSlope, OfAGlobalPlan) {
   const Shape& shape = shapes()[GetParam()];
   const double slope =
-      slope_of(std::string("global plan, ") + shape.name, kSlack * 1.2, [&](int64_t n) {
+      slope_of(std::string("global plan, ") + shape.name, kSlack * 1.35, [&](int64_t n) {
         Dims extents;
         const std::vector<Box> boxes = shape.make(n, &extents);
         const LocalSavePlan local = plan_of(extents, boxes);
