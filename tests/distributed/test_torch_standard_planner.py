@@ -12,6 +12,7 @@ if importlib.util.find_spec("torch") is None:
 
 import torch
 import torch.distributed as dist
+from shardwright import Layout
 from shardwright.errors import FailedPreconditionError
 from shardwright.torch import standard_planner as standard
 from torch.distributed.device_mesh import DeviceMesh
@@ -98,14 +99,25 @@ def test_chunks_of_distributed_tensors():
         standard.create_chunk_list_for_tensor([1.0])
 
 
-def test_several_boxes_side_by_side():
-    local = FULL[[0, 1, 4, 5]][:, [2, 5]]
-    boxes = [((row, column), (2, 1)) for row in (0, 4) for column in (2, 5)]
-    parts = standard.windows(boxes, local)
-    for (offsets, sizes), found in zip(boxes, parts, strict=True):
-        assert torch.equal(found, FULL[offsets[0]:offsets[0] + sizes[0], offsets[1]:offsets[1] + sizes[1]])
-        assert found.untyped_storage().data_ptr() == local.untyped_storage().data_ptr()
-    assert standard.windows(boxes, FULL) is None
+def test_strided_shards_hold_several_boxes():
+    """The rows of an uneven strided shard lie in several places of the tensor."""
+    from torch.distributed.tensor.placement_types import _StridedShard
+    full = torch.arange(14 * 2, dtype=torch.float32).reshape(14, 2)
+    layout = Layout((2, 2), [("strided_shard", 0, 2), ("shard", 0)])
+
+    def state(rank):
+        mesh = DeviceMesh("cpu", torch.arange(4).reshape(2, 2))
+        local = torch.cat([full[o[0]:o[0] + n[0]] for o, n in layout.boxes(full.shape, rank)])
+        placements = (_StridedShard(0, split_factor=2), Shard(0))
+        return {"w": DTensor.from_local(local, mesh, placements, run_check=False, shape=full.shape, stride=full.stride())}
+
+    _, metadata, held = save(state)
+    target = {"w": torch.zeros(14, 2)}
+    load(target, metadata, held)
+    assert torch.equal(target["w"], full)
+    rows = full[[0, 1, 4, 5]]
+    assert torch.equal(standard.window(rows[:, :], 4, (2, 2)), full[4:6])
+    assert torch.equal(standard.window(rows, 3, (2, 1)), rows[1:3, 1:])
 
 
 def test_a_rank_outside_the_mesh_is_refused():

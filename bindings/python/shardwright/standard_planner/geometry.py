@@ -9,18 +9,19 @@ refused.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from ..errors import InvalidArgumentError
+from ..layout import Layout
 from .faults import ArgumentTypeError
 from .model import ChunkStorageMetadata
 
 Area = tuple[tuple[int, int], ...]
 MapEntry = int | Sequence[int]
 _CACHED_AREAS_MAX = 4096
+_CACHED_LAYOUTS_MAX = 256
 
 
 def rank_id_to_dev_id_list(mesh_shape: Sequence[int], rank_id: int) -> list[int]:
@@ -49,38 +50,16 @@ def infer_slice_area_by_rank(mesh_shape: Sequence[int], tensor_map: Sequence[Map
 
 @lru_cache(_CACHED_AREAS_MAX)
 def _area(mesh: tuple[int, ...], entries: tuple[tuple[int, ...], ...], position: int, shape: tuple[int, ...]) -> Area:
-    _check_map(mesh, entries, position, shape)
-    digits = rank_id_to_dev_id_list(mesh, position)
-    area = []
-    for extent, axes in zip(shape, entries, strict=True):
-        begin, size = 0, extent
-        for axis in axes:
-            if axis != -1:
-                step = -(-size // mesh[-axis - 1])
-                first = min(digits[-axis - 1] * step, size)
-                begin, size = begin + first, min(first + step, size) - first
-        area.append((begin, begin + size) if size else (extent, extent))  # no other rank's box begins there
-    return tuple(area)
-
-
-def _check_map(mesh: tuple[int, ...], entries: tuple[tuple[int, ...], ...], position: int,
-               shape: tuple[int, ...]) -> None:
-    if not mesh or any(extent < 1 for extent in mesh):
-        raise InvalidArgumentError(f"mesh shape {mesh} must have extents of 1 and more", {"parameter": "mesh_shape"})
-    if len(entries) != len(shape):
-        raise InvalidArgumentError(f"tensor map {entries} has {len(entries)} entries for the {len(shape)} dimensions "
-                                   f"of shape {shape}", {"parameter": "tensor_map"})
-    if not 0 <= position < math.prod(mesh):
+    layout = _layout(mesh, entries)
+    if not layout.contains(position):
         raise InvalidArgumentError(f"position {position} is not in the mesh {mesh}", {"parameter": "rank_id"})
-    if any(extent < 0 for extent in shape):
-        raise InvalidArgumentError(f"shape {shape} has a negative extent", {"parameter": "full_shape"})
-    used = [axis for axes in entries for axis in axes if axis != -1]
-    for axis in used:
-        if not 0 <= axis < len(mesh):
-            raise InvalidArgumentError(f"tensor map {entries} names axis {axis}; the mesh {mesh} has axes 0 to "
-                                       f"{len(mesh) - 1}, counted from the right", {"parameter": "tensor_map"})
-    if len(set(used)) != len(used):
-        raise InvalidArgumentError(f"tensor map {entries} uses an axis twice", {"parameter": "tensor_map"})
+    (offsets, sizes), = layout.boxes(shape, position)
+    return tuple((begin, begin + size) for begin, size in zip(offsets, sizes, strict=True))
+
+
+@lru_cache(_CACHED_LAYOUTS_MAX)
+def _layout(mesh: tuple[int, ...], entries: tuple[tuple[int, ...], ...]) -> Layout:
+    return Layout(mesh, tensor_map=[tuple(axis for axis in axes if axis != -1) or -1 for axes in entries])
 
 
 def infer_intersection(area_a: Any, area_b: Any) -> Area | None:

@@ -16,10 +16,11 @@ from .reshard import ReshardHandler, check_layout
 
 __all__ = [
     "ArgumentTypeError", "BytesStorageMetadata", "ChunkStorageMetadata", "IncompleteTensorError", "LoadItemType",
-    "LoadPlan", "LoadPlanner", "Metadata", "MetadataIndex", "MissingEntryError", "OutsideTensorError", "ReadItem", "ReshardHandler",
-    "SavePlan", "SavePlanner", "StorageInfo", "TensorProperties", "TensorStorageMetadata", "UnknownNameError",
-    "UnsafePickleError", "WriteItem", "WriteItemType", "WriteResult", "check_layout", "check_path", "chunk_to_area",
-    "combine_layout", "create_read_items_for_chunk_list", "decode_object", "encode_object", "has_valid_filename",
-    "infer_intersection", "infer_slice_area_by_rank", "load_layout", "placements_to_tensor_map",
-    "rank_id_to_dev_id_list", "remove_redundant_plans", "save_layout", "tensor_map_to_placements",
+    "LoadPlan", "LoadPlanner", "Metadata", "MetadataIndex", "MissingEntryError", "OutsideTensorError", "ReadItem",
+    "ReshardHandler", "SavePlan", "SavePlanner", "StorageInfo", "TensorProperties", "TensorStorageMetadata",
+    "UnknownNameError", "UnsafePickleError", "WriteItem", "WriteItemType", "WriteResult", "check_layout",
+    "check_path", "chunk_to_area", "combine_layout", "create_read_items_for_chunk_list", "decode_object",
+    "encode_object", "has_valid_filename", "infer_intersection", "infer_slice_area_by_rank", "load_layout",
+    "placements_to_tensor_map", "rank_id_to_dev_id_list", "remove_redundant_plans", "save_layout",
+    "tensor_map_to_placements",
 ]

@@ -7,6 +7,7 @@ own names stand for torch's own classes.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +15,6 @@ import torch
 import torch.distributed as dist
 
 from ..errors import InvalidArgumentError
-from ..layout import Box
 from ..standard_planner import layout_files as _layout_files
 from ..standard_planner import load as _load
 from ..standard_planner import save as _save
@@ -86,17 +86,13 @@ class TorchFramework(Framework):
 
     def _of_dtensor(self, where: str, value: Any, rank: int, reduced: tuple[str, ...]) -> Held:
         local, shape = self.local_of(value), tuple(int(extent) for extent in value.shape)
-        boxes = tuple(layout_of(value.device_mesh, value.placements, None).boxes(shape, rank))
-        if len(boxes) == 1 and tuple(boxes[0][1]) == tuple(local.shape):
-            return Held(self.dtype_text(local), shape, boxes, (local,), False, reduced)
-        parts = windows(boxes, local)
-        if parts is None:
-            raise InvalidArgumentError(
-                f"{where}: rank {rank} holds a local tensor of shape {tuple(local.shape)}, "
-                f"which does not fit the boxes {boxes} of its placements", {
-                    "tensor": where,
-                    "rank": str(rank)
-                })
+        pieces = layout_of(value.device_mesh, value.placements, None).pieces(shape, rank)
+        boxes = tuple((offsets, sizes) for offsets, sizes, _ in pieces)
+        if sum(math.prod(sizes) for _, sizes in boxes) != local.numel():
+            raise InvalidArgumentError(f"{where}: rank {rank} holds a local tensor of shape {tuple(local.shape)}, which "
+                                       f"does not fit the boxes {boxes} of its placements",
+                                       {"tensor": where, "rank": str(rank)})
+        parts = tuple(window(local, begin, sizes) for _, sizes, begin in pieces)
         return Held(self.dtype_text(local), shape, boxes, parts, False, reduced)
 
     # ---- memory ----
@@ -145,22 +141,13 @@ class TorchFramework(Framework):
             self.view(local, offsets, lengths).copy_(torch.as_tensor(source))
 
 
-def windows(boxes: Sequence[Box], local: Any) -> tuple[Any, ...] | None:
-    """Parts of a local tensor that holds several boxes side by side, in ascending order in each dimension.
-
-    None when they do not fill it.
-    """
-    begins: list[dict[int, int]] = []
-    for dim, extent in enumerate(local.shape):
-        places, position = {}, 0
-        for begin, size in sorted({(offsets[dim], sizes[dim]) for offsets, sizes in boxes}):
-            places[begin] = position
-            position += size
-        if position != extent and boxes:
-            return None
-        begins.append(places)
-    return tuple(local[tuple(slice(begins[dim][o], begins[dim][o] + n) for dim, (o, n) in
-                             enumerate(zip(offsets, sizes, strict=True)))] for offsets, sizes in boxes)
+def window(local: Any, begin: int, sizes: tuple[int, ...]) -> Any:
+    """The part of a local tensor that begins at its row-major element `begin`."""
+    places = []
+    for extent in reversed(local.shape):
+        begin, place = divmod(begin, max(extent, 1))
+        places.append(place)
+    return local[tuple(slice(place, place + size) for place, size in zip(reversed(places), sizes, strict=True))]
 
 
 def _is_dtensor(value: Any) -> bool:
