@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Megatron-core's sharded state dicts and planners, under the original's names.
 
+    shard = ShardedTensor.from_rank_offsets("w", local_tensor, (0, rank, world_size))
+    torch.distributed.checkpoint.save(mcore_to_pyt_state_dict({"w": [shard]}), checkpoint_id=path,
+                                      planner=MCoreSavePlanner(flatten_state_dict=False))
+
 Descriptors of ours and of megatron-core are taken alike. Nothing that a caller passes is changed, except by functions
 whose purpose that is (apply_factories, the in-place maps). What differs from the original on purpose:
 docs/compatibility.md.
@@ -18,6 +22,9 @@ from .flattening import (_replace_sharded_keys_with_state_dict_keys, _replace_st
                          _restore_dict_types, flatten_state_dict, unflatten_state_dict)
 from .kinds import is_main_replica
 from .planners import MCoreLoadPlanner, MCoreSavePlanner
+from .selection import (add_prefix_for_sharding, apply_prefix_mapping, extract_nonpersistent, extract_sharded_base,
+                        extract_sharded_tensors, extract_sharded_tensors_and_factories,
+                        extract_sharded_tensors_or_nonpersistent, replace_prefix_for_sharding)
 from .sharded_object import LocalNonpersistentObject, ShardedObject
 from .sharded_tensor import ShardedBase, ShardedTensor
 from .strictness import StrictHandling, parse_strict_flag, validate_integrity_and_strict_load
@@ -29,12 +36,15 @@ __all__ = [
     "CheckpointableShardedTensor", "CheckpointingException", "LocalNonpersistentObject", "LocalShardsContainer",
     "MCoreLoadPlanner", "MCoreSavePlanner", "ShardDistribution", "ShardedBase", "ShardedObject", "ShardedTensor",
     "ShardedTensorFactory", "StrictHandling", "_replace_sharded_keys_with_state_dict_keys",
-    "_replace_state_dict_keys_with_sharded_keys", "_restore_dict_types", "_unwrap_pyt_sharded_tensor", "apply_factories",
-    "apply_factory_merges", "determine_global_metadata", "determine_main_replica_uniform_distribution",
-    "dict_list_map_inplace", "dict_list_map_outplace", "dict_map", "dict_map_with_key", "diff",
-    "distribute_main_replicas_with_precomputed_distribution", "distribute_shards_to_ranks", "extract_matching_values",
-    "flatten_state_dict", "is_main_replica", "join_like", "main_replica_distribution", "map_reduce",
-    "mcore_to_pyt_state_dict", "merge", "nested_items_iter", "nested_values", "parse_strict_flag",
+    "_replace_state_dict_keys_with_sharded_keys", "_restore_dict_types", "_unwrap_pyt_sharded_tensor",
+    "add_prefix_for_sharding", "apply_factories", "apply_factory_merges", "apply_prefix_mapping",
+    "determine_global_metadata", "determine_main_replica_uniform_distribution", "dict_list_map_inplace",
+    "dict_list_map_outplace", "dict_map", "dict_map_with_key", "diff",
+    "distribute_main_replicas_with_precomputed_distribution", "distribute_shards_to_ranks",
+    "extract_matching_values", "extract_nonpersistent", "extract_sharded_base", "extract_sharded_tensors",
+    "extract_sharded_tensors_and_factories", "extract_sharded_tensors_or_nonpersistent", "flatten_state_dict",
+    "is_main_replica", "join_like", "main_replica_distribution", "map_reduce", "mcore_to_pyt_state_dict", "merge",
+    "nested_items_iter", "nested_values", "parse_strict_flag", "replace_prefix_for_sharding",
     "sharded_tensor_to_torch_sharded_tensor", "unflatten_state_dict", "validate_integrity_and_strict_load",
     "validate_sharding_integrity", "with_factories_applied",
 ]

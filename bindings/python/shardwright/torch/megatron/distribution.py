@@ -73,24 +73,26 @@ def distribute_shards_to_ranks(shard_to_ranks: Mapping[Shard, Sequence[int]], sh
     Raises:
         InvalidArgumentError: a shard without holders, or with a holder that is no rank.
     """
-    set_of, holder_sets = _holder_sets(dict(shard_to_ranks), num_ranks)
+    shards, lists = list(shard_to_ranks), list(shard_to_ranks.values())
+    numbers, holder_sets = _holder_sets(shards, lists, num_ranks)
     counts = [len(ranks) for ranks in holder_sets]
     sizes, cross = shard_to_size, cross_parallelization_group_loads
-    order = sorted(set_of, key=lambda shard: (shard in cross, counts[set_of[shard]], -sizes[shard], shard))
-    owners = choose_owners(holder_sets, [set_of[shard] for shard in order], [sizes[shard] for shard in order],
-                           [shard in cross for shard in order], num_ranks)
-    return dict(zip(order, owners, strict=True))
+    rows = sorted([(shard in cross, counts[number], -sizes[shard], shard, number)
+                   for shard, number in zip(shards, numbers, strict=True)])
+    owners = choose_owners(holder_sets, [row[4] for row in rows], [-row[2] for row in rows], [row[0] for row in rows],
+                           num_ranks)
+    return {row[3]: owner for row, owner in zip(rows, owners, strict=True)}
 
 
-def _holder_sets(shard_to_ranks: Mapping[Shard, Sequence[int]],
-                 num_ranks: int) -> tuple[dict[Shard, int], list[tuple[int, ...]]]:
+def _holder_sets(shards: Sequence[Any], lists: Sequence[Sequence[int]],
+                 num_ranks: int) -> tuple[list[int], list[tuple[int, ...]]]:
     """The number of each shard's holder set, and the distinct sets. A list that stands for several shards is read
     once."""
-    by_object: dict[int, int] = {}  # the mapping keeps the lists alive, so an id means one list
+    by_object: dict[int, int] = {}  # `lists` keeps its members alive, so an id means one of them
     by_listing: dict[tuple[int, ...], int] = {}
     sets: dict[tuple[int, ...], int] = {}
-    set_of = {}
-    for shard, ranks in shard_to_ranks.items():
+    numbers = []
+    for shard, ranks in zip(shards, lists, strict=True):
         number = by_object.get(id(ranks))
         if number is None:
             listing = tuple(ranks)
@@ -102,8 +104,8 @@ def _holder_sets(shard_to_ranks: Mapping[Shard, Sequence[int]],
                                                f"below {num_ranks}", {"shard": str(shard)})
                 number = by_listing[listing] = sets.setdefault(content, len(sets))
             by_object[id(ranks)] = number
-        set_of[shard] = number
-    return set_of, list(sets)
+        numbers.append(number)
+    return numbers, list(sets)
 
 
 class _RankClass(NamedTuple):
