@@ -123,6 +123,13 @@ static int put(PyObject* object, PyObject* name, PyObject* value) {
   return failed ? -1 : 0;
 }
 
+/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers and its like cannot be
+ * part of a cycle. Without it every full collection of the host would walk through millions of items. NULL stays. */
+static PyObject* untracked(PyObject* object) {
+  if (object) PyObject_GC_UnTrack(object);
+  return object;
+}
+
 static PyObject* shared(PyObject* object) {
   Py_INCREF(object);
   return object;
@@ -137,7 +144,7 @@ static PyObject* size_of(const int64_t* values, uint64_t count) {
                 : NULL;
   Py_XDECREF(arguments);
   Py_XDECREF(tuple);
-  return made;
+  return untracked(made);
 }
 
 static PyObject* offsets_of(const int64_t* values, uint64_t ndim) {
@@ -151,6 +158,7 @@ static PyObject* offsets_of(const int64_t* values, uint64_t ndim) {
 static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64_t ndim) {
   int64_t strides[ITEM_RANK_MAX];
   if (attributes[1] == STRIDES_ABSENT) return shared(Py_None);
+  if (ndim == 0) return PyTuple_New(0); /* everybody's, so it stays as it is */
   if (attributes[1] == STRIDES_LISTED) {
     memcpy(strides, attributes + 2, ndim * sizeof(int64_t));
   } else {
@@ -160,7 +168,7 @@ static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64
       expected *= sizes[d] > 1 ? sizes[d] : 1;
     }
   }
-  return shw_py_int_tuple(strides, (Py_ssize_t)ndim);
+  return untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
 }
 
 /* An entry whose items are being made. */
@@ -233,7 +241,7 @@ static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
        (offset && put(made, names->offset, shared(offset)) < 0))) {
     Py_CLEAR(made);
   }
-  return made;
+  return untracked(made);
 }
 
 /* WriteItem; takes `index` and `data`. */
@@ -248,7 +256,7 @@ static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
   }
   Py_XDECREF(index);
   Py_XDECREF(data);
-  return made;
+  return untracked(made);
 }
 
 /* TensorWriteData of a box. */
@@ -260,7 +268,7 @@ static PyObject* data_of(const open_entry* e, PyObject* offsets, const int64_t* 
                put(made, names->size, shared(e->size)) < 0)) {
     Py_CLEAR(made);
   }
-  return made;
+  return untracked(made);
 }
 
 /* The item of box `box`, whose values begin at `value`. */

@@ -177,3 +177,14 @@ def test_the_entries_of_a_metadata_are_made_on_touch_and_pickled_as_a_dict():
 def test_a_plan_that_is_not_usable_stays_so():
     plan = SavePlan([], usable=False)
     assert pickle.loads(pickle.dumps(dataclasses.replace(untouched(), usable=False))).usable is False and not plan.items
+
+
+def test_items_are_out_of_the_collectors_sight_and_end_with_their_list():
+    import weakref
+    items = untouched({"w": torch.ones(3, 4)}).items
+    item = items[0]
+    assert not any(gc.is_tracked(o) for o in (item, item.index, item.index.offset, item.tensor_data, item.tensor_data.size))
+    assert gc.is_tracked(item.tensor_data.properties) and gc.is_tracked(item.tensor_data.chunk)
+    ends = [weakref.ref(o) for o in (item, item.tensor_data, item.tensor_data.chunk)]
+    del item, items
+    assert [end() for end in ends] == [None] * 3
