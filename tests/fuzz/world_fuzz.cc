@@ -28,7 +28,9 @@ void check_boxes(const World& world) {
   for (size_t t = 0; t < std::min(world.tensors.size(), kLookedAt); ++t) {
     for (int32_t rank = 0; rank < ranks; ++rank) {
       const auto boxes = held_boxes(world, world.tensors[t], rank);
-      check(boxes.ok());
+      // Strides may ask for more boxes than a rank can have.
+      check(boxes.ok() || boxes.status().code() == shardwright::StatusCode::kResourceExhausted);
+      if (!boxes.ok() || boxes->size() > kLookedAt) return;
       for (const Box& box : *boxes)
         check(shardwright::check_box(box, world.tensors[t].shape).ok() && !box_is_empty(box));
     }

@@ -211,8 +211,8 @@ int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
   shw_price_options* o = &filled->options;
   shw_price_options_init(o, sizeof *o);
   unsigned long long memory_budget, rank_rate, total_rate;
-  if (!PyArg_ParseTuple(tuple, "IiiKKK", &o->flags, &o->owner, &o->preset, &memory_budget, &rank_rate,
-                        &total_rate))
+  if (!PyArg_ParseTuple(tuple, "IiiKKK", &o->flags, &o->owner, &o->preset, &memory_budget,
+                        &rank_rate, &total_rate))
     return -1;
   o->memory_budget = memory_budget;
   o->rank_bytes_per_second = rank_rate;

@@ -69,8 +69,8 @@ bool parse_placement(std::string_view text, Placement* placement) {
   const size_t bracket = std::min(text.find('('), text.size());
   const std::string_view word = text.substr(0, bracket);
   if (bracket == text.size()) {
-    placement->kind = PlacementKind::kReplicate;
-    return word == "Replicate" || word == "R";
+    placement->kind = word == "Flat" ? PlacementKind::kFlat : PlacementKind::kReplicate;
+    return word == "Flat" || word == "Replicate" || word == "R";
   }
   std::vector<int32_t> numbers;
   if (!read_numbers(text.substr(bracket), &numbers)) {
@@ -95,7 +95,8 @@ Result<Placement> read_placement(JsonValueView value) {
   Placement placement;
   if (parse_placement(value.text(), &placement)) return placement;
   return value.wrong(fmt::format(
-      "'{}' is no placement; write \"Replicate\", \"Shard(dim)\" or \"StridedShard(dim, factor)\"",
+      "'{}' is no placement; write \"Replicate\", \"Shard(dim)\", \"StridedShard(dim, factor)\" or "
+      "\"Flat\"",
       escape_text(value.text())));
 }
 
@@ -115,6 +116,8 @@ std::string placement_text(const Placement& placement) {
       return fmt::format("StridedShard({}, {})", placement.dim, placement.factor);
     case PlacementKind::kPartial:
       return "Partial";
+    case PlacementKind::kFlat:
+      return "Flat";
   }
   return "";
 }
@@ -319,6 +322,7 @@ Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
           fmt::format("axis '{}' is fixed by 'at', so nothing can be split over it",
                       escape_text(mesh.axes[i])));
     }
+    if (placements[i].kind == PlacementKind::kFlat) continue;
     const int64_t dim = placements[i].dim;
     if (dimension_count >= 0 && (dim >= dimension_count || dim < -dimension_count)) {
       return given[i].wrong(
