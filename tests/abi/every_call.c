@@ -85,9 +85,9 @@ static void make_symbolic_plan(struct env* env) {
   shw_error* error = NULL;
   options.world_size = 1;
   CHECK_OK(shw_symbolic_describe(&options, &entries, NULL, &local, &error));
-  CHECK_OK(shw_symbolic_plan_create(NULL, shw_buffer_part_data(local, 1), 1,
-                                    shw_buffer_data(local), shw_buffer_part_offsets(local), 1, NULL,
-                                    NULL, 0, &env->symbolic_plan, &error));
+  CHECK_OK(shw_symbolic_plan_create(NULL, shw_buffer_part_data(local, 1), 1, shw_buffer_data(local),
+                                    shw_buffer_part_offsets(local), 1, NULL, NULL, 0,
+                                    &env->symbolic_plan, &error));
   shw_buffer_release(local);
   env->layouts[0] = env->layout;
 }

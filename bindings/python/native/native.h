@@ -157,7 +157,8 @@ PyObject* shw_py_content_digest(PyObject* data);
 PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObject* layouts);
 PyObject* shw_py_symbolic_representatives(PyObject* digests);
 /* options: (owner, preset, verify_replicas); descriptions, parts: lists of buffers. Gives a handle. */
-PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions, PyObject* parts);
+PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
+                               PyObject* parts);
 /* arguments: (rank, generation, 16 bytes or None). */
 PyObject* shw_py_symbolic_write_list(PyObject* plan, PyObject* arguments);
 PyObject* shw_py_symbolic_owners(PyObject* plan, PyObject* name);
