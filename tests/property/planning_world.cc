@@ -50,18 +50,51 @@ Dims draw_mesh_shape(Choices& choices, int64_t count) {
   return Dims(axes);
 }
 
+// Strided and flat axes do not go together, so a layout has one of them.
+Placement draw_placement(Choices& choices, const Dims& shape, PlacementKind special) {
+  const std::vector<PlacementKind> kinds = {PlacementKind::kShard, PlacementKind::kShard,
+                                            PlacementKind::kShard, PlacementKind::kReplicate,
+                                            special};
+  Placement placement;
+  if (shape.empty()) return placement;
+  placement.kind = choices.pick(kinds);
+  placement.dim = static_cast<int32_t>(choices.index(shape.size()));
+  if (placement.kind == PlacementKind::kStridedShard)
+    placement.factor = static_cast<int32_t>(choices.between(1, 3));
+  return placement;
+}
+
+// Each axis of the mesh splits one dimension or none.
+TensorMap draw_map(Choices& choices, size_t axes, const Dims& shape) {
+  TensorMap map(shape.size());
+  for (size_t axis = 0; axis < axes; ++axis) {
+    if (shape.empty() || choices.chance(25)) continue;
+    std::vector<int32_t>& splitting = map[choices.index(shape.size())];
+    const size_t at = choices.index(splitting.size() + 1);
+    splitting.insert(splitting.begin() + static_cast<std::ptrdiff_t>(at),
+                     static_cast<int32_t>(axis));
+  }
+  for (std::vector<int32_t>& splitting : map) {
+    if (splitting.empty()) splitting.push_back(-1);
+  }
+  return map;
+}
+
 std::vector<std::vector<Box>> draw_layout(Choices& choices, const Dims& shape, int32_t ranks) {
   Mesh mesh;
   mesh.ranks = draw_ranks(choices, ranks);
   mesh.shape = draw_mesh_shape(choices, static_cast<int64_t>(mesh.ranks.size()));
-  std::vector<Placement> placements(mesh.shape.size());
-  for (Placement& placement : placements) {
-    if (shape.empty() || choices.chance(25)) continue;
-    placement.kind = PlacementKind::kShard;
-    placement.dim = static_cast<int32_t>(choices.index(shape.size()));
-  }
+  const size_t axes = mesh.shape.size();
+  std::vector<Placement> placements;
+  const bool mapped = choices.chance(25);
+  const PlacementKind special =
+      choices.chance(50) ? PlacementKind::kFlat : PlacementKind::kStridedShard;
+  for (size_t axis = 0; axis < axes && !mapped; ++axis)
+    placements.push_back(draw_placement(choices, shape, special));
+  const auto layout = mapped
+                          ? Layout::create_mapped(std::move(mesh), draw_map(choices, axes, shape))
+                          : Layout::create(std::move(mesh), placements);
   std::vector<std::vector<Box>> boxes(static_cast<size_t>(ranks));
-  const auto layout = Layout::create(std::move(mesh), std::move(placements));
   EXPECT_TRUE(layout.ok()) << layout.status().to_string();
   for (int32_t r = 0; r < ranks; ++r) {
     const auto pieces = (*layout)->pieces(shape, r);
@@ -118,6 +151,8 @@ TensorWorld draw_tensor(Choices& choices, std::string name, Dims shape, int32_t 
     tensor.boxes = draw_holdings(choices, shape, ranks);
     for (size_t r = 0; r < count; ++r)
       tensor.listed[r] = !tensor.boxes[r].empty() || choices.chance(30);
+    // A flat layout of no elements has no pieces; somebody lists the tensor all the same.
+    if (std::ranges::count(tensor.listed, true) == 0) tensor.listed[0] = true;
     return tensor;
   }
   const size_t always = choices.index(count);

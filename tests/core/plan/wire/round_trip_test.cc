@@ -180,10 +180,10 @@ TEST(PlanBuffer, KindsAreToldApart) {
     ASSERT_TRUE(kind.ok()) << kind.status().to_string();
     EXPECT_EQ(*kind, sample.kind);
     EXPECT_TRUE(validate_plan(sample.bytes).empty()) << validate_plan(sample.bytes)[0];
-    for (const PlanKind wanted : {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad,
-                                  PlanKind::kWriteResult, PlanKind::kMergedSave,
-                                  PlanKind::kKeptSave, PlanKind::kSymbolicSave,
-                                  PlanKind::kSymbolicPart}) {
+    for (const PlanKind wanted :
+         {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad, PlanKind::kWriteResult,
+          PlanKind::kMergedSave, PlanKind::kKeptSave, PlanKind::kSymbolicSave,
+          PlanKind::kSymbolicPart}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();
