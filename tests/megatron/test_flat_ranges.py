@@ -5,8 +5,10 @@ import random
 
 import pytest
 import torch
+from flat_entries import flat_entry
+from shardwright.layout import overlapping_parts
 from shardwright.torch.megatron import ShardedTensor
-from shardwright.torch.megatron._flat_ranges import nd_entry, overlapping_fragments, row_major_boxes, runs_of_overlap
+from shardwright.torch.megatron._flat_ranges import row_major_boxes, runs_of_overlap
 
 # fragments, position, local shape, range -> entry size, chunk offset, chunk size
 ENTRIES = [
@@ -21,7 +23,7 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("fragments", "position", "local", "flat", "size", "offset", "extents"), ENTRIES)
 def test_the_form_on_disk(fragments, position, local, flat, size, offset, extents):
-    assert nd_entry(fragments, position, local, flat) == (size, offset, extents)
+    assert flat_entry(fragments, position, local, flat) == (size, (offset, extents))
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 4), (2, 3, 4), (1, 4, 1, 3), (3, 0, 2)])
@@ -40,12 +42,12 @@ def test_a_range_is_few_boxes_that_hold_its_elements_in_order(shape):
 
 
 def test_overlapping_fragments_are_exact_integers():
-    assert list(overlapping_fragments(7, 25, 24)) == [6]  # floating point adds a fragment that does not exist
+    assert list(overlapping_parts(7, 25, 24)) == [6]  # floating point adds a fragment that does not exist
     for stored in range(1, 30):
         for wanted in range(1, 30):
             for position in range(wanted):
                 exact = [s for s in range(stored) if s * wanted < (position + 1) * stored and (s + 1) * wanted > position * stored]
-                assert list(overlapping_fragments(stored, wanted, position)) == exact
+                assert list(overlapping_parts(stored, wanted, position)) == exact
 
 
 def test_runs_move_exactly_the_shared_elements():

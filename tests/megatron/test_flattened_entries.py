@@ -5,8 +5,8 @@ import random
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
+from flat_entries import flat_entry
 from shardwright.torch import megatron as ours
-from shardwright.torch.megatron._flat_ranges import nd_entry
 
 SHAPES = {"split": (4, 6), "whole": (4, 6), "line": (6,), "layers": (2, 2, 3)}
 
@@ -50,9 +50,9 @@ def checkpoint(tmp_path_factory):
     path = tmp_path_factory.mktemp("flat") / "c"
     grouped = {"other": [ours.ShardedTensor.from_rank_offsets("other", torch.arange(3.0))]}
     for key, fragments, position, local, flat in WRITTEN:
-        entry = nd_entry(fragments, position, local, flat)
-        data = part_of(key, position, local, flat).reshape(entry.sizes)
-        grouped.setdefault(key, []).append(ours.ShardedTensor(key, data, data.dtype, entry.sizes, entry.size, entry.offsets, None))
+        size, (offsets, sizes) = flat_entry(fragments, position, local, flat)
+        data = part_of(key, position, local, flat).reshape(sizes)
+        grouped.setdefault(key, []).append(ours.ShardedTensor(key, data, data.dtype, tuple(sizes), tuple(size), tuple(offsets), None))
     dcp.save(ours.mcore_to_pyt_state_dict(grouped), checkpoint_id=path, planner=ours.MCoreSavePlanner(flatten_state_dict=False),
              no_dist=True)
     return path

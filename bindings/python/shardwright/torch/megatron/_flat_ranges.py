@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry of flattened ranges: slices of the row-major elements of a shard, as Megatron up to 0.14 stored them.
-
-All arithmetic is on integers. On disk such a tensor is an entry of one dimension more: the grid of shards, then the
-elements of one shard; `nd_entry` gives that form.
+"""Flattened ranges: slices of the row-major elements of a shard. Boxes come from the library's layouts; runs are what a
+stored and a wanted shard have in a row. All arithmetic is on integers.
 """
 from __future__ import annotations
 
@@ -11,23 +9,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-Extents = tuple[int, ...]
+from ...layout import GridShard
 
 
 class FlatBox(NamedTuple):
-    """A box of a shard whose elements lie together in the flattened shard."""
+    """A box of an array whose elements lie together in the flattened array."""
 
-    offsets: Extents
-    sizes: Extents
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
     start: int  # of its first element, counted from the begin of the range
-
-
-class NdEntry(NamedTuple):
-    """A flattened shard in the form on disk."""
-
-    size: Extents
-    offsets: Extents
-    sizes: Extents
 
 
 class Run(NamedTuple):
@@ -40,46 +30,11 @@ class Run(NamedTuple):
 
 def row_major_boxes(shape: Sequence[int], start: int, stop: int) -> list[FlatBox]:
     """The elements start to stop of a row-major array as at most 2 * ndim - 1 boxes, in order of their elements."""
-    boxes: list[FlatBox] = []
-    _append_boxes((), tuple(shape), start, stop, start, boxes)
-    return boxes
-
-
-def _append_boxes(prefix: Extents, shape: Extents, start: int, stop: int, origin: int, boxes: list[FlatBox]) -> None:
-    """`start` and `stop` count inside the sub-array at `prefix`, `origin` is where the range begins on that scale."""
-    if start >= stop:
-        return
-    ones = (1,) * len(prefix)
-    if not shape:
-        boxes.append(FlatBox(prefix, ones, start - origin))
-        return
-    row = math.prod(shape[1:])
-    first, last = -(-start // row), stop // row  # whole rows
-    if first > last:
-        _append_boxes((*prefix, last), shape[1:], start - last * row, stop - last * row, origin - last * row, boxes)
-        return
-    if start < first * row:
-        begin = (first - 1) * row
-        _append_boxes((*prefix, first - 1), shape[1:], start - begin, row, origin - begin, boxes)
-    if first < last:
-        zeros = (0,) * (len(shape) - 1)
-        boxes.append(FlatBox((*prefix, first, *zeros), (*ones, last - first, *shape[1:]), first * row - origin))
-    begin = last * row
-    _append_boxes((*prefix, last), shape[1:], 0, stop - begin, origin - begin, boxes)
-
-
-def nd_entry(fragments: Sequence[int], position: Sequence[int], local_shape: Sequence[int], flat: slice) -> NdEntry:
-    """The form on disk of elements `flat` of the shard at `position` of a grid of `fragments` shards.
-
-    `fragments` and `position` have the prepended axes, where a shard has one element.
-    """
-    count = math.prod(local_shape)
-    return NdEntry((*fragments, count), (*position, flat.start), (*(1 for _ in fragments), flat.stop - flat.start))
-
-
-def overlapping_fragments(stored: int, wanted: int, position: int) -> range:
-    """Positions of `stored` equal fragments of an axis that meet fragment `position` of `wanted` equal fragments."""
-    return range(stored * position // wanted, -(-stored * (position + 1) // wanted))
+    if start == stop:
+        return []
+    extents = tuple(shape)
+    pieces = GridShard(extents, extents, (0,) * len(extents), flat_range=(start, stop)).pieces()
+    return sorted((FlatBox(*piece) for piece in pieces), key=lambda box: box.start)
 
 
 def runs_of_overlap(stored_offset: Sequence[int], stored_shape: Sequence[int], wanted_offset: Sequence[int],
