@@ -175,6 +175,7 @@ shw_status shw_layout_local_offsets(const shw_layout* layout, const int64_t* sha
     SHW_RETURN_IF_ERROR(capi::need_pointer(size, "size"));
     SHW_ASSIGN_OR_RETURN(const auto pieces, capi::layout_pieces(layout, shape, ndim, rank));
     std::vector<int64_t> found;
+    found.reserve(pieces.size());
     for (const shardwright::Piece& piece : pieces) found.push_back(piece.local_offset_elements);
     return capi::write_values(found, {"offsets", offsets, capacity, size, nullptr}, answer);
   });

@@ -220,6 +220,7 @@ Status SplitView::append_pieces(int64_t position, std::vector<Piece>* out) const
 Status SplitView::append_strided(int64_t position, std::vector<Piece>* out) const {
   if (layout_->is_flat()) return unimplemented("a layout that is both strided and flat");
   std::vector<IndexRuns> dims;
+  dims.reserve(shape_.size());
   for (int32_t dim = 0; dim < rank(); ++dim) dims.push_back(runs_at(dim, position));
   if (std::ranges::any_of(dims, [](const IndexRuns& runs) { return runs.size() == 0; })) {
     Piece empty{{Dims(shape_), Dims(shape_.size(), 0)}, 0};

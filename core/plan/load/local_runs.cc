@@ -60,6 +60,7 @@ Status check_local_runs_apart(const TensorRef& wanted) {
   if (wanted.pieces.size() < 2) return {};
   if (place_of_pieces(wanted) == PiecePlace::kWindow) {
     std::vector<Box> windows;
+    windows.reserve(wanted.pieces.size());
     for (size_t p = 0; p < wanted.pieces.size(); ++p) windows.push_back(local_window(wanted, p));
     const auto runs = [&](const Box& window) { return is_run(window, wanted.local.shape); };
     if (!std::ranges::all_of(windows, runs)) return check_windows_apart(wanted, windows);

@@ -101,8 +101,11 @@ inline IndexList filled_local(const std::vector<Piece>& pieces, const Dims& shap
   for (const Piece& piece : pieces) {
     Box window{Dims(local_shape.size(), 0), piece.box.sizes};
     int64_t rest = piece.local_offset_elements;
-    for (size_t d = local_shape.size(); d-- > 0 && local_shape[d] > 0; rest /= local_shape[d])
-      window.offsets[d] = rest % local_shape[d];
+    for (size_t d = local_shape.size(); d-- > 0;) {
+      const int64_t extent = std::max<int64_t>(local_shape[d], 1);
+      window.offsets[d] = rest % extent;
+      rest /= extent;
+    }
     const bool is_run = local_shape.size() != shape.size();
     for (int64_t i = 0; i < box_element_count(piece.box); ++i) {
       const int64_t place =

@@ -129,6 +129,7 @@ TEST(Layout, PlacementMustNameADimensionOfTheShape) {
 // Boxes of the ranks 0, 1, 2, ... of a tensor of one dimension.
 std::vector<Box> boxes_of(const Layout& layout, int64_t extent) {
   std::vector<Box> boxes;
+  boxes.reserve(static_cast<size_t>(layout.rank_count()));
   for (int32_t rank = 0; rank < layout.rank_count(); ++rank)
     boxes.push_back(box_of(layout, {extent}, rank));
   return boxes;

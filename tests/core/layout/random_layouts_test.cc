@@ -68,6 +68,7 @@ Layout::Ptr random_layout(RandomSource& random, const Dims& shape) {
   Mesh mesh = random_mesh(random);
   const auto style = random.pick(std::vector<Style>{Style::kChunks, Style::kStrides, Style::kFlat});
   std::vector<Placement> placements;
+  placements.reserve(mesh.shape.size());
   for (size_t axis = 0; axis < mesh.shape.size(); ++axis)
     placements.push_back(random_placement(random, static_cast<int64_t>(shape.size()), style));
   const auto layout = Layout::create(mesh, placements);

@@ -41,6 +41,7 @@ TEST(SplitView, NumbersPartsByTheOutermostAxis) {
   const SplitView split = *SplitView::create(*layout, shape);
   // Positions (0,0) (0,1) (0,2) (1,0) (1,1) (1,2).
   std::vector<int64_t> parts;
+  parts.reserve(6);
   for (int64_t position = 0; position < 6; ++position) parts.push_back(split.part_of(0, position));
   EXPECT_EQ(parts, (std::vector<int64_t>{0, 2, 4, 1, 3, 5}));
   EXPECT_EQ(split.range(0, 3), (IndexRange{6, 2}));
