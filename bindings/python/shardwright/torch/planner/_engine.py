@@ -12,7 +12,6 @@ _SHARDED = (2).to_bytes(4, "little")
 _AUTO = bytes(4)
 # Places of the columns in what the native side gives of a plan, after the count.
 _NAMES = tuple(planning.EntryBatch.__dataclass_fields__)
-_BYTE_OBJECT = 0
 _LOCAL_PLAN = 1
 
 
@@ -42,9 +41,10 @@ _PLACES = tuple(_NAMES.index(name) for name in _FIELDS)
 def describe(columns: Columns) -> bytes:
     """Plan buffer of what one rank holds."""
     # Tensors are "sharded" one and all: that one rank's box is the whole tensor is no difference between ranks here.
-    dtypes = memoryview(columns.dtypes).cast("i").tolist()
-    kinds = (_SHARDED * columns.length if _BYTE_OBJECT not in dtypes
-             else b"".join([_SHARDED if dtype else _AUTO for dtype in dtypes]))
+    kinds = _SHARDED * columns.length
+    if _AUTO in columns.dtypes:  # four zero bytes: some entry is a byte object
+        dtypes = memoryview(columns.dtypes).cast("i").tolist()
+        kinds = b"".join([_SHARDED if dtype else _AUTO for dtype in dtypes])
     fields: dict[str, Any] = dict(zip(_FIELDS, columns, strict=True))
     return planning.describe(planning.EntryBatch(**fields, kinds=kinds))
 
