@@ -108,7 +108,9 @@ Status SymbolicBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t fo
   CatalogBuilder::Tensor record{
       tensor.name, tensor.path, tensor.dtype, kind, kind == EntryKind::kRankLocal ? 0 : -1,
       tensor.shape};
+  SHW_RETURN_IF_ERROR(check_name(tensor.name));
   SHW_RETURN_IF_ERROR(internal::append_tensor(&description_.catalog, record, {}));
+  index_name(tensor.name, 2 * (description_.catalog.tensors.size() - 1));
   description_.forms.push_back(form);
   description_.tensor_digests.push_back(form == kWhole ? tensor.digest : Digest128{});
   return {};
@@ -196,8 +198,10 @@ Status SymbolicBuilder::add_object(const Object& object) {
   record.rank = local ? 0 : -1;
   record.size_bytes = object.size_bytes;
   Catalog& catalog = description_.catalog;
+  SHW_RETURN_IF_ERROR(check_name(object.name));
   SHW_RETURN_IF_ERROR(
       CatalogBuilder(&catalog).add_object(record, object.name, object.path, object.content_type));
+  index_name(object.name, 2 * (catalog.objects.size() - 1) + 1);
   description_.object_digests.push_back(local ? Digest128{} : object.digest);
   if (!local) return {};
   part_.object_sizes.push_back(object.size_bytes);
