@@ -546,15 +546,15 @@ PyObject* shw_py_symbolic_expand(PyObject* capsule, const char* generation) {
   Py_END_ALLOW_THREADS return all_parts(status, buffer, error);
 }
 
-#define DEFINE_QUESTION(name)                                                               \
-  PyObject* shw_py_symbolic_##name(PyObject* capsule) {                                     \
-    void* plan = NULL;                                                                      \
-    if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;                \
-    shw_buffer* buffer = NULL;                                                              \
-    shw_error* error = NULL;                                                                \
-    shw_status status;                                                                      \
-    Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_##name(plan, &buffer, &error);        \
-    Py_END_ALLOW_THREADS return one_part(status, buffer, error);                            \
+#define DEFINE_QUESTION(name)                                                        \
+  PyObject* shw_py_symbolic_##name(PyObject* capsule) {                              \
+    void* plan = NULL;                                                               \
+    if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;         \
+    shw_buffer* buffer = NULL;                                                       \
+    shw_error* error = NULL;                                                         \
+    shw_status status;                                                               \
+    Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_##name(plan, &buffer, &error); \
+    Py_END_ALLOW_THREADS return one_part(status, buffer, error);                     \
   }
 DEFINE_QUESTION(rank_bytes)
 DEFINE_QUESTION(json)

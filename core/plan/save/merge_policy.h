@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What presets and owner rules mean to a merge, as one small value: the engine has no code path per
-// preset. Sources of the originals' behaviour: HyperParallel 0.1, remove_redundant_plans and
+// preset.
+#pragma once
+
+#include "core/plan/plan_options.h"
+
+namespace shardwright::plan {
+
+// Sources of the originals' behaviour: HyperParallel 0.1, remove_redundant_plans and
 // build_global_plan; torch 2.15, dedup_save_plans and create_default_global_save_plan;
 // megatron-core 0.16, determine_main_replica_uniform_distribution.
 //
@@ -17,12 +24,6 @@
 //
 // With the owner rule `balanced` all presets choose as the native format does (single holders, then
 // largest first by bytes, ties to the lowest rank) and number row-major.
-#pragma once
-
-#include "core/plan/plan_options.h"
-
-namespace shardwright::plan {
-
 struct MergePolicy {
   enum class Choice { kBalanced, kLowestRank, kSinglesThenListed, kListed, kGreedy, kAll };
   enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };

@@ -53,9 +53,9 @@ Result<std::optional<std::vector<ShardAxis>>> shard_axes_of(const Layout& layout
   for (Cut cut : layout.cuts()) {
     if (cut.dim == kFlatDim) continue;
     if (cut.dim >= dimensions || cut.dim < -dimensions) {
-      return invalid_argument(fmt::format(
-          "mesh axis {} cuts dimension {} of a tensor of {} dimensions", cut.axis, cut.dim,
-          dimensions));
+      return invalid_argument(
+          fmt::format("mesh axis {} cuts dimension {} of a tensor of {} dimensions", cut.axis,
+                      cut.dim, dimensions));
     }
     if (cut.dim < 0) cut.dim += dimensions;
     if (position < 0 || layout.mesh().shape[static_cast<size_t>(cut.axis)] == 1) continue;
