@@ -95,6 +95,7 @@ def api_header(symbols, declared):
 #include "simulate.h"
 #include "state.h"
 #include "storage.h"
+#include "symbolic.h"
 #include "tensor.h"
 
 #if defined(__cplusplus)

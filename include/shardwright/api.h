@@ -22,6 +22,7 @@
 #include "simulate.h"
 #include "state.h"
 #include "storage.h"
+#include "symbolic.h"
 #include "tensor.h"
 
 #if defined(__cplusplus)
