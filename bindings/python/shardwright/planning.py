@@ -28,6 +28,12 @@ _FORMATS = {"names": "B", "name_offsets": "Q", "dtypes": "i", "kinds": "i", "sha
             "box_ranges": "Q", "box_offsets": "q", "box_sizes": "q", "numbers": "Q", "order": "Q", "secondary": "B",
             "object_sizes": "Q", "paths": "B", "path_offsets": "Q", "attributes": "B", "attribute_offsets": "Q",
             "digests": "B"}
+_MATCH_FORMATS = "QQqqqQ"  # of the parts of a match
+
+
+def _numbers(data: Any, code: Any) -> memoryview:
+    """The bytes as numbers of a struct format."""
+    return memoryview(data).cast(code)
 
 
 @dataclass
@@ -137,7 +143,7 @@ def entries(plan: Any) -> EntryBatch:
     """The entries of a local, kept or merged plan, as they were described. DataLossError, InvalidArgumentError."""
     handle = native.shw_plan_create(plan)
     count, *arrays = native.shw_py_plan_entries(handle)
-    views = (None if data is None else memoryview(data).cast(_FORMATS[name])
+    views = (None if data is None else _numbers(data, _FORMATS[name])
              for name, data in zip(_NAMES[1:], arrays))
     return EntryBatch(count, *views)
 
@@ -181,7 +187,7 @@ def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str 
     options = (_options.word("order", order, _ORDER), _options.word("cover", cover, _COVER),
                _options.word("missing", missing), _FIRST_REPLICA if first_replica else 0)
     parts = native.shw_py_plan_match(options, native.shw_plan_create(stored), wanted._arrays())
-    return Matches(*(memoryview(part).cast(code) for part, code in zip(parts, "QQqqqQ")))
+    return Matches(*(_numbers(part, code) for part, code in zip(parts, _MATCH_FORMATS)))
 
 
 def owners(weights: Any, sets: Any, set_offsets: Any, holders: Any, rank_count: int, *,
