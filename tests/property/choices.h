@@ -27,7 +27,7 @@ class Choices {
 
   // A value of [least, most], both included; the simplest is least.
   int64_t between(int64_t least, int64_t most) {
-    const uint64_t span = static_cast<uint64_t>(most - least);
+    const uint64_t span = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
     uint64_t value = 0;
     if (random_) {
       value = span == UINT64_MAX ? engine_() : engine_() % (span + 1);
@@ -35,7 +35,7 @@ class Choices {
       value = std::min(given_[drawn_.size()], span);
     }
     drawn_.push_back(value);
-    return least + static_cast<int64_t>(value);
+    return static_cast<int64_t>(static_cast<uint64_t>(least) + value);
   }
   size_t index(size_t count) {
     return static_cast<size_t>(between(0, static_cast<int64_t>(count) - 1));
