@@ -5,40 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "core/base/text.h"
+#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
-
-// Next line without its newline; text is advanced.
-std::string_view take_line(std::string_view* text) {
-  const size_t end = std::min(text->find('\n'), text->size());
-  const std::string_view line = text->substr(0, end);
-  text->remove_prefix(std::min(end + 1, text->size()));
-  return line;
-}
-
-Status options_differ(const LocalView& first, const LocalView& other) {
-  std::string_view expected = first.options_text;
-  std::string_view found = other.options_text;
-  std::string_view expected_line;
-  std::string_view found_line;
-  while (expected_line == found_line && !(expected.empty() && found.empty())) {
-    expected_line = take_line(&expected);
-    found_line = take_line(&found);
-  }
-  const std::string_view named = expected_line.empty() ? found_line : expected_line;
-  const std::string_view option = named.substr(0, named.find('='));
-  return invalid_argument(
-             fmt::format("the ranks disagree on option '{}': rank {} says '{}', rank {} says '{}'",
-                         escape_text(option), first.rank, escape_text(expected_line), other.rank,
-                         escape_text(found_line)))
-      .with_detail("parameter", option)
-      .with_detail("rank", std::to_string(other.rank))
-      .with_detail("expected", expected_line)
-      .with_detail("found", found_line);
-}
 
 Status check_rank(std::span<const LocalView> locals, size_t i) {
   const LocalView& local = locals[i];
@@ -71,7 +42,10 @@ Status check_rank(std::span<const LocalView> locals, size_t i) {
                    catalog.tensors.size(), catalog.objects.size()))
         .with_detail("rank", std::to_string(local.rank));
   }
-  if (local.options_digest != locals[0].options_digest) return options_differ(locals[0], local);
+  if (local.options_digest != locals[0].options_digest) {
+    return options_differ({locals[0].rank, locals[0].options_text},
+                          {local.rank, local.options_text});
+  }
   return {};
 }
 

@@ -5,38 +5,12 @@
 // tried before the hash table.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "core/base/hash_index.h"
-#include "core/base/text.h"
+#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
-
-struct Side {
-  int32_t rank = 0;
-  std::string value;
-};
-
-Status conflict(std::string_view noun, std::string_view name, std::string_view property,
-                const Side& first, const Side& other) {
-  std::string message = fmt::format("{} '{}' has {} {} on rank {} and {} on rank {}", noun,
-                                    escape_text(name), property, escape_text(first.value),
-                                    first.rank, escape_text(other.value), other.rank);
-  if (property == "kind") message += "; give it one kind on all ranks (a kind pattern does)";
-  return invalid_argument(std::move(message))
-      .with_detail("tensor", name)
-      .with_detail("parameter", property)
-      .with_detail("rank", std::to_string(first.rank))
-      .with_detail("rank", std::to_string(other.rank))
-      .with_detail("expected", first.value)
-      .with_detail("found", other.value);
-}
-
-std::string shape_text(std::span<const int64_t> shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
 
 // Columns of tensors, as Grouping wants them.
 struct TensorColumn {
@@ -45,28 +19,10 @@ struct TensorColumn {
     return catalog.tensors;
   }
 
-  static Status check(const LocalView& a, uint32_t i, const LocalView& b, uint32_t k) {
-    const TensorRecord& first = a.catalog.tensors[i];
-    const TensorRecord& other = b.catalog.tensors[k];
-    const std::string_view name = a.catalog.texts.at(first.name);
-    if (first.kind != other.kind) {
-      return conflict(kNoun, name, "kind", {a.rank, std::string(entry_kind_name(first.kind))},
-                      {b.rank, std::string(entry_kind_name(other.kind))});
-    }
-    if (first.kind == EntryKind::kRankLocal) return {};
-    if (first.dtype != other.dtype) {
-      return conflict(kNoun, name, "dtype", {a.rank, std::string(dtype_name(first.dtype))},
-                      {b.rank, std::string(dtype_name(other.dtype))});
-    }
-    if (!std::ranges::equal(a.catalog.shape(i), b.catalog.shape(k))) {
-      return conflict(kNoun, name, "shape", {a.rank, shape_text(a.catalog.shape(i))},
-                      {b.rank, shape_text(b.catalog.shape(k))});
-    }
-    if (a.catalog.texts.at(first.path) != b.catalog.texts.at(other.path)) {
-      return conflict(kNoun, name, "path", {a.rank, std::string(a.catalog.texts.at(first.path))},
-                      {b.rank, std::string(b.catalog.texts.at(other.path))});
-    }
-    return {};
+  static EntryFacts facts(const LocalView& view, uint32_t i) {
+    const TensorRecord& record = view.catalog.tensors[i];
+    return {view.rank, record.kind, view.catalog.texts.at(record.path), record.dtype,
+            view.catalog.shape(i)};
   }
 };
 
@@ -76,20 +32,9 @@ struct ObjectColumn {
     return catalog.objects;
   }
 
-  static Status check(const LocalView& a, uint32_t i, const LocalView& b, uint32_t k) {
-    const ObjectRecord& first = a.catalog.objects[i];
-    const ObjectRecord& other = b.catalog.objects[k];
-    const std::string_view name = a.catalog.texts.at(first.name);
-    if (first.kind != other.kind) {
-      return conflict(kNoun, name, "kind", {a.rank, std::string(entry_kind_name(first.kind))},
-                      {b.rank, std::string(entry_kind_name(other.kind))});
-    }
-    if (first.kind == EntryKind::kRankLocal) return {};
-    if (a.catalog.texts.at(first.path) != b.catalog.texts.at(other.path)) {
-      return conflict(kNoun, name, "path", {a.rank, std::string(a.catalog.texts.at(first.path))},
-                      {b.rank, std::string(b.catalog.texts.at(other.path))});
-    }
-    return {};
+  static EntryFacts facts(const LocalView& view, uint32_t i) {
+    const ObjectRecord& record = view.catalog.objects[i];
+    return {view.rank, record.kind, view.catalog.texts.at(record.path), DType::kInvalid, {}};
   }
 };
 
@@ -137,7 +82,9 @@ class Grouping {
       ++named_count_;
     } else {
       const Member first = firsts_[static_cast<size_t>(found)];
-      SHW_RETURN_IF_ERROR(Column::check(*sources_[first.rank], first.entry, local, member.entry));
+      SHW_RETURN_IF_ERROR(check_same_entry(Column::kNoun, name,
+                                           Column::facts(*sources_[first.rank], first.entry),
+                                           Column::facts(local, member.entry)));
       // Under a rank_local name each rank's entry is a group of its own; the name leads to the
       // first.
       const bool own = record.kind == EntryKind::kRankLocal;
@@ -193,8 +140,8 @@ Status check_names_apart(const Grouping<TensorColumn>& tensors,
     const std::string_view name = objects.name_of(g);
     const std::optional<size_t> tensor = tensors.named(name);
     if (!tensor.has_value()) continue;
-    return conflict("entry", name, "type", {tensors.first_rank(*tensor), "tensor"},
-                    {objects.first_rank(g), "object"});
+    return entry_conflict("entry", name, "type", {tensors.first_rank(*tensor), "tensor"},
+                          {objects.first_rank(g), "object"});
   }
   return {};
 }

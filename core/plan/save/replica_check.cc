@@ -4,28 +4,17 @@
 // agree on all holders, of a sharded tensor on all that hold the same boxes.
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "core/base/text.h"
 #include "core/plan/digest_internal.h"
+#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-Status replicas_differ(std::string_view name, std::string_view property, const Member& first,
-                       const Member& other) {
-  return invalid_argument(
-             fmt::format(
-                 "'{}' is held by several ranks, but its {} differs between rank {} and rank {}; "
-                 "declare it "
-                 "rank_local (kind pattern) or save with verify_replicas=off, which keeps one of "
-                 "them",
-                 escape_text(name), property, first.rank, other.rank))
-      .with_detail("tensor", name)
-      .with_detail("rank", std::to_string(first.rank))
-      .with_detail("rank", std::to_string(other.rank))
-      .with_detail("hint", "declare it rank_local (kind pattern) or verify_replicas=off");
+Status members_differ(std::string_view name, std::string_view property, const Member& first,
+                      const Member& other) {
+  return replicas_differ(name, property, static_cast<int32_t>(first.rank),
+                         static_cast<int32_t>(other.rank));
 }
 
 bool is_set(const Digest128& digest) {
@@ -49,7 +38,7 @@ Status check_digests(std::span<const LocalView> locals, std::span<const Member> 
     if (first == nullptr) {
       first = &member;
     } else if (digest != digest_of(locals, *first, column)) {
-      return replicas_differ(name, "content", *first, member);
+      return members_differ(name, "content", *first, member);
     }
   }
   return {};
@@ -78,7 +67,7 @@ Status check_shares(std::span<const LocalView> locals, std::span<const Member> m
     if (first.boxes != other.boxes) continue;
     if (digest_of(locals, *first.member, &LocalView::tensor_digests) !=
         digest_of(locals, *other.member, &LocalView::tensor_digests)) {
-      return replicas_differ(name, "content", *first.member, *other.member);
+      return members_differ(name, "content", *first.member, *other.member);
     }
   }
   return {};
@@ -92,9 +81,9 @@ Status check_object(std::span<const LocalView> locals, std::span<const Member> m
     const CatalogView& other_catalog = locals[member.rank].catalog;
     const ObjectRecord& other = other_catalog.objects[member.entry];
     if (other.size_bytes != first.size_bytes)
-      return replicas_differ(name, "size", members[0], member);
+      return members_differ(name, "size", members[0], member);
     if (other_catalog.texts.at(other.content_type) != catalog.texts.at(first.content_type)) {
-      return replicas_differ(name, "content type", members[0], member);
+      return members_differ(name, "content type", members[0], member);
     }
   }
   return check_digests(locals, members, name, &LocalView::object_digests);
