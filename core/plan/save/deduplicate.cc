@@ -27,6 +27,12 @@ struct Candidate {
   UnitHolder holder;
 };
 
+// The columns of a rank that are read once per item: they lie close to those of the next rank.
+struct Source {
+  const TensorRecord* tensors = nullptr;
+  const ChunkRecord* chunks = nullptr;
+};
+
 // Offsets in the first two split dimensions.
 struct Key {
   int64_t first = 0;
@@ -37,7 +43,11 @@ struct Key {
 class Deduplication {
  public:
   Deduplication(std::span<const LocalView> locals, const MergePolicy& policy)
-      : locals_(locals), policy_(policy) {}
+      : locals_(locals), policy_(policy) {
+    sources_.reserve(locals.size());
+    for (const LocalView& local : locals)
+      sources_.push_back({local.catalog.tensors.data(), local.catalog.chunks.data()});
+  }
 
   Result<Deduplicated> run(MergedEntries* merged) {
     SHW_RETURN_IF_ERROR(reserve(*merged));
@@ -81,8 +91,7 @@ class Deduplication {
     record.dimension_count = from.dimension_count;
     record.chunk_begin = catalog.chunks.size();
     record.more_begin = catalog.more.size();
-    for (const Member& member : members)
-      record.split_mask |= locals_[member.rank].catalog.tensors[member.entry].split_mask;
+    for (const Member& member : members) record.split_mask |= tensor_of(member).split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     split_ = split_dims(shape, record.split_mask);
     if (record.split_mask != 0 || !emit_replicas(members)) {
@@ -105,20 +114,20 @@ class Deduplication {
     more_.clear();
     for (size_t m = 0; m < members.size(); ++m) {
       if (m + kAhead < members.size()) prefetch(members[m + kAhead]);
-      const CatalogView& catalog = locals_[members[m].rank].catalog;
-      const TensorRecord& tensor = catalog.tensors[members[m].entry];
+      const uint32_t rank = members[m].rank;
+      const TensorRecord& tensor = tensor_of(members[m]);
       for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-        const ChunkRecord& chunk = catalog.chunks[c];
+        const ChunkRecord& chunk = sources_[rank].chunks[c];
         Candidate candidate;
-        candidate.holder = {members[m].rank, static_cast<uint32_t>(c)};
+        candidate.holder = {rank, static_cast<uint32_t>(c)};
         candidate.more = more_.size();
         if (tensor.split_mask == mask) {
           candidate.first = {chunk.offset0, chunk.size0};
           candidate.second = {chunk.offset1, chunk.size1};
           for (uint32_t k = 2; k < split_.count; ++k)
-            more_.push_back(chunk_pair(catalog, tensor, c, k));
+            more_.push_back(chunk_pair(locals_[rank].catalog, tensor, c, k));
         } else {
-          widen(catalog, tensor, c, &candidate);
+          widen(locals_[rank].catalog, tensor, c, &candidate);
         }
         if (policy_.keep_empty || !is_empty(candidate)) {
           candidates_.push_back(candidate);
@@ -129,9 +138,12 @@ class Deduplication {
     }
   }
 
+  const TensorRecord& tensor_of(const Member& member) const {
+    return sources_[member.rank].tensors[member.entry];
+  }
+
   void prefetch(const Member& member) const {
-    const CatalogView& catalog = locals_[member.rank].catalog;
-    __builtin_prefetch(catalog.chunks.data() + catalog.tensors[member.entry].chunk_begin);
+    __builtin_prefetch(sources_[member.rank].chunks + tensor_of(member).chunk_begin);
   }
 
   // Of a member that is split in fewer dimensions than the group.
@@ -231,13 +243,13 @@ class Deduplication {
   bool emit_replicas(std::span<const Member> members) {
     if (is_empty(Candidate()) && !policy_.keep_empty) return false;
     for (const Member& member : members) {
-      if (locals_[member.rank].catalog.tensors[member.entry].chunk_count != 1) return false;
+      if (tensor_of(member).chunk_count != 1) return false;
     }
     more_.clear();
     begin_chunk(Candidate());
     for (const Member& member : members) {
-      const uint64_t chunk = locals_[member.rank].catalog.tensors[member.entry].chunk_begin;
-      out_.holders.push_back({member.rank, static_cast<uint32_t>(chunk)});
+      out_.holders.push_back(
+          {member.rank, static_cast<uint32_t>(tensor_of(member).chunk_begin)});
     }
     out_.holder_begins.back() = out_.holders.size();
     return true;
@@ -322,6 +334,7 @@ class Deduplication {
   }
 
   std::span<const LocalView> locals_;
+  std::vector<Source> sources_;  // of each rank
   const MergePolicy& policy_;
   Deduplicated out_;
   SplitDims split_;

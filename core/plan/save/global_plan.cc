@@ -29,14 +29,14 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);
   SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(distinct.catalog, "rank"));
-  const internal::Owners owners = internal::owners_of(locals.views, distinct, chosen);
+  const internal::Owners owners = internal::owners_of(distinct, chosen);
 
   GlobalSavePlan plan;
   plan.catalog = std::move(distinct.catalog);
   plan.lists.resize(locals.views.size());
   SHW_RETURN_IF_ERROR(internal::lay_out_files(owners, &plan));
-  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, catalog_bytes(plan.catalog));
-  plan.plan_digest = internal::plan_bytes_digest(bytes);
+  internal::name_items(locals.views, &plan.lists);
+  SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
   plan.generation = std::move(generation);
   for (size_t r = 0; r < plan.lists.size(); ++r) {
     WriteList& list = plan.lists[r];

@@ -120,8 +120,10 @@ struct Owners {
   std::vector<Holder> chunks;
   std::vector<Holder> objects;
 };
-Owners owners_of(std::span<const LocalView> locals, const Deduplicated& merged,
-                 std::span<const uint32_t> chosen);
+// With the number of the item for the entry: name_items puts entry and piece into the write lists,
+// rank by rank, which reads the plans of the ranks in their order.
+Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen);
+void name_items(std::span<const LocalView> locals, std::vector<WriteList>* lists);
 
 // Number of a chunk that a rank does not write.
 inline constexpr uint32_t kNotKept = 0xFFFFFFFF;

@@ -233,24 +233,32 @@ std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const Mer
   return chosen;
 }
 
-Owners owners_of(std::span<const LocalView> locals, const Deduplicated& merged,
-                 std::span<const uint32_t> chosen) {
+Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen) {
   Owners owners;
   const size_t chunks = merged.catalog.chunks.size();
-  owners.chunks.reserve(chunks);
+  reserve_large(&owners.chunks, chunks);
   owners.objects.reserve(merged.catalog.objects.size());
   for (size_t unit = 0; unit < chosen.size(); ++unit) {
     const UnitHolder owner = merged.holders_of(unit)[chosen[unit]];
-    const CatalogView& catalog = locals[owner.rank].catalog;
-    if (unit < chunks) {
-      const ChunkRecord& chunk = catalog.chunks[owner.item];
-      owners.chunks.push_back({owner.rank, chunk.tensor, chunk.place});
-    } else {
-      const auto object = static_cast<uint32_t>(owner.item - catalog.chunks.size());
-      owners.objects.push_back({owner.rank, object, kObjectPiece});
-    }
+    (unit < chunks ? owners.chunks : owners.objects).push_back({owner.rank, owner.item, 0});
   }
   return owners;
+}
+
+void name_items(std::span<const LocalView> locals, std::vector<WriteList>* lists) {
+  for (size_t rank = 0; rank < locals.size(); ++rank) {
+    const std::span<const ChunkRecord> chunks = locals[rank].catalog.chunks;
+    for (WriteItem& item : (*lists)[rank].items) {
+      const uint32_t number = item.entry;
+      if (number < chunks.size()) {
+        item.entry = chunks[number].tensor;
+        item.piece = chunks[number].place;
+      } else {
+        item.entry = static_cast<uint32_t>(number - chunks.size());
+        item.piece = kObjectPiece;
+      }
+    }
+  }
 }
 
 }  // namespace shardwright::plan::internal

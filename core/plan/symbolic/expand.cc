@@ -25,8 +25,7 @@ class Expansion {
     take_types_of_owners();
     plan_.lists.resize(ranks);
     SHW_RETURN_IF_ERROR(lay_out_files(owners_, &plan_));
-    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, catalog_bytes(plan_.catalog));
-    plan_.plan_digest = plan_bytes_digest(bytes);
+    SHW_ASSIGN_OR_RETURN(plan_.plan_digest, catalog_digest(plan_.catalog));
     plan_.generation = std::move(generation);
     for (uint32_t r = 0; r < ranks; ++r) {
       WriteList& list = plan_.lists[r];

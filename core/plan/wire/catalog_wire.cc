@@ -12,9 +12,11 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/plan/digest_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/wire/catalog_generated.h"
 #include "core/plan/wire/columns_internal.h"
+#include "core/plan/wire/large_allocator_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -189,13 +191,13 @@ Result<Catalog> decode_catalog(const wire::Catalog* table) {
   return catalog;
 }
 
-Result<std::vector<std::byte>> catalog_bytes(const Catalog& catalog) {
+Result<Digest128> catalog_digest(const Catalog& catalog) {
   const uint64_t size = catalog_wire_bytes(catalog);
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the catalog"));
-  FlatBufferBuilder builder(size);
+  internal::LargeAllocator allocator;
+  FlatBufferBuilder builder(size, &allocator);
   builder.FinishSizePrefixed(Offset<wire::Catalog>(encode_catalog(&builder, catalog)));
-  const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-  return std::vector<std::byte>(begin, begin + builder.GetSize());
+  return internal::plan_bytes_digest(std::as_bytes(builder.GetBufferSpan()));
 }
 
 }  // namespace shardwright::plan

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/plan/catalog.h"
+#include "core/plan/save/save_plan.h"
 
 namespace flatbuffers {
 template <bool Is64Aware>
@@ -40,9 +41,8 @@ Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table
 Result<std::vector<ObjectRecord>> copy_object_records(const wire::Catalog* table);
 // copy_catalog, then check_catalog.
 Result<Catalog> decode_catalog(const wire::Catalog* table);
-// The catalog alone as a size-prefixed buffer; equal catalogs give equal bytes. What plan_digest is
-// taken over.
-Result<std::vector<std::byte>> catalog_bytes(const Catalog& catalog);
+// plan_digest: of the catalog alone as a size-prefixed buffer; equal catalogs give equal bytes.
+Result<Digest128> catalog_digest(const Catalog& catalog);
 
 // The doors in front of every size-prefixed buffer: length, alignment, prefix, four-character
 // identifier. aligned receives a copy when the address is not a multiple of 8, and the returned

@@ -206,8 +206,8 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   const Status covers = prove_all_covers_naming(plan.catalog, "file", Copies::kAllowed);
   if (!covers.ok()) findings.add("{}", covers.message());
   check_merged_places(plan, &findings);
-  const Result<std::vector<std::byte>> bytes = catalog_bytes(plan.catalog);
-  if (!bytes.ok() || plan_bytes_digest(*bytes) != plan.plan_digest)
+  const Result<Digest128> digest = catalog_digest(plan.catalog);
+  if (!digest.ok() || *digest != plan.plan_digest)
     findings.add("the catalog has another digest");
   return findings.take();
 }

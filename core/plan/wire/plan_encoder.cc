@@ -5,30 +5,15 @@
 
 #include <cstring>
 
-#include <flatbuffers/flatbuffer_builder.h>
-
 #include "core/base/huge_pages.h"
+#include "core/plan/wire/large_allocator_internal.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
 namespace shardwright::plan {
 
-namespace {
-
-// Large plans lie in large pages.
-class LargeAllocator : public flatbuffers::DefaultAllocator {
- public:
-  uint8_t* allocate(size_t size) override {
-    uint8_t* memory = flatbuffers::DefaultAllocator::allocate(size);
-    advise_huge_pages(memory, size);
-    return memory;
-  }
-};
-
-}  // namespace
-
 struct PlanEncoder::Memory {
   explicit Memory(size_t bytes) : builder(bytes, &allocator) {}
-  LargeAllocator allocator;
+  internal::LargeAllocator allocator;
   flatbuffers::FlatBufferBuilder builder;
 };
 
