@@ -43,14 +43,30 @@ TABLES = [
     ("save_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
     ("load_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
     ("small_tensors", None, ["time, median (min - max)"], timed("s")),
-    ("plan_save", None, ["CPU time, median (min - max)"], timed("cpu_s")),
-    ("plan_symbolic", None, ["CPU time, median (min - max)"], timed("cpu_s")),
     ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states),
     ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"]),
     ("startup", None, ["dlopen + context", "library, stripped"],
      lambda line: [f"{line['dlopen_context_ms']:.2f} ms", f"{line['stripped_bytes'] / 1e6:.2f} MB"]),
     ("peak_memory", None, ["call", "added at the peak", "allowed"], memory),
 ]
+
+
+# Many small measurements each: one table, a row per measurement, contenders beside each other.
+PLANNING = ["plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan"]
+
+
+def planning_tables(lines):
+    for bench in PLANNING:
+        chosen = [line for line in lines if line["bench"] == bench]
+        if not chosen:
+            continue
+        print(f"\n{bench}, CPU time of one core\n\n| what | contender | median (min - max) | of ours |\n"
+              "| --- | --- | --- | --- |")
+        ours = {}
+        for line in chosen:
+            first = ours.setdefault(line["variant"], line["cpu_s_median"])
+            print(f"| {line['variant']} | {line['contender']} | {spread(line, 'cpu_s', milliseconds)} | "
+                  f"{line['cpu_s_median'] / first:.1f} |")
 
 
 def last_lines(path):
@@ -64,6 +80,7 @@ def last_lines(path):
 
 def main():
     lines = last_lines(sys.argv[1])
+    planning_tables(lines)
     for bench, op, titles, cells in TABLES:
         chosen = [line for line in lines if line["bench"] == bench and op in (None, line["op"])]
         if not chosen:

@@ -6,18 +6,7 @@ import time
 
 import shardwright
 from driver import states
-
-
-def peak_bytes():
-    with open("/proc/self/status", encoding="ascii") as f:
-        fields = dict(line.split(":", 1) for line in f)
-    return int(fields["VmHWM"].split()[0]) * 1024
-
-
-def forget_peak():
-    """The mark of the peak falls to what is resident now."""
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as f:
-        f.write("5")
+from driver.memory import forget_peak, peak_bytes
 
 
 def main():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merging of plan buffers by the core, for shardwright_merge.py: `ranks` ranks describe `items`
-// tensors each, every second one replicated on all, the others cut into rows of 8 x 8 elements.
+// tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8 elements.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +23,7 @@ constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
 struct Bench {
   int64_t ranks = 0;
   int64_t items = 0;
+  bool all_cut = false;
   std::vector<std::byte> blob;
   std::vector<std::span<const std::byte>> plans;
   plan::LocalSavePlan first;
@@ -50,14 +51,18 @@ struct Rank {
   }
 };
 
-Rank rank_of(int64_t ranks, int64_t items) {
+bool is_cut(const Bench& bench, int64_t item) {
+  return bench.all_cut || item % 2 == 0;
+}
+
+Rank rank_of(const Bench& bench) {
   Rank made;
-  for (int64_t i = 0; i < items; ++i) {
+  for (int64_t i = 0; i < bench.items; ++i) {
     const std::string name = "model.layers." + std::to_string(i) + ".attention.weight";
     made.names.insert(made.names.end(), name.begin(), name.end());
     made.name_offsets.push_back(made.names.size());
     made.dtypes.push_back(kFloat32);
-    const int64_t rows = i % 2 == 0 ? kRows * ranks : kRows;
+    const int64_t rows = is_cut(bench, i) ? kRows * bench.ranks : kRows;
     made.shapes.insert(made.shapes.end(), {rows, kRows});
     made.shape_offsets.push_back(made.shapes.size());
     made.offsets.insert(made.offsets.end(), {0, 0});
@@ -68,11 +73,12 @@ Rank rank_of(int64_t ranks, int64_t items) {
 }
 
 bool fill(Bench* bench) {
-  Rank arrays = rank_of(bench->ranks, bench->items);
+  Rank arrays = rank_of(*bench);
   std::vector<size_t> ends;
   for (int64_t r = 0; r < bench->ranks; ++r) {
-    for (int64_t i = 0; i < bench->items; i += 2)
-      arrays.offsets[static_cast<size_t>(2 * i)] = kRows * r;
+    for (int64_t i = 0; i < bench->items; ++i) {
+      if (is_cut(*bench, i)) arrays.offsets[static_cast<size_t>(2 * i)] = kRows * r;
+    }
     plan::DescribeRules rules;
     rules.rank = static_cast<int32_t>(r);
     rules.world_size = static_cast<int32_t>(bench->ranks);
@@ -108,10 +114,11 @@ extern "C" {
 
 #define BENCH_API __attribute__((visibility("default")))
 
-BENCH_API void* bench_save_create(int64_t ranks, int64_t items) {
+BENCH_API void* bench_save_create(int64_t ranks, int64_t items, int32_t all_cut) {
   auto bench = std::make_unique<Bench>();
   bench->ranks = ranks;
   bench->items = items;
+  bench->all_cut = all_cut != 0;
   return fill(bench.get()) ? bench.release() : nullptr;
 }
 

@@ -4,9 +4,11 @@ import ctypes
 import pathlib
 
 import shardwright
+from driver import memory
 from driver.contender import Base
 
 LIBRARY = pathlib.Path(shardwright.__file__).resolve().parents[2] / "lib" / "bench_plan_save.so"
+ALLOWED_BYTES = 64  # of memory per item at the peak, beside the plans of the ranks and the result
 
 
 class Contender(Base):
@@ -15,14 +17,20 @@ class Contender(Base):
     def setup(self):
         self.core = ctypes.CDLL(str(LIBRARY))
         self.core.bench_save_create.restype = ctypes.c_void_p
-        self.core.bench_save_create.argtypes = [ctypes.c_int64, ctypes.c_int64]
+        self.core.bench_save_create.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int32]
         for name in ("merge", "global_plan", "open", "encode", "bytes"):
             getattr(self.core, f"bench_save_{name}").restype = ctypes.c_int64
-        self.bench = ctypes.c_void_p(self.core.bench_save_create(self.params["ranks"], self.params["items"]))
+        self.bench = ctypes.c_void_p(self.core.bench_save_create(self.params["ranks"], self.params["items"],
+                                                                 self.params.get("all_cut", False)))
         if not self.bench:
             raise RuntimeError("the ranks could not be described")
         self.policy = self.params["policy"]
         self.checked = False
+        self.beside = 0.0  # the most bytes per item of all merges
+
+    def prepare(self):
+        memory.forget_peak()
+        self.before = memory.peak_bytes()
 
     def run(self):
         if self.params["op"] != "merge":
@@ -31,10 +39,12 @@ class Contender(Base):
             self.result = self.core.bench_save_global_plan(self.bench)
         else:
             self.result = self.core.bench_save_merge(self.bench, self.policy["preset"], self.policy["owner"])
-        return {"plan_bytes": self.core.bench_save_bytes(self.bench)}
+            added = memory.peak_bytes() - self.before - self.result
+            self.beside = max(self.beside, added / (self.params["ranks"] * self.params["items"]))
+        return {"plan_bytes": self.core.bench_save_bytes(self.bench), "bytes_per_item": self.beside}
 
     def check(self):
-        if self.result <= 0:
+        if self.result <= 0 or self.beside > ALLOWED_BYTES:
             return False
         if self.params["op"] == "merge" and self.policy is None:
             ranks, items = self.params["ranks"], self.params["items"]
