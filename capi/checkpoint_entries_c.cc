@@ -95,11 +95,42 @@ Status fill_infos(uint64_t first, uint64_t count, Info* infos, Make&& make) {
   return {};
 }
 
+// A text as hosts give it.
+struct GivenText {
+  const char* data;
+  uint64_t size;
+};
+
+// find is Checkpoint::find_tensor or find_object.
+template <typename Find>
+Status find_entry(const shw_checkpoint* checkpoint, Find find, const GivenText& name, int32_t rank,
+                  uint64_t* out) {
+  SHW_ASSIGN_OR_RETURN(const auto impl, need(checkpoint, "checkpoint"));
+  SHW_RETURN_IF_ERROR(need_pointer(out, "out"));
+  SHW_ASSIGN_OR_RETURN(const auto text, text_argument(name.data, name.size, "name"));
+  SHW_ASSIGN_OR_RETURN(*out, (*impl->checkpoint.*find)(text, rank));
+  return {};
+}
+
+// Names of all `records` of the catalog, one part each.
+template <typename Records, typename Name>
+Status names_of(const shw_checkpoint* checkpoint, Records records, Name name, shw_buffer** out) {
+  SHW_ASSIGN_OR_RETURN(const auto impl, need(checkpoint, "checkpoint"));
+  SHW_RETURN_IF_ERROR(need_pointer(out, "out"));
+  const auto& catalog = catalog_of(*impl);
+  std::vector<std::string_view> names((catalog.*records).size());
+  for (size_t i = 0; i < names.size(); ++i) names[i] = (catalog.*name)(i);
+  SHW_ASSIGN_OR_RETURN(*out, buffer_of_parts(names));
+  return {};
+}
+
 }  // namespace
 }  // namespace shardwright::capi
 
 namespace capi = shardwright::capi;
 using shardwright::Status;
+using shardwright::exec::Checkpoint;
+using shardwright::plan::Catalog;
 using shardwright::plan::ObjectRecord;
 using shardwright::plan::TensorRecord;
 
@@ -156,26 +187,16 @@ shw_status shw_checkpoint_tensor_infos(const shw_checkpoint* checkpoint, uint64_
 
 shw_status shw_checkpoint_tensor_names(const shw_checkpoint* checkpoint, shw_buffer** out,
                                        shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
-    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    const auto& catalog = capi::catalog_of(*impl);
-    std::vector<std::string_view> names(catalog.tensors.size());
-    for (size_t i = 0; i < names.size(); ++i) names[i] = catalog.tensor_name(i);
-    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(names));
-    return {};
+  return capi::guarded(err, [&] {
+    return capi::names_of(checkpoint, &Catalog::tensors, &Catalog::tensor_name, out);
   });
 }
 
 shw_status shw_checkpoint_find_tensor(const shw_checkpoint* checkpoint, const char* name,
                                       uint64_t name_size, int32_t rank, uint64_t* out,
                                       shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
-    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
-    SHW_ASSIGN_OR_RETURN(*out, impl->checkpoint->find_tensor(text, rank));
-    return {};
+  return capi::guarded(err, [&] {
+    return capi::find_entry(checkpoint, &Checkpoint::find_tensor, {name, name_size}, rank, out);
   });
 }
 
@@ -253,26 +274,16 @@ int32_t shw_checkpoint_object_rank(const shw_checkpoint* checkpoint, uint64_t in
 
 shw_status shw_checkpoint_object_names(const shw_checkpoint* checkpoint, shw_buffer** out,
                                        shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
-    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    const auto& catalog = capi::catalog_of(*impl);
-    std::vector<std::string_view> names(catalog.objects.size());
-    for (size_t i = 0; i < names.size(); ++i) names[i] = catalog.object_name(i);
-    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(names));
-    return {};
+  return capi::guarded(err, [&] {
+    return capi::names_of(checkpoint, &Catalog::objects, &Catalog::object_name, out);
   });
 }
 
 shw_status shw_checkpoint_find_object(const shw_checkpoint* checkpoint, const char* name,
                                       uint64_t name_size, int32_t rank, uint64_t* out,
                                       shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
-    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
-    SHW_ASSIGN_OR_RETURN(*out, impl->checkpoint->find_object(text, rank));
-    return {};
+  return capi::guarded(err, [&] {
+    return capi::find_entry(checkpoint, &Checkpoint::find_object, {name, name_size}, rank, out);
   });
 }
 

@@ -63,13 +63,7 @@ Status read_rest(const LoadArguments& given, bool asynchronous, LoadCall* call) 
 }
 
 Result<LoadCall> read_call(const LoadArguments& given, bool asynchronous) {
-  LoadCall call;
-  SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
-  SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
-  Status rest = read_rest(given, asynchronous, &call);
-  if (rest.ok()) return call;
-  return decline(DeclinedCall{call.runtime.context, call.collective, exec::decline_load}, rest,
-                 asynchronous);
+  return read_or_decline<LoadCall>(given, asynchronous, exec::decline_load, read_rest);
 }
 
 Result<exec::Report> run(exec::Runtime& runtime, const LoadCall& call,

@@ -66,13 +66,7 @@ Status read_rest(const SaveArguments& given, bool asynchronous, SaveCall* call) 
 }
 
 Result<SaveCall> read_call(const SaveArguments& given, bool asynchronous) {
-  SaveCall call;
-  SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
-  SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
-  Status rest = read_rest(given, asynchronous, &call);
-  if (rest.ok()) return call;
-  return decline(DeclinedCall{call.runtime.context, call.collective, exec::decline_save}, rest,
-                 asynchronous);
+  return read_or_decline<SaveCall>(given, asynchronous, exec::decline_save, read_rest);
 }
 
 Result<exec::Report> shown(Result<exec::Report> report, const SaveCall& call) {

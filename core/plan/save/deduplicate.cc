@@ -248,8 +248,7 @@ class Deduplication {
     more_.clear();
     begin_chunk(Candidate());
     for (const Member& member : members) {
-      out_.holders.push_back(
-          {member.rank, static_cast<uint32_t>(tensor_of(member).chunk_begin)});
+      out_.holders.push_back({member.rank, static_cast<uint32_t>(tensor_of(member).chunk_begin)});
     }
     out_.holder_begins.back() = out_.holders.size();
     return true;

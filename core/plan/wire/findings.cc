@@ -207,8 +207,7 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   if (!covers.ok()) findings.add("{}", covers.message());
   check_merged_places(plan, &findings);
   const Result<Digest128> digest = catalog_digest(plan.catalog);
-  if (!digest.ok() || *digest != plan.plan_digest)
-    findings.add("the catalog has another digest");
+  if (!digest.ok() || *digest != plan.plan_digest) findings.add("the catalog has another digest");
   return findings.take();
 }
 
