@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merging of plan buffers by the core, for shardwright_merge.py: `ranks` ranks describe `items`
-// tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8 elements.
+// tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8 elements,
+// of which each rank has `boxes`.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
 struct Bench {
   int64_t ranks = 0;
   int64_t items = 0;
+  int64_t boxes = 1;
   bool all_cut = false;
   std::vector<std::byte> blob;
   std::vector<std::span<const std::byte>> plans;
@@ -62,23 +64,34 @@ Rank rank_of(const Bench& bench) {
     made.names.insert(made.names.end(), name.begin(), name.end());
     made.name_offsets.push_back(made.names.size());
     made.dtypes.push_back(kFloat32);
-    const int64_t rows = is_cut(bench, i) ? kRows * bench.ranks : kRows;
+    const int64_t boxes = is_cut(bench, i) ? bench.boxes : 1;
+    const int64_t rows = is_cut(bench, i) ? kRows * bench.ranks * boxes : kRows;
     made.shapes.insert(made.shapes.end(), {rows, kRows});
     made.shape_offsets.push_back(made.shapes.size());
-    made.offsets.insert(made.offsets.end(), {0, 0});
-    made.sizes.insert(made.sizes.end(), {kRows, kRows});
-    made.ranges.push_back(made.ranges.back() + 1);
+    for (int64_t b = 0; b < boxes; ++b) {
+      made.offsets.insert(made.offsets.end(), {0, 0});
+      made.sizes.insert(made.sizes.end(), {kRows, kRows});
+    }
+    made.ranges.push_back(made.ranges.back() + static_cast<uint64_t>(boxes));
   }
   return made;
+}
+
+// Moves the boxes of cut tensors to where the rank's are.
+void place_boxes(const Bench& bench, int64_t rank, Rank* arrays) {
+  for (int64_t i = 0; i < bench.items; ++i) {
+    if (!is_cut(bench, i)) continue;
+    const uint64_t first = arrays->ranges[static_cast<size_t>(i)];
+    for (int64_t b = 0; b < bench.boxes; ++b)
+      arrays->offsets[2 * (first + static_cast<uint64_t>(b))] = kRows * (rank * bench.boxes + b);
+  }
 }
 
 bool fill(Bench* bench) {
   Rank arrays = rank_of(*bench);
   std::vector<size_t> ends;
   for (int64_t r = 0; r < bench->ranks; ++r) {
-    for (int64_t i = 0; i < bench->items; ++i) {
-      if (is_cut(*bench, i)) arrays.offsets[static_cast<size_t>(2 * i)] = kRows * r;
-    }
+    place_boxes(*bench, r, &arrays);
     plan::DescribeRules rules;
     rules.rank = static_cast<int32_t>(r);
     rules.world_size = static_cast<int32_t>(bench->ranks);
@@ -114,10 +127,11 @@ extern "C" {
 
 #define BENCH_API __attribute__((visibility("default")))
 
-BENCH_API void* bench_save_create(int64_t ranks, int64_t items, int32_t all_cut) {
+BENCH_API void* bench_save_create(int64_t ranks, int64_t items, int64_t boxes, int32_t all_cut) {
   auto bench = std::make_unique<Bench>();
   bench->ranks = ranks;
   bench->items = items;
+  bench->boxes = boxes;
   bench->all_cut = all_cut != 0;
   return fill(bench.get()) ? bench.release() : nullptr;
 }

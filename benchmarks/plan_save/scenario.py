@@ -47,9 +47,11 @@ def variants(quick):
         made.append(_merge(1024, 1000, "exact torch", 3, PEERS))
         made.append(_merge(1024, 1000, "exact torch", 3, [], all_cut=True))
         made += [_merge(16384, 1000, name, 3, []) for name in ("exact torch", "native")]
-    for op, ranks, items in (("open", 1024, 1000), ("encode", 1, 1_000_000)):
-        line = {"ranks": ranks, "items_per_rank": items, "engine": "explicit", "check": "every plan sound"}
-        made.append({"name": f"{op} {ranks} x {items}", "op": op, "line": line, "reps": reps,
-                     "params": {"ranks": ranks, "items": items, "op": op, "policy": None},
+    for op, ranks, tensors, boxes in (("open", 1024, 1000, 1), ("open", 1, 1000, 1000), ("encode", 1, 1000, 1000)):
+        line = {"ranks": ranks, "items_per_rank": tensors * boxes, "tensors": tensors, "engine": "explicit",
+                "check": "every plan sound"}
+        made.append({"name": f"{op} {ranks} x {tensors * boxes}", "op": op, "line": line, "reps": reps,
+                     "params": {"ranks": ranks, "items": tensors, "boxes": boxes, "all_cut": boxes > 1, "op": op,
+                                "policy": None},
                      "contenders": ["shardwright_merge"]})
     return made + torch_variants(quick)

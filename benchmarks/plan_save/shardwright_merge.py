@@ -17,11 +17,11 @@ class Contender(Base):
     def setup(self):
         self.core = ctypes.CDLL(str(LIBRARY))
         self.core.bench_save_create.restype = ctypes.c_void_p
-        self.core.bench_save_create.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int32]
+        self.core.bench_save_create.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32]
         for name in ("merge", "global_plan", "open", "encode", "bytes"):
             getattr(self.core, f"bench_save_{name}").restype = ctypes.c_int64
-        self.bench = ctypes.c_void_p(self.core.bench_save_create(self.params["ranks"], self.params["items"],
-                                                                 self.params.get("all_cut", False)))
+        self.bench = ctypes.c_void_p(self.core.bench_save_create(
+            self.params["ranks"], self.params["items"], self.params.get("boxes", 1), self.params.get("all_cut", False)))
         if not self.bench:
             raise RuntimeError("the ranks could not be described")
         self.policy = self.params["policy"]
