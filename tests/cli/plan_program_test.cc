@@ -29,9 +29,11 @@ class PlanProgram : public Program {
     return written("four.json", R"json({"schema": 1, "meshes": {"m": {"axes": {"tp": 4}}},
       "rules": [{"match": "layers.*", "placements": {"tp": "Shard(1)"}}, {"match": "*"}]})json");
   }
+  // Quoted: the tree may lie in a path with a space.
   static std::string example(const std::string& name) {
     const char* source = std::getenv("SHW_SOURCE_DIR");
-    return std::string(source == nullptr ? "." : source) + "/examples/meshes/" + name + ".json";
+    return "'" + std::string(source == nullptr ? "." : source) + "/examples/meshes/" + name +
+           ".json'";
   }
 };
 
