@@ -11,7 +11,6 @@
 
 #include "core/plan/symbolic/builder.h"
 #include "core/plan/symbolic/symbolic_plan.h"
-#include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
 
@@ -115,10 +114,11 @@ inline Result<GlobalSavePlan> explicit_plan(const SymbolicWorld& world, const Sa
   return make_global_plan(locals, rules, kGeneration);
 }
 
-inline std::vector<std::byte> bytes_of(const Catalog& catalog) {
-  Result<std::vector<std::byte>> bytes = catalog_bytes(catalog);
+// Catalog, files and digest.
+inline plan::Bytes bytes_of(const GlobalSavePlan& plan) {
+  Result<plan::Bytes> bytes = encode(plan);
   EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
-  return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
+  return bytes.ok() ? *std::move(bytes) : plan::Bytes();
 }
 
 inline bool same_items(const WriteList& a, const WriteList& b) {
@@ -134,7 +134,7 @@ inline bool same_items(const WriteList& a, const WriteList& b) {
 inline void expect_equal_plans(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
   const Result<GlobalSavePlan> expanded = plan.expand(kGeneration);
   ASSERT_TRUE(expanded.ok()) << expanded.status().to_string();
-  ASSERT_EQ(bytes_of(expanded->catalog), bytes_of(expected.catalog));
+  ASSERT_EQ(bytes_of(*expanded), bytes_of(expected));
   ASSERT_EQ(expanded->plan_digest, expected.plan_digest);
   ASSERT_EQ(expanded->file_ranks, expected.file_ranks);
   ASSERT_EQ(plan.file_ranks(), expected.file_ranks);
