@@ -36,6 +36,7 @@ def test_scenario(scenario, tmp_path):
             runner.run(last)
         assert caught.value.status == scenario["code"], caught.value
         assert set(scenario.get("details", ())) <= set(caught.value.details), (caught.value, caught.value.details)
+        assert [text for text in scenario.get("says", ()) if text not in str(caught.value)] == [], caught.value
 
 
 def check_digests(runner, expected):
