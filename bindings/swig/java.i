@@ -42,21 +42,9 @@
 %ignore shw_state_tensor;
 %ignore shw_state_object_data;
 %ignore shw_plan_item_at;
-%ignore shw_plan_describe;
 %ignore shw_plan_entries;
-%ignore shw_plan_merge;
-%ignore shw_plan_match;
 %ignore shw_plan_owners;
 %ignore shw_symbolic_describe;
-%ignore shw_symbolic_representatives;
-%ignore shw_symbolic_plan_create;
-%ignore shw_symbolic_plan_write_list;
-%ignore shw_symbolic_plan_rank_bytes;
-%ignore shw_symbolic_plan_owners;
-%ignore shw_symbolic_plan_json;
-%ignore shw_symbolic_plan_digest;
-%ignore shw_symbolic_plan_expand;
-%ignore shw_symbolic_plan_release;
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_error;
@@ -127,6 +115,11 @@ SHW_JAVA_HANDLE(load_options)
 SHW_JAVA_HANDLE(checkpoint_options)
 SHW_JAVA_HANDLE(price_options)
 SHW_JAVA_HANDLE(world)
+SHW_JAVA_HANDLE(symbolic_plan)
+SHW_JAVA_HANDLE(entry_batch)
+SHW_JAVA_HANDLE(describe_options)
+SHW_JAVA_HANDLE(merge_options)
+SHW_JAVA_HANDLE(match_options)
 
 %typemap(in, numinputs=0, noblock=1) uint64_t *out (uint64_t number = 0) { $1 = &number; }
 %typemap(argout, noblock=1) uint64_t *out { if (result == SHW_OK) $result = (jlong)*$1; }

@@ -11,8 +11,11 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "shardwright"
 PYTHON = ROOT / "bindings" / "python" / "shardwright" / "_options.py"
+PYTHON_PLANNING = PYTHON.with_name("planning.py")
+PYTHON_SYMBOLIC = PYTHON.with_name("symbolic.py")
 JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "shardwright"
 RUST = ROOT / "bindings" / "rust" / "shardwright" / "src" / "options.rs"
+RUST_PLANNING = RUST.with_name("planning.rs")
 
 # Option of each call -> its default: a word of WORDS, or what stands for "the library's own".
 CALLS = {
@@ -24,7 +27,13 @@ CALLS = {
              "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "standard"},
     "open": {"verify": "on_read", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
+    "describe": {"kind": "local_save", "rank": "0", "world_size": "0", "kinds": "empty", "agreement": "empty"},
+    "merge": {"owner": "balanced", "preset": "standard", "cover": "full", "verify_replicas": "auto"},
+    "match": {"order": "wanted", "cover": "full", "missing": "error", "first_replica": "off"},
 }
+# Calls of the module planning: keyword arguments in Python. Symbolic planning has them too, without these.
+PLANNING = {"describe": "describe", "merge": "merge", "match": "match"}
+SYMBOLIC = {"describe": {"kind"}, "merge": {"cover"}}
 # Words of an option in the order of their numbers; the first is what a zeroed C struct means. The format "auto" is native
 # when saving and what is recognised when reading.
 WORDS = {
@@ -41,20 +50,46 @@ WORDS = {
     "verify": ["on_read", "off"],
     "format": ["auto", "native", "torch_dcp"],
     "preset": ["standard", "default", "megatron"],
+    "cover": ["full", "disjoint", "off"],
+    "order": ["wanted", "sweep"],
+    "described": ["local_save", "merged_save"],
 }
-C_STRUCTS = {"save": "shw_save_options", "load": "shw_load_options", "open": "shw_checkpoint_options"}
+# Words whose numbers do not count from 0; the C struct has 0 for the first as well.
+NUMBERS = {"described": [1, 5]}
+# The option of a call whose words stand under another name.
+WORDS_OF = {("describe", "kind"): "described"}
+# Names of the constants in C and of the enums in Java and Rust, where they do not follow from the option's name.
+C_PREFIXES = {"order": "MATCH_BY", "described": "PLAN"}
+ENUMS = {"order": "MatchOrder"}
+C_STRUCTS = {"save": "shw_save_options", "load": "shw_load_options", "open": "shw_checkpoint_options",
+             "describe": "shw_describe_options", "merge": "shw_merge_options", "match": "shw_match_options"}
 # How an option that is more than one number lies in the C struct.
 C_FIELDS = {
     "deadline": ["deadline_ns"],
     "kind": ["kind_globs", "kind_offsets", "kind_values", "kind_count"],
     "metadata": ["metadata", "metadata_offsets", "metadata_count"],
     "strict": ["strict_globs", "strict_offsets", "strict_rules", "strict_shapes", "strict_count"],
+    "kinds": ["kind_globs", "kind_offsets", "kind_values", "kind_count"],
+    "agreement": ["agreement", "agreement_size"],
+    "first_replica": [],  # a flag
 }
 # What C structs hold beside options: their frame, and the handle that other languages have as an interrupt.
 C_FRAME = {"struct_size", "flags", "reserved0", "reserved1", "cancellation"}
 # Arguments of the calls in Python and Rust, options of them in Java.
 JAVA_ARGUMENTS = {"context", "storage", "collective"}
-CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions"}
+CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "describe": "DescribeOptions",
+           "merge": "MergeOptions", "match": "MatchOptions"}
+
+
+def words_of(call, option):
+    """Key of the option's words in WORDS; None when it has none."""
+    key = WORDS_OF.get((call, option), option)
+    return key if key in WORDS else None
+
+
+def option_fields(call, option):
+    """Fields of the C struct that hold the option."""
+    return [option] if (call, option) in WORDS_OF else C_FIELDS.get(option, [option])
 
 
 def c_fields(call):
@@ -67,7 +102,9 @@ def c_fields(call):
 def c_words(option):
     """Words of the option's constants, by number."""
     text = "".join(path.read_text(encoding="ascii") for path in sorted(HEADERS.glob("*.h")))
-    found = re.findall(rf"\bSHW_{option.upper()}_(\w+) = (\d+)", text)
+    found = re.findall(rf"\bSHW_{C_PREFIXES.get(option, option.upper())}_(\w+) = (\d+)", text)
+    if option in NUMBERS:
+        found = [(word, number) for word, number in found if int(number) in NUMBERS[option]]
     longer = tuple(other[len(option) + 1:] + "_" for other in WORDS if other.startswith(option + "_"))
     return {int(number): word.lower() for word, number in found if not word.lower().startswith(longer)}
 
@@ -84,8 +121,37 @@ def python_constants():
     return found
 
 
+def keyword_arguments(path, function):
+    """Keyword-only arguments of the function (class.method for a method) and their defaults."""
+    body, node = ast.parse(path.read_text(encoding="utf-8")).body, None
+    for name in function.split("."):
+        node = next(n for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.name == name)
+        body = node.body
+    return {argument.arg: None if default is None else ast.literal_eval(default)
+            for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)}
+
+
+def python_options(call):
+    if call in PLANNING:
+        return set(keyword_arguments(PYTHON_PLANNING, PLANNING[call]))
+    return set(python_constants()[f"{call.upper()}_OPTIONS"])
+
+
+def python_words(option):
+    """Words of the option and their numbers."""
+    if option == "described":
+        tree = ast.parse(PYTHON_PLANNING.read_text(encoding="utf-8"))
+        return next(ast.literal_eval(node.value) for node in tree.body
+                    if isinstance(node, ast.Assign) and node.targets[0].id == "_PLAN_KINDS")
+    constants = python_constants()
+    return constants["KINDS"] if option == "kind" else constants["WORDS"][option]
+
+
 def python_defaults(call):
     """Word that the module takes when an option is not given."""
+    if call in PLANNING:
+        return {name: default for name, default in keyword_arguments(PYTHON_PLANNING, PLANNING[call]).items()
+                if words_of(call, name)}
     text = PYTHON.read_text(encoding="utf-8")
     body = re.search(rf"def {call}_options\(.*?(?=\ndef |\Z)", text, re.S)[0]
     return dict(re.findall(r'word\("\w+", o\.get\("(\w+)", "(\w+)"\)\)', body))
@@ -110,20 +176,24 @@ def java_defaults(call):
             for name, word in re.findall(r"private \w+ (\w+) = [A-Z]\w+\.([A-Z_]+);", java_text(CLASSES[call]))}
 
 
+def enum_name(option):
+    return ENUMS.get(option, "".join(part.capitalize() for part in option.split("_")))
+
+
 def java_words(option):
-    name = "".join(part.capitalize() for part in option.split("_"))
+    name = enum_name(option)
     return [word.lower() for word in re.findall(r"^    ([A-Z_]+)\(", java_text(name), re.M)]
 
 
 def rust_options(call):
-    text = RUST.read_text(encoding="utf-8")
+    text = (RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
     body = re.search(rf"pub struct {CLASSES[call]} {{(.*?)\n}}", text, re.S)[1]
     return set(re.findall(r"pub (\w+):", body))
 
 
 def rust_words(option):
     """Words of the option's enum, the default one first."""
-    name = "".join(part.capitalize() for part in option.split("_"))
+    name = enum_name(option)
     body = re.search(rf"\n    {name} {{(.*?)\n    }}", RUST.read_text(encoding="utf-8"), re.S)[1]
     found = re.findall(r"(#\[default\] )?(\w+) = SHW_", body)
     return [snake(word).lstrip("_") for _, word in sorted(found, key=lambda item: not item[0])]

@@ -12,7 +12,7 @@ CALLS = sorted(table.CALLS)
 
 
 def wanted_fields(call):
-    return {field for option in table.CALLS[call] for field in table.C_FIELDS.get(option, [option])}
+    return {field for option in table.CALLS[call] for field in table.option_fields(call, option)}
 
 
 def differences(language, found, wanted):
@@ -24,7 +24,7 @@ def differences(language, found, wanted):
 
 def names_of(call):
     return {"C": (set(table.c_fields(call)) - table.C_FRAME, wanted_fields(call)),
-            "Python": (table.python_constants()[f"{call.upper()}_OPTIONS"], table.CALLS[call]),
+            "Python": (table.python_options(call), table.CALLS[call]),
             "Java": (table.java_options(call) - table.JAVA_ARGUMENTS, table.CALLS[call]),
             "Rust": (table.rust_options(call), table.CALLS[call])}
 
@@ -47,10 +47,9 @@ def test_an_option_that_is_missing_is_found(call, language):
 @pytest.mark.parametrize("option", sorted(table.WORDS))
 def test_every_language_has_the_words_of_the_option(option):
     wanted = table.WORDS[option]
-    constants = table.python_constants()
-    python = constants["KINDS"] if option == "kind" else constants["WORDS"][option]
-    assert table.c_words(option) == dict(enumerate(wanted))
-    assert sorted(python, key=python.get) == wanted
+    numbered = dict(zip(table.NUMBERS.get(option, range(len(wanted))), wanted, strict=True))
+    assert table.c_words(option) == numbered
+    assert {number: word for word, number in table.python_words(option).items()} == numbered
     if option == "digests":  # a boolean in Java and Rust
         return
     assert table.java_words(option) == wanted
@@ -59,17 +58,27 @@ def test_every_language_has_the_words_of_the_option(option):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_defaults_are_those_of_the_table(call):
-    words = {option: word for option, word in table.CALLS[call].items() if option in table.WORDS and word != "empty"}
+    words = {option: word for option, word in table.CALLS[call].items() if table.words_of(call, option) and word != "empty"}
     assert table.python_defaults(call) == words
     java = table.java_defaults(call)
     for option, word in words.items():
         # A format that is not named is native when saving: the C struct and these bindings call that auto.
         expected = "auto" if option == "format" else word
-        assert table.WORDS[option].index(expected) == 0
+        assert table.WORDS[table.words_of(call, option)].index(expected) == 0
         if option == "digests":  # a boolean in Java and Rust
             continue
         assert java[option] == expected
         assert call != "save" or table.rust_save_defaults()[option] == expected
+
+
+@pytest.mark.parametrize("call", sorted(table.SYMBOLIC))
+def test_symbolic_planning_has_the_options_of_planning_but_those_that_it_cannot_have(call):
+    functions = {"describe": "describe", "merge": "SymbolicPlan.__init__"}
+    found = table.keyword_arguments(table.PYTHON_SYMBOLIC, functions[call])
+    assert differences("Python", found, set(table.CALLS[call]) - table.SYMBOLIC[call]) == []
+    defaults = table.keyword_arguments(table.PYTHON_PLANNING, table.PLANNING[call])
+    for name, default in found.items():  # rank and world_size have none: a symbolic plan is always of a known job
+        assert default in (None, defaults[name])
 
 
 @pytest.mark.skipif(not os.environ.get("SHW_BUILD_DIR"), reason="needs the build tree, which the test driver names")

@@ -5,7 +5,7 @@
 
 #include "bindings/java/native/native.h"
 
-static shw_status out_of_memory(shw_error** err) {
+shw_status shw_java_out_of_memory(shw_error** err) {
   static const char kMessage[] = "no memory for the arguments of the call";
   return shw_error_create(SHW_RESOURCE_EXHAUSTED, kMessage, sizeof(kMessage) - 1, NULL, 0, NULL,
                           err);
@@ -15,8 +15,7 @@ static uint64_t last(const uint64_t* offsets, uint64_t count) {
   return offsets != NULL ? offsets[count] : 0;
 }
 
-/* Copy of size bytes at *end, which moves on; NULL stays NULL. Parts are kept at multiples of eight. */
-static void* place(char** end, const void* data, uint64_t size) {
+void* shw_java_place(char** end, const void* data, uint64_t size) {
   if (data == NULL) return NULL;
   void* at = *end;
   memcpy(at, data, size);
@@ -24,8 +23,7 @@ static void* place(char** end, const void* data, uint64_t size) {
   return at;
 }
 
-/* Struct and everything that it points to in one zeroed block: rounding adds at most eight bytes per part. */
-static void* block(uint64_t struct_size, uint64_t bytes, int parts, char** end) {
+void* shw_java_block(uint64_t struct_size, uint64_t bytes, int parts, char** end) {
   char* memory = calloc(1, struct_size + bytes + (uint64_t)parts * 8);
   *end = memory != NULL ? memory + struct_size : NULL;
   return memory;
@@ -45,8 +43,8 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
                  values = kind_count * 4;
   char* end = NULL;
   shw_save_options* o =
-      block(sizeof(*o), trace + globs + offsets + values + texts + pairs, 6, &end);
-  if (o == NULL) return out_of_memory(err);
+      shw_java_block(sizeof(*o), trace + globs + offsets + values + texts + pairs, 6, &end);
+  if (o == NULL) return shw_java_out_of_memory(err);
   shw_save_options_init(o, sizeof(*o));
   o->overwrite = ints[0];
   o->durability = ints[1];
@@ -60,13 +58,13 @@ shw_status shw_java_save_options_create(const int32_t* ints, const int64_t* long
   o->keep_generations = (uint32_t)ints[9];
   o->memory_budget = (uint64_t)longs[0];
   o->deadline_ns = longs[1];
-  o->trace_path = place(&end, trace_path, trace);
-  o->kind_globs = place(&end, kind_globs, globs);
-  o->kind_offsets = place(&end, kind_offsets, offsets);
-  o->kind_values = place(&end, kind_values, values);
+  o->trace_path = shw_java_place(&end, trace_path, trace);
+  o->kind_globs = shw_java_place(&end, kind_globs, globs);
+  o->kind_offsets = shw_java_place(&end, kind_offsets, offsets);
+  o->kind_values = shw_java_place(&end, kind_values, values);
   o->kind_count = kind_count;
-  o->metadata = place(&end, metadata, texts);
-  o->metadata_offsets = place(&end, metadata_offsets, pairs);
+  o->metadata = shw_java_place(&end, metadata, texts);
+  o->metadata_offsets = shw_java_place(&end, metadata_offsets, pairs);
   o->metadata_count = metadata_count;
   o->cancellation = cancellation;
   *out = o;
@@ -88,8 +86,9 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
   const uint64_t offsets = (strict_count + 1) * 8, rules = strict_count * 3 * 4,
                  shapes = strict_count * 4;
   char* end = NULL;
-  shw_load_options* o = block(sizeof(*o), trace + globs + offsets + rules + shapes, 5, &end);
-  if (o == NULL) return out_of_memory(err);
+  shw_load_options* o =
+      shw_java_block(sizeof(*o), trace + globs + offsets + rules + shapes, 5, &end);
+  if (o == NULL) return shw_java_out_of_memory(err);
   shw_load_options_init(o, sizeof(*o));
   o->missing = ints[0];
   o->unexpected = ints[1];
@@ -101,11 +100,11 @@ shw_status shw_java_load_options_create(const int32_t* ints, const int64_t* long
   o->shape = ints[7];
   o->memory_budget = (uint64_t)longs[0];
   o->deadline_ns = longs[1];
-  o->trace_path = place(&end, trace_path, trace);
-  o->strict_globs = place(&end, strict_globs, globs);
-  o->strict_offsets = place(&end, strict_offsets, offsets);
-  o->strict_rules = place(&end, strict_rules, rules);
-  o->strict_shapes = place(&end, strict_shapes, shapes);
+  o->trace_path = shw_java_place(&end, trace_path, trace);
+  o->strict_globs = shw_java_place(&end, strict_globs, globs);
+  o->strict_offsets = shw_java_place(&end, strict_offsets, offsets);
+  o->strict_rules = shw_java_place(&end, strict_rules, rules);
+  o->strict_shapes = shw_java_place(&end, strict_shapes, shapes);
   o->strict_count = strict_count;
   o->cancellation = cancellation;
   *out = o;
@@ -120,7 +119,7 @@ shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t
                                               shw_cancellation* cancellation,
                                               shw_checkpoint_options** out, shw_error** err) {
   shw_checkpoint_options* o = calloc(1, sizeof(*o));
-  if (o == NULL) return out_of_memory(err);
+  if (o == NULL) return shw_java_out_of_memory(err);
   shw_checkpoint_options_init(o, sizeof(*o));
   o->verify = ints[0];
   o->format = ints[1];
@@ -139,7 +138,7 @@ void shw_java_checkpoint_options_release(shw_checkpoint_options* options) {
 shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options** out,
                                          shw_error** err) {
   shw_price_options* o = calloc(1, sizeof(*o));
-  if (o == NULL) return out_of_memory(err);
+  if (o == NULL) return shw_java_out_of_memory(err);
   shw_price_options_init(o, sizeof(*o));
   o->owner = (int32_t)longs[0];
   o->preset = (int32_t)longs[1];
@@ -195,7 +194,7 @@ shw_status shw_java_state_add_tensors(
     const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
     const char* paths, const uint64_t* path_offsets, shw_error** err) {
   shw_tensor* tensors = malloc((count + 1) * (sizeof(*tensors) + sizeof(int32_t)));
-  if (tensors == NULL) return out_of_memory(err);
+  if (tensors == NULL) return shw_java_out_of_memory(err);
   int32_t* kinds = (int32_t*)(tensors + count + 1);
   for (uint64_t i = 0; i < count; ++i) {
     tensors[i] = describe(facts + i * kFacts, &shapes, &strides);

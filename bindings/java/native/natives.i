@@ -34,6 +34,33 @@ shw_status shw_java_layout_create(const int64_t* mesh, int32_t mesh_ndim, const 
                                   const uint64_t* axis_name_offsets, const int32_t* ranks, uint64_t rank_count,
                                   const int32_t* placements, const int32_t* map, const uint64_t* map_offsets,
                                   int32_t tensor_ndim, shw_layout** out, shw_error** err);
+shw_status shw_java_describe_options_create(const int32_t* ints, const char* kind_globs,
+                                            const uint64_t* kind_offsets,
+                                            const int32_t* kind_values, uint64_t kind_count,
+                                            const char* agreement, uint64_t agreement_size,
+                                            shw_describe_options** out, shw_error** err);
+void shw_java_describe_options_release(shw_describe_options* options);
+shw_status shw_java_merge_options_create(const int32_t* ints, shw_merge_options** out,
+                                         shw_error** err);
+void shw_java_merge_options_release(shw_merge_options* options);
+shw_status shw_java_match_options_create(const int32_t* ints, shw_match_options** out,
+                                         shw_error** err);
+void shw_java_match_options_release(shw_match_options* options);
+shw_status shw_java_entry_batch_create(
+    uint64_t count, const char* names, const uint64_t* name_offsets, const int32_t* codes,
+    const int64_t* shapes, const uint64_t* shape_offsets, const uint64_t* box_ranges,
+    const int64_t* box_offsets, const int64_t* box_sizes, const uint64_t* numbers,
+    const uint64_t* order, const char* secondary, const uint64_t* object_sizes, const char* paths,
+    const uint64_t* path_offsets, const char* attributes, const uint64_t* attribute_offsets,
+    const char* digests, shw_entry_batch** out, shw_error** err);
+void shw_java_entry_batch_release(shw_entry_batch* batch);
+shw_status shw_java_symbolic_describe(const shw_describe_options* options,
+                                      const shw_entry_batch* entries, const int64_t* layouts,
+                                      shw_buffer** out, shw_error** err);
+shw_status shw_java_plan_owners(uint64_t count, const uint64_t* weights, const int32_t* sets,
+                                const char* secondary, uint64_t set_count,
+                                const uint64_t* set_offsets, const int32_t* holders,
+                                int32_t rank_count, shw_buffer** out, shw_error** err);
 shw_status shw_java_read_whole(const shw_checkpoint* checkpoint, uint64_t index, shw_owned_tensor** out,
                                shw_error** err);
 shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, const int64_t* box_offsets,
@@ -66,4 +93,5 @@ void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 %native(gridOverlap) jlongArray gridOverlap(jlong stored, jlong wanted, jlong index);
 %native(ownedTensor) jlongArray ownedTensor(jlong tensor);
 %native(stateObject) jbyteArray stateObject(jlong state, jlong index);
+%native(planEntries) jobject planEntries(jlong plan);
 %native(abiVersion) jlong abiVersion();

@@ -73,7 +73,9 @@ static int take_column(held_batch* held, size_t i, PyObject* object) {
   if (object == Py_None) return 0;
   if (PyObject_GetBuffer(object, &held->views[i], PyBUF_SIMPLE) < 0) return -1;
   held->held[i] = 1;
-  if ((uintptr_t)held->views[i].buf % (c->width < 8 ? c->width : 8) != 0 && c->width != 16) {
+  /* What is empty may lie anywhere: nothing is read. */
+  if (held->views[i].len != 0 && c->width != 16 &&
+      (uintptr_t)held->views[i].buf % (c->width < 8 ? c->width : 8) != 0) {
     shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' is not aligned to its elements", c->name);
     return -1;
   }

@@ -24,6 +24,8 @@ WORDS: dict[str, dict[str, int]] = {
     "cast": {"error": 0, "allow": 1},
     "shape": {"error": 0, "crop_and_pad": 1},
     "verify": {"on_read": 0, "off": 1},
+    "cover": {"full": 0, "disjoint": 1, "off": 2},
+    "order": {"wanted": 0, "sweep": 1},
 }
 KINDS = {"auto": 0, "replicated": 1, "sharded": 2, "rank_local": 3}
 KIND_NAMES = {number: word for word, number in KINDS.items()}

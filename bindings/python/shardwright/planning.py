@@ -21,8 +21,6 @@ from . import _options
 from ._library import native
 
 _PLAN_KINDS = {"local_save": 1, "merged_save": 5}
-_COVER = {"full": 0, "disjoint": 1, "off": 2}
-_ORDER = {"wanted": 0, "sweep": 1}
 _FIRST_REPLICA = 1
 _FORMATS = {"names": "B", "name_offsets": "Q", "dtypes": "i", "kinds": "i", "shapes": "q", "shape_offsets": "Q",
             "box_ranges": "Q", "box_offsets": "q", "box_sizes": "q", "numbers": "Q", "order": "Q", "secondary": "B",
@@ -164,7 +162,7 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
         InvalidArgumentError: ranks contradict each other (both are named), or the proof fails (detail "cover").
         DataLossError, UnimplementedError: a plan is damaged or newer than this library.
     """
-    options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover, _COVER),
+    options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover),
                _options.word("verify_replicas", verify_replicas))
     parts: list[bytes] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
     return Merged(parts[0], parts[1:])
@@ -184,7 +182,7 @@ def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str 
     Raises:
         NotFoundError with the nearest names; InvalidArgumentError for other shapes and for what is not filled.
     """
-    options = (_options.word("order", order, _ORDER), _options.word("cover", cover, _COVER),
+    options = (_options.word("order", order), _options.word("cover", cover),
                _options.word("missing", missing), _FIRST_REPLICA if first_replica else 0)
     parts = native.shw_py_plan_match(options, native.shw_plan_create(stored), wanted._arrays())
     return Matches(*(_numbers(part, code) for part, code in zip(parts, _MATCH_FORMATS)))

@@ -20,17 +20,11 @@ void check(shw_status status, shw_error** error) {
 }
 
 SaveOptions::SaveOptions(const Json& words) {
-  options.overwrite =
-      text_of(words, "overwrite") == "refuse" ? SHW_OVERWRITE_REFUSE : SHW_OVERWRITE_REPLACE;
-  options.owner =
-      text_of(words, "owner") == "lowest_rank" ? SHW_OWNER_LOWEST_RANK : SHW_OWNER_BALANCED;
-  options.format = text_of(words, "format") == "torch_dcp" ? SHW_FORMAT_TORCH_DCP : SHW_FORMAT_AUTO;
-  if (member(words, "deadline").is_number()) {
-    options.deadline_ns = static_cast<int64_t>(member(words, "deadline").get<double>() * 1e9);
-  }
+  Json rest = words.is_null() ? Json::object() : words;
+  if (rest.contains("deadline"))
+    options.deadline_ns = static_cast<int64_t>(rest["deadline"].get<double>() * 1e9);
   offsets.push_back(0);
-  if (!member(words, "metadata").is_object()) return;
-  for (const auto& [key, value] : member(words, "metadata").items()) {
+  for (const auto& [key, value] : member(rest, "metadata").items()) {
     metadata += key;
     offsets.push_back(metadata.size());
     metadata += text_of(value);
@@ -39,13 +33,21 @@ SaveOptions::SaveOptions(const Json& words) {
   options.metadata = metadata.data();
   options.metadata_offsets = offsets.data();
   options.metadata_count = offsets.size() / 2;
+  rest.erase("deadline");
+  rest.erase("metadata");
+  set_words(rest, {{"overwrite", &options.overwrite},
+                   {"owner", &options.owner},
+                   {"preset", &options.preset},
+                   {"verify_replicas", &options.verify_replicas},
+                   {"format", &options.format}});
 }
 
 shw_load_options load_options(const Json& words) {
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
-  options.missing = text_of(words, "missing") == "report" ? SHW_MISSING_REPORT : SHW_MISSING_ERROR;
-  options.cast = text_of(words, "cast") == "allow" ? SHW_CAST_ALLOW : SHW_CAST_ERROR;
-  if (text_of(words, "shape") == "crop_and_pad") options.shape = SHW_SHAPE_CROP_AND_PAD;
+  set_words(words, {{"missing", &options.missing},
+                    {"cast", &options.cast},
+                    {"shape", &options.shape},
+                    {"preset", &options.preset}});
   return options;
 }
 

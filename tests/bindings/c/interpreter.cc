@@ -83,7 +83,7 @@ void Interpreter::run(const Json& step) {
     return;
   }
   if (op == "expect_tensor") return expect_tensor(step);
-  if (!run_planner(step)) look(step);
+  if (!planning_.run(step) && !run_planner(step)) look(step);
 }
 
 std::string Interpreter::path_of(const Json& step) const {

@@ -25,10 +25,14 @@ std::string check_end(const Json& scenario, const Failed* failed) {
   if (wanted != found)
     return wanted + " was expected, got " + found +
            (failed != nullptr ? ": " + failed->message : "");
-  if (failed == nullptr || !scenario.contains("details")) return "";
-  for (const Json& key : scenario["details"]) {
+  if (failed == nullptr) return "";
+  for (const Json& key : member(scenario, "details")) {
     if (!failed->details.contains(text_of(key)))
       return "no detail " + text_of(key) + " in: " + failed->message;
+  }
+  for (const Json& text : member(scenario, "says")) {
+    if (failed->message.find(text_of(text)) == std::string::npos)
+      return "the message lacks '" + text_of(text) + "': " + failed->message;
   }
   return "";
 }

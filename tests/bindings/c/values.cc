@@ -3,7 +3,9 @@
 // See values.h.
 #include "tests/bindings/c/values.h"
 
+#include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "shardwright/shardwright.h"
 
@@ -69,6 +71,35 @@ std::string hex_of(const void* data, uint64_t size) {
     out += kDigits[bytes[i] & 15];
   }
   return out;
+}
+
+int32_t word_of(const std::string& option, const std::string& word) {
+  static const std::map<std::string, std::vector<std::string>> kWords = {
+      {"overwrite", {"replace", "refuse"}},
+      {"owner", {"balanced", "lowest_rank", "exact", "all"}},
+      {"preset", {"standard", "default", "megatron"}},
+      {"verify_replicas", {"auto", "all", "off"}},
+      {"format", {"auto", "native", "torch_dcp"}},
+      {"missing", {"error", "report"}},
+      {"cast", {"error", "allow"}},
+      {"shape", {"error", "crop_and_pad"}},
+      {"kind", {"auto", "replicated", "sharded", "rank_local"}},
+      {"cover", {"full", "disjoint", "off"}},
+      {"order", {"wanted", "sweep"}}};
+  const auto words = kWords.find(option);
+  if (words == kWords.end()) throw std::runtime_error("unknown option " + option);
+  const auto found = std::find(words->second.begin(), words->second.end(), word);
+  if (found == words->second.end())
+    throw std::runtime_error("unknown word " + word + " of option " + option);
+  return static_cast<int32_t>(found - words->second.begin());
+}
+
+void set_words(const Json& words, const std::map<std::string, int32_t*>& fields) {
+  for (const auto& [key, word] : words.items()) {
+    const auto field = fields.find(key);
+    if (field == fields.end()) throw std::runtime_error("unknown option " + key);
+    *field->second = word_of(key, text_of(word));
+  }
 }
 
 Bytes pattern_bytes(const Json& step, DType dtype, const std::vector<int64_t>& shape) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ std::string text_of(const Json& object, const char* key);
 std::vector<int64_t> numbers_of(const Json& value);
 Bytes bytes_of_hex(const std::string& hex);
 std::string hex_of(const void* data, uint64_t size);
+// Number of an option's word; std::runtime_error for an unknown option or word.
+int32_t word_of(const std::string& option, const std::string& word);
+// Sets the fields of a struct from the words of these options.
+void set_words(const Json& words, const std::map<std::string, int32_t*>& fields);
 
 struct DType {
   uint8_t code = 0;

@@ -7,6 +7,7 @@ from array import array
 from pathlib import Path
 
 import shardwright
+from contract_planning import PlanningSteps
 from shardwright import Shard
 
 _VALUES = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
@@ -61,7 +62,7 @@ class HostTensor:
         return self.value.tobytes()
 
 
-class Runner:
+class Runner(PlanningSteps):
     """One scenario in one directory; `run` executes a step and raises what the library raises."""
 
     def __init__(self, directory):
@@ -253,7 +254,8 @@ class Runner:
 
     def do_load_planner(self, step):
         self.things[step["id"]] = shardwright.LoadPlanner(
-            self.things[step["checkpoint"]], self.state(step["state"], writable=True), rank=step["rank"])
+            self.things[step["checkpoint"]], self.state(step["state"], writable=True), rank=step["rank"],
+            **step.get("options", {}))
 
     def do_load_plan(self, step):
         self.things[step["id"]] = self.things[step["planner"]].local_plan()

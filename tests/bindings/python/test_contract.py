@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bind.contract: the scenarios that all languages share."""
 import json
+import re
 from pathlib import Path
 
 import contract_steps
@@ -14,6 +15,20 @@ def test_contract_has_enough_scenarios_with_names_of_their_own():
     names = [scenario["name"] for scenario in CONTRACT["scenarios"]]
     assert CONTRACT["schema"] == 1
     assert len(set(names)) == len(names) >= 25
+
+
+def step_keys():
+    """Step -> keys that the README lists for it."""
+    cells = re.findall(r"^\| (`.*?) \|", (Path(__file__).parents[1] / "README.md").read_text(encoding="ascii"), re.M)
+    return {op: set(re.findall(r"\w+", cell)) for cell in cells for op in re.findall(r"`(\w+)`", cell)}
+
+
+def test_steps_have_the_keys_that_are_documented_and_no_other():
+    known = step_keys()
+    for scenario in CONTRACT["scenarios"]:
+        assert set(scenario) <= {"name", "steps", "code", "details", "says", "digest", "skip"}, scenario["name"]
+        for step in scenario["steps"]:
+            assert set(step) - {"op"} <= known[step["op"]], (scenario["name"], step["op"])
 
 
 @pytest.mark.parametrize("scenario", CONTRACT["scenarios"], ids=lambda s: s["name"])
@@ -36,6 +51,7 @@ def test_scenario(scenario, tmp_path):
             runner.run(last)
         assert caught.value.status == scenario["code"], caught.value
         assert set(scenario.get("details", ())) <= set(caught.value.details), (caught.value, caught.value.details)
+        assert [text for text in scenario.get("says", ()) if text not in str(caught.value)] == [], caught.value
 
 
 def check_digests(runner, expected):

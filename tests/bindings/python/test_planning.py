@@ -60,6 +60,15 @@ def test_entries_come_back_as_they_were_described():
     assert shardwright.Plan.from_bytes(plan).kind == "local_save"
 
 
+def test_columns_without_values_are_taken_wherever_they_lie():
+    only_objects = batch(("step", (), None), ("rng", (), None))
+    assert planning.entries(planning.describe(only_objects)).name_list() == ["step", "rng"]
+    unaligned = memoryview(bytes(17))[1:1].cast("q")
+    assert planning.entries(planning.describe(batch(whole("scale"), ("o", (), None), secondary=bytes(2)))).count == 2
+    only_objects.shapes = only_objects.box_offsets = only_objects.box_sizes = unaligned
+    assert planning.entries(planning.describe(only_objects)).count == 2
+
+
 def test_presets_choose_as_their_originals():
     ranks = [batch(whole("a", 8), whole("b", 4), whole("c", 16), whole("d", 2), whole("e"), ("o", (), None))
              for _ in range(4)]

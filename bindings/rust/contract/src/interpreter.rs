@@ -3,16 +3,16 @@
 //! expectations share it.
 
 use crate::pattern::{bytes_of_hex, numbers, pattern_bytes, reorder, text_of};
+use crate::planning::{PlanningSteps, Plans};
+use crate::words::{load_options, save_options};
 use crate::{Failure, HostPanic, files, ranks};
 use serde_json::Value;
 use shardwright::{
-    Cast, Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Format, HostStorage, Job, Kind, LoadOptions,
-    LoadPlanner, Location, Missing, ObjectStat, OpenMode, Overwrite, Owner, Plan, RawMemory, Result, SaveOptions,
-    SavePlanner, Shape, Shard, State, Storage, TensorSpec,
+    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, HostStorage, Job, Kind, LoadPlanner, Location,
+    ObjectStat, OpenMode, Plan, RawMemory, Result, SavePlanner, Shard, State, Storage, TensorSpec,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Memory of one `tensor` step.
 #[derive(Clone)]
@@ -84,38 +84,6 @@ impl HostStorage for FailingStorage {
     }
 }
 
-pub fn save_options(value: &Value) -> SaveOptions {
-    let mut options = SaveOptions::default();
-    if value["overwrite"] == "refuse" {
-        options.overwrite = Overwrite::Refuse;
-    }
-    if value["owner"] == "lowest_rank" {
-        options.owner = Owner::LowestRank;
-    }
-    if value["format"] == "torch_dcp" {
-        options.format = Format::TorchDcp;
-    }
-    options.deadline = value["deadline"].as_f64().map(Duration::from_secs_f64);
-    let metadata = value["metadata"].as_object().into_iter().flatten();
-    options.metadata = metadata.map(|(k, v)| (k.clone(), text_of(v))).collect();
-    options
-}
-
-pub fn load_options(value: &Value) -> LoadOptions {
-    let mut options = LoadOptions::default();
-    if value["missing"] == "report" {
-        options.missing = Missing::Report;
-    }
-    if value["cast"] == "allow" {
-        options.cast = Cast::Allow;
-    }
-    if value["shape"] == "crop_and_pad" {
-        options.shape = Shape::CropAndPad;
-    }
-    options.deadline = value["deadline"].as_f64().map(Duration::from_secs_f64);
-    options
-}
-
 /// Everything that a scenario has made, by id.
 pub struct Interpreter {
     root: PathBuf,
@@ -127,7 +95,8 @@ pub struct Interpreter {
     checkpoints: HashMap<String, &'static Checkpoint>,
     save_planners: HashMap<String, SavePlanner<'static>>,
     load_planners: HashMap<String, LoadPlanner<'static, 'static>>,
-    plans: HashMap<String, Vec<u8>>,
+    plans: Plans,
+    planning: PlanningSteps,
     jobs: HashMap<String, Job>,
     last_save: String,
     last_storage: Option<&'static Storage>,
@@ -144,7 +113,8 @@ impl Interpreter {
             checkpoints: HashMap::new(),
             save_planners: HashMap::new(),
             load_planners: HashMap::new(),
-            plans: HashMap::new(),
+            plans: Plans::new(),
+            planning: PlanningSteps::default(),
             jobs: HashMap::new(),
             last_save: String::from("p"),
             last_storage: None,
@@ -153,7 +123,7 @@ impl Interpreter {
 
     /// Runs one step.
     pub fn step(&mut self, step: &Value) -> std::result::Result<(), Failure> {
-        if files::file_step(&self.root, step)? {
+        if files::file_step(&self.root, step)? || self.planning.run(&mut self.plans, step)? {
             return Ok(());
         }
         let id = text_of(&step["id"]);
@@ -239,24 +209,24 @@ impl Interpreter {
         self.last_save = text_of(&step["path"]);
     }
 
-    fn save_or_load(&mut self, step: &Value) -> Result<()> {
+    fn save_or_load(&mut self, step: &Value) -> std::result::Result<(), Failure> {
         let (mut state, location) = (self.state(&step["state"])?, self.location(step));
         if step["op"] == "save" {
             self.note_save(step);
-            shardwright::save_at(&self.context, &state, &location, None, &save_options(&step["options"]))?;
+            shardwright::save_at(&self.context, &state, &location, None, &save_options(&step["options"])?)?;
         } else {
-            shardwright::load_at(&self.context, &mut state, &location, None, &load_options(&step["options"]))?;
+            shardwright::load_at(&self.context, &mut state, &location, None, &load_options(&step["options"])?)?;
         }
         Ok(())
     }
 
-    fn start_job(&mut self, step: &Value, id: String) -> Result<()> {
+    fn start_job(&mut self, step: &Value, id: String) -> std::result::Result<(), Failure> {
         let (state, location) = (self.state(&step["state"])?, self.location(step));
         let job = if step["op"] == "save_async" {
             self.note_save(step);
-            shardwright::save_async(state, &location, &save_options(&step["options"]))?
+            shardwright::save_async(state, &location, &save_options(&step["options"])?)?
         } else {
-            shardwright::load_async(state, &location, &load_options(&step["options"]))?
+            shardwright::load_async(state, &location, &load_options(&step["options"])?)?
         };
         self.jobs.insert(id, job);
         Ok(())
@@ -292,7 +262,7 @@ impl Interpreter {
                 )
             }
             "metadata" => {
-                let wanted = save_options(&serde_json::json!({"metadata": step["expected"]})).metadata;
+                let wanted = save_options(&serde_json::json!({"metadata": step["expected"]}))?.metadata;
                 (format!("{wanted:?}"), format!("{:?}", checkpoint.metadata()))
             }
             _ => return Ok(checkpoint.check(step["deep"] == true).map(drop)?),
@@ -313,7 +283,7 @@ impl Interpreter {
         }
     }
 
-    fn plan_step(&mut self, step: &Value, id: String) -> Result<()> {
+    fn plan_step(&mut self, step: &Value, id: String) -> std::result::Result<(), Failure> {
         let rank = step["rank"].as_i64().unwrap_or(0) as i32;
         let planner = text_of(&step["planner"]);
         let location = self.location(step);
@@ -321,7 +291,7 @@ impl Interpreter {
             "save_planner" => {
                 let size = step["world_size"].as_i64().unwrap_or(1) as i32;
                 let state = Box::leak(Box::new(self.state(&step["state"])?));
-                let made = SavePlanner::new(state, rank, size, &save_options(&step["options"]))?;
+                let made = SavePlanner::new(state, rank, size, &save_options(&step["options"])?)?;
                 self.save_planners.insert(id, made);
             }
             "local_plan" => {
@@ -353,7 +323,7 @@ impl Interpreter {
             "load_planner" => {
                 let checkpoint = self.checkpoints[&text_of(&step["checkpoint"])];
                 let state = Box::leak(Box::new(self.state(&step["state"])?));
-                let made = LoadPlanner::new(checkpoint, state, rank, &load_options(&step["options"]))?;
+                let made = LoadPlanner::new(checkpoint, state, rank, &load_options(&step["options"])?)?;
                 self.load_planners.insert(id, made);
             }
             "load_plan" => {

@@ -5,7 +5,9 @@
 mod files;
 mod interpreter;
 mod pattern;
+mod planning;
 mod ranks;
+mod words;
 
 use interpreter::Interpreter;
 use serde_json::Value;
@@ -54,11 +56,14 @@ fn check_end(scenario: &Value, end: Result<(), Failure>) -> Result<(), String> {
         Err(Failure::Wrong(text)) => Err(text),
         Err(Failure::Library(error)) if error.code().name() != code => Err(format!("{code} was expected, got {error}")),
         Err(Failure::Library(error)) => {
-            let wanted = scenario["details"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            match wanted.into_iter().find(|k| !error.details().contains_key(*k)) {
-                Some(key) => Err(format!("no detail {key} in {:?} of {error}", error.details())),
-                None => Ok(()),
+            let mut wanted = scenario["details"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            if let Some(key) = wanted.find(|k| !error.details().contains_key(*k)) {
+                return Err(format!("no detail {key} in {:?} of {error}", error.details()));
             }
+            let mut texts = scenario["says"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            texts
+                .find(|text| !error.message().contains(text))
+                .map_or(Ok(()), |text| Err(format!("the message lacks '{text}': {error}")))
         }
     }
 }

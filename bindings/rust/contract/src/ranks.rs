@@ -2,15 +2,17 @@
 //! The steps in which several ranks save or load together, one thread per rank.
 
 use crate::Failure;
-use crate::interpreter::{Interpreter, load_options, save_options};
+use crate::interpreter::Interpreter;
+use crate::words::{load_options, save_options};
 use serde_json::Value;
-use shardwright::{Collective, Context, Error, Location, Result, State, thread_collectives};
+use shardwright::{Collective, Context, Error, LoadOptions, Location, Result, SaveOptions, State, thread_collectives};
 
 /// What one rank brings; no state = the rank is absent.
 struct Rank {
     state: Option<State<'static>>,
     collective: Collective,
-    options: Value,
+    save: SaveOptions,
+    load: LoadOptions,
     location: Location<'static>,
 }
 
@@ -20,13 +22,14 @@ fn work(context: &Context, op: &str, rank: &mut Rank) -> Result<()> {
     };
     let collective = Some(&mut rank.collective);
     if op == "save_ranks" {
-        shardwright::save_at(context, state, &rank.location, collective, &save_options(&rank.options)).map(drop)
+        shardwright::save_at(context, state, &rank.location, collective, &rank.save).map(drop)
     } else {
-        shardwright::load_at(context, state, &rank.location, collective, &load_options(&rank.options)).map(drop)
+        shardwright::load_at(context, state, &rank.location, collective, &rank.load).map(drop)
     }
 }
 
-fn ranks_of(interpreter: &Interpreter, step: &Value) -> Result<Vec<Rank>> {
+fn ranks_of(interpreter: &Interpreter, step: &Value) -> std::result::Result<Vec<Rank>, Failure> {
+    let saving = step["op"] == "save_ranks";
     let states: Vec<&Value> = step["states"].as_array().into_iter().flatten().collect();
     let collectives = thread_collectives(states.len() as i32)?;
     let mut ranks = Vec::new();
@@ -35,7 +38,8 @@ fn ranks_of(interpreter: &Interpreter, step: &Value) -> Result<Vec<Rank>> {
         ranks.push(Rank {
             state,
             collective,
-            options: step["options"][i].clone(),
+            save: save_options(if saving { &step["options"][i] } else { &Value::Null })?,
+            load: load_options(if saving { &Value::Null } else { &step["options"][i] })?,
             location: interpreter.location(step),
         });
     }

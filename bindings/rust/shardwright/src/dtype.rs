@@ -24,6 +24,15 @@ impl DType {
         Ok(DType { code: (packed & 0xFF) as u8, bits: ((packed >> 8) & 0xFF) as u8 })
     }
 
+    /// Number of the flat arrays of the C interface: code + 256 x bits.
+    pub fn number(self) -> i32 {
+        i32::from(self.code) + 256 * i32::from(self.bits)
+    }
+
+    pub(crate) fn of_number(number: i32) -> DType {
+        DType { code: (number & 0xFF) as u8, bits: ((number >> 8) & 0xFF) as u8 }
+    }
+
     /// torch's name.
     pub fn name(self) -> &'static str {
         // SAFETY: static text of the library.

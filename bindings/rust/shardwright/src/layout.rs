@@ -113,6 +113,10 @@ impl Layout {
         Ok(Layout(unsafe { raw::layout_create(&spec) }?))
     }
 
+    pub(crate) fn handle(&self) -> *const ffi::shw_layout {
+        self.0
+    }
+
     /// Number of ranks in the mesh.
     pub fn rank_count(&self) -> u64 {
         // SAFETY: the handle lives.
@@ -146,7 +150,7 @@ impl Layout {
         Ok(pieces_of(&values, &starts, ndim))
     }
 
-    /// Shape of the local tensor of `rank`; its number of elements where an axis is flat, [0] outside the mesh.
+    /// Shape of the local tensor of `rank`; its number of elements where an axis is flat, one 0 outside the mesh.
     pub fn local_shape(&self, shape: &[i64], rank: i32) -> Result<Vec<i64>> {
         let mut local = vec![0i64; shape.len().max(1)];
         let mut size = 0;

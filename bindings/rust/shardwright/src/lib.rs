@@ -20,13 +20,15 @@
 //!
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
 //! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
-//! in one call of the library by [`State::add_all`] or a [`TensorBatch`].
+//! in one call of the library by [`State::add_all`] or a [`TensorBatch`]. Hosts with tensors, transport and files of their
+//! own use the planner alone: [`planning`], and [`symbolic`] where layouts say what each rank holds.
 #![deny(missing_docs)]
 
 mod checkpoint;
 mod collective;
 mod context;
 mod dtype;
+mod entry_batch;
 mod error;
 mod grid;
 mod host_storage;
@@ -34,9 +36,11 @@ mod job;
 mod layout;
 mod options;
 mod planner;
+pub mod planning;
 mod report;
 mod state;
 mod storage;
+pub mod symbolic;
 mod tensor;
 mod tensor_batch;
 mod text;
@@ -53,8 +57,8 @@ pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode, Stora
 pub use job::{Job, JobState, Progress};
 pub use layout::{Layout, Piece, Placement};
 pub use options::{
-    Cast, Durability, Format, Kind, LoadOptions, Missing, OpenOptions, Overwrite, Owner, Preset, SaveOptions, Shape,
-    Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, Cover, Durability, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions, Overwrite, Owner, Preset,
+    SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use report::Report;

@@ -140,6 +140,35 @@ choice! {
         Off = SHW_VERIFY_OFF,
     }
 }
+choice! {
+    /// What is proved about boxes: of the chunks of a tensor, or of what fills a wanted box.
+    Cover {
+        /// Every element exactly once.
+        #[default] Full = SHW_COVER_FULL,
+        /// No element twice.
+        Disjoint = SHW_COVER_DISJOINT,
+        /// Nothing but that each box lies inside its tensor.
+        Off = SHW_COVER_OFF,
+    }
+}
+choice! {
+    /// Order of matches, entries always in their order.
+    MatchOrder {
+        /// Wanted boxes in their order, for each the chunks by number.
+        #[default] Wanted = SHW_MATCH_BY_WANTED,
+        /// As the sweep of torch 2.15 finds them.
+        Sweep = SHW_MATCH_BY_SWEEP,
+    }
+}
+choice! {
+    /// What entries describe.
+    Described {
+        /// What a rank holds.
+        #[default] LocalSave = SHW_PLAN_LOCAL_SAVE,
+        /// What is stored: each box one chunk, without rank, world size and agreement.
+        MergedSave = SHW_PLAN_MERGED_SAVE,
+    }
+}
 
 /// Strictness of the names that a glob matches; the first match wins.
 #[derive(Clone, Debug)]

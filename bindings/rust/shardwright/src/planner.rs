@@ -26,6 +26,16 @@ impl Plan {
         Ok(Plan(unsafe { raw::plan_create(bytes) }?))
     }
 
+    pub(crate) fn handle(&self) -> *const ffi::shw_plan {
+        self.0
+    }
+
+    /// The rank that it is for; 0 for a merged plan.
+    pub fn rank(&self) -> i32 {
+        // SAFETY: the handle lives as long as self.
+        unsafe { ffi::shw_plan_rank(self.0) }
+    }
+
     /// The plan buffer.
     pub fn bytes(&self) -> Vec<u8> {
         // SAFETY: the handle lives as long as self.

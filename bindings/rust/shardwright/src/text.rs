@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Text and blob shapes of the C interface: borrowed text, NUL-terminated paths, blobs cut by offsets.
 
+use crate::dtype::Element;
 use crate::error::{Error, Result, StatusCode};
 use shardwright_sys::error::copy_text;
 use std::ffi::{CString, c_char};
@@ -22,6 +23,7 @@ pub(crate) fn sized_text(get: impl FnOnce(*mut u64) -> *const c_char) -> String 
 }
 
 /// Many texts in one blob, cut by `count + 1` offsets.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blob {
     pub bytes: Vec<u8>,
     pub offsets: Vec<u64>,
@@ -44,6 +46,15 @@ impl Blob {
     pub fn count(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }
+
+    pub fn part(&self, index: usize) -> &[u8] {
+        &self.bytes[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+    }
+
+    /// A part that was pushed as text, or checked when the blob was made.
+    pub fn text(&self, index: usize) -> &str {
+        std::str::from_utf8(self.part(index)).expect("UTF-8")
+    }
 }
 
 /// A library buffer with parts; released on drop.
@@ -56,13 +67,50 @@ impl Parts {
     }
 
     pub fn all(&self) -> Vec<Vec<u8>> {
+        // SAFETY: the buffer lives as long as self.
+        let count = unsafe { shardwright_sys::ffi::shw_buffer_part_count(self.0) };
+        (0..count).map(|i| self.part(i)).collect()
+    }
+
+    /// Part `index`; empty when there is no such part.
+    pub fn part(&self, index: u64) -> Vec<u8> {
         use shardwright_sys::ffi;
         // SAFETY: the buffer lives as long as self.
+        unsafe { copy_bytes(ffi::shw_buffer_part_data(self.0, index), ffi::shw_buffer_part_size(self.0, index)) }
+    }
+
+    /// The first part, and the others.
+    pub fn first_and_rest(&self) -> (Vec<u8>, Vec<Vec<u8>>) {
+        // SAFETY: the buffer lives as long as self.
+        let count = unsafe { shardwright_sys::ffi::shw_buffer_part_count(self.0) };
+        (self.part(0), (1..count).map(|i| self.part(i)).collect())
+    }
+
+    /// Part `index` as numbers.
+    pub fn values<T: Element>(&self, index: u64) -> Vec<T> {
+        use shardwright_sys::ffi;
+        // SAFETY: the buffer lives as long as self; any bit pattern is a value, and the vector has room for them.
         unsafe {
-            (0..ffi::shw_buffer_part_count(self.0))
-                .map(|i| copy_bytes(ffi::shw_buffer_part_data(self.0, i), ffi::shw_buffer_part_size(self.0, i)))
-                .collect()
+            let data = ffi::shw_buffer_part_data(self.0, index);
+            let count = ffi::shw_buffer_part_size(self.0, index) as usize / size_of::<T>();
+            let mut values: Vec<T> = Vec::with_capacity(count);
+            if count != 0 {
+                std::ptr::copy_nonoverlapping(
+                    data.cast::<u8>(),
+                    values.as_mut_ptr().cast::<u8>(),
+                    count * size_of::<T>(),
+                );
+                values.set_len(count);
+            }
+            values
         }
+    }
+
+    /// Part `index` as a digest.
+    pub fn digest(&self, index: u64) -> Result<[u8; 16]> {
+        let bytes = self.part(index);
+        let size = bytes.len();
+        bytes.try_into().map_err(|_| Error::new(StatusCode::Internal, format!("a digest of {size} bytes")))
     }
 
     pub fn texts(&self) -> Vec<String> {

@@ -30,6 +30,15 @@ final class LongList {
         return size;
     }
 
+    long get(int index) {
+        return values[index];
+    }
+
+    /** A copy of the values from `begin` to `end`. */
+    long[] slice(int begin, int end) {
+        return Arrays.copyOfRange(values, begin, end);
+    }
+
     long[] toArray() {
         return Arrays.copyOf(values, size);
     }

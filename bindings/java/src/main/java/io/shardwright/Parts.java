@@ -2,6 +2,8 @@
 // Results of the library that come as buffers.
 package io.shardwright;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -36,6 +38,25 @@ final class Parts {
         } finally {
             shw_nativeJNI.shw_buffer_release(buffer);
         }
+    }
+
+    /** Each part as numbers of 8 bytes. */
+    static List<long[]> longs(long buffer) {
+        List<long[]> parts = new ArrayList<>();
+        for (byte[] part : all(buffer)) {
+            long[] values = new long[part.length / Long.BYTES];
+            ByteBuffer.wrap(part).order(ByteOrder.nativeOrder()).asLongBuffer().get(values);
+            parts.add(values);
+        }
+        return parts;
+    }
+
+    /** All bytes as numbers of 4 bytes. */
+    static int[] ints(long buffer) {
+        byte[] bytes = bytes(buffer);
+        int[] values = new int[bytes.length / Integer.BYTES];
+        ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).asIntBuffer().get(values);
+        return values;
     }
 
     /** One text per part. */

@@ -2,7 +2,6 @@
 // The save in steps, for hosts that move plan buffers between ranks themselves.
 package io.shardwright;
 
-import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
@@ -64,20 +63,15 @@ public final class SavePlanner extends Handle {
      */
     public List<byte[]> globalPlan(List<byte[]> plans, String path) {
         byte[] text = Text.terminated(path);
-        Text.Blob blob = new Text.Blob(plans);
-        ByteBuffer direct = direct(blob.bytes);
+        DirectBlob blob = new DirectBlob(plans);
         return with(h -> {
             try (Uses uses = new Uses()) {
                 return Parts.all(shw_nativeJNI.shw_save_planner_global_plan(h, uses.ofNullable(storage), text,
-                        shw_nativeJNI.addressOf(direct), blob.offsets, plans.size()));
+                        blob.address(), blob.offsets(), blob.count()));
+            } finally {
+                blob.keep();
             }
         });
-    }
-
-    private static ByteBuffer direct(byte[] bytes) {
-        ByteBuffer direct = ByteBuffer.allocateDirect(Math.max(1, bytes.length));
-        direct.duplicate().put(bytes);
-        return direct;
     }
 
     /**
@@ -114,9 +108,13 @@ public final class SavePlanner extends Handle {
      * @return what was saved
      */
     public Report commit(List<byte[]> results) {
-        Text.Blob blob = new Text.Blob(results);
-        ByteBuffer direct = direct(blob.bytes);
-        return with(h -> new Report(shw_nativeJNI.shw_save_commit(h, shw_nativeJNI.addressOf(direct), blob.offsets,
-                results.size())));
+        DirectBlob blob = new DirectBlob(results);
+        return with(h -> {
+            try {
+                return new Report(shw_nativeJNI.shw_save_commit(h, blob.address(), blob.offsets(), blob.count()));
+            } finally {
+                blob.keep();
+            }
+        });
     }
 }

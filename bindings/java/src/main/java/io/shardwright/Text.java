@@ -23,6 +23,9 @@ final class Text {
 
     /** INVALID_ARGUMENT for half a surrogate pair, which UTF-8 cannot hold. */
     static byte[] bytes(String text) {
+        if (!hasSurrogates(text)) {
+            return text.getBytes(StandardCharsets.UTF_8); // an encoder per text costs several times as much
+        }
         try {
             ByteBuffer encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
             return Arrays.copyOf(encoded.array(), encoded.limit());
@@ -30,6 +33,15 @@ final class Text {
             throw ShardwrightException.of(StatusCode.INVALID_ARGUMENT,
                     "text with an unpaired surrogate cannot be written as UTF-8: " + e.getMessage());
         }
+    }
+
+    private static boolean hasSurrogates(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** NUL-terminated; a NUL inside is refused, because C would cut the text there. */

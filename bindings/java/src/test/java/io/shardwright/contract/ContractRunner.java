@@ -114,6 +114,11 @@ public final class ContractRunner {
                             "no detail " + key + " in " + error.details() + " of " + error);
                 }
             }
+            if (scenario.has("says")) {
+                for (JsonElement text : scenario.getAsJsonArray("says")) {
+                    require(error.getMessage().contains(text.getAsString()), "the message lacks " + text + ": " + error);
+                }
+            }
         } else {
             throw new Wrong("another exception came out: " + end);
         }

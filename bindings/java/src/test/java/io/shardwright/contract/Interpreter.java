@@ -17,6 +17,7 @@ import io.shardwright.Missing;
 import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
 import io.shardwright.Owner;
+import io.shardwright.Preset;
 import io.shardwright.SaveOptions;
 import io.shardwright.Shape;
 import io.shardwright.Shardwright;
@@ -24,6 +25,7 @@ import io.shardwright.State;
 import io.shardwright.Storage;
 import io.shardwright.StoredObject;
 import io.shardwright.Tensor;
+import io.shardwright.VerifyReplicas;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -42,6 +44,7 @@ final class Interpreter implements AutoCloseable {
     private final Path root;
     private final FileSteps files;
     private final PlanSteps plans;
+    private final PlanningSteps planning;
     private final Map<String, Memory> tensors = new HashMap<>();
     private final Map<String, State> states = new HashMap<>();
     private final Map<String, Storage> storages = new HashMap<>();
@@ -54,7 +57,9 @@ final class Interpreter implements AutoCloseable {
     Interpreter(Path root) {
         this.root = root;
         files = new FileSteps(root);
-        plans = new PlanSteps(this);
+        Map<String, byte[]> kept = new HashMap<>();
+        plans = new PlanSteps(this, kept);
+        planning = new PlanningSteps(this, kept);
     }
 
     /** Memory of one `tensor` step. */
@@ -106,7 +111,7 @@ final class Interpreter implements AutoCloseable {
 
     void step(JsonObject step) throws Exception {
         String id = Values.text(step, "id");
-        if (files.run(step) || plans.run(step)) {
+        if (files.run(step) || planning.run(step) || plans.run(step)) {
             return;
         }
         switch (Values.text(step, "op")) {
@@ -133,7 +138,7 @@ final class Interpreter implements AutoCloseable {
         }
     }
 
-    private static JsonObject options(JsonObject step) {
+    static JsonObject options(JsonObject step) {
         return step.has("options") ? step.getAsJsonObject("options") : new JsonObject();
     }
 
@@ -143,6 +148,10 @@ final class Interpreter implements AutoCloseable {
             switch (entry.getKey()) {
                 case "overwrite": options.overwrite(Overwrite.of(entry.getValue().getAsString())); break;
                 case "owner": options.owner(Owner.of(entry.getValue().getAsString())); break;
+                case "preset": options.preset(Preset.of(entry.getValue().getAsString())); break;
+                case "verify_replicas":
+                    options.verifyReplicas(VerifyReplicas.of(entry.getValue().getAsString()));
+                    break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
                 case "metadata":
@@ -162,6 +171,7 @@ final class Interpreter implements AutoCloseable {
                 case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
                 case "cast": options.cast(Cast.of(entry.getValue().getAsString())); break;
                 case "shape": options.shape(Shape.of(entry.getValue().getAsString())); break;
+                case "preset": options.preset(Preset.of(entry.getValue().getAsString())); break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
                 default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());

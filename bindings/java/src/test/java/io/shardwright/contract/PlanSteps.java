@@ -20,10 +20,12 @@ final class PlanSteps {
     private final Interpreter scenario;
     private final Map<String, SavePlanner> savePlanners = new HashMap<>();
     private final Map<String, LoadPlanner> loadPlanners = new HashMap<>();
-    private final Map<String, byte[]> kept = new HashMap<>();
+    private final Map<String, byte[]> kept;
 
-    PlanSteps(Interpreter scenario) {
+    /** `kept`: bytes that the steps keep by id. */
+    PlanSteps(Interpreter scenario, Map<String, byte[]> kept) {
         this.scenario = scenario;
+        this.kept = kept;
     }
 
     /** False when the step is none of plans. */
@@ -36,7 +38,7 @@ final class PlanSteps {
             case "save_planner":
                 int size = (int) Values.number(step, "world_size", 1);
                 savePlanners.put(id, scenario.keep(
-                        SavePlanner.create(scenario.state(step, "state"), rank, size, new SaveOptions())));
+                        SavePlanner.create(scenario.state(step, "state"), rank, size, saveOptions(step))));
                 return true;
             case "local_plan":
                 kept.put(id, planner.localPlan());
@@ -55,7 +57,7 @@ final class PlanSteps {
                 return true;
             case "load_planner":
                 loadPlanners.put(id, scenario.keep(LoadPlanner.create(scenario.checkpoint(step),
-                        scenario.state(step, "state"), rank, new LoadOptions())));
+                        scenario.state(step, "state"), rank, loadOptions(step))));
                 return true;
             case "load_plan":
                 kept.put(id, loadPlanners.get(Values.text(step, "planner")).localPlan().bytes());
@@ -69,6 +71,14 @@ final class PlanSteps {
             default:
                 return false;
         }
+    }
+
+    private SaveOptions saveOptions(JsonObject step) {
+        return scenario.saveOptions(step, Interpreter.options(step));
+    }
+
+    private LoadOptions loadOptions(JsonObject step) {
+        return scenario.loadOptions(step, Interpreter.options(step));
     }
 
     private void globalPlan(JsonObject step, SavePlanner planner) {
