@@ -80,6 +80,11 @@ Result<plan::EntryMatchRules> read_match_options(const shw_match_options* given)
     rules.boxes.empty = plan::EmptyMatch::kStrictlyInside;
   }
   if ((options.flags & SHW_MATCH_FIRST_REPLICA) != 0) rules.boxes.copies = plan::CopyMatch::kFirst;
+  if ((options.flags & SHW_MATCH_RANK) != 0) {
+    if (options.rank < 0 || options.rank >= kMaxWorldSize)
+      return bad_argument("rank", fmt::format("rank {} does not exist", options.rank));
+    rules.rank = options.rank;
+  }
   return rules;
 }
 
@@ -97,11 +102,12 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.local->catalog), plan::view_of(plan.local->listing),
           plan.local->tensor_digests, plan.local->object_digests,
-          plan.local->kept ? Numbers::kPosition : Numbers::kPlace);
+          plan.local->kept ? Numbers::kPosition : Numbers::kPlace, std::span<const int32_t>());
     } else if (plan.merged.has_value()) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),
-          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace);
+          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace,
+          plan.merged->file_ranks);
     } else {
       return no_entries(plan);
     }

@@ -240,10 +240,10 @@ const StructRules& rules_of<shw_merge_options>() {
 
 template <>
 const StructRules& rules_of<shw_match_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_match_options, reserved0),
-                                                SHW_RESERVED(shw_match_options, reserved1)};
-  static constexpr StructRules kRules = rules_with<shw_match_options>(
-      "shw_match_options", SHW_MATCH_OPTIONS_SIZE_V1, kReserved, SHW_MATCH_FIRST_REPLICA);
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_match_options, reserved1)};
+  static constexpr StructRules kRules =
+      rules_with<shw_match_options>("shw_match_options", SHW_MATCH_OPTIONS_SIZE_V1, kReserved,
+                                    SHW_MATCH_FIRST_REPLICA | SHW_MATCH_RANK);
   return kRules;
 }
 

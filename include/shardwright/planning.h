@@ -20,7 +20,8 @@ extern "C" {
  * own; those that may be NULL say what NULL means. Texts and bytes are blobs that count + 1
  * ascending offsets cut, the first 0. Boxes are numbered through all entries in their order; a box
  * of a tensor has ndim values in `box_offsets` and in `box_sizes`, back to back (one of no
- * dimensions has none), a byte object has one box of no dimensions. Names are unique.
+ * dimensions has none), a byte object has one box of no dimensions. Names are unique; only merged
+ * plans list a rank_local name once for each rank that has one.
  * Since: 0.1 unstable */
 typedef struct shw_entry_batch {
   uint32_t struct_size;
@@ -113,7 +114,9 @@ enum { SHW_MATCH_BY_WANTED = 0, SHW_MATCH_BY_SWEEP = 1 };
 /* How wanted boxes are matched with chunks. `order` SHW_MATCH_BY_. `cover`: FULL = each wanted box
  * is filled exactly once, DISJOINT = at most once, OFF = not looked at. `missing` 1 = names that
  * are not stored have no matches, 0 = they are an error. Flag SHW_MATCH_FIRST_REPLICA: of chunks
- * with equal boxes only the first counts.
+ * with equal boxes only the first counts. Flag SHW_MATCH_RANK: `rank` wants, so rank_local entries
+ * of that rank are found, before shared ones of their name; without it only shared ones are, and a
+ * name that only single ranks store is INVALID_ARGUMENT.
  * Since: 0.1 unstable */
 typedef struct shw_match_options {
   uint32_t struct_size;
@@ -121,13 +124,14 @@ typedef struct shw_match_options {
   int32_t order;
   int32_t cover;
   int32_t missing;
-  int32_t reserved0;
+  int32_t rank;
   uint64_t reserved1;
 } shw_match_options;
 
-/* Flag of shw_match_options.
+/* Flags of shw_match_options.
  * Since: 0.1 unstable */
 #define SHW_MATCH_FIRST_REPLICA 1
+#define SHW_MATCH_RANK 2
 
 /* Byte sizes of the oldest published structs.
  * Since: 0.1 unstable */

@@ -185,7 +185,7 @@ static const struct subject subjects[] = {
     {"shw_merge_options", sizeof(shw_merge_options), give_merge_options, 0,
      offsetof(shw_merge_options, reserved0), 0},
     {"shw_match_options", sizeof(shw_match_options), give_match_options, 0,
-     offsetof(shw_match_options, reserved0), 0},
+     offsetof(shw_match_options, reserved1), 0},
     {"shw_entry_batch", sizeof(shw_entry_batch), take_entry_batch, 1, 0, 0},
     {"shw_price_options", sizeof(shw_price_options), give_price_options, 0, 0, 0},
     {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},

@@ -29,7 +29,7 @@ CALLS = {
     "open": {"verify": "on_read", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
     "describe": {"kind": "local_save", "rank": "0", "world_size": "0", "kinds": "empty", "agreement": "empty"},
     "merge": {"owner": "balanced", "preset": "standard", "cover": "full", "verify_replicas": "auto"},
-    "match": {"order": "wanted", "cover": "full", "missing": "error", "first_replica": "off"},
+    "match": {"order": "wanted", "cover": "full", "missing": "error", "first_replica": "off", "rank": "none"},
 }
 # Calls of the module planning: keyword arguments in Python. Symbolic planning has them too, without these.
 PLANNING = {"describe": "describe", "merge": "merge", "match": "match"}

@@ -62,6 +62,7 @@ shw_status shw_java_match_options_create(const int32_t* ints, shw_match_options*
   o->order = ints[1];
   o->cover = ints[2];
   o->missing = ints[3];
+  o->rank = ints[4];
   *out = o;
   return SHW_OK;
 }

@@ -235,7 +235,9 @@ PyObject* shw_py_plan_entries(PyObject* capsule) {
     const column* c = &kColumns[i];
     const void* data = *field_of(&batch, c->offset);
     const uint64_t bytes = expected_length(&batch, c) * c->width;
-    const int absent = !data && (bytes != 0 || strcmp(c->name, "order") == 0);
+    /* Texts are there with their cuts, values where there can be none are empty. */
+    const int cut = c->length != CUT_BYTES || *field_of(&batch, c->cuts);
+    const int absent = !data && (bytes != 0 || !cut || strcmp(c->name, "order") == 0);
     PyObject* value = absent ? Py_NewRef(Py_None)
                              : PyBytes_FromStringAndSize(data ? data : "", (Py_ssize_t)bytes);
     if (!value || PyTuple_SetItem(tuple, (Py_ssize_t)i + 1, value) < 0) {
@@ -313,8 +315,8 @@ PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wante
   shw_match_options given = SHW_MATCH_OPTIONS_INIT;
   void* plan = NULL;
   held_batch held;
-  if (!PyArg_ParseTuple(options, "iiiI", &given.order, &given.cover, &given.missing,
-                        &given.flags) ||
+  if (!PyArg_ParseTuple(options, "iiiIi", &given.order, &given.cover, &given.missing, &given.flags,
+                        &given.rank) ||
       shw_py_handle(stored, "shw_plan", &plan) < 0 || read_batch(wanted, &held) < 0)
     return NULL;
   shw_buffer* buffer = NULL;

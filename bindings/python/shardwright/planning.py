@@ -21,7 +21,7 @@ from . import _options
 from ._library import native
 
 _PLAN_KINDS = {"local_save": 1, "merged_save": 5}
-_FIRST_REPLICA = 1
+_FIRST_REPLICA, _RANK = 1, 2
 _FORMATS = {"names": "B", "name_offsets": "Q", "dtypes": "i", "kinds": "i", "shapes": "q", "shape_offsets": "Q",
             "box_ranges": "Q", "box_offsets": "q", "box_sizes": "q", "numbers": "Q", "order": "Q", "secondary": "B",
             "object_sizes": "Q", "paths": "B", "path_offsets": "Q", "attributes": "B", "attribute_offsets": "Q",
@@ -169,7 +169,7 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
 
 
 def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str = "full", missing: str = "error",
-          first_replica: bool = False) -> Matches:
+          first_replica: bool = False, rank: int | None = None) -> Matches:
     """Intersects wanted boxes with the chunks of a merged plan, by name.
 
     Args:
@@ -178,12 +178,14 @@ def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str 
         cover: each wanted box is filled exactly once ("full"), at most once ("disjoint"), or not looked at ("off").
         missing: "error", or "report" = names that are not stored have no rows.
         first_replica: of chunks with equal boxes only the first counts.
+        rank: who wants: its rank_local entries are found, before shared ones of their name; None = shared ones only.
 
     Raises:
         NotFoundError with the nearest names; InvalidArgumentError for other shapes and for what is not filled.
     """
     options = (_options.word("order", order), _options.word("cover", cover),
-               _options.word("missing", missing), _FIRST_REPLICA if first_replica else 0)
+               _options.word("missing", missing), (_FIRST_REPLICA if first_replica else 0) | (0 if rank is None else _RANK),
+               rank or 0)
     parts = native.shw_py_plan_match(options, native.shw_plan_create(stored), wanted._arrays())
     return Matches(*(_numbers(part, code) for part, code in zip(parts, _MATCH_FORMATS)))
 

@@ -47,10 +47,25 @@ class EntryMatching {
   EntryKey tensor_key(size_t i) const { return {stored_.tensor_name(i), stored_.tensors[i].rank}; }
   EntryKey object_key(size_t i) const { return {stored_.object_name(i), stored_.objects[i].rank}; }
   int64_t find_tensor(std::string_view name) const {
-    return tensors_.find({name, -1}, [this](size_t i) { return tensor_key(i); });
+    return find(tensors_, name, [this](size_t i) { return tensor_key(i); });
   }
   int64_t find_object(std::string_view name) const {
-    return objects_.find({name, -1}, [this](size_t i) { return object_key(i); });
+    return find(objects_, name, [this](size_t i) { return object_key(i); });
+  }
+  // The rank's own entry, or the one that all share.
+  template <typename KeyAt>
+  int64_t find(const EntryIndex& index, std::string_view name, const KeyAt& key_at) const {
+    const int64_t own = rules_.rank < 0 ? -1 : index.find({name, rules_.rank}, key_at);
+    return own >= 0 ? own : index.find({name, -1}, key_at);
+  }
+  bool is_stored_by_single_ranks(std::string_view name) const {
+    for (size_t t = 0; t < stored_.tensors.size(); ++t) {
+      if (stored_.tensors[t].rank >= 0 && stored_.tensor_name(t) == name) return true;
+    }
+    for (size_t k = 0; k < stored_.objects.size(); ++k) {
+      if (stored_.objects[k].rank >= 0 && stored_.object_name(k) == name) return true;
+    }
+    return false;
   }
 
   Status not_stored(size_t i) const {
@@ -60,6 +75,11 @@ class EntryMatching {
       return invalid_argument(fmt::format("'{}' is wanted as {} and stored as {}",
                                           escape_text(name), tensor ? "tensor" : "object",
                                           tensor ? "object" : "tensor"));
+    }
+    if (rules_.rank < 0 && is_stored_by_single_ranks(name)) {
+      return invalid_argument(fmt::format(
+          "'{}' is stored by single ranks, each its own; say which rank wants it (rank)",
+          escape_text(name)));
     }
     if (rules_.missing == MissingRule::kReport) return {};
     std::vector<std::string_view> names;

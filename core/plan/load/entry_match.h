@@ -17,6 +17,7 @@ struct EntryMatchRules {
   BoxMatchRules boxes;
   CoverRule cover = CoverRule::kFull;  // of each wanted box by what is found
   MissingRule missing = MissingRule::kError;
+  int32_t rank = -1;  // whose rank_local entries are found, -1 = nobody's
 };
 
 // One row per match, grouped by wanted entry; numbers of wanted boxes go through all entries. The

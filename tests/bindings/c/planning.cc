@@ -167,6 +167,9 @@ shw_match_options match_options(Json words) {
   shw_match_options options = SHW_MATCH_OPTIONS_INIT;
   options.flags = words.value("first_replica", false) ? SHW_MATCH_FIRST_REPLICA : 0;
   words.erase("first_replica");
+  if (words.contains("rank")) options.flags |= SHW_MATCH_RANK;
+  options.rank = words.value("rank", 0);
+  words.erase("rank");
   set_words(words,
             {{"order", &options.order}, {"cover", &options.cover}, {"missing", &options.missing}});
   return options;

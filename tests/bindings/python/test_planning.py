@@ -155,3 +155,17 @@ def test_owners_of_plain_arrays():
     assert list(chosen) == [0, 1, 2, 2]
     with pytest.raises(E.InvalidArgumentError):
         planning.owners(array("Q", [1]), array("I", [0]), array("Q", [0, 2]), array("i", [0]), 1)
+
+
+def test_entries_without_attributes_are_described_again():
+    plan = planning.describe(batch(rows("w", (8,), 1, 2)), rank=0, world_size=1)
+    again = planning.describe(planning.entries(plan), rank=0, world_size=1)
+    assert bytes(again) == bytes(plan)
+
+
+def test_merged_plans_with_files_name_ranks():
+    """Ranks 1 and 3 write; files 0 and 1 are theirs."""
+    job = {"schema": 1, "ranks": 4, "tensors": [{"name": "w", "dtype": "float32", "shape": [4], "boxes": [
+        {"ranks": [1], "offsets": [0], "sizes": [2]}, {"ranks": [3], "offsets": [2], "sizes": [2]}]}]}
+    found = planning.entries(shardwright.World(job).save_plan().to_bytes())
+    assert list(found.numbers) == [1, 3]

@@ -112,6 +112,7 @@ pub fn match_options(words: &Value) -> Result<MatchOptions, Failure> {
             "cover" => options.cover = cover(value)?,
             "missing" => options.missing = missing(value)?,
             "first_replica" => options.first_replica = value == true,
+            "rank" => options.rank = value.as_i64().map(|rank| rank as i32),
             _ => return Err(unknown(key)),
         }
     }

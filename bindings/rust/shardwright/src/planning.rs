@@ -117,6 +117,8 @@ pub struct MatchOptions {
     pub missing: Missing,
     /// Of chunks with equal boxes only the first counts.
     pub first_replica: bool,
+    /// Who wants: its rank_local entries are found, before shared ones of their name. None = shared ones only.
+    pub rank: Option<i32>,
 }
 
 impl MatchOptions {
@@ -125,6 +127,8 @@ impl MatchOptions {
         let mut c: ffi::shw_match_options = unsafe { std::mem::zeroed() };
         c.struct_size = size_of::<ffi::shw_match_options>() as u32;
         c.flags = if self.first_replica { ffi::SHW_MATCH_FIRST_REPLICA as u32 } else { 0 };
+        c.flags |= if self.rank.is_some() { ffi::SHW_MATCH_RANK as u32 } else { 0 };
+        c.rank = self.rank.unwrap_or(0);
         c.order = self.order as i32;
         c.cover = self.cover as i32;
         c.missing = self.missing as i32;

@@ -310,6 +310,7 @@ pub const SHW_COVER_OFF: i32 = 2;
 pub const SHW_MATCH_BY_WANTED: i32 = 0;
 pub const SHW_MATCH_BY_SWEEP: i32 = 1;
 pub const SHW_MATCH_FIRST_REPLICA: u64 = 1;
+pub const SHW_MATCH_RANK: u64 = 2;
 pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
@@ -966,7 +967,7 @@ pub struct shw_match_options {
     pub order: i32,
     pub cover: i32,
     pub missing: i32,
-    pub reserved0: i32,
+    pub rank: i32,
     pub reserved1: u64,
 }
 

@@ -394,7 +394,7 @@ const _: () = assert!(offset_of!(shw_match_options, flags) == 4);
 const _: () = assert!(offset_of!(shw_match_options, order) == 8);
 const _: () = assert!(offset_of!(shw_match_options, cover) == 12);
 const _: () = assert!(offset_of!(shw_match_options, missing) == 16);
-const _: () = assert!(offset_of!(shw_match_options, reserved0) == 20);
+const _: () = assert!(offset_of!(shw_match_options, rank) == 20);
 const _: () = assert!(offset_of!(shw_match_options, reserved1) == 24);
 const _: () = assert!(size_of::<shw_price_options>() == 40);
 const _: () = assert!(align_of::<shw_price_options>() == 8);

@@ -13,6 +13,7 @@ public final class MatchOptions {
     private Cover cover = Cover.FULL;
     private Missing missing = Missing.ERROR;
     private boolean firstReplica;
+    private Integer rank;
 
     /** All defaults. */
     public MatchOptions() {}
@@ -61,9 +62,21 @@ public final class MatchOptions {
         return this;
     }
 
+    /**
+     * Who wants: its rank_local entries are found, before shared ones of their name. Otherwise only shared ones are.
+     *
+     * @param value a rank
+     * @return this
+     */
+    public MatchOptions rank(int value) {
+        this.rank = value;
+        return this;
+    }
+
     OptionStruct struct() {
-        int[] ints = {firstReplica ? shw_nativeConstants.SHW_MATCH_FIRST_REPLICA : 0, order.number(), cover.number(),
-            missing.number()};
+        int flags = (firstReplica ? shw_nativeConstants.SHW_MATCH_FIRST_REPLICA : 0)
+                | (rank != null ? shw_nativeConstants.SHW_MATCH_RANK : 0);
+        int[] ints = {flags, order.number(), cover.number(), missing.number(), rank != null ? rank : 0};
         return new OptionStruct(shw_nativeJNI.shw_java_match_options_create(ints),
                 shw_nativeJNI::shw_java_match_options_release);
     }

@@ -228,6 +228,7 @@ final class PlanningSteps {
                 case "cover": options.cover(Cover.of(word)); break;
                 case "missing": options.missing(Missing.of(word)); break;
                 case "first_replica": options.firstReplica(entry.getValue().getAsBoolean()); break;
+                case "rank": options.rank(entry.getValue().getAsInt()); break;
                 default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());
             }
         }
