@@ -17,7 +17,7 @@ namespace {
 class Writers {
  public:
   explicit Writers(SymbolicBody* body) : body_(*body) {
-    body_.loads.assign(body_.world.description_of_rank.size(), 0);
+    body_.loads.assign(body_.ranks.description_of_rank.size(), 0);
     body_.writes_nothing.assign(body_.loads.size(), true);
   }
 
@@ -87,15 +87,15 @@ class Writers {
 
   // rank_local tensors are whole on each of their ranks.
   void add_local_tensors() {
-    std::vector<uint64_t> bytes(body_.world.descriptions.size(), 0);
+    std::vector<uint64_t> bytes(body_.ranks.descriptions.size(), 0);
     for (size_t d = 0; d < bytes.size(); ++d) {
-      const Catalog& catalog = body_.world.descriptions[d].catalog;
+      const Catalog& catalog = body_.ranks.descriptions[d].catalog;
       for (size_t t = 0; t < catalog.tensors.size(); ++t) {
         if (catalog.tensors[t].kind == EntryKind::kRankLocal) bytes[d] += catalog.tensor_bytes(t);
       }
     }
     for (size_t r = 0; r < body_.loads.size(); ++r)
-      body_.loads[r] += bytes[body_.world.description_of_rank[r]];
+      body_.loads[r] += bytes[body_.ranks.description_of_rank[r]];
   }
 
   // What several ranks hold, in the order in which it is given away.
@@ -183,7 +183,7 @@ class Writers {
   }
 
   void add_objects() {
-    for (const SymbolicPart& part : body_.world.parts) {
+    for (const SymbolicPart& part : body_.ranks.parts) {
       for (const uint64_t bytes : part.object_sizes)
         body_.loads[static_cast<size_t>(part.rank)] += bytes;
       if (!part.object_sizes.empty()) body_.writes_nothing[static_cast<size_t>(part.rank)] = false;

@@ -139,7 +139,7 @@ TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
     RandomSource random(start);
     const RandomJob job = random_job(random);
     SaveRules rules = random.chance(25) ? lowest_rank() : SaveRules();
-    const Result<SymbolicWorld> world = world_of(job.job(), job.ranks, rules);
+    const Result<RankDescriptions> world = world_of(job.job(), job.ranks, rules);
     ASSERT_TRUE(world.ok()) << world.status().to_string();
     const Result<GlobalSavePlan> expected = explicit_plan(*world, rules);
     const Result<SymbolicSavePlan> plan = make_symbolic_plan(*world, rules);
