@@ -153,13 +153,15 @@ uint32_t SymbolicBody::column_owner(size_t group, uint32_t column) const {
   const std::span<const uint32_t> holders = maps[tensors[group].map].of(column);
   if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
   const int64_t elements = grids[tensors[group].grid].elements_of_column(column);
-  return holders[tensor_choices.holder(static_cast<uint32_t>(group), elements, column)];
+  return holders[tensor_choices.holder(
+      {0, static_cast<uint32_t>(group), elements, static_cast<uint32_t>(holders.size())}, column)];
 }
 
 uint32_t SymbolicBody::object_owner(size_t group) const {
   const std::span<const uint32_t> holders = maps[object_maps[group]].of(0);
   if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
-  return holders[object_choices.holder(static_cast<uint32_t>(group), 0, 0)];
+  return holders[object_choices.holder(
+      {0, static_cast<uint32_t>(group), 0, static_cast<uint32_t>(holders.size())}, 0)];
 }
 
 const GroupMember& SymbolicBody::member_of(const EntryGroups& groups, size_t group,

@@ -37,12 +37,15 @@ void append_bytes(std::vector<std::byte>* bytes, std::span<const Value> values) 
 }  // namespace
 
 bool follows_owner_rule(const SaveRules& rules) {
-  return rules.owner == OwnerRule::kBalanced || rules.owner == OwnerRule::kLowestRank;
+  return rules.owner == OwnerRule::kBalanced || rules.owner == OwnerRule::kLowestRank ||
+         (rules.owner == OwnerRule::kExact && rules.preset == Preset::kMegatron);
 }
 
 Result<SymbolicSavePlan> make_symbolic_plan(RankDescriptions ranks, const SaveRules& rules) {
   if (!follows_owner_rule(rules))
-    return unimplemented("only owner 'balanced' and 'lowest_rank' can be planned symbolically");
+    return unimplemented(
+        "only owner 'balanced', 'lowest_rank' and, with preset 'megatron', 'exact' can be planned "
+        "symbolically");
   auto body = std::make_shared<SymbolicBody>(std::move(ranks));
   body->owner = rules.owner;
   SHW_ASSIGN_OR_RETURN(body->merged, internal::merge_descriptions(body->ranks, body->parts, rules));

@@ -218,16 +218,25 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> saved_bytes(const Wo
 }
 
 TEST(SymbolicSave, FilesAreThoseOfTheExplicitSave) {
-  for (const plan::OwnerRule owner :
-       {plan::OwnerRule::kBalanced, plan::OwnerRule::kLowestRank, plan::OwnerRule::kExact}) {
+  struct Rule {
+    plan::OwnerRule owner;
+    plan::Preset preset;
+    size_t meetings;
+  };
+  for (const auto& [owner, preset, expected_meetings] :
+       {Rule{plan::OwnerRule::kBalanced, plan::Preset::kStandard, 2},
+        Rule{plan::OwnerRule::kLowestRank, plan::Preset::kDefault, 2},
+        Rule{plan::OwnerRule::kExact, plan::Preset::kMegatron, 2},
+        Rule{plan::OwnerRule::kExact, plan::Preset::kStandard, 1}}) {
     SaveOptions options;
     options.rules.owner = owner;
+    options.rules.preset = preset;
     size_t told_meetings = 0;
     size_t meetings = 0;
     const auto told = saved_bytes(make_job(16, 5, true), options, &told_meetings);
     const auto expected = saved_bytes(make_job(16, 5, false), options, &meetings);
     EXPECT_EQ(meetings, 1U);
-    EXPECT_EQ(told_meetings, owner == plan::OwnerRule::kExact ? 1U : 2U);
+    EXPECT_EQ(told_meetings, expected_meetings);
     ASSERT_EQ(told.size(), expected.size());
     for (size_t i = 0; i < told.size(); ++i) {
       EXPECT_EQ(told[i].first, expected[i].first);

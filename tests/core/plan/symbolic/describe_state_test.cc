@@ -177,6 +177,10 @@ TEST(DescribeState, RandomStatesPlanAsTheExplicitPlannerDoes) {
     const RandomJob job = random_job(random);
     SaveRules rules;
     rules.owner = random.chance(25) ? OwnerRule::kLowestRank : OwnerRule::kBalanced;
+    if (random.chance(30)) {
+      rules.owner = OwnerRule::kExact;
+      rules.preset = Preset::kMegatron;
+    }
     rules.verify_replicas = random.chance(50)   ? VerifyReplicas::kAll
                             : random.chance(50) ? VerifyReplicas::kAuto
                                                 : VerifyReplicas::kOff;

@@ -133,7 +133,7 @@ TEST(SymbolicFailure, RulesThatOnlyTheExplicitPlannerFollows) {
   SaveRules rules;
   rules.owner = OwnerRule::kExact;
   EXPECT_FAILURE(make_symbolic_plan(*world, rules).status(), StatusCode::kUnimplemented,
-                 "'balanced' and 'lowest_rank'");
+                 "'balanced', 'lowest_rank' and, with preset 'megatron', 'exact'");
 }
 
 std::vector<LocalSymbolicPlan> two_locals() {
