@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/digest_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
@@ -20,6 +21,7 @@ class Expansion {
 
   Result<GlobalSavePlan> run(std::string generation) {
     const auto ranks = static_cast<uint32_t>(body_.loads.size());
+    reserve();
     for (uint32_t r = 0; r < ranks; ++r) add_tensors(r);
     for (uint32_t r = 0; r < ranks; ++r) SHW_RETURN_IF_ERROR(add_objects(r));
     take_types_of_owners();
@@ -38,6 +40,17 @@ class Expansion {
   }
 
  private:
+  // Room for the chunks of shared tensors, which are most.
+  void reserve() {
+    uint64_t chunks = 0;
+    for (const TensorPlan& tensor : body_.tensors) {
+      chunks += tensor.grid == kListed ? body_.listed[tensor.map].chunk_count()
+                                       : body_.grids[tensor.grid].chunk_count();
+    }
+    reserve_large(&plan_.catalog.chunks, chunks);
+    reserve_large(&owners_.chunks, chunks);
+  }
+
   // The catalog lists an entry under this rank.
   bool is_new(const PlacedEntry& each, uint32_t rank) const {
     return each.place.rank == static_cast<int32_t>(rank);
