@@ -221,6 +221,7 @@ pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
 pub const SHW_PLAN_KEPT_SAVE: i32 = 6;
 pub const SHW_PLAN_SYMBOLIC_SAVE: i32 = 8;
 pub const SHW_PLAN_SYMBOLIC_PART: i32 = 9;
+pub const SHW_PLAN_SYMBOLIC_LOCAL: i32 = 10;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
 pub const SHW_REPORT_LOADED: i32 = 0;
