@@ -397,6 +397,40 @@ TEST(SymbolicSave, AllRanksMeetAsOften) {
   EXPECT_EQ(agreed_code(again), StatusCode::kCancelled);
 }
 
+// A rank that is gone once it has offered its digest: the others hear of it while they wait for
+// descriptions, and leave nothing behind.
+TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
+  const World world = make_job(8, 9, true);
+  const auto runtime = make_runtime();
+  const format::Location location{storage::make_memory_storage(), "ckpt"};
+  std::vector<Status> results(8);
+  on_ranks(8, [&](int32_t rank, collective::Collective& collective) {
+    const auto& state = world.ranks[static_cast<size_t>(rank)].state;
+    if (rank != 5) {
+      results[static_cast<size_t>(rank)] =
+          save(*runtime, state, location, collective, SaveOptions(), CallContext()).status();
+      return;
+    }
+    auto steps = internal::make_save_steps(*runtime, state, SaveOptions(), {rank, 8});
+    ASSERT_TRUE(steps.ok());
+    collective::Exchange exchange(collective, -1);
+    const auto offer = (*steps)->offer(CallContext());
+    ASSERT_TRUE(offer.ok());
+    ASSERT_TRUE(exchange.gather_all(0x5301, Status(), *offer).ok());
+    const auto answer = exchange.scatter(0x5302, Status(), {});
+    ASSERT_TRUE(answer.ok());
+    EXPECT_TRUE(internal::asks_for_offer(*answer)) << "there are two stages";
+    exchange.abort(aborted("rank 5 is gone"));
+  });
+  for (int32_t rank = 0; rank < 8; ++rank) {
+    const Status& status = results[static_cast<size_t>(rank)];
+    if (rank != 5) {
+      EXPECT_EQ(status.code(), StatusCode::kAborted) << status.to_string();
+    }
+  }
+  EXPECT_TRUE(contents(location).empty());
+}
+
 // 16,384 ranks by the planner handles: what a rank describes is some 50 bytes per tensor, and the
 // coordinator plans it as one.
 TEST(SymbolicSave, ManyRanksByPlannerHandles) {
