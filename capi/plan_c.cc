@@ -90,6 +90,11 @@ Status read_plan(PlanImpl* impl) {
       impl->rank = part.rank;
       return {};
     }
+    case plan::PlanKind::kSymbolicLocal: {
+      SHW_ASSIGN_OR_RETURN(const auto local, plan::decode_symbolic_local(impl->bytes));
+      impl->rank = local.part.rank;
+      return {};
+    }
   }
   return unimplemented(fmt::format("plan kind {} is unknown", static_cast<int32_t>(impl->kind)));
 }

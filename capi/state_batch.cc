@@ -4,8 +4,11 @@
 // question of meaning (names, covers, paths) to State.
 #include "capi/state_batch.h"
 
+#include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -48,7 +51,6 @@ class TensorBatchReader {
     }
     const bool boxes = batch_.box_ranges != nullptr;
     const bool layouts = batch_.layouts != nullptr;
-    if (boxes && layouts) return bad_argument("layouts", "give boxes or layouts, not both");
     if ((boxes || layouts) && batch_.global_shape_offsets == nullptr) {
       return null_argument("global_shape_offsets");
     }
@@ -102,10 +104,10 @@ class TensorBatchReader {
   }
 
   Status read_pieces(uint64_t index, TensorRef* entry) {
-    if (batch_.box_ranges != nullptr) return read_boxes(index, entry);
-    if (batch_.layouts != nullptr) return read_layout(index, entry);
     entry->pieces = PieceList::whole(entry->global_shape);
-    return {};
+    entry->layout = nullptr;
+    if (batch_.box_ranges != nullptr) SHW_RETURN_IF_ERROR(read_boxes(index, entry));
+    return batch_.layouts == nullptr ? Status() : read_layout(index, entry);
   }
 
   Status read_boxes(uint64_t index, TensorRef* entry) {
@@ -131,10 +133,7 @@ class TensorBatchReader {
 
   Status read_layout(uint64_t index, TensorRef* entry) {
     const uint64_t number = batch_.layout_indices == nullptr ? 1 : batch_.layout_indices[index];
-    if (number == 0) {
-      entry->pieces = PieceList::whole(entry->global_shape);
-      return {};
-    }
+    if (number == 0) return {};
     if (number > batch_.layout_count) {
       return bad_argument("layout_indices", fmt::format("there is no layout {}, only {}", number,
                                                         batch_.layout_count));
@@ -145,9 +144,39 @@ class TensorBatchReader {
     const int64_t position = rule.position_of(batch_.rank);
     held_.clear();
     if (position >= 0) SHW_RETURN_IF_ERROR(split.append_pieces(position, &held_));
-    entry->pieces = pieces_.assign(entry->global_shape.size(), held_);
+    if (batch_.box_ranges != nullptr && !entry->pieces.empty()) {
+      SHW_RETURN_IF_ERROR(check_boxes_of_layout(*entry));
+    } else {
+      entry->pieces = pieces_.assign(entry->global_shape.size(), held_);
+    }
+    entry->layout = &layout->layout;
     if (entry->kind == EntryKind::kAuto) entry->kind = EntryKind::kSharded;
     return {};
+  }
+
+  // The boxes that the batch gives beside a layout are those of the layout, in any order; boxes
+  // without elements do not count.
+  Status check_boxes_of_layout(const TensorRef& entry) const {
+    const PieceList& given = entry.pieces;
+    std::vector<Box> own;
+    std::vector<Box> ruled;
+    for (size_t p = 0; p < given.size(); ++p) {
+      SHW_RETURN_IF_ERROR(check_box(given.offsets(p), given.sizes(p), entry.global_shape));
+      if (element_count_of(given.sizes(p)) != 0) own.push_back(given[p].box);
+    }
+    for (const Piece& piece : held_) {
+      if (!box_is_empty(piece.box)) ruled.push_back(piece.box);
+    }
+    std::ranges::sort(own);
+    std::ranges::sort(ruled);
+    if (own == ruled) return {};
+    const auto list = [](const std::vector<Box>& boxes) {
+      std::vector<std::string> texts;
+      for (const Box& box : boxes) texts.push_back(box_text(box));
+      return texts.empty() ? std::string("nothing") : fmt::format("{}", fmt::join(texts, ", "));
+    };
+    return bad_argument("layouts", fmt::format("rank {} holds {} by its boxes and {} by its layout",
+                                               batch_.rank, list(own), list(ruled)));
   }
 
   const shw_tensor_batch& batch_;

@@ -224,8 +224,8 @@ shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void
         auto representatives,
         capi::read_descriptions(descriptions, description_offsets, description_count));
     SHW_ASSIGN_OR_RETURN(auto of_ranks, capi::read_parts(parts, part_offsets, part_count));
-    SHW_ASSIGN_OR_RETURN(auto world, plan::make_symbolic_world(read, std::move(representatives),
-                                                               std::move(of_ranks)));
+    SHW_ASSIGN_OR_RETURN(auto world, plan::make_rank_descriptions(read, std::move(representatives),
+                                                                  std::move(of_ranks)));
     SHW_ASSIGN_OR_RETURN(auto made, plan::make_symbolic_plan(std::move(world), rules));
     *out = capi::make_handle<shw_symbolic_plan>(
         std::make_shared<capi::SymbolicPlanImpl>(std::move(made)));
@@ -259,7 +259,7 @@ shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffe
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     std::vector<uint64_t> bytes;
-    for (int32_t r = 0; r < impl->plan.world().rank_count(); ++r)
+    for (int32_t r = 0; r < impl->plan.ranks().rank_count(); ++r)
       bytes.push_back(impl->plan.bytes_of_rank(r));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(bytes))));
     return {};

@@ -73,25 +73,25 @@ Status make_job(const Mesh& mesh, int32_t tensors, bool all_differ) {
   return {};
 }
 
-Result<plan::SymbolicWorld> world_of_job() {
+Result<plan::RankDescriptions> world_of_job() {
   SHW_ASSIGN_OR_RETURN(plan::SymbolicDescription description,
                        plan::decode_symbolic_save(job().representative));
   std::vector<plan::SymbolicDescription> descriptions;
   descriptions.push_back(std::move(description));
-  return plan::make_symbolic_world(job().digests, std::move(descriptions), {});
+  return plan::make_rank_descriptions(job().digests, std::move(descriptions), {});
 }
 
 Status plan_symbolically() {
   job().symbolic.reset();
   const size_t before = mallinfo2().uordblks;
-  SHW_ASSIGN_OR_RETURN(plan::SymbolicWorld world, world_of_job());
+  SHW_ASSIGN_OR_RETURN(plan::RankDescriptions world, world_of_job());
   SHW_ASSIGN_OR_RETURN(job().symbolic, plan::make_symbolic_plan(std::move(world), {}));
   job().plan_bytes = mallinfo2().uordblks - before;
   return job().symbolic->write_list(0, {kGeneration, {}}).status();
 }
 
 Status expand_locals() {
-  SHW_ASSIGN_OR_RETURN(const plan::SymbolicWorld world, world_of_job());
+  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions world, world_of_job());
   for (int32_t r = 0; r < world.rank_count(); ++r) {
     SHW_ASSIGN_OR_RETURN(plan::LocalSavePlan local, plan::expand_local_plan(world, r));
     job().locals.push_back(std::move(local));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An answer is its kind in one byte and then, for a plan, world, number of sets, sets (number,
+// An offer that is no share ends with one byte that says what it is; the plan buffer in it thus keeps
+// its alignment. An answer is its kind in one byte and then, for a plan, world, number of sets, sets (number,
 // position, size, counts of tensors and objects, their numbers; 32 bits each) and the write list;
 // for a plan as before, the generation. Little-endian.
 #include "core/exec/plan_offer_internal.h"
@@ -26,6 +27,13 @@ void append(Bytes* bytes, const Value& value) {
 void append_numbers(Bytes* bytes, std::span<const uint32_t> numbers) {
   const std::span<const std::byte> raw = std::as_bytes(numbers);
   bytes->insert(bytes->end(), raw.begin(), raw.end());
+}
+
+enum class OfferKind : uint8_t { kNothing = 1, kLocalPlan = 2, kDigest = 3, kDescription = 4 };
+
+bool asks(Answer::Kind kind) {
+  return kind == Answer::Kind::kSendOffer || kind == Answer::Kind::kSendDescription ||
+         kind == Answer::Kind::kWait || kind == Answer::Kind::kSendLocalPlan;
 }
 
 class Reader {
@@ -72,6 +80,38 @@ bool read_sets(Reader* reader, size_t tensors, size_t objects, plan::ReplicaSets
   return true;
 }
 
+// False when the offer cannot be read.
+bool read_offer(size_t rank, std::span<const std::byte> offer, Offers* read) {
+  Reader reader(offer);
+  if (offer.size() == sizeof(plan::Share)) {
+    plan::Share share;
+    ++read->share_count;
+    if (!reader.read(&share)) return false;
+    read->sum += share;
+    return true;
+  }
+  if (offer.empty()) return false;
+  const auto kind = static_cast<OfferKind>(offer.back());
+  reader = Reader(offer.first(offer.size() - sizeof(kind)));
+  switch (kind) {
+    case OfferKind::kNothing:
+      return reader.rest().empty();
+    case OfferKind::kLocalPlan:
+      if (!reader.read(&read->keys.emplace_back())) return false;
+      read->local_plans.push_back(reader.rest());
+      return true;
+    case OfferKind::kDigest:
+      if (!reader.read(&read->keys.emplace_back()) || !reader.read(&read->digests.emplace_back()))
+        return false;
+      if (!reader.rest().empty()) read->parts.push_back({rank, reader.rest()});
+      return true;
+    case OfferKind::kDescription:
+      read->descriptions.push_back({rank, reader.rest()});
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Bytes encode_offer(const plan::Share& share) {
@@ -82,26 +122,41 @@ Bytes encode_offer(const plan::Share& share) {
 
 Bytes encode_offer(const Digest128& key, std::span<const std::byte> local_plan) {
   Bytes bytes;
-  bytes.reserve(key.size() + local_plan.size());
+  bytes.reserve(key.size() + local_plan.size() + sizeof(OfferKind));
   append(&bytes, key);
   bytes.insert(bytes.end(), local_plan.begin(), local_plan.end());
+  append(&bytes, OfferKind::kLocalPlan);
+  return bytes;
+}
+
+Bytes encode_offer(const Digest128& key, const Digest128& description,
+                   std::span<const std::byte> part) {
+  Bytes bytes;
+  append(&bytes, key);
+  append(&bytes, description);
+  bytes.insert(bytes.end(), part.begin(), part.end());
+  append(&bytes, OfferKind::kDigest);
+  return bytes;
+}
+
+Bytes encode_description_offer(std::span<const std::byte> description) {
+  Bytes bytes(description.begin(), description.end());
+  append(&bytes, OfferKind::kDescription);
+  return bytes;
+}
+
+Bytes encode_empty_offer() {
+  Bytes bytes;
+  append(&bytes, OfferKind::kNothing);
   return bytes;
 }
 
 Result<Offers> read_offers(std::span<const Bytes> offers) {
   Offers read;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
-    const std::span<const std::byte> offer = offers[rank];
-    if (offer.size() == sizeof(plan::Share)) {
-      plan::Share share;
-      std::memcpy(&share, offer.data(), sizeof(share));
-      read.sum += share;
-      ++read.share_count;
-    } else if (offer.size() > sizeof(Digest128)) {
-      std::memcpy(&read.keys.emplace_back(), offer.data(), sizeof(Digest128));
-      read.local_plans.push_back(offer.subspan(sizeof(Digest128)));
-    } else {
-      return invalid_argument(fmt::format("rank {} offered a plan of {} bytes", rank, offer.size()))
+    if (!read_offer(rank, offers[rank], &read)) {
+      return invalid_argument(
+                 fmt::format("rank {} offered a plan of {} bytes", rank, offers[rank].size()))
           .with_detail("rank", fmt::to_string(rank));
     }
   }
@@ -134,9 +189,6 @@ Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, s
   Reader reader(bytes);
   bool sound = reader.read(&answer.kind);
   switch (answer.kind) {
-    case Answer::Kind::kSendLocalPlan:
-      sound = sound && reader.rest().empty();
-      break;
     case Answer::Kind::kAsBefore:
       answer.generation.assign(reinterpret_cast<const char*>(reader.rest().data()),
                                reader.rest().size());
@@ -147,15 +199,16 @@ Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, s
       answer.list.assign(reader.rest().begin(), reader.rest().end());
       break;
     default:
-      sound = false;
+      sound = sound && asks(answer.kind) && reader.rest().empty();
   }
   if (sound) return answer;
   return data_loss(fmt::format("the coordinator's answer of {} bytes cannot be read", bytes.size()))
       .with_detail("rank", "0");
 }
 
-bool asks_for_local_plan(std::span<const std::byte> answer) {
-  return answer.size() == 1 && answer[0] == static_cast<std::byte>(Answer::Kind::kSendLocalPlan);
+bool asks_for_offer(std::span<const std::byte> answer) {
+  if (answer.size() != sizeof(Answer::Kind)) return false;
+  return asks(static_cast<Answer::Kind>(answer[0]));
 }
 
 }  // namespace shardwright::exec::internal

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks tell each other until each has its write list: offers to the coordinator, answers from
-// it. An offer is a share of 16 bytes, when the rank remembers a plan for what it describes, or its
-// key and its local plan. Values and bytes; pure functions.
+// it. An offer is a share of 16 bytes, when the rank remembers a plan for what it describes. Else it
+// is the rank's key with its local plan or, where the state has layouts, with the digest of its
+// symbolic description and what it adds to it; descriptions follow when they are asked for, one per
+// distinct digest. Values and bytes; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +22,43 @@ using plan::Bytes;
 
 Bytes encode_offer(const plan::Share& share);
 Bytes encode_offer(const Digest128& key, std::span<const std::byte> local_plan);
+// part: a plan buffer, empty for a rank that adds nothing.
+Bytes encode_offer(const Digest128& key, const Digest128& description,
+                   std::span<const std::byte> part);
+Bytes encode_description_offer(std::span<const std::byte> description);
+Bytes encode_empty_offer();  // while others send their descriptions
+
+// A plan buffer that a rank sent.
+struct OfferedPlan {
+  size_t rank = 0;
+  std::span<const std::byte> bytes;
+};
 
 // The offers of all ranks.
 struct Offers {
   size_t share_count = 0;
   plan::Share sum;  // of the shares
-  // Of ranks that sent a local plan, in rank order.
+  // Of ranks that sent a key, in rank order. All of them sent a local plan, or all a digest, or
+  // both are there.
   std::vector<Digest128> keys;
   std::vector<std::span<const std::byte>> local_plans;
+  std::vector<Digest128> digests;
+  std::vector<OfferedPlan> parts;         // of the ranks that have one
+  std::vector<OfferedPlan> descriptions;  // of the ranks that sent one
 };
-// INVALID_ARGUMENT naming the rank whose offer is neither. The result borrows.
+// INVALID_ARGUMENT naming the rank whose offer is none of these. The result borrows.
 Result<Offers> read_offers(std::span<const Bytes> offers);
 
 struct Answer {
   enum class Kind : uint8_t {
-    kSendLocalPlan = 1,  // shares do not do: all ranks offer their local plans
-    kWriteList = 2,      // a new plan, and what to remember of it
-    kAsBefore = 3        // the list that the rank remembers, under a new generation
+    kSendOffer = 1,        // shares do not do: all ranks offer again without what they remember
+    kWriteList = 2,        // a new plan, and what to remember of it
+    kAsBefore = 3,         // the list that the rank remembers, under a new generation
+    kSendDescription = 4,  // the rank is the first with its description
+    kWait = 5,             // other ranks send their descriptions
+    kSendLocalPlan = 6     // not all describe by layouts: all ranks offer their local plans
   };
-  Kind kind = Kind::kSendLocalPlan;
+  Kind kind = Kind::kSendOffer;
   std::string generation;  // kAsBefore
   Digest128 world{};       // kWriteList, as the rest
   plan::ReplicaSets sets;
@@ -47,7 +67,7 @@ struct Answer {
 Bytes encode_answer(const Answer& answer);
 // Sets are checked against the numbers of entries of the rank's state. DATA_LOSS.
 Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, size_t objects);
-// Whether the answer asks for the local plan.
-bool asks_for_local_plan(std::span<const std::byte> answer);
+// Whether the answer asks for a further offer. Of the answers of one meeting all do, or none.
+bool asks_for_offer(std::span<const std::byte> answer);
 
 }  // namespace shardwright::exec::internal

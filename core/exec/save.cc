@@ -2,11 +2,11 @@
 //
 // save(): the steps of the planner over a collective. Ranks meet four times; whoever has failed
 // still takes part, with its failure instead of its bytes, so nobody waits in vain:
-//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or its local plan
-//                                                            (failure: nothing was written yet)
+//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or digests of what
+//      it describes by layouts, or its local plan            (failure: nothing was written yet)
 //   2  the coordinator's answers are scattered: write lists, or that the remembered ones hold; when
-//      16 bytes do not do, 1 and 2 come again with the local plans of all
-//                                                            (failure: the coordinator tidied up)
+//      offers do not do, 1 and 2 come again with what is missing: descriptions of those who are the
+//      first to have them, or local plans                    (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
 //   4  the coordinator commits; the outcome is broadcast
 // After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
@@ -29,9 +29,9 @@ namespace {
 
 using internal::without_exceptions;
 
-constexpr uint32_t kTagOffers = 0x5301;
+constexpr uint32_t kOfferTags[] = {0x5301, 0x5305, 0x5306};
+static_assert(std::size(kOfferTags) == internal::SaveSteps::kMaxOffers);
 constexpr uint32_t kTagAnswers = 0x5302;
-constexpr uint32_t kTagLocalPlans = 0x5305;
 constexpr uint32_t kTagResults = 0x5303;
 constexpr uint32_t kTagOutcome = 0x5304;
 
@@ -113,20 +113,18 @@ class CollectiveSave {
   }
 
  private:
-  // Meetings 1 and 2, twice when the coordinator needs more than the ranks first offer. Afterwards
-  // this rank has its answer.
+  // Meetings 1 and 2, again when the coordinator needs more than the ranks offered. Afterwards this
+  // rank has its answer.
   Status plan(const Status& ready) {
-    Result<Bytes> answer =
-        ask(kTagOffers,
-            ready.ok() ? without_exceptions("the local plan", [&] { return steps_->offer(call_); })
-                       : Result<Bytes>(ready));
-    if (answer.ok() && internal::asks_for_local_plan(*answer)) {
-      answer = ask(kTagLocalPlans,
-                   without_exceptions("the local plan", [&] { return steps_->full_offer(); }));
+    Result<Bytes> offer =
+        ready.ok() ? without_exceptions("the local plan", [&] { return steps_->offer(call_); })
+                   : Result<Bytes>(ready);
+    for (const uint32_t tag : kOfferTags) {
+      SHW_ASSIGN_OR_RETURN(answer_, ask(tag, offer));
+      if (!internal::asks_for_offer(answer_)) return {};
+      offer = without_exceptions("the local plan", [&] { return steps_->further_offer(answer_); });
     }
-    if (!answer.ok()) return answer.status();
-    answer_ = std::move(*answer);
-    return {};
+    return internal_error("the coordinator asks for more than the ranks can offer");
   }
 
   // Gives the offer of this rank for the coordinator's answer.

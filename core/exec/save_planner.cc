@@ -19,7 +19,10 @@
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
+#include "core/plan/symbolic/describe_state.h"
+#include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/open_symbolic.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
@@ -107,6 +110,10 @@ Status StepwiseSave::describe(const CallContext& call) {
                        plan::make_local_plan(*state_, options_.rules, position_, digests));
   local.options_text = shared_options_text(options_);
   local.options_digest = plan::options_text_digest(local.options_text);
+  if (position_.world_size > 1 && plan::plans_symbolically(*state_, options_.rules)) {
+    SHW_ASSIGN_OR_RETURN(symbolic_, plan::describe_state(*state_, options_.rules, position_,
+                                                         digests, local.options_text));
+  }
   local_ = std::move(local);
   note_time("local_plan", begin);
   return {};
@@ -114,7 +121,7 @@ Status StepwiseSave::describe(const CallContext& call) {
 
 Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
   SHW_RETURN_IF_ERROR(describe(call));
-  return plan::encode(*local_);
+  return symbolic_.has_value() ? plan::encode(*symbolic_) : plan::encode(*local_);
 }
 
 // Step 0: what is at the path, and whether it may be replaced.
@@ -225,14 +232,37 @@ Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> loca
                                                      const format::Location& location,
                                                      const CallContext& call) {
   if (merged_.has_value()) return out_of_order("global_plan", "local_plan");
-  const std::vector<std::span<const std::byte>> buffers(locals.begin(), locals.end());
-  SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(buffers));
-  SHW_RETURN_IF_ERROR(plan_world(location, call, [&](std::string generation) {
-    return plan::make_global_plan(opened, options_.rules, std::move(generation));
-  }));
+  SHW_RETURN_IF_ERROR(plan_buffers({locals.begin(), locals.end()}, location, call));
   Result<std::vector<Bytes>> lists = encode_lists(*merged_);
   if (!lists.ok()) drop_world();
   return lists;
+}
+
+Status StepwiseSave::plan_buffers(std::vector<std::span<const std::byte>> buffers,
+                                  const format::Location& location, const CallContext& call) {
+  std::vector<size_t> symbolic;
+  for (size_t rank = 0; rank < buffers.size(); ++rank) {
+    const Result<plan::PlanKind> kind = plan::plan_kind(buffers[rank]);
+    if (kind.ok() && *kind == plan::PlanKind::kSymbolicLocal) symbolic.push_back(rank);
+  }
+  if (!symbolic.empty() && symbolic.size() == buffers.size()) {
+    SHW_ASSIGN_OR_RETURN(plan::RankDescriptions ranks, plan::open_symbolic_locals(buffers));
+    return plan_world(location, call, [&](std::string generation) -> Result<plan::GlobalSavePlan> {
+      SHW_ASSIGN_OR_RETURN(const plan::SymbolicSavePlan plan,
+                           plan::make_symbolic_plan(std::move(ranks), options_.rules));
+      return plan.expand(std::move(generation));
+    });
+  }
+  std::vector<Bytes> made_explicit;
+  for (const size_t rank : symbolic) {
+    SHW_ASSIGN_OR_RETURN(Bytes bytes, plan::explicit_local_save(buffers[rank]));
+    made_explicit.push_back(std::move(bytes));
+    buffers[rank] = made_explicit.back();
+  }
+  SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(buffers));
+  return plan_world(location, call, [&](std::string generation) {
+    return plan::make_global_plan(opened, options_.rules, std::move(generation));
+  });
 }
 
 Status StepwiseSave::accept(plan::WriteList list) {

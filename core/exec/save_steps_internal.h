@@ -15,10 +15,11 @@ class SaveSteps : public SavePlanner {
   // What local_plan, global_plan and finish are to the host, in fewer bytes (plan_offer_internal.h).
   // Every rank, in place of local_plan.
   virtual Result<Bytes> offer(const CallContext& call) = 0;
-  // The same without what is remembered; after offer.
-  virtual Result<Bytes> full_offer() = 0;
-  // Coordinator, in place of global_plan: one answer per rank. All of them ask for full offers when
-  // these do not do.
+  // What an answer asks for that is no plan yet; after offer.
+  virtual Result<Bytes> further_offer(std::span<const std::byte> answer) = 0;
+  // Coordinator, in place of global_plan: one answer per rank. All of them ask for further offers
+  // when these do not do, at most kMaxOffers - 1 times.
+  static constexpr int32_t kMaxOffers = 3;
   virtual Result<std::vector<Bytes>> answer(std::span<const Bytes> offers,
                                             const format::Location& location,
                                             const CallContext& call) = 0;

@@ -19,6 +19,7 @@
 #include "core/exec/trace.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/plan/save/local_view.h"
+#include "core/plan/symbolic/description.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {
@@ -50,7 +51,7 @@ class StepwiseSave final : public SaveSteps {
                          const CallContext& call) override;
   void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
   Result<Bytes> offer(const CallContext& call) override;
-  Result<Bytes> full_offer() override;
+  Result<Bytes> further_offer(std::span<const std::byte> answer) override;
   Result<std::vector<Bytes>> answer(std::span<const Bytes> offers, const format::Location& location,
                                     const CallContext& call) override;
   Status take(std::span<const std::byte> answer) override;
@@ -72,9 +73,27 @@ class StepwiseSave final : public SaveSteps {
                     const PlanSource& source);
   Status start(const format::Location& location, const PlanSource& source);
   void drop_world();
-  Result<std::vector<Bytes>> answer_with_lists(const Offers& offers,
+  // Plans what these local plans describe, in rank order; all by layouts, or some.
+  Status plan_buffers(std::vector<std::span<const std::byte>> buffers,
+                      const format::Location& location, const CallContext& call);
+  Result<Bytes> full_offer() const;
+  Result<Bytes> local_plan_offer() const;
+  Result<std::vector<Bytes>> answer_to_shares(const Offers& offers, size_t count,
+                                              const format::Location& location,
+                                              const CallContext& call);
+  Result<std::vector<Bytes>> merge_local_plans(const Offers& offers,
                                                const format::Location& location,
                                                const CallContext& call);
+  // Asks for the descriptions that this rank does not have, or plans when there are none.
+  Result<std::vector<Bytes>> gather_descriptions(const Offers& offers,
+                                                 const format::Location& location,
+                                                 const CallContext& call);
+  Result<std::vector<Bytes>> plan_descriptions(std::span<const OfferedPlan> descriptions,
+                                               const format::Location& location,
+                                               const CallContext& call);
+  // The lists of the plan that was made, and what ranks with these keys remember of it.
+  Result<std::vector<Bytes>> answers_with_lists(std::span<const Digest128> keys,
+                                                Result<std::vector<plan::ReplicaSets>> sets);
   Status accept(plan::WriteList list);
   void note_time(std::string_view stage, int64_t begin_ns) {
     times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
@@ -87,8 +106,17 @@ class StepwiseSave final : public SaveSteps {
   Trace trace_;
   std::optional<int64_t> begin_ns_;           // of the first step
   std::optional<plan::LocalSavePlan> local_;  // after local_plan or offer
+  // After local_plan or offer of a state that is planned by its layouts.
+  std::optional<plan::LocalSymbolicPlan> symbolic_;
   Digest128 key_{};                           // of this rank in the cache, after offer
   std::shared_ptr<const RankMemory> memory_;  // co-owned with the cache; null = nothing remembered
+  // Coordinator: what ranks offered, until their descriptions are there.
+  struct Gathering {
+    std::vector<Digest128> keys;
+    std::vector<Digest128> digests;
+    std::vector<plan::SymbolicPart> parts;
+  };
+  std::optional<Gathering> gathering_;
   std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or answer
   std::optional<WorldMemory> world_;            // coordinator: for the cache, its plan is merged_
   format::native::CurrentManifest replaced_;    // coordinator: identity of step 1

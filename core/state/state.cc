@@ -128,8 +128,8 @@ Status State::add_tensors(const std::vector<TensorEntry>& entries) {
   for (const TensorEntry& entry : entries) {
     SHW_RETURN_IF_ERROR(check_ranks(entry));
     const PieceList pieces = buffer.assign(entry.global_shape.size(), entry.pieces);
-    SHW_RETURN_IF_ERROR(
-        batch.add({entry.name, entry.path, entry.kind, entry.local, entry.global_shape, pieces}));
+    SHW_RETURN_IF_ERROR(batch.add({entry.name, entry.path, entry.kind, entry.local,
+                                   entry.global_shape, pieces, &entry.layout}));
   }
   return batch.commit();
 }

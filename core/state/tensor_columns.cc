@@ -43,6 +43,7 @@ TensorRef TensorColumns::operator[](size_t index) const {
     tensor.local.stream = static_cast<uint64_t>(place[2]);
   }
   tensor.local.read_only = record.read_only;
+  if (index < layouts_.size() && layouts_[index] != nullptr) tensor.layout = &layouts_[index];
   if (record.plain) {
     tensor.global_shape = tensor.local.shape;
     tensor.pieces = PieceList::whole(tensor.global_shape);
@@ -74,6 +75,7 @@ void TensorColumns::append(const TensorRef& tensor, std::string_view path) {
     append_numbers({{local.device_type, local.device_id, static_cast<int64_t>(local.stream)}});
   if (!record.plain) append_pieces(tensor);
   append_path(path);
+  if (tensor.layout != nullptr && *tensor.layout != nullptr) append_layout(*tensor.layout);
   names_.append(tensor.name);
   records_.push_back(record);
 }
@@ -92,6 +94,12 @@ void TensorColumns::append_path(std::string_view path) {
   paths_.append(path);
 }
 
+void TensorColumns::append_layout(const Layout::Ptr& layout) {
+  reserve_doubling(&layouts_, records_.size() + 1 - layouts_.size());
+  layouts_.resize(records_.size());
+  layouts_.push_back(layout);
+}
+
 void TensorColumns::reserve_more(size_t tensors, size_t name_bytes) {
   reserve_doubling(&records_, tensors);
   reserve_doubling(&numbers_, 2 * tensors);
@@ -99,7 +107,7 @@ void TensorColumns::reserve_more(size_t tensors, size_t name_bytes) {
 }
 
 TensorColumns::Mark TensorColumns::mark() const {
-  return {records_.size(), numbers_.size(), names_.size(), paths_.size()};
+  return {records_.size(), numbers_.size(), names_.size(), paths_.size(), layouts_.size()};
 }
 
 void TensorColumns::take_back(const Mark& mark) {
@@ -107,6 +115,7 @@ void TensorColumns::take_back(const Mark& mark) {
   numbers_.resize(mark.numbers);
   names_.truncate(mark.names);
   paths_.truncate(mark.paths);
+  layouts_.resize(mark.layouts);
 }
 
 }  // namespace shardwright

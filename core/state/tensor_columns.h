@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TensorColumns: the tensor entries of a state as flat columns, 32 bytes and its extents per plain
-// tensor. Reads like a list of TensorRef, whose pointers hold until the columns change.
+// tensor; 16 more where tensors have layouts. Reads like a list of TensorRef, whose pointers hold until the columns change.
 // Thread-compatible.
 #pragma once
 
@@ -20,6 +20,8 @@ class TensorColumns {
   bool empty() const { return records_.empty(); }
   TensorRef operator[](size_t index) const;
   std::string_view name(size_t index) const { return names_[index]; }
+  // Whether some tensor has a layout.
+  bool has_layouts() const { return !layouts_.empty(); }
 
   class Iterator {
    public:
@@ -49,6 +51,7 @@ class TensorColumns {
     size_t numbers;
     size_t names;
     size_t paths;
+    size_t layouts;
   };
   Mark mark() const;
   void take_back(const Mark& mark);
@@ -76,11 +79,13 @@ class TensorColumns {
   }
   void append_pieces(const TensorRef& tensor);
   void append_path(std::string_view path);
+  void append_layout(const Layout::Ptr& layout);
 
   std::vector<Record> records_;
   std::vector<int64_t> numbers_;
   TextColumn names_;
-  TextColumn paths_;  // ends at the last path that is not empty
+  TextColumn paths_;                  // ends at the last path that is not empty
+  std::vector<Layout::Ptr> layouts_;  // co-owned with the host; ends at the last that is not null
 };
 
 }  // namespace shardwright

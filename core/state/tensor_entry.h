@@ -76,6 +76,9 @@ struct TensorRef {
   TensorSpan local;  // memory of this rank; data may be null when the rank holds no element
   std::span<const int64_t> global_shape;
   PieceList pieces;  // boxes inside global_shape and their place in the local tensor; may be empty
+  // The rule that gave the pieces, or null. Planners look whether it gives them; nothing depends on
+  // that it does.
+  const Layout::Ptr* layout = nullptr;
 };
 
 // True for one piece that covers the whole tensor.
@@ -88,6 +91,7 @@ struct TensorEntry {
   TensorView local;
   Dims global_shape;
   std::vector<Piece> pieces;
+  Layout::Ptr layout = nullptr;  // co-owned by the states that hold the entry
 };
 
 // The entry of a whole plain tensor: one piece that covers global_shape = local.shape.

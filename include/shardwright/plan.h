@@ -15,7 +15,7 @@ extern "C" {
 /* What a plan buffer holds: a rank's own description; the list of what one rank writes; what one
  * rank reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its
  * description after a merge; what all ranks of one symbolic description hold, and what one rank
- * adds to it.
+ * adds to it; both in one buffer, which is what a rank describes whose entries have layouts.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,
@@ -25,7 +25,8 @@ enum {
   SHW_PLAN_MERGED_SAVE = 5,
   SHW_PLAN_KEPT_SAVE = 6,
   SHW_PLAN_SYMBOLIC_SAVE = 8,
-  SHW_PLAN_SYMBOLIC_PART = 9
+  SHW_PLAN_SYMBOLIC_PART = 9,
+  SHW_PLAN_SYMBOLIC_LOCAL = 10
 };
 
 /* A plan that passed all checks. Immutable.

@@ -31,9 +31,11 @@ typedef struct shw_state shw_state;
  * and `tensors` (NULL in the DLPack calls). `global_shapes`, cut by offsets, NULL = tensors are
  * whole. Boxes: entry i holds boxes box_ranges[i] to box_ranges[i+1]; a box has ndim values in
  * `box_offsets` and in `box_sizes`, back to back, and starts at element local_offsets[box] (NULL =
- * 0) of a contiguous local tensor; a single box of the local shape may be strided. Or layouts:
- * layout_indices[i] = 0 for none, k for layouts[k-1] (NULL = layouts[0] for all), boxes of global
- * rank `rank`. `paths` cut by `path_offsets` and `kinds` (SHW_KIND_) may be NULL.
+ * 0) of a contiguous local tensor; a single box of the local shape may be strided. Layouts:
+ * layout_indices[i] = 0 for none, k for layouts[k-1] (NULL = layouts[0] for all); an entry that has
+ * one and lists no box holds what it gives to global rank `rank`, an entry that lists boxes, too, is
+ * refused when they differ. The state keeps layouts alive, and saves are planned by them. `paths` cut
+ * by `path_offsets` and `kinds` (SHW_KIND_) may be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_tensor_batch {
   uint32_t struct_size;

@@ -148,12 +148,74 @@ static void takes_boxes_and_layouts(void) {
   CHECK_OK(shw_state_add_tensors(state, &batch, &error));
   batch.layout_indices = (const uint32_t[]){2};
   CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "layout 2");
-  batch.box_ranges = name_offsets;
-  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "not both");
   shw_layout_release(layout);
+  shw_state_release(state);
+}
+
+/* Boxes beside a layout must be those of the layout; entries of one batch have either or both. */
+static void compares_boxes_with_layouts(void) {
+  shw_error* error = NULL;
+  float data[24] = {0};
+  shw_state* state = make_state();
+  static const int32_t kinds[] = {SHW_PLACEMENT_SHARD}, dims[] = {0};
+  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
+  spec.mesh_ndim = 1;
+  spec.mesh_shape = SHAPE(2);
+  spec.placement_kinds = kinds;
+  spec.placement_dims = dims;
+  shw_layout* layout = NULL;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  const shw_layout* const layouts[] = {layout};
+  const uint64_t name_offsets[] = {0, 1, 2, 3}, shape_offsets[] = {0, 2, 4, 6};
+  const shw_tensor half = float_tensor(data, SHAPE(2, 6), 2);
+  const shw_tensor tensors[] = {half, half, half};
+  /* a: both; b: its layout alone; c: its box alone. */
+  const uint64_t box_ranges[] = {0, 1, 1, 2};
+  int64_t box_offsets[] = {2, 0, 0, 0};
+  const int64_t box_sizes[] = {2, 6, 2, 6};
+  const uint32_t indices[] = {1, 1, 0};
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 3;
+  batch.names = "abc";
+  batch.name_offsets = name_offsets;
+  batch.tensors = tensors;
+  batch.global_shapes = SHAPE(4, 6, 4, 6, 4, 6);
+  batch.global_shape_offsets = shape_offsets;
+  batch.box_ranges = box_ranges;
+  batch.box_offsets = box_offsets;
+  batch.box_sizes = box_sizes;
+  batch.layouts = layouts;
+  batch.layout_count = 1;
+  batch.layout_indices = indices;
+  batch.rank = 0;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT,
+              "rank 0 holds [2:4, 0:6] by its boxes and [0:2, 0:6] by its layout");
+  box_offsets[0] = 3;
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_OUT_OF_RANGE, "leaves the shape");
+  CHECK_INT(shw_state_tensor_count(state), 0);
+  box_offsets[0] = 2;
+  batch.rank = 1;
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  CHECK_INT(shw_state_tensor_count(state), 3);
+  shw_layout_release(layout); /* the state keeps it */
+
+  shw_context* context = make_context();
+  shw_save_planner* planner = NULL;
+  CHECK_OK(shw_save_planner_create(context, state, 1, 2, NULL, &planner, &error));
+  shw_buffer* local = NULL;
+  CHECK_OK(shw_save_planner_local_plan(planner, &local, &error));
+  shw_plan* plan = NULL;
+  CHECK_OK(shw_plan_create(shw_buffer_data(local), shw_buffer_size(local), &plan, &error));
+  CHECK_INT(shw_plan_kind(plan), SHW_PLAN_SYMBOLIC_LOCAL);
+  CHECK_INT(shw_plan_rank(plan), 1);
+  shw_plan_release(plan);
+  shw_buffer_release(local);
+  shw_save_planner_release(planner);
+  shw_context_release(context);
   shw_state_release(state);
 }
 
 TEST_MAIN(TEST_ENTRY(adds_many_tensors_in_one_call), TEST_ENTRY(keeps_names_of_any_character),
           TEST_ENTRY(keeps_nested_paths), TEST_ENTRY(keeps_objects),
-          TEST_ENTRY(adds_all_or_nothing), TEST_ENTRY(takes_boxes_and_layouts))
+          TEST_ENTRY(adds_all_or_nothing), TEST_ENTRY(takes_boxes_and_layouts),
+          TEST_ENTRY(compares_boxes_with_layouts))

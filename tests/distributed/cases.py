@@ -136,6 +136,26 @@ def two_dimensional_meshes_reshard_into_each_other(folder):
 
 
 @ranks(4)
+def dtensors_are_planned_by_their_layouts(folder):
+    rank = dist.get_rank()
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    state = {"both": placed(whole(), grid, Shard(0), Shard(1)), "hybrid": placed(whole((9,)), grid, Replicate(), Shard(0)),
+             "fsdp_and_tp": placed(whole((8, 3)), grid, Shard(0), Shard(0)), "plain": whole((3,)), "step": 4}
+    leaves = shardwright.torch.LeafConverter(None, False)
+    made = shardwright.State(state, rank=rank, convert=leaves.convert)
+    with shardwright.SavePlanner(made, rank=rank, world_size=4) as planner:
+        plan = shardwright.Plan.from_bytes(planner.local_plan())
+    assert plan.kind == "symbolic_local"
+    found = plan.to_dict()["description_digest"]
+    assert found == agreed(found), "ranks of one mesh describe alike"
+    assert {tensor["form"] for tensor in plan.to_dict()["tensors"]} == {"whole", "layout"}
+    shardwright.torch.save(state, folder / "p")
+    with shardwright.open(folder / "p") as c:
+        assert c.digest("sha256")["both"]["digest"] == digest(whole())
+        assert c.digest("sha256")["fsdp_and_tp"]["digest"] == digest(whole((8, 3)))
+
+
+@ranks(4)
 def a_group_of_some_ranks_saves_on_its_own(folder):
     rank = dist.get_rank()
     group = dist.new_group([2, 3])

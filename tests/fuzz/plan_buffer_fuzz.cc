@@ -54,6 +54,8 @@ void check(std::span<const std::byte> bytes) {
       return check_round_trip(decode_symbolic_save(bytes), decode_symbolic_save, sound);
     case PlanKind::kSymbolicPart:
       return check_round_trip(decode_symbolic_part(bytes), decode_symbolic_part, sound);
+    case PlanKind::kSymbolicLocal:
+      return check_round_trip(decode_symbolic_local(bytes), decode_symbolic_local, sound);
   }
 }
 

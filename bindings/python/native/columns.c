@@ -172,7 +172,8 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
     if (batch.layout_count) {
       batch.layouts = layouts;
       batch.layout_indices = (const uint32_t*)self->layout_indices.data;
-    } else {
+    }
+    if (!batch.layout_count || self->boxed) {
       batch.box_ranges = (const uint64_t*)self->box_ranges.data;
       batch.box_offsets = (const int64_t*)self->box_offsets.data;
       batch.box_sizes = (const int64_t*)self->box_sizes.data;

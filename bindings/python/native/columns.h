@@ -35,6 +35,7 @@ typedef struct {
   uint64_t count;
   int writable; /* targets of a load: read-only memory is flagged */
   int placed;   /* entries carry a global shape with boxes or a layout */
+  int boxed;    /* some entry lists a box */
   int sealed;   /* part of a batch: takes no more */
 } columns;
 

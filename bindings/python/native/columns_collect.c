@@ -202,6 +202,7 @@ static int push_placement(columns* self, PyObject* placement) {
     return -1;
   }
   self->placed = 1;
+  if (box_count) self->boxed = 1;
   return 0;
 }
 

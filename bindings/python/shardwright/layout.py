@@ -163,10 +163,11 @@ def overlapping_parts(stored: int, wanted: int, index: int) -> range:
 class Shard:
     """A leaf of a state that is a part of a tensor.
 
-    Either `boxes` (offsets and sizes in the global tensor, in any order), or `layout`, whose boxes of this rank the local
-    tensor holds. Neither means that the local tensor is the whole. `local_offsets` are the row-major elements of the
-    local tensor at which the boxes begin, None = one behind the other. A box is a window of a local tensor that has its
-    number of dimensions; of any other it is a run of elements, and the local tensor is contiguous.
+    `boxes` (offsets and sizes in the global tensor, in any order), or `layout`, whose boxes of this rank the local tensor
+    holds, or both, which must agree. Neither means that the local tensor is the whole. Saves of states with layouts are
+    planned by arithmetic on them. `local_offsets` are the row-major elements of the local tensor at which the boxes
+    begin, None = one behind the other. A box is a window of a local tensor that has its number of dimensions; of any
+    other it is a run of elements, and the local tensor is contiguous.
     """
 
     local: Any
@@ -180,7 +181,7 @@ class Shard:
         """What the native columns take: see columns_collect.c."""
         kind = word("kind", self.kind, KINDS)
         shape = tuple(self.global_shape)
-        if self.layout is not None:
+        if self.layout is not None and not self.boxes:
             return shape, layout_index, (), (), (), 0, kind
         boxes = self.boxes or (((0,) * len(shape), shape),)
         offsets = tuple(o for box in boxes for o in box[0])
@@ -188,7 +189,7 @@ class Shard:
         for start, size in boxes:
             if len(start) != len(shape) or len(size) != len(shape):
                 raise InvalidArgumentError(f"box {start} + {size} and global shape {shape} differ in dimensions")
-        return shape, 0, offsets, sizes, self._local_offsets(boxes), len(boxes), kind
+        return shape, layout_index, offsets, sizes, self._local_offsets(boxes), len(boxes), kind
 
     def _local_offsets(self, boxes: Sequence[Box]) -> tuple[int, ...]:
         if self.local_offsets is not None:

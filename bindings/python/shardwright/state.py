@@ -39,7 +39,7 @@ class State:
     Args:
         tree: nested mapping of tensors, shards, bytes and JSON values.
         writable: the tensors are targets of a load.
-        rank: global rank, which chooses the boxes of entries that carry a layout.
+        rank: global rank, which chooses the boxes of entries that carry a layout. It is the rank that saves.
         objects: "json", or "pickle" to store values that are no JSON as pickles.
         convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
             the value itself. Used by adapters.

@@ -84,7 +84,7 @@ class SymbolicPlan:
         digests: 16 bytes of each rank.
         descriptions: those of `representatives(digests)`, in that order.
         parts: those of the ranks that have one, in any order; empty ones are skipped.
-        owner: "balanced" or "lowest_rank".
+        owner: "balanced", "lowest_rank", or "exact" with preset "megatron".
         verify_replicas: "off" = sizes and digests of replicas are not compared.
 
     Raises:

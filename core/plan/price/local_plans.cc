@@ -10,8 +10,6 @@
 namespace shardwright::plan::internal {
 namespace {
 
-constexpr std::string_view kContentType = "application/octet-stream";
-
 class WorldPlanning {
  public:
   WorldPlanning(const World& world, const SaveRules& rules) : world_(world), cells_(world) {
@@ -57,7 +55,7 @@ class WorldPlanning {
     for (const WorldObject& object : world_.objects) {
       Room& room = by_layout[object.layout];
       room.texts += 2;
-      room.text_bytes += object.name.size() + kContentType.size();
+      room.text_bytes += object.name.size() + kWorldObjectType.size();
     }
     std::vector<Room> by_rank(made_.locals.size());
     for (size_t l = 0; l < by_layout.size(); ++l) {
@@ -81,12 +79,7 @@ class WorldPlanning {
   Status add_tensor(const WorldTensor& tensor) {
     SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(tensor));
     pieces_ += cells->ranks.size();
-    if (pieces_ > kMaxSimulatedPieces) {
-      return resource_exhausted(
-          "simulated_pieces",
-          fmt::format("the ranks hold more than {} boxes; simulate a smaller job or fewer tensors",
-                      kMaxSimulatedPieces));
-    }
+    if (pieces_ > kMaxSimulatedPieces) return too_many_pieces();
     CatalogBuilder::Tensor record;
     record.name = tensor.name;
     record.dtype = tensor.dtype;
@@ -114,7 +107,7 @@ class WorldPlanning {
       record.rank = object.kind == EntryKind::kRankLocal ? rank : -1;
       made_.held_bytes[static_cast<size_t>(rank)] += object.size_bytes;
       SHW_RETURN_IF_ERROR(CatalogBuilder(&made_.locals[static_cast<size_t>(rank)].catalog)
-                              .add_object(record, object.name, "", kContentType));
+                              .add_object(record, object.name, "", kWorldObjectType));
     }
     return {};
   }
@@ -131,6 +124,13 @@ class WorldPlanning {
 uint64_t box_bytes(DType dtype, const Box& box) {
   const auto elements = static_cast<uint64_t>(box_element_count(box));
   return (elements * static_cast<uint64_t>(dtype_bits(dtype)) + 7) / 8;
+}
+
+Status too_many_pieces() {
+  return resource_exhausted(
+      "simulated_pieces",
+      fmt::format("the ranks hold more than {} boxes; simulate a smaller job or fewer tensors",
+                  kMaxSimulatedPieces));
 }
 
 Result<WorldPlans> local_plans_of(const World& world, const SaveRules& rules) {

@@ -51,6 +51,20 @@ struct WorldPlans {
 };
 Result<WorldPlans> local_plans_of(const World& world, const SaveRules& rules);
 
+// What the local plans of all ranks would be, without making them.
+struct WorldSizes {
+  RankColumn held_bytes;
+  uint64_t local_plan_bytes = 0;  // memory of the local plans of all ranks
+};
+// RESOURCE_EXHAUSTED as local_plans_of. The tensors have layouts.
+Result<WorldSizes> sizes_of(const World& world);
+Status too_many_pieces();
+
+inline constexpr std::string_view kWorldObjectType = "application/octet-stream";
+
+// simulate_save by explicit local plans.
+Result<SimulatedSave> simulate_explicit_save(const World& world, const PriceOptions& options);
+
 // What has to be read of a chunk for the part of it that is wanted: whole digest blocks.
 struct Fetch {
   uint64_t wanted_bytes = 0;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the steps of a save for all ranks of a world, up to the point where bytes would move.
+// Runs the steps of a save for all ranks of a world, up to the point where bytes would move: by
+// arithmetic where its tensors have layouts, else by the local plan of each rank.
 #include <algorithm>
 #include <numeric>
 
 #include "core/plan/load/load_plan.h"
 #include "core/plan/price/price_internal.h"
+#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/world/describe_world.h"
 
 namespace shardwright::plan {
 namespace {
@@ -52,6 +55,29 @@ int32_t owner_in(const GlobalSavePlan& plan, const CatalogIndex& index, std::str
   return plan.file_ranks[plan.catalog.chunks[chunks[0]].place];
 }
 
+SaveRules rules_of(const PriceOptions& options) {
+  SaveRules rules;
+  rules.owner = options.owner;
+  rules.preset = options.preset;
+  rules.verify_replicas = VerifyReplicas::kOff;  // there are no bytes to compare
+  return rules;
+}
+
+// Fills in the price of the plan; held_bytes and the memory of local plans are there.
+Result<SimulatedSave> priced(const World& world, const PriceOptions& options, SimulatedSave made) {
+  Price& price = made.price;
+  price.rank_count = world.rank_count;
+  price.options = options;
+  price.plan_bytes += memory_of(made.plan.catalog);
+  add_writes(made.plan, &price);
+  internal::add_memory(&price);
+  const CatalogIndex index(made.plan.catalog);
+  SHW_ASSIGN_OR_RETURN(price.pictures, internal::pictures_of(world, [&](auto name, const Box& box) {
+                         return owner_in(made.plan, index, name, box);
+                       }));
+  return made;
+}
+
 }  // namespace
 
 namespace internal {
@@ -70,28 +96,33 @@ void add_memory(Price* price) {
 }  // namespace internal
 
 Result<SimulatedSave> simulate_save(const World& world, const PriceOptions& options) {
-  SaveRules rules;
-  rules.owner = options.owner;
-  rules.preset = options.preset;
-  rules.verify_replicas = VerifyReplicas::kOff;  // there are no bytes to compare
-  SHW_ASSIGN_OR_RETURN(internal::WorldPlans plans, internal::local_plans_of(world, rules));
+  const SaveRules rules = rules_of(options);
+  if (!follows_owner_rule(rules) || !has_layouts_only(world))
+    return internal::simulate_explicit_save(world, options);
+  SHW_ASSIGN_OR_RETURN(internal::WorldSizes sizes, internal::sizes_of(world));
+  SHW_ASSIGN_OR_RETURN(RankDescriptions ranks, describe_world(world, save_rules_text(rules)));
+  SHW_ASSIGN_OR_RETURN(const SymbolicSavePlan plan, make_symbolic_plan(std::move(ranks), rules));
   SimulatedSave made;
-  Price& price = made.price;
-  price.rank_count = world.rank_count;
-  price.options = options;
-  price.held_bytes = std::move(plans.held_bytes);
+  made.price.held_bytes = std::move(sizes.held_bytes);
+  made.price.plan_bytes = sizes.local_plan_bytes;
+  SHW_ASSIGN_OR_RETURN(made.plan, plan.expand(kNoGeneration));
+  return priced(world, options, std::move(made));
+}
+
+namespace internal {
+
+Result<SimulatedSave> simulate_explicit_save(const World& world, const PriceOptions& options) {
+  const SaveRules rules = rules_of(options);
+  SHW_ASSIGN_OR_RETURN(WorldPlans plans, local_plans_of(world, rules));
+  SimulatedSave made;
+  made.price.held_bytes = std::move(plans.held_bytes);
   SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(plans.locals, rules, kNoGeneration));
-  for (const LocalSavePlan& local : plans.locals) price.plan_bytes += memory_of(local.catalog);
-  price.plan_bytes += memory_of(made.plan.catalog);
+  for (const LocalSavePlan& local : plans.locals) made.price.plan_bytes += memory_of(local.catalog);
   plans.locals.clear();
   plans.locals.shrink_to_fit();
-  add_writes(made.plan, &price);
-  internal::add_memory(&price);
-  const CatalogIndex index(made.plan.catalog);
-  SHW_ASSIGN_OR_RETURN(price.pictures, internal::pictures_of(world, [&](auto name, const Box& box) {
-                         return owner_in(made.plan, index, name, box);
-                       }));
-  return made;
+  return priced(world, options, std::move(made));
 }
+
+}  // namespace internal
 
 }  // namespace shardwright::plan

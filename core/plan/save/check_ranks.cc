@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The local plans must be those of all ranks, in order, made under the same options.
-#include <algorithm>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,25 +14,7 @@ namespace {
 
 Status check_rank(std::span<const LocalView> locals, size_t i) {
   const LocalView& local = locals[i];
-  if (local.rank != static_cast<int32_t>(i)) {
-    const auto first = std::find_if(locals.begin(), locals.begin() + static_cast<std::ptrdiff_t>(i),
-                                    [&](const LocalView& each) { return each.rank == local.rank; });
-    const bool doubled = first != locals.begin() + static_cast<std::ptrdiff_t>(i);
-    return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
-                                        "rank order, one per rank",
-                                        i, locals.size(), local.rank,
-                                        doubled ? " a second time" : ""))
-        .with_detail("rank", std::to_string(local.rank))
-        .with_detail("expected", std::to_string(i))
-        .with_detail("found", std::to_string(local.rank));
-  }
-  if (local.world_size != 0 && std::cmp_not_equal(local.world_size, locals.size())) {
-    return invalid_argument(fmt::format("rank {} plans for {} ranks, but there are plans of {}",
-                                        local.rank, local.world_size, locals.size()))
-        .with_detail("rank", std::to_string(local.rank))
-        .with_detail("expected", std::to_string(local.world_size))
-        .with_detail("found", std::to_string(locals.size()));
-  }
+  SHW_RETURN_IF_ERROR(check_position({local.rank, local.world_size}, i, locals.size()));
   const CatalogView& catalog = local.catalog;
   if ((!local.tensor_digests.empty() && local.tensor_digests.size() != catalog.tensors.size()) ||
       (!local.object_digests.empty() && local.object_digests.size() != catalog.objects.size())) {
@@ -50,6 +33,29 @@ Status check_rank(std::span<const LocalView> locals, size_t i) {
 }
 
 }  // namespace
+
+Status check_position(RankPosition position, size_t index, size_t count) {
+  const std::string rank = std::to_string(position.rank);
+  if (std::cmp_not_equal(position.rank, index)) {
+    // The plans before this one stand at their places.
+    const bool doubled = position.rank >= 0 && std::cmp_less(position.rank, index);
+    return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
+                                        "rank order, one per rank",
+                                        index, count, position.rank,
+                                        doubled ? " a second time" : ""))
+        .with_detail("rank", rank)
+        .with_detail("expected", std::to_string(index))
+        .with_detail("found", rank);
+  }
+  if (position.world_size != 0 && std::cmp_not_equal(position.world_size, count)) {
+    return invalid_argument(fmt::format("rank {} plans for {} ranks, but there are plans of {}",
+                                        position.rank, position.world_size, count))
+        .with_detail("rank", rank)
+        .with_detail("expected", std::to_string(position.world_size))
+        .with_detail("found", std::to_string(count));
+  }
+  return {};
+}
 
 Status check_ranks(std::span<const LocalView> locals) {
   if (locals.empty()) return invalid_argument("there is no local plan to merge");

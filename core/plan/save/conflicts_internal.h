@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "core/plan/save/save_plan.h"
 #include "core/state/tensor_entry.h"
 
 namespace shardwright::plan::internal {
@@ -38,6 +39,10 @@ Status check_same_entry(std::string_view noun, std::string_view name, const Entr
 // Replicas whose content digests, sizes or content types (`property`) differ.
 Status replicas_differ(std::string_view name, std::string_view property, int32_t first_rank,
                        int32_t other_rank);
+
+// Whether the plan at this place of `count` may stand there; those before it may. World size 0 = not
+// known.
+Status check_position(RankPosition position, size_t index, size_t count);
 
 struct RankOptions {
   int32_t rank = 0;

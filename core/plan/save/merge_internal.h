@@ -91,8 +91,12 @@ Status check_ranks(std::span<const LocalView> locals);
 Result<MergedEntries> merge_entries(const LocalViews& locals);
 Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
                       VerifyReplicas rule);
-// Digest of the boxes that a rank holds of a tensor, in whatever order it listed them.
-Digest128 digest_of_boxes(const CatalogView& catalog, size_t tensor);
+// The replicas of a group's members that have a digest, sorted as check_contents wants them.
+struct HeldContent;  // replica_contents_internal.h
+void collect_tensor_contents(std::span<const LocalView> locals, std::span<const Member> members,
+                             std::vector<HeldContent>* held);
+void collect_object_contents(std::span<const LocalView> locals, std::span<const Member> members,
+                             std::vector<HeldContent>* held);
 // INVALID_ARGUMENT when a rank lists a box twice and the policy does not allow that, or when two
 // boxes begin alike and differ in size.
 Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,

@@ -4,73 +4,37 @@
 // agree on all holders, of a sharded tensor on all that hold the same boxes.
 #include <algorithm>
 
-#include "core/plan/digest_internal.h"
 #include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
+#include "core/plan/save/replica_contents_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
+
+// Replicas of the members that have a digest, without boxes. column: LocalView::tensor_digests or
+// object_digests.
+void collect(std::span<const LocalView> locals, std::span<const Member> members,
+             std::span<const Digest128> LocalView::* column, std::vector<HeldContent>* held) {
+  held->clear();
+  for (const Member& member : members) {
+    const std::span<const Digest128> digests = locals[member.rank].*column;
+    if (!digests.empty() && digests[member.entry] != Digest128{})
+      held->push_back({member.rank, member.entry, digests[member.entry], {}});
+  }
+}
+
+std::vector<Box> boxes_of(const CatalogView& catalog, size_t tensor) {
+  const TensorRecord& record = catalog.tensors[tensor];
+  std::vector<Box> boxes;
+  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
+    boxes.push_back(chunk_box_of(catalog, c));
+  return boxes;
+}
 
 Status members_differ(std::string_view name, std::string_view property, const Member& first,
                       const Member& other) {
   return replicas_differ(name, property, static_cast<int32_t>(first.rank),
                          static_cast<int32_t>(other.rank));
-}
-
-bool is_set(const Digest128& digest) {
-  return digest != Digest128{};
-}
-
-// Digest of a member, all-zero when it was not taken. column: LocalView::tensor_digests or
-// object_digests.
-Digest128 digest_of(std::span<const LocalView> locals, const Member& member,
-                    std::span<const Digest128> LocalView::* column) {
-  const std::span<const Digest128> digests = locals[member.rank].*column;
-  return digests.empty() ? Digest128{} : digests[member.entry];
-}
-
-Status check_digests(std::span<const LocalView> locals, std::span<const Member> members,
-                     std::string_view name, std::span<const Digest128> LocalView::* column) {
-  const Member* first = nullptr;
-  for (const Member& member : members) {
-    const Digest128 digest = digest_of(locals, member, column);
-    if (!is_set(digest)) continue;
-    if (first == nullptr) {
-      first = &member;
-    } else if (digest != digest_of(locals, *first, column)) {
-      return members_differ(name, "content", *first, member);
-    }
-  }
-  return {};
-}
-
-// What a member of a sharded group holds, and the digest of it.
-struct Share {
-  Digest128 boxes;
-  const Member* member = nullptr;
-};
-
-// Ranks that hold the same boxes of a sharded tensor hold the same values in them.
-Status check_shares(std::span<const LocalView> locals, std::span<const Member> members,
-                    std::string_view name) {
-  std::vector<Share> shares;
-  for (const Member& member : members) {
-    if (!is_set(digest_of(locals, member, &LocalView::tensor_digests))) continue;
-    const CatalogView& catalog = locals[member.rank].catalog;
-    if (catalog.tensors[member.entry].chunk_count == 0) continue;
-    shares.push_back({digest_of_boxes(catalog, member.entry), &member});
-  }
-  std::ranges::stable_sort(shares, {}, &Share::boxes);
-  for (size_t i = 1; i < shares.size(); ++i) {
-    const Share& first = shares[i - 1];
-    const Share& other = shares[i];
-    if (first.boxes != other.boxes) continue;
-    if (digest_of(locals, *first.member, &LocalView::tensor_digests) !=
-        digest_of(locals, *other.member, &LocalView::tensor_digests)) {
-      return members_differ(name, "content", *first.member, *other.member);
-    }
-  }
-  return {};
 }
 
 Status check_object(std::span<const LocalView> locals, std::span<const Member> members) {
@@ -86,23 +50,29 @@ Status check_object(std::span<const LocalView> locals, std::span<const Member> m
       return members_differ(name, "content type", members[0], member);
     }
   }
-  return check_digests(locals, members, name, &LocalView::object_digests);
+  std::vector<HeldContent> held;
+  collect_object_contents(locals, members, &held);
+  return check_contents(name, held);
 }
 
 }  // namespace
 
-Digest128 digest_of_boxes(const CatalogView& catalog, size_t tensor) {
-  const TensorRecord& record = catalog.tensors[tensor];
-  std::vector<Box> boxes;
-  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
-    boxes.push_back(chunk_box_of(catalog, c));
-  std::ranges::sort(boxes);
-  std::vector<int64_t> values;
-  for (const Box& box : boxes) {
-    values.insert(values.end(), box.offsets.begin(), box.offsets.end());
-    values.insert(values.end(), box.sizes.begin(), box.sizes.end());
-  }
-  return plan_bytes_digest(std::as_bytes(std::span(values)));
+void collect_tensor_contents(std::span<const LocalView> locals, std::span<const Member> members,
+                             std::vector<HeldContent>* held) {
+  collect(locals, members, &LocalView::tensor_digests, held);
+  const CatalogView& first = locals[members[0].rank].catalog;
+  if (first.tensors[members[0].entry].kind != EntryKind::kSharded) return;
+  std::erase_if(*held, [&](const HeldContent& each) {
+    return locals[each.rank].catalog.tensors[each.entry].chunk_count == 0;
+  });
+  for (HeldContent& each : *held)
+    each.boxes = digest_of_boxes(boxes_of(locals[each.rank].catalog, each.entry));
+  sort_by_boxes(held);
+}
+
+void collect_object_contents(std::span<const LocalView> locals, std::span<const Member> members,
+                             std::vector<HeldContent>* held) {
+  collect(locals, members, &LocalView::object_digests, held);
 }
 
 Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
@@ -111,14 +81,13 @@ Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
   const bool tensors_have_digests =
       std::any_of(locals.begin(), locals.end(),
                   [](const LocalView& local) { return !local.tensor_digests.empty(); });
+  std::vector<HeldContent> held;
   for (size_t g = 0; tensors_have_digests && g < merged->tensors.size(); ++g) {
     const std::span<const Member> members = merged->tensors.of(g);
     const CatalogView& catalog = locals[members[0].rank].catalog;
     if (members.size() < 2) continue;
-    const std::string_view name = catalog.tensor_name(members[0].entry);
-    const bool sharded = catalog.tensors[members[0].entry].kind == EntryKind::kSharded;
-    SHW_RETURN_IF_ERROR(sharded ? check_shares(locals, members, name)
-                                : check_digests(locals, members, name, &LocalView::tensor_digests));
+    collect_tensor_contents(locals, members, &held);
+    SHW_RETURN_IF_ERROR(check_contents(catalog.tensor_name(members[0].entry), held));
   }
   for (size_t g = 0; g < merged->objects.size(); ++g) {
     const std::span<const Member> members = merged->objects.of(g);

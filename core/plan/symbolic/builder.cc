@@ -41,15 +41,15 @@ std::string_view bytes_of(std::span<const ShardAxis> axes) {
   return {reinterpret_cast<const char*>(axes.data()), axes.size_bytes()};
 }
 
-// The pieces are the box that the axes give, empty ones aside.
-bool agree(const Box& box, const std::vector<Piece>& pieces) {
-  const Piece* held = nullptr;
-  for (const Piece& piece : pieces) {
-    if (box_is_empty(piece.box)) continue;
+// The boxes are the one that the axes give, empty ones aside.
+bool agree(const Box& box, std::span<const Box> boxes) {
+  const Box* held = nullptr;
+  for (const Box& each : boxes) {
+    if (box_is_empty(each)) continue;
     if (held != nullptr) return false;
-    held = &piece;
+    held = &each;
   }
-  return held == nullptr ? box_is_empty(box) : held->box == box;
+  return held == nullptr ? box_is_empty(box) : *held == box;
 }
 
 }  // namespace
@@ -113,6 +113,10 @@ Status SymbolicBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t fo
   index_name(tensor.name, 2 * (description_.catalog.tensors.size() - 1));
   description_.forms.push_back(form);
   description_.tensor_digests.push_back(form == kWhole ? tensor.digest : Digest128{});
+  if (form != kWhole && kind != EntryKind::kRankLocal && tensor.digest != Digest128{}) {
+    part_.digest_tensors.push_back(static_cast<uint32_t>(description_.forms.size() - 1));
+    part_.tensor_digests.push_back(tensor.digest);
+  }
   return {};
 }
 
@@ -166,17 +170,32 @@ uint32_t SymbolicBuilder::form_of(std::span<const ShardAxis> axes) {
 }
 
 Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) {
-  SHW_ASSIGN_OR_RETURN(const auto* axes, axes_for(layout, tensor.shape.size()));
   SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
                        layout.pieces(tensor.shape, position_.rank));
+  std::vector<Box> boxes;
+  for (const Piece& piece : pieces) boxes.push_back(piece.box);
+  return add_ruled(tensor, layout, boxes);
+}
+
+Status SymbolicBuilder::add_pieces(const Tensor& tensor, const PieceList& pieces,
+                                   const Layout* layout) {
+  std::vector<Box> boxes;
+  for (size_t p = 0; p < pieces.size(); ++p) boxes.push_back(pieces[p].box);
+  // By a rule the only box of a rank is the first of its pieces.
+  const bool first =
+      boxes.empty() || !box_is_empty(boxes[0]) || std::ranges::all_of(boxes, box_is_empty);
+  return layout == nullptr || !first ? add_boxes(tensor, boxes) : add_ruled(tensor, *layout, boxes);
+}
+
+Status SymbolicBuilder::add_ruled(const Tensor& tensor, const Layout& layout,
+                                  std::span<const Box> boxes) {
+  SHW_ASSIGN_OR_RETURN(const auto* axes, axes_for(layout, tensor.shape.size()));
   const bool whole = axes->has_value() && (*axes)->empty() && !layout.is_flat();
   const EntryKind kind = settle(tensor, whole);
   const bool ruled = axes->has_value()
                          ? !layout.is_flat() && (*axes)->size() <= kMaxShardAxes &&
-                               agree(box_of_axes(**axes, tensor.shape, position_.rank), pieces)
-                         : pieces.empty();
-  std::vector<Box> boxes;
-  for (const Piece& piece : pieces) boxes.push_back(piece.box);
+                               agree(box_of_axes(**axes, tensor.shape, position_.rank), boxes)
+                         : std::ranges::all_of(boxes, box_is_empty);
   if (!ruled) return append_boxes(tensor, kind, boxes);
   SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, boxes));
   if (whole) return append(tensor, kind, kWhole);

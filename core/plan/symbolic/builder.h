@@ -19,11 +19,6 @@
 
 namespace shardwright::plan {
 
-struct LocalSymbolicPlan {
-  SymbolicDescription description;
-  SymbolicPart part;  // its description_digest is set
-};
-
 class SymbolicBuilder {
  public:
   // INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks.
@@ -39,7 +34,7 @@ class SymbolicBuilder {
     // kAuto: a kind pattern's, else replicated when it is whole on all ranks, else sharded.
     EntryKind kind = EntryKind::kAuto;
     std::span<const int64_t> shape;
-    Digest128 digest{};  // content digest of a whole tensor for verify_replicas, zero = none
+    Digest128 digest{};  // content digest for verify_replicas, zero = none
   };
   // The failures of CatalogBuilder::add_tensor, ALREADY_EXISTS for a name that is there, and
   // INVALID_ARGUMENT for a replicated or rank_local tensor that this rank does not hold all of. The
@@ -47,6 +42,8 @@ class SymbolicBuilder {
   Status add_whole(const Tensor& tensor);
   Status add_sharded(const Tensor& tensor, const Layout& layout);
   Status add_boxes(const Tensor& tensor, std::span<const Box> boxes);
+  // The pieces of a state, in its order, and the layout that it says they follow, or null.
+  Status add_pieces(const Tensor& tensor, const PieceList& pieces, const Layout* layout);
 
   struct Object {
     std::string_view name;
@@ -70,6 +67,8 @@ class SymbolicBuilder {
   EntryKind settle(const Tensor& tensor, bool whole) const;
   Status append(const Tensor& tensor, EntryKind kind, uint32_t form);
   Status append_boxes(const Tensor& tensor, EntryKind kind, std::span<const Box> boxes);
+  // Boxes that the layout gives to this rank, unless it is mistaken.
+  Status add_ruled(const Tensor& tensor, const Layout& layout, std::span<const Box> boxes);
   // Cuts of the layout for tensors of that many dimensions; those of the last layout stay at hand.
   Result<const std::optional<std::vector<ShardAxis>>*> axes_for(const Layout& layout,
                                                                 size_t dimension_count);

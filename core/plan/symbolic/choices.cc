@@ -14,7 +14,7 @@ void Choices::begin_batch(std::span<const OpenItem> items, uint32_t most_holders
   batches_.push_back(
       {runs_.size(), picks_.size(), static_cast<uint32_t>(items.size()), pick_bytes, 0});
   for (uint32_t i = 0; i < items.size(); ++i)
-    places_.push_back({items[i].group, number, i, items[i].elements});
+    places_.push_back({items[i].group, number, i, items[i].elements, items[i].holders});
 }
 
 uint32_t Choices::add_pattern(std::span<const uint32_t> picks) {
@@ -40,9 +40,11 @@ void Choices::index(size_t group_count) {
   picks_.shrink_to_fit();
 }
 
-uint32_t Choices::holder(uint32_t group, int64_t elements, uint32_t column) const {
-  const Place* place = &places_[place_begins_[group]];
-  while (place->elements != elements) ++place;
+uint32_t Choices::holder(const OpenItem& item, uint32_t column) const {
+  const Place* place = &places_[place_begins_[item.group]];
+  while (place->elements != item.elements ||
+         (place->holders != 0 && place->holders != item.holders))
+    ++place;
   const Batch& batch = batches_[place->batch];
   const size_t runs_end =
       place->batch + 1 < batches_.size() ? batches_[place->batch + 1].runs_begin : runs_.size();

@@ -18,6 +18,7 @@ struct OpenItem {
   uint64_t weight = 0;
   uint32_t group = 0;
   int64_t elements = 0;  // of a listed tensor: number of its chunk
+  uint32_t holders = 0;  // only of columns with so many; 0 = of all
 };
 
 class Choices {
@@ -31,9 +32,9 @@ class Choices {
   // After the last batch; groups are numbered below group_count.
   void index(size_t group_count);
 
-  // Number of the holder that takes the chunk in this column; the column holds `elements` and has
-  // several holders.
-  uint32_t holder(uint32_t group, int64_t elements, uint32_t column) const;
+  // Number of the holder that takes the chunk in this column. item: its group, the elements that the
+  // column holds, and how many hold it, which are several.
+  uint32_t holder(const OpenItem& item, uint32_t column) const;
   size_t batch_count() const { return batches_.size(); }
   size_t run_count() const { return runs_.size(); }
 
@@ -54,6 +55,7 @@ class Choices {
     uint32_t batch = 0;
     uint32_t item = 0;  // in the batch
     int64_t elements = 0;
+    uint32_t holders = 0;
   };
 
   std::vector<Batch> batches_;

@@ -3,9 +3,13 @@
 // Owners as save/owners.cc chooses them: first all chunks with one holder, whose order does not
 // matter, then the others by size, largest first, ties in catalog order. Chunks of one size of one
 // tensor are held by different ranks, so they are one item; items in a row over the same columns are
-// one batch. Then objects likewise.
+// one batch. Then objects likewise. Megatron's rule goes by fewer holders first, then by size and name,
+// objects among tensors; there the columns of an item have equally many holders, too.
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic/column_balancer_internal.h"
@@ -17,7 +21,7 @@ namespace {
 class Writers {
  public:
   explicit Writers(SymbolicBody* body) : body_(*body) {
-    body_.loads.assign(body_.world.description_of_rank.size(), 0);
+    body_.loads.assign(body_.ranks.description_of_rank.size(), 0);
     body_.writes_nothing.assign(body_.loads.size(), true);
   }
 
@@ -26,9 +30,11 @@ class Writers {
     add_single_listed();
     add_local_tensors();
     if (body_.owner == OwnerRule::kBalanced) balance_tensors();
+    if (body_.owner == OwnerRule::kExact) choose_greedily();
     for (ListedTensor& listed : body_.listed) listed.index_owners();
     note_writers();
-    add_objects();
+    if (body_.owner != OwnerRule::kExact) balance_objects();
+    for (size_t g = 0; g < body_.object_maps.size(); ++g) settle_object(g);
     note_writers();
   }
 
@@ -87,35 +93,55 @@ class Writers {
 
   // rank_local tensors are whole on each of their ranks.
   void add_local_tensors() {
-    std::vector<uint64_t> bytes(body_.world.descriptions.size(), 0);
+    std::vector<uint64_t> bytes(body_.ranks.descriptions.size(), 0);
     for (size_t d = 0; d < bytes.size(); ++d) {
-      const Catalog& catalog = body_.world.descriptions[d].catalog;
+      const Catalog& catalog = body_.ranks.descriptions[d].catalog;
       for (size_t t = 0; t < catalog.tensors.size(); ++t) {
         if (catalog.tensors[t].kind == EntryKind::kRankLocal) bytes[d] += catalog.tensor_bytes(t);
       }
     }
     for (size_t r = 0; r < body_.loads.size(); ++r)
-      body_.loads[r] += bytes[body_.world.description_of_rank[r]];
+      body_.loads[r] += bytes[body_.ranks.description_of_rank[r]];
   }
 
-  // What several ranks hold, in the order in which it is given away.
-  std::vector<OpenItem> open_items() const {
+  // What several ranks hold of tensors.
+  std::vector<OpenItem> open_items() {
     std::vector<OpenItem> items;
     for (uint32_t g = 0; g < body_.tensors.size(); ++g) {
       const TensorPlan& tensor = body_.tensors[g];
       if (tensor.grid == kListed) {
         const ListedTensor& listed = body_.listed[tensor.map];
         for (size_t c = 0; c < listed.chunk_count(); ++c) {
-          if (listed.holders_of(c).size() > 1)
-            items.push_back({listed_bytes(g, c), g, static_cast<int64_t>(c)});
+          const auto holders = static_cast<uint32_t>(listed.holders_of(c).size());
+          if (holders > 1)
+            items.push_back({listed_bytes(g, c), g, static_cast<int64_t>(c), holders});
         }
       } else if (body_.maps[tensor.map].most() > 1) {
-        for (const int64_t elements : body_.grids[tensor.grid].sizes())
-          items.push_back({packed_bytes(body_.bits(g), elements), g, elements});
+        for (const int64_t elements : body_.grids[tensor.grid].sizes()) {
+          for (const uint32_t holders : holder_counts(tensor, elements))
+            items.push_back({packed_bytes(body_.bits(g), elements), g, elements, holders});
+        }
       }
     }
-    sort(&items);
     return items;
+  }
+
+  // How many ranks hold the columns of so many elements, where that decides over their turn.
+  std::vector<uint32_t> holder_counts(const TensorPlan& tensor, int64_t elements) {
+    const HolderMap& map = body_.maps[tensor.map];
+    if (body_.owner != OwnerRule::kExact) return {0};
+    if (map.least() == map.most()) return {map.most()};
+    std::vector<uint32_t>& counts = counts_[{tensor.grid, tensor.map, elements}];
+    if (!counts.empty()) return counts;
+    for (const ColumnRun& run : body_.grids[tensor.grid].runs()) {
+      if (run.elements != elements) continue;
+      for (uint32_t column = run.first; column < run.first + run.count; ++column)
+        counts.push_back(static_cast<uint32_t>(map.of(column).size()));
+    }
+    std::ranges::sort(counts);
+    const auto rest = std::ranges::unique(counts);
+    counts.erase(rest.begin(), rest.end());
+    return counts;
   }
 
   static void sort(std::vector<OpenItem>* items) {
@@ -126,28 +152,90 @@ class Writers {
   bool same_columns(const OpenItem& a, const OpenItem& b) const {
     const TensorPlan& first = body_.tensors[a.group];
     const TensorPlan& second = body_.tensors[b.group];
-    if (a.weight != b.weight || first.grid == kListed || second.grid == kListed) return false;
+    if (a.weight != b.weight || a.holders != b.holders) return false;
+    if (first.grid == kListed || second.grid == kListed) return false;
     if (first.map != second.map || a.group == b.group) return false;
     if (body_.grids[first.grid].even() && body_.grids[second.grid].even()) return true;
     return first.grid == second.grid && a.elements == b.elements;
   }
 
   void balance_tensors() {
-    const std::vector<OpenItem> items = open_items();
+    std::vector<OpenItem> items = open_items();
+    sort(&items);
     ColumnBalancer balancer(&body_.loads, &body_.tensor_choices);
     for (size_t i = 0; i < items.size();) {
       size_t end = i + 1;
       while (end < items.size() && same_columns(items[end - 1], items[end])) ++end;
-      const TensorPlan& tensor = body_.tensors[items[i].group];
-      if (tensor.grid == kListed) {
-        assign_listed(items[i]);
+      assign_tensors(std::span(items).subspan(i, end - i), &balancer);
+      i = end;
+    }
+    body_.tensor_choices.index(body_.tensors.size());
+  }
+
+  // Items of the same columns, or one chunk of a listed tensor.
+  void assign_tensors(std::span<const OpenItem> items, ColumnBalancer* balancer) {
+    const TensorPlan& tensor = body_.tensors[items[0].group];
+    if (tensor.grid == kListed) return assign_listed(items[0]);
+    balancer->begin(items, body_.maps[tensor.map].most());
+    assign_columns(items[0], balancer);
+  }
+
+  // Items of objects that the same ranks hold.
+  void assign_objects(std::span<const OpenItem> items, ColumnBalancer* balancer) {
+    const HolderMap& map = body_.maps[body_.object_maps[items[0].group]];
+    balancer->begin(items, map.most());
+    balancer->assign(0, map.of(0));
+  }
+
+  // An item at its place in Megatron's order.
+  struct Turn {
+    OpenItem item;
+    bool is_object = false;
+    std::string_view name;
+  };
+
+  std::vector<Turn> greedy_turns() {
+    std::vector<Turn> turns;
+    for (const OpenItem& item : open_items()) {
+      if (item.holders > 1) turns.push_back({item, false, body_.name(item.group)});
+    }
+    for (const OpenItem& item : give_single_objects()) {
+      const GroupMember& first = body_.merged.objects.of(item.group)[0];
+      turns.push_back({item, true, body_.description(first).catalog.object_name(first.entry)});
+    }
+    std::ranges::stable_sort(turns, [](const Turn& a, const Turn& b) {
+      if (a.item.holders != b.item.holders) return a.item.holders < b.item.holders;
+      if (a.item.weight != b.item.weight) return a.item.weight > b.item.weight;
+      return a.name < b.name;
+    });
+    return turns;
+  }
+
+  bool follows(const Turn& turn, const Turn& before) const {
+    if (turn.is_object != before.is_object) return false;
+    return turn.is_object ? same_holders(before.item, turn.item)
+                          : same_columns(before.item, turn.item);
+  }
+
+  void choose_greedily() {
+    const std::vector<Turn> turns = greedy_turns();
+    ColumnBalancer tensors(&body_.loads, &body_.tensor_choices);
+    ColumnBalancer objects(&body_.loads, &body_.object_choices);
+    std::vector<OpenItem> items;
+    for (size_t i = 0; i < turns.size();) {
+      items.assign(1, turns[i].item);
+      size_t end = i + 1;
+      for (; end < turns.size() && follows(turns[end], turns[end - 1]); ++end)
+        items.push_back(turns[end].item);
+      if (turns[i].is_object) {
+        assign_objects(items, &objects);
       } else {
-        balancer.begin(std::span(items).subspan(i, end - i), body_.maps[tensor.map].most());
-        assign_columns(items[i], &balancer);
+        assign_tensors(items, &tensors);
       }
       i = end;
     }
     body_.tensor_choices.index(body_.tensors.size());
+    body_.object_choices.index(body_.object_maps.size());
   }
 
   void assign_columns(const OpenItem& item, ColumnBalancer* balancer) {
@@ -156,7 +244,8 @@ class Writers {
       if (run.elements != item.elements) continue;
       for (uint32_t column = run.first; column < run.first + run.count; ++column) {
         const std::span<const uint32_t> holders = map.of(column);
-        if (holders.size() > 1) balancer->assign(column, holders);
+        const bool counts = item.holders == 0 || item.holders == holders.size();
+        if (holders.size() > 1 && counts) balancer->assign(column, holders);
       }
     }
   }
@@ -182,8 +271,9 @@ class Writers {
     return body_.object(body_.merged.objects.of(group)[0]).size_bytes;
   }
 
-  void add_objects() {
-    for (const SymbolicPart& part : body_.world.parts) {
+  // Gives objects with one holder to it, and all to the lowest where that is the rule; the others.
+  std::vector<OpenItem> give_single_objects() {
+    for (const SymbolicPart& part : body_.ranks.parts) {
       for (const uint64_t bytes : part.object_sizes)
         body_.loads[static_cast<size_t>(part.rank)] += bytes;
       if (!part.object_sizes.empty()) body_.writes_nothing[static_cast<size_t>(part.rank)] = false;
@@ -194,24 +284,24 @@ class Writers {
       if (lowest() || holders.size() == 1) {
         body_.loads[holders[0]] += object_bytes(g);
       } else {
-        items.push_back({object_bytes(g), g, 0});
+        items.push_back({object_bytes(g), g, 0, static_cast<uint32_t>(holders.size())});
       }
     }
-    sort(&items);
-    balance_objects(items);
-    for (size_t g = 0; g < body_.object_maps.size(); ++g) settle_object(g);
+    return items;
   }
 
-  void balance_objects(const std::vector<OpenItem>& items) {
+  bool same_holders(const OpenItem& a, const OpenItem& b) const {
+    return a.weight == b.weight && body_.object_maps[a.group] == body_.object_maps[b.group];
+  }
+
+  void balance_objects() {
+    std::vector<OpenItem> items = give_single_objects();
+    sort(&items);
     ColumnBalancer balancer(&body_.loads, &body_.object_choices);
     for (size_t i = 0; i < items.size();) {
-      const uint32_t map = body_.object_maps[items[i].group];
       size_t end = i + 1;
-      while (end < items.size() && items[end].weight == items[i].weight &&
-             body_.object_maps[items[end].group] == map)
-        ++end;
-      balancer.begin(std::span(items).subspan(i, end - i), body_.maps[map].most());
-      balancer.assign(0, body_.maps[map].of(0));
+      while (end < items.size() && same_holders(items[i], items[end])) ++end;
+      assign_objects(std::span(items).subspan(i, end - i), &balancer);
       i = end;
     }
     body_.object_choices.index(body_.object_maps.size());
@@ -226,6 +316,8 @@ class Writers {
   }
 
   SymbolicBody& body_;
+  // By grid, map and elements.
+  std::map<std::tuple<uint32_t, uint32_t, int64_t>, std::vector<uint32_t>> counts_;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ class Classification {
       if (is_regular(members)) {
         SHW_RETURN_IF_ERROR(add_regular(g));
       } else {
-        SHW_ASSIGN_OR_RETURN(ListedTensor listed, list_tensor(body_.world, body_.parts, members));
+        SHW_ASSIGN_OR_RETURN(ListedTensor listed, list_tensor(body_.ranks, body_.parts, members));
         body_.tensors.push_back({kListed, static_cast<uint32_t>(body_.listed.size())});
         body_.listed.push_back(std::move(listed));
       }
@@ -131,7 +131,7 @@ class Classification {
     }
     key_ += static_cast<char>(groups_[0].axes.size());
     const auto [number, is_new] = map_numbers_.of(key_);
-    if (is_new) body_.maps.emplace_back(body_.world, groups_);
+    if (is_new) body_.maps.emplace_back(body_.ranks, groups_);
     return number;
   }
 
@@ -153,19 +153,21 @@ uint32_t SymbolicBody::column_owner(size_t group, uint32_t column) const {
   const std::span<const uint32_t> holders = maps[tensors[group].map].of(column);
   if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
   const int64_t elements = grids[tensors[group].grid].elements_of_column(column);
-  return holders[tensor_choices.holder(static_cast<uint32_t>(group), elements, column)];
+  return holders[tensor_choices.holder(
+      {0, static_cast<uint32_t>(group), elements, static_cast<uint32_t>(holders.size())}, column)];
 }
 
 uint32_t SymbolicBody::object_owner(size_t group) const {
   const std::span<const uint32_t> holders = maps[object_maps[group]].of(0);
   if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
-  return holders[object_choices.holder(static_cast<uint32_t>(group), 0, 0)];
+  return holders[object_choices.holder(
+      {0, static_cast<uint32_t>(group), 0, static_cast<uint32_t>(holders.size())}, 0)];
 }
 
 const GroupMember& SymbolicBody::member_of(const EntryGroups& groups, size_t group,
                                            uint32_t rank) const {
   const std::span<const GroupMember> members = groups.of(group);
-  return *std::ranges::lower_bound(members, world.description_of_rank[rank], {},
+  return *std::ranges::lower_bound(members, ranks.description_of_rank[rank], {},
                                    &GroupMember::description);
 }
 

@@ -3,8 +3,9 @@
 // SymbolicDescription: what a rank holds, said so that ranks which differ only by their place in a
 // mesh say the same. It names no rank; a tensor is whole, cut by a layout (a number into a table of
 // distinct ones), absent, or a list of boxes that each rank gives itself. What only this rank knows
-// is its SymbolicPart: those boxes, and the sizes of its rank_local objects. Ranks exchange the
-// digest of the description, one representative of each distinct one, and parts where there are any.
+// is its SymbolicPart: those boxes, the sizes of its rank_local objects, and content digests of what
+// it holds a part of. Ranks exchange the digest of the description, one representative of each
+// distinct one, and parts where there are any.
 // Values; thread-compatible.
 #pragma once
 
@@ -54,7 +55,18 @@ struct SymbolicPart {
   std::vector<uint32_t> box_counts;    // one per tensor that is boxes, in order
   std::vector<ExtentPair> extents;     // of all boxes, one pair per dimension
   std::vector<uint64_t> object_sizes;  // one per rank_local object, in order
-  bool empty() const { return box_counts.empty() && object_sizes.empty(); }
+  // Tensors that are not whole and have a content digest, ascending, and the digest of each.
+  std::vector<uint32_t> digest_tensors;
+  std::vector<Digest128> tensor_digests;
+  bool empty() const {
+    return box_counts.empty() && object_sizes.empty() && digest_tensors.empty();
+  }
+};
+
+// What a rank says about its state.
+struct LocalSymbolicPlan {
+  SymbolicDescription description;
+  SymbolicPart part;  // its description_digest is set
 };
 
 // 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.

@@ -162,6 +162,11 @@ std::vector<std::string> part_findings(const SymbolicDescription& description,
       findings.push_back(fmt::format("rank_local object {} of rank {} has {} bytes", i, part.rank,
                                      part.object_sizes[i]));
   }
+  for (const uint32_t tensor : part.digest_tensors) {
+    if (tensor >= catalog.tensors.size() || description.forms[tensor] == kWhole)
+      findings.push_back(fmt::format(
+          "rank {} gives a digest of tensor {}, which is whole or not there", part.rank, tensor));
+  }
   if (findings.size() > limit) findings.resize(limit);
   return findings;
 }

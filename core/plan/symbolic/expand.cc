@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/digest_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
@@ -20,6 +21,7 @@ class Expansion {
 
   Result<GlobalSavePlan> run(std::string generation) {
     const auto ranks = static_cast<uint32_t>(body_.loads.size());
+    reserve();
     for (uint32_t r = 0; r < ranks; ++r) add_tensors(r);
     for (uint32_t r = 0; r < ranks; ++r) SHW_RETURN_IF_ERROR(add_objects(r));
     take_types_of_owners();
@@ -38,6 +40,17 @@ class Expansion {
   }
 
  private:
+  // Room for the chunks of shared tensors, which are most.
+  void reserve() {
+    uint64_t chunks = 0;
+    for (const TensorPlan& tensor : body_.tensors) {
+      chunks += tensor.grid == kListed ? body_.listed[tensor.map].chunk_count()
+                                       : body_.grids[tensor.grid].chunk_count();
+    }
+    reserve_large(&plan_.catalog.chunks, chunks);
+    reserve_large(&owners_.chunks, chunks);
+  }
+
   // The catalog lists an entry under this rank.
   bool is_new(const PlacedEntry& each, uint32_t rank) const {
     return each.place.rank == static_cast<int32_t>(rank);
@@ -45,14 +58,14 @@ class Expansion {
 
   // Entries of a description whose ranks are not all the same as its first one's.
   bool lists_entries(const EntryGroups& groups, uint32_t rank) const {
-    const uint32_t number = body_.world.description_of_rank[rank];
+    const uint32_t number = body_.ranks.description_of_rank[rank];
     if (body_.merged.first_ranks[number] == static_cast<int32_t>(rank)) return true;
     return std::ranges::find(groups.group_of[number], kLocalEntry) != groups.group_of[number].end();
   }
 
   void add_tensors(uint32_t rank) {
     if (!lists_entries(body_.merged.tensors, rank)) return;
-    const Catalog& from = body_.world.of(static_cast<int32_t>(rank)).catalog;
+    const Catalog& from = body_.ranks.of(static_cast<int32_t>(rank)).catalog;
     for (const PlacedEntry& each : catalog_order(body_, body_.merged.tensors, rank)) {
       if (!is_new(each, rank)) continue;
       begin_tensor(from, each.entry,
@@ -120,7 +133,7 @@ class Expansion {
   }
 
   void add_local_chunks(uint32_t entry, uint32_t rank) {
-    const SymbolicDescription& description = body_.world.of(static_cast<int32_t>(rank));
+    const SymbolicDescription& description = body_.ranks.of(static_cast<int32_t>(rank));
     if (description.forms[entry] == kBoxes) {
       const std::vector<ListedBox> boxes =
           sorted_boxes(body_.parts.boxes(static_cast<int32_t>(rank), entry));
@@ -157,8 +170,8 @@ class Expansion {
 
   Status add_objects(uint32_t rank) {
     if (!lists_entries(body_.merged.objects, rank)) return {};
-    const SymbolicPart* part = body_.world.part_of(static_cast<int32_t>(rank));
-    const Catalog& from = body_.world.of(static_cast<int32_t>(rank)).catalog;
+    const SymbolicPart* part = body_.ranks.part_of(static_cast<int32_t>(rank));
+    const Catalog& from = body_.ranks.of(static_cast<int32_t>(rank)).catalog;
     std::vector<uint64_t> sizes;
     size_t local = 0;
     for (const ObjectRecord& object : from.objects) {
@@ -193,7 +206,7 @@ class Expansion {
     Catalog& catalog = plan_.catalog;
     for (size_t i = 0; i < catalog.objects.size(); ++i) {
       const Holder& owner = owners_.objects[i];
-      const Catalog& from = body_.world.of(static_cast<int32_t>(owner.rank)).catalog;
+      const Catalog& from = body_.ranks.of(static_cast<int32_t>(owner.rank)).catalog;
       const std::string_view type = from.texts.at(from.objects[owner.entry].content_type);
       if (catalog.texts.at(catalog.objects[i].content_type) != type)
         catalog.objects[i].content_type = catalog.texts.append(type);
@@ -216,8 +229,8 @@ Result<GlobalSavePlan> expand_body(const SymbolicBody& body, std::string generat
 
 uint64_t listed_local_chunks(const SymbolicBody& body) {
   uint64_t chunks = 0;
-  for (const SymbolicPart& part : body.world.parts) {
-    const SymbolicDescription& description = body.world.of(part.rank);
+  for (const SymbolicPart& part : body.ranks.parts) {
+    const SymbolicDescription& description = body.ranks.of(part.rank);
     for (uint32_t t = 0; t < description.forms.size(); ++t) {
       const bool local = description.catalog.tensors[t].kind == EntryKind::kRankLocal;
       if (local && description.forms[t] == kBoxes)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank's description as an explicit local plan.
-#include "core/plan/symbolic/world.h"
+#include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan {
 namespace {
 
 class LocalExpansion {
  public:
-  LocalExpansion(const SymbolicWorld& world, int32_t rank)
-      : description_(world.of(rank)), part_(world.part_of(rank)) {
-    plan_.rank = rank;
-    plan_.world_size = world.rank_count();
+  // part: may be null.
+  LocalExpansion(const SymbolicDescription& description, const SymbolicPart* part,
+                 RankPosition position)
+      : description_(description), part_(part) {
+    plan_.rank = position.rank;
+    plan_.world_size = position.world_size;
   }
 
   Result<LocalSavePlan> run() {
@@ -19,6 +21,7 @@ class LocalExpansion {
     plan_.options_text = description_.options_text;
     plan_.tensor_digests = description_.tensor_digests;
     plan_.object_digests = description_.object_digests;
+    if (part_ != nullptr) add_digests_of_part();
     SHW_RETURN_IF_ERROR(add_tensors());
     SHW_RETURN_IF_ERROR(add_objects());
     return std::move(plan_);
@@ -46,6 +49,13 @@ class LocalExpansion {
                                           chunks_));
     }
     return {};
+  }
+
+  void add_digests_of_part() {
+    if (part_->digest_tensors.empty()) return;
+    plan_.tensor_digests.resize(description_.catalog.tensors.size());
+    for (size_t i = 0; i < part_->digest_tensors.size(); ++i)
+      plan_.tensor_digests[part_->digest_tensors[i]] = part_->tensor_digests[i];
   }
 
   static Box box_of(std::span<const ExtentPair> pairs) {
@@ -85,8 +95,12 @@ class LocalExpansion {
 
 }  // namespace
 
-Result<LocalSavePlan> expand_local_plan(const SymbolicWorld& world, int32_t rank) {
-  return LocalExpansion(world, rank).run();
+Result<LocalSavePlan> expand_local_plan(const RankDescriptions& ranks, int32_t rank) {
+  return LocalExpansion(ranks.of(rank), ranks.part_of(rank), {rank, ranks.rank_count()}).run();
+}
+
+Result<LocalSavePlan> expand_local_plan(const LocalSymbolicPlan& plan) {
+  return LocalExpansion(plan.description, &plan.part, {plan.part.rank, plan.part.world_size}).run();
 }
 
 }  // namespace shardwright::plan

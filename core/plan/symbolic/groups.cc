@@ -11,6 +11,7 @@
 
 #include "core/base/hash_index.h"
 #include "core/plan/save/conflicts_internal.h"
+#include "core/plan/symbolic/rank_contents_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -40,15 +41,15 @@ struct ObjectEntries {
 template <typename Column>
 class Grouping {
  public:
-  Grouping(const SymbolicWorld& world, const std::vector<int32_t>& first_ranks)
-      : world_(world), first_ranks_(first_ranks) {}
+  Grouping(const RankDescriptions& ranks, const std::vector<int32_t>& first_ranks)
+      : ranks_(ranks), first_ranks_(first_ranks) {}
 
   Result<EntryGroups> run() {
     EntryGroups groups;
-    groups.group_of.resize(world_.descriptions.size());
+    groups.group_of.resize(ranks_.descriptions.size());
     uint32_t group_count = 0;
-    for (uint32_t d = 0; d < world_.descriptions.size(); ++d) {
-      const auto& records = Column::records(world_.descriptions[d]);
+    for (uint32_t d = 0; d < ranks_.descriptions.size(); ++d) {
+      const auto& records = Column::records(ranks_.descriptions[d]);
       std::vector<uint32_t>& group_of = groups.group_of[d];
       group_of.resize(records.size());
       size_t expected = 0;
@@ -80,7 +81,7 @@ class Grouping {
   };
 
   std::string_view name_of(const GroupMember& member) const {
-    const SymbolicDescription& description = world_.descriptions[member.description];
+    const SymbolicDescription& description = ranks_.descriptions[member.description];
     return description.catalog.texts.at(Column::records(description)[member.entry].name);
   }
 
@@ -101,7 +102,7 @@ class Grouping {
     return check_same_entry(Column::kNoun, name_of(first), facts(first), facts(other));
   }
   EntryFacts facts(const GroupMember& member) const {
-    return Column::facts(world_.descriptions[member.description].catalog, member.entry,
+    return Column::facts(ranks_.descriptions[member.description].catalog, member.entry,
                          first_ranks_[member.description]);
   }
 
@@ -124,7 +125,7 @@ class Grouping {
     }
   }
 
-  const SymbolicWorld& world_;
+  const RankDescriptions& ranks_;
   const std::vector<int32_t>& first_ranks_;
   std::vector<Named> names_;
   HashIndex index_;
@@ -146,14 +147,13 @@ Status check_names_apart(const std::vector<int32_t>& first_ranks,
 
 class ReplicaCheck {
  public:
-  ReplicaCheck(const SymbolicWorld& world, const MergedWorld& merged)
-      : world_(world), merged_(merged) {}
+  ReplicaCheck(const RankDescriptions& ranks, const PartIndex& parts,
+               const MergedDescriptions& merged)
+      : ranks_(ranks), merged_(merged), contents_(ranks, parts) {}
 
-  Status run() const {
-    for (size_t g = 0; g < merged_.tensors.size(); ++g) {
-      SHW_RETURN_IF_ERROR(check_digests(merged_.tensors.of(g), &SymbolicDescription::tensor_digests,
-                                        tensor_name(merged_.tensors.of(g)[0])));
-    }
+  Status run() {
+    for (size_t g = 0; g < merged_.tensors.size(); ++g)
+      SHW_RETURN_IF_ERROR(check_tensor(merged_.tensors.of(g)));
     for (size_t g = 0; g < merged_.objects.size(); ++g)
       SHW_RETURN_IF_ERROR(check_object(merged_.objects.of(g)));
     return {};
@@ -162,7 +162,18 @@ class ReplicaCheck {
  private:
   int32_t rank(const GroupMember& member) const { return merged_.first_ranks[member.description]; }
   std::string_view tensor_name(const GroupMember& member) const {
-    return world_.descriptions[member.description].catalog.tensor_name(member.entry);
+    return ranks_.descriptions[member.description].catalog.tensor_name(member.entry);
+  }
+
+  Status check_tensor(std::span<const GroupMember> members) {
+    const std::string_view name = tensor_name(members[0]);
+    const Catalog& catalog = ranks_.descriptions[members[0].description].catalog;
+    const bool sharded = catalog.tensors[members[0].entry].kind == EntryKind::kSharded;
+    if (sharded && element_count_of(catalog.shape(members[0].entry)) == 0) return {};
+    if (!contents_.any_in_parts())
+      return check_digests(members, &SymbolicDescription::tensor_digests, name);
+    contents_.collect_tensor(members, &held_);
+    return check_contents(name, held_);
   }
 
   Status check_digests(std::span<const GroupMember> members,
@@ -171,7 +182,7 @@ class ReplicaCheck {
     const Digest128* expected = nullptr;
     int32_t expected_rank = 0;
     for (const GroupMember& member : members) {
-      const std::vector<Digest128>& digests = world_.descriptions[member.description].*column;
+      const std::vector<Digest128>& digests = ranks_.descriptions[member.description].*column;
       if (digests.empty() || digests[member.entry] == Digest128{}) continue;
       if (expected == nullptr) {
         expected = &digests[member.entry];
@@ -184,11 +195,11 @@ class ReplicaCheck {
   }
 
   Status check_object(std::span<const GroupMember> members) const {
-    const Catalog& catalog = world_.descriptions[members[0].description].catalog;
+    const Catalog& catalog = ranks_.descriptions[members[0].description].catalog;
     const ObjectRecord& first = catalog.objects[members[0].entry];
     const std::string_view name = catalog.texts.at(first.name);
     for (const GroupMember& member : members) {
-      const Catalog& other_catalog = world_.descriptions[member.description].catalog;
+      const Catalog& other_catalog = ranks_.descriptions[member.description].catalog;
       const ObjectRecord& other = other_catalog.objects[member.entry];
       if (other.size_bytes != first.size_bytes)
         return replicas_differ(name, "size", rank(members[0]), rank(member));
@@ -198,24 +209,27 @@ class ReplicaCheck {
     return check_digests(members, &SymbolicDescription::object_digests, name);
   }
 
-  const SymbolicWorld& world_;
-  const MergedWorld& merged_;
+  const RankDescriptions& ranks_;
+  const MergedDescriptions& merged_;
+  RankContents contents_;
+  std::vector<HeldContent> held_;
 };
 
 }  // namespace
 
-Result<MergedWorld> merge_world(const SymbolicWorld& world, const SaveRules& rules) {
-  MergedWorld merged;
-  merged.first_ranks.assign(world.descriptions.size(), -1);
-  for (int32_t r = world.rank_count(); r-- > 0;)
-    merged.first_ranks[world.description_of_rank[static_cast<size_t>(r)]] = r;
-  Grouping<TensorEntries> tensors(world, merged.first_ranks);
-  Grouping<ObjectEntries> objects(world, merged.first_ranks);
+Result<MergedDescriptions> merge_descriptions(const RankDescriptions& ranks, const PartIndex& parts,
+                                              const SaveRules& rules) {
+  MergedDescriptions merged;
+  merged.first_ranks.assign(ranks.descriptions.size(), -1);
+  for (int32_t r = ranks.rank_count(); r-- > 0;)
+    merged.first_ranks[ranks.description_of_rank[static_cast<size_t>(r)]] = r;
+  Grouping<TensorEntries> tensors(ranks, merged.first_ranks);
+  Grouping<ObjectEntries> objects(ranks, merged.first_ranks);
   SHW_ASSIGN_OR_RETURN(merged.tensors, tensors.run());
   SHW_ASSIGN_OR_RETURN(merged.objects, objects.run());
   SHW_RETURN_IF_ERROR(check_names_apart(merged.first_ranks, tensors, objects));
   if (rules.verify_replicas != VerifyReplicas::kOff)
-    SHW_RETURN_IF_ERROR(ReplicaCheck(world, merged).run());
+    SHW_RETURN_IF_ERROR(ReplicaCheck(ranks, parts, merged).run());
   return merged;
 }
 

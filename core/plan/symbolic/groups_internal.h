@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/plan/plan_options.h"
-#include "core/plan/symbolic/world.h"
+#include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan::internal {
 
@@ -32,13 +32,15 @@ struct EntryGroups {
   }
 };
 
-struct MergedWorld {
+struct MergedDescriptions {
   EntryGroups tensors;
   EntryGroups objects;
   std::vector<int32_t> first_ranks;  // of each description
 };
 
 // The conflicts and the failed comparisons of replicas that make_global_plan finds, in its words.
-Result<MergedWorld> merge_world(const SymbolicWorld& world, const SaveRules& rules);
+class PartIndex;
+Result<MergedDescriptions> merge_descriptions(const RankDescriptions& ranks, const PartIndex& parts,
+                                              const SaveRules& rules);
 
 }  // namespace shardwright::plan::internal

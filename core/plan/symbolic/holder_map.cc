@@ -7,7 +7,7 @@
 
 namespace shardwright::plan::internal {
 
-HolderMap::HolderMap(const SymbolicWorld& world, std::vector<HolderGroup> groups)
+HolderMap::HolderMap(const RankDescriptions& ranks, std::vector<HolderGroup> groups)
     : groups_(std::move(groups)) {
   const std::vector<ShardAxis>& axes = groups_[0].axes;
   column_strides_.resize(axes.size());
@@ -16,16 +16,16 @@ HolderMap::HolderMap(const SymbolicWorld& world, std::vector<HolderGroup> groups
     column_strides_[i] = columns;
     columns *= static_cast<uint32_t>(axes[i].extent);
   }
-  std::vector<const HolderGroup*> group_of(world.descriptions.size(), nullptr);
+  std::vector<const HolderGroup*> group_of(ranks.descriptions.size(), nullptr);
   for (const HolderGroup& group : groups_) group_of[group.description] = &group;
 
   constexpr uint32_t kNone = 0xFFFFFFFF;
-  const size_t rank_count = world.description_of_rank.size();
+  const size_t rank_count = ranks.description_of_rank.size();
   std::vector<uint32_t> column_of_rank(rank_count);
   begins_.assign(size_t{columns} + 1, 0);
   size_t held = 0;
   for (size_t r = 0; r < rank_count; ++r) {
-    const HolderGroup* group = group_of[world.description_of_rank[r]];
+    const HolderGroup* group = group_of[ranks.description_of_rank[r]];
     column_of_rank[r] = group == nullptr ? kNone : column_in(*group, static_cast<int64_t>(r));
     if (group == nullptr) continue;
     ++begins_[column_of_rank[r] + 1];

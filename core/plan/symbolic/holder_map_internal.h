@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/symbolic/world.h"
+#include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan::internal {
 
@@ -22,7 +22,7 @@ struct HolderGroup {
 class HolderMap {
  public:
   // groups: ascending distinct descriptions, equal extents in all.
-  HolderMap(const SymbolicWorld& world, std::vector<HolderGroup> groups);
+  HolderMap(const RankDescriptions& ranks, std::vector<HolderGroup> groups);
 
   uint32_t column_count() const { return static_cast<uint32_t>(begins_.size() - 1); }
   // Ascending ranks.

@@ -15,8 +15,8 @@ class RankFile {
   RankFile(const SymbolicBody& body, uint32_t rank)
       : body_(body),
         rank_(rank),
-        description_(body.world.of(static_cast<int32_t>(rank))),
-        number_(body.world.description_of_rank[rank]) {}
+        description_(body.ranks.of(static_cast<int32_t>(rank))),
+        number_(body.ranks.description_of_rank[rank]) {}
 
   Result<RankWrites> run() {
     for (const PlacedEntry& each : catalog_order(body_, body_.merged.tensors, rank_)) {
@@ -83,7 +83,7 @@ class RankFile {
   }
 
   Status place_objects() {
-    const SymbolicPart* part = body_.world.part_of(static_cast<int32_t>(rank_));
+    const SymbolicPart* part = body_.ranks.part_of(static_cast<int32_t>(rank_));
     std::vector<uint64_t> sizes;  // of all objects of the description
     size_t local = 0;
     for (const ObjectRecord& object : description_.catalog.objects) {
@@ -112,7 +112,7 @@ class RankFile {
 
 std::vector<PlacedEntry> catalog_order(const SymbolicBody& body, const EntryGroups& groups,
                                        uint32_t rank) {
-  const std::vector<uint32_t>& group_of = groups.group_of[body.world.description_of_rank[rank]];
+  const std::vector<uint32_t>& group_of = groups.group_of[body.ranks.description_of_rank[rank]];
   std::vector<PlacedEntry> order;
   order.reserve(group_of.size());
   for (uint32_t i = 0; i < group_of.size(); ++i) {

@@ -15,9 +15,10 @@ namespace {
 
 class Listing {
  public:
-  Listing(const SymbolicWorld& world, const PartIndex& parts, std::span<const GroupMember> members)
-      : world_(world), parts_(parts), members_(members) {
-    const Catalog& catalog = world.descriptions[members[0].description].catalog;
+  Listing(const RankDescriptions& ranks, const PartIndex& parts,
+          std::span<const GroupMember> members)
+      : ranks_(ranks), parts_(parts), members_(members) {
+    const Catalog& catalog = ranks.descriptions[members[0].description].catalog;
     name_ = catalog.tensor_name(members[0].entry);
     shape_ = catalog.shape(members[0].entry);
   }
@@ -54,16 +55,16 @@ class Listing {
   }
 
   void gather() {
-    std::vector<const GroupMember*> member_of(world_.descriptions.size(), nullptr);
+    std::vector<const GroupMember*> member_of(ranks_.descriptions.size(), nullptr);
     for (const GroupMember& member : members_) member_of[member.description] = &member;
-    for (int32_t r = 0; r < world_.rank_count(); ++r) {
-      const GroupMember* member = member_of[world_.description_of_rank[static_cast<size_t>(r)]];
+    for (int32_t r = 0; r < ranks_.rank_count(); ++r) {
+      const GroupMember* member = member_of[ranks_.description_of_rank[static_cast<size_t>(r)]];
       if (member != nullptr) gather_rank(r, *member);
     }
   }
 
   void gather_rank(int32_t rank, const GroupMember& member) {
-    const SymbolicDescription& description = world_.descriptions[member.description];
+    const SymbolicDescription& description = ranks_.descriptions[member.description];
     const uint32_t form = description.forms[member.entry];
     if (form == kNothing) return;
     Holder holder{static_cast<uint32_t>(rank), member.entry, 0};
@@ -87,7 +88,7 @@ class Listing {
     holders_.push_back(holder);
   }
 
-  const SymbolicWorld& world_;
+  const RankDescriptions& ranks_;
   const PartIndex& parts_;
   std::span<const GroupMember> members_;
   std::string_view name_;
@@ -113,9 +114,9 @@ Status listed_twice(std::string_view name, int32_t rank, std::span<const ExtentP
       .with_detail("box", text);
 }
 
-Result<ListedTensor> list_tensor(const SymbolicWorld& world, const PartIndex& parts,
+Result<ListedTensor> list_tensor(const RankDescriptions& ranks, const PartIndex& parts,
                                  std::span<const GroupMember> members) {
-  return Listing(world, parts, members).run();
+  return Listing(ranks, parts, members).run();
 }
 
 void ListedTensor::index_owners() {

@@ -37,7 +37,7 @@ struct ListedTensor {
 
 // The distinct boxes of all members and who holds each. INVALID_ARGUMENT when a rank lists a box
 // twice.
-Result<ListedTensor> list_tensor(const SymbolicWorld& world, const PartIndex& parts,
+Result<ListedTensor> list_tensor(const RankDescriptions& ranks, const PartIndex& parts,
                                  std::span<const GroupMember> members);
 
 // The failure of a rank that lists the box twice.

@@ -7,10 +7,10 @@
 
 namespace shardwright::plan::internal {
 
-PartIndex::PartIndex(const SymbolicWorld& world) : world_(world) {
-  list_of_.resize(world.descriptions.size());
-  for (size_t d = 0; d < world.descriptions.size(); ++d) {
-    const std::vector<uint32_t>& forms = world.descriptions[d].forms;
+PartIndex::PartIndex(const RankDescriptions& ranks) : ranks_(ranks) {
+  list_of_.resize(ranks.descriptions.size());
+  for (size_t d = 0; d < ranks.descriptions.size(); ++d) {
+    const std::vector<uint32_t>& forms = ranks.descriptions[d].forms;
     if (std::ranges::find(forms, uint32_t{kBoxes}) == forms.end()) continue;
     uint32_t next = 0;
     for (const uint32_t form : forms) {
@@ -18,10 +18,10 @@ PartIndex::PartIndex(const SymbolicWorld& world) : world_(world) {
       if (form == kBoxes) ++next;
     }
   }
-  for (const SymbolicPart& part : world.parts) {
+  for (const SymbolicPart& part : ranks.parts) {
     part_begins_.push_back(begins_.size());
-    const uint32_t number = world.description_of_rank[static_cast<size_t>(part.rank)];
-    const SymbolicDescription& description = world.descriptions[number];
+    const uint32_t number = ranks.description_of_rank[static_cast<size_t>(part.rank)];
+    const SymbolicDescription& description = ranks.descriptions[number];
     uint64_t begin = 0;
     size_t list = 0;
     for (size_t t = 0; t < description.forms.size(); ++t) {
@@ -33,13 +33,13 @@ PartIndex::PartIndex(const SymbolicWorld& world) : world_(world) {
 }
 
 PartBoxesView::Boxes PartIndex::boxes(int32_t rank, uint32_t entry) const {
-  const uint32_t number = world_.description_of_rank[static_cast<size_t>(rank)];
-  const SymbolicPart* part = world_.part_of(rank);
+  const uint32_t number = ranks_.description_of_rank[static_cast<size_t>(rank)];
+  const SymbolicPart* part = ranks_.part_of(rank);
   const uint32_t list = list_of_[number][entry];
   const uint64_t begin =
-      begins_[part_begins_[static_cast<size_t>(part - world_.parts.data())] + list];
+      begins_[part_begins_[static_cast<size_t>(part - ranks_.parts.data())] + list];
   return {part->box_counts[list],
-          world_.descriptions[number].catalog.tensors[entry].dimension_count,
+          ranks_.descriptions[number].catalog.tensors[entry].dimension_count,
           part->extents.data() + begin};
 }
 

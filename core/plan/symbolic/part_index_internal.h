@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PartIndex: the boxes that a rank gives for one tensor, in constant time. 8 bytes per list of
-// boxes, nothing for worlds without any. Views the world. Immutable after construction.
+// boxes, nothing where nobody lists any. Views the descriptions. Immutable after construction.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/plan/symbolic/world.h"
+#include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan::internal {
 
 class PartIndex {
  public:
-  explicit PartIndex(const SymbolicWorld& world);
+  explicit PartIndex(const RankDescriptions& ranks);
 
   // entry: a tensor of the rank's description that is boxes.
   PartBoxesView::Boxes boxes(int32_t rank, uint32_t entry) const;
   bool empty() const { return begins_.empty(); }
 
  private:
-  const SymbolicWorld& world_;
+  const RankDescriptions& ranks_;
   std::vector<std::vector<uint32_t>> list_of_;  // description, tensor -> number of its list
   std::vector<size_t> part_begins_;             // part -> its first value in begins_
   std::vector<uint64_t> begins_;                // list -> its first extent in the part

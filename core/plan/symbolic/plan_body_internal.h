@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a symbolic plan is made of, and the steps that make it:
-//   1 merge_world      names to groups, conflicts, replicas
+//   1 merge_descriptions      names to groups, conflicts, replicas
 //   2 classify_groups  each shared tensor to a grid and a holder map, or to a list of chunks
 //   3 choose_writers   owners of what several ranks hold, bytes of each rank
-//   4 prove_world      each tensor covered exactly once; no file too long
+//   4 prove_tensors      each tensor covered exactly once; no file too long
 // A regular tensor costs 8 bytes beside its description; grids, holder maps and choices are shared
 // by all tensors of one kind. Immutable once made.
 #pragma once
@@ -30,14 +30,14 @@ struct TensorPlan {
 };
 
 struct SymbolicBody {
-  explicit SymbolicBody(SymbolicWorld of) : world(std::move(of)), parts(world) {}
+  explicit SymbolicBody(RankDescriptions of) : ranks(std::move(of)), parts(ranks) {}
   SymbolicBody(const SymbolicBody&) = delete;
   SymbolicBody& operator=(const SymbolicBody&) = delete;
 
-  SymbolicWorld world;
+  RankDescriptions ranks;
   PartIndex parts;
   OwnerRule owner = OwnerRule::kBalanced;
-  MergedWorld merged;
+  MergedDescriptions merged;
   std::vector<ShardGrid> grids;
   std::vector<HolderMap> maps;
   std::vector<ListedTensor> listed;
@@ -49,7 +49,7 @@ struct SymbolicBody {
   std::vector<bool> writes_nothing;  // ranks without any item; they have no file
 
   const SymbolicDescription& description(const GroupMember& member) const {
-    return world.descriptions[member.description];
+    return ranks.descriptions[member.description];
   }
   const TensorRecord& record(size_t group) const {
     const GroupMember& first = merged.tensors.of(group)[0];
@@ -79,6 +79,6 @@ struct SymbolicBody {
 
 Status classify_groups(SymbolicBody* body);
 void choose_writers(SymbolicBody* body);
-Status prove_world(const SymbolicBody& body);
+Status prove_tensors(const SymbolicBody& body);
 
 }  // namespace shardwright::plan::internal

@@ -14,6 +14,7 @@
 #include "core/plan/symbolic/expand_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
 #include "core/plan/symbolic/plan_body_internal.h"
+#include "core/plan/symbolic/rank_contents_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -35,37 +36,44 @@ void append_bytes(std::vector<std::byte>* bytes, std::span<const Value> values) 
 
 }  // namespace
 
-Result<SymbolicSavePlan> make_symbolic_plan(SymbolicWorld world, const SaveRules& rules) {
-  if (rules.owner != OwnerRule::kBalanced && rules.owner != OwnerRule::kLowestRank)
-    return unimplemented("only owner 'balanced' and 'lowest_rank' can be planned symbolically");
-  auto body = std::make_shared<SymbolicBody>(std::move(world));
+bool follows_owner_rule(const SaveRules& rules) {
+  return rules.owner == OwnerRule::kBalanced || rules.owner == OwnerRule::kLowestRank ||
+         (rules.owner == OwnerRule::kExact && rules.preset == Preset::kMegatron);
+}
+
+Result<SymbolicSavePlan> make_symbolic_plan(RankDescriptions ranks, const SaveRules& rules) {
+  if (!follows_owner_rule(rules))
+    return unimplemented(
+        "only owner 'balanced', 'lowest_rank' and, with preset 'megatron', 'exact' can be planned "
+        "symbolically");
+  auto body = std::make_shared<SymbolicBody>(std::move(ranks));
   body->owner = rules.owner;
-  SHW_ASSIGN_OR_RETURN(body->merged, internal::merge_world(body->world, rules));
+  SHW_ASSIGN_OR_RETURN(body->merged, internal::merge_descriptions(body->ranks, body->parts, rules));
   SHW_RETURN_IF_ERROR(internal::classify_groups(body.get()));
   internal::choose_writers(body.get());
-  SHW_RETURN_IF_ERROR(internal::prove_world(*body));
+  SHW_RETURN_IF_ERROR(internal::prove_tensors(*body));
   return SymbolicSavePlan(std::move(body));
 }
 
-const SymbolicWorld& SymbolicSavePlan::world() const {
-  return body_->world;
+const RankDescriptions& SymbolicSavePlan::ranks() const {
+  return body_->ranks;
 }
 
 SymbolicTotals SymbolicSavePlan::totals() const {
   const SymbolicBody& body = *body_;
   SymbolicTotals totals;
-  totals.ranks = body.world.rank_count();
-  totals.descriptions = body.world.descriptions.size();
-  std::vector<uint64_t> ranks_of(body.world.descriptions.size(), 0);
-  for (const uint32_t number : body.world.description_of_rank) ++ranks_of[number];
+  totals.ranks = body.ranks.rank_count();
+  totals.descriptions = body.ranks.descriptions.size();
+  std::vector<uint64_t> ranks_of(body.ranks.descriptions.size(), 0);
+  for (const uint32_t number : body.ranks.description_of_rank) ++ranks_of[number];
   for (size_t d = 0; d < ranks_of.size(); ++d) {
-    const Catalog& catalog = body.world.descriptions[d].catalog;
+    const Catalog& catalog = body.ranks.descriptions[d].catalog;
     totals.items += ranks_of[d] * (catalog.tensors.size() + catalog.objects.size());
     for (const ObjectRecord& object : catalog.objects)
       totals.objects += object.kind == EntryKind::kRankLocal ? ranks_of[d] : uint64_t{0};
     for (size_t t = 0; t < catalog.tensors.size(); ++t) {
       const bool stored = catalog.tensors[t].kind == EntryKind::kRankLocal &&
-                          body.world.descriptions[d].forms[t] == kWhole &&
+                          body.ranks.descriptions[d].forms[t] == kWhole &&
                           element_count_of(catalog.shape(t)) != 0;
       totals.chunks += stored ? ranks_of[d] : uint64_t{0};
     }
@@ -127,14 +135,30 @@ Result<int32_t> SymbolicSavePlan::owner(size_t tensor, uint64_t chunk) const {
   return static_cast<int32_t>(rank);
 }
 
+std::vector<ReplicaSets> SymbolicSavePlan::replica_sets() const {
+  const internal::MergedDescriptions& merged = body_->merged;
+  internal::ReplicaSetBuilder builder(body_->ranks.description_of_rank.size());
+  internal::RankContents contents(body_->ranks, body_->parts);
+  std::vector<internal::HeldContent> held;
+  for (size_t g = 0; g < merged.tensors.size(); ++g) {
+    contents.collect_tensor(merged.tensors.of(g), &held);
+    builder.add_tensor(held);
+  }
+  for (size_t g = 0; g < merged.objects.size(); ++g) {
+    contents.collect_object(merged.objects.of(g), &held);
+    builder.add_object(held);
+  }
+  return builder.take();
+}
+
 Digest128 SymbolicSavePlan::digest() const {
-  const SymbolicWorld& world = body_->world;
+  const RankDescriptions& ranks = body_->ranks;
   std::vector<std::byte> bytes;
   const auto owner = static_cast<uint32_t>(body_->owner);
   append_bytes(&bytes, std::span(&owner, 1));
-  append_bytes(&bytes, std::span<const Digest128>(world.digests));
-  append_bytes(&bytes, std::span<const uint32_t>(world.description_of_rank));
-  for (const SymbolicPart& part : world.parts) {
+  append_bytes(&bytes, std::span<const Digest128>(ranks.digests));
+  append_bytes(&bytes, std::span<const uint32_t>(ranks.description_of_rank));
+  for (const SymbolicPart& part : ranks.parts) {
     append_bytes(&bytes, std::span(&part.rank, 1));
     append_bytes(&bytes, std::span<const uint32_t>(part.box_counts));
     append_bytes(&bytes, std::span<const ExtentPair>(part.extents));
@@ -145,16 +169,16 @@ Digest128 SymbolicSavePlan::digest() const {
 
 Result<WriteList> SymbolicSavePlan::write_list(int32_t rank, const Stamp& stamp) const {
   SHW_RETURN_IF_ERROR(check_generation(stamp.generation));
-  if (rank < 0 || rank >= world().rank_count()) {
+  if (rank < 0 || rank >= ranks().rank_count()) {
     return invalid_argument(
-               fmt::format("the plan has no rank {} of {}", rank, world().rank_count()))
+               fmt::format("the plan has no rank {} of {}", rank, ranks().rank_count()))
         .with_detail("rank", std::to_string(rank));
   }
   SHW_ASSIGN_OR_RETURN(internal::RankWrites writes,
                        internal::list_writes(*body_, static_cast<uint32_t>(rank)));
   WriteList list;
   list.rank = rank;
-  list.world_size = world().rank_count();
+  list.world_size = ranks().rank_count();
   list.generation = stamp.generation;
   list.plan_digest = stamp.plan_digest;
   list.items = std::move(writes.items);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SymbolicSavePlan: who writes what in a world of descriptions, by arithmetic. It equals the plan
+// SymbolicSavePlan: who writes what of what all ranks describe, by arithmetic. It equals the plan
 // that make_global_plan makes of the ranks' explicit local plans, chunk by chunk and byte by byte,
 // and nothing proportional to ranks x tensors is allocated or computed: the cost is O(entries of the
 // distinct descriptions) and, for every kind of tensor (equal shape, cuts and holders), O(ranks).
 // Boxes that follow no shared rule cost what they cost the explicit planner. A plan is a pure
-// function of the world and the rules, so every rank that knows the digests and the representatives
+// function of descriptions and rules, so every rank that knows the digests and the representatives
 // makes the same one. Immutable; copies share the body; any thread.
 #pragma once
 
@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "core/plan/plan_options.h"
+#include "core/plan/save/replica_sets.h"
 #include "core/plan/save/save_plan.h"
-#include "core/plan/symbolic/world.h"
+#include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan {
 
@@ -39,9 +40,9 @@ struct SymbolicTotals {
 
 class SymbolicSavePlan {
  public:
-  const SymbolicWorld& world() const;
+  const RankDescriptions& ranks() const;
   SymbolicTotals totals() const;
-  // Chunks and objects that the rank writes, without padding. rank < world().rank_count().
+  // Chunks and objects that the rank writes, without padding. rank < ranks().rank_count().
   uint64_t bytes_of_rank(int32_t rank) const;
   // Ranks that write something, ascending: the files of the checkpoint.
   std::vector<int32_t> file_ranks() const;
@@ -54,12 +55,15 @@ class SymbolicSavePlan {
   // Rank that writes the chunk, numbered as in the explicit catalog. OUT_OF_RANGE.
   Result<int32_t> owner(size_t tensor, uint64_t chunk) const;
 
-  // Equal on all ranks that made the plan of the same world under the same rules, 16 bytes instead
+  // Equal on all ranks that made the plan of the same descriptions under the same rules, 16 bytes instead
   // of the explicit catalog's digest, which would need the catalog.
   Digest128 digest() const;
 
+  // By which later saves compare contents, per rank, as replica_sets has them of explicit plans.
+  std::vector<ReplicaSets> replica_sets() const;
+
   // What one rank writes; all of it equals the explicit plan's list. INVALID_ARGUMENT for a rank
-  // outside the world or a wrong generation. O(entries of the rank).
+  // outside the job or a wrong generation. O(entries of the rank).
   struct Stamp {
     std::string generation;
     Digest128 plan_digest{};  // that of the catalog that will be committed
@@ -70,14 +74,18 @@ class SymbolicSavePlan {
   Result<GlobalSavePlan> expand(std::string generation) const;
 
  private:
-  friend Result<SymbolicSavePlan> make_symbolic_plan(SymbolicWorld world, const SaveRules& rules);
+  friend Result<SymbolicSavePlan> make_symbolic_plan(RankDescriptions ranks,
+                                                     const SaveRules& rules);
   explicit SymbolicSavePlan(std::shared_ptr<const internal::SymbolicBody> body)
       : body_(std::move(body)) {}
   std::shared_ptr<const internal::SymbolicBody> body_;  // co-owned by the copies of the plan
 };
 
+// False for owner rules that only the explicit planner follows.
+bool follows_owner_rule(const SaveRules& rules);
+
 // The failures of make_global_plan, in its words where both look for the same; UNIMPLEMENTED for
 // rules that only the explicit planner follows.
-Result<SymbolicSavePlan> make_symbolic_plan(SymbolicWorld world, const SaveRules& rules);
+Result<SymbolicSavePlan> make_symbolic_plan(RankDescriptions ranks, const SaveRules& rules);
 
 }  // namespace shardwright::plan

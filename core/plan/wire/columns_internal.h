@@ -43,6 +43,12 @@ std::vector<Element> copy_column(const flatbuffers::Vector<T>* vector) {
   return column;
 }
 
+// A plan buffer inside another one, where it lies.
+inline std::span<const std::byte> bytes_of_column(const flatbuffers::Vector<uint8_t>* vector) {
+  if (vector == nullptr) return {};
+  return {reinterpret_cast<const std::byte*>(vector->data()), vector->size()};
+}
+
 // The elements where they lie, or a copy that is put into owned where they are not aligned.
 template <typename Element, typename T>
 std::span<const Element> column_in_place(const flatbuffers::Vector<T>* vector,

@@ -30,6 +30,8 @@ std::string_view kind_name(PlanKind kind) {
       return "symbolic description";
     case PlanKind::kSymbolicPart:
       return "symbolic part";
+    case PlanKind::kSymbolicLocal:
+      return "symbolic local plan";
   }
   return "unknown plan";
 }
@@ -117,6 +119,14 @@ Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer) {
   return part;
 }
 
+Result<LocalSymbolicPlan> decode_symbolic_local(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicLocal));
+  SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan plan,
+                       internal::copy_symbolic_local(opened.root->symbolic_local()));
+  SHW_RETURN_IF_ERROR(first_finding(internal::symbolic_local_findings(plan, 1), opened.kind));
+  return plan;
+}
+
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
   const Result<OpenedPlan> opened = internal::open_plan(buffer);
   if (!opened.ok()) return {std::string(opened.status().message())};
@@ -146,6 +156,9 @@ std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
     case PlanKind::kSymbolicPart:
       return findings_of(internal::copy_symbolic_part(root.symbolic_part()),
                          internal::symbolic_part_findings);
+    case PlanKind::kSymbolicLocal:
+      return findings_of(internal::copy_symbolic_local(root.symbolic_local()),
+                         internal::symbolic_local_findings);
   }
   return {"the plan buffer has an unknown kind"};
 }

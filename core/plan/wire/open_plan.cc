@@ -58,6 +58,7 @@ Status check_body(const wire::PlanBuffer& root) {
       {wire::PlanBufferKind::KeptSave, root.kept_save() != nullptr},
       {wire::PlanBufferKind::SymbolicSave, root.symbolic_save() != nullptr},
       {wire::PlanBufferKind::SymbolicPart, root.symbolic_part() != nullptr},
+      {wire::PlanBufferKind::SymbolicLocal, root.symbolic_local() != nullptr},
   };
   bool known = false;
   for (const auto& [kind, present] : bodies) {

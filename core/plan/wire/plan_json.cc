@@ -238,6 +238,10 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
       SHW_ASSIGN_OR_RETURN(const SymbolicPart part, decode_symbolic_part(buffer));
       return internal::symbolic_part_json(part, item_limit);
     }
+    case PlanKind::kSymbolicLocal: {
+      SHW_ASSIGN_OR_RETURN(const LocalSymbolicPlan plan, decode_symbolic_local(buffer));
+      return internal::symbolic_local_json(plan, item_limit);
+    }
   }
   return json.take();
 }

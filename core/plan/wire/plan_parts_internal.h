@@ -26,6 +26,7 @@ struct WriteResult;
 struct MergedSave;
 struct SymbolicSave;
 struct SymbolicPart;
+struct SymbolicLocal;
 }  // namespace shardwright::wire
 
 namespace shardwright::plan::internal {
@@ -54,6 +55,7 @@ Result<WriteResult> copy_write_result(const wire::WriteResult* body);
 Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body);
 Result<SymbolicDescription> copy_symbolic_save(const wire::SymbolicSave* body);
 Result<SymbolicPart> copy_symbolic_part(const wire::SymbolicPart* body);
+Result<LocalSymbolicPlan> copy_symbolic_local(const wire::SymbolicLocal* body);
 
 // Encodes into the builder, which is cleared first; the bytes are its own.
 Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
@@ -68,5 +70,6 @@ std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit);
 std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit);
 std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit);
 std::vector<std::string> symbolic_part_findings(const SymbolicPart& part, size_t limit);
+std::vector<std::string> symbolic_local_findings(const LocalSymbolicPlan& plan, size_t limit);
 
 }  // namespace shardwright::plan::internal

@@ -63,13 +63,10 @@ void write_object(const Catalog& catalog, size_t i, JsonWriter* json) {
   json->end_object();
 }
 
-}  // namespace
-
-std::string symbolic_save_json(const SymbolicDescription& description, uint64_t item_limit) {
+void write_description(const SymbolicDescription& description, uint64_t item_limit,
+                       JsonWriter* out) {
   const Catalog& catalog = description.catalog;
-  JsonWriter json;
-  json.begin_object().key("schema").number(1);
-  json.key("kind").text("symbolic_save");
+  JsonWriter& json = *out;
   json.key("options").text(description.options_text);
   json.key("tensor_count").number_unsigned(catalog.tensors.size());
   json.key("object_count").number_unsigned(catalog.objects.size());
@@ -83,14 +80,11 @@ std::string symbolic_save_json(const SymbolicDescription& description, uint64_t 
   json.end_array().key("objects").begin_array();
   for (size_t i = 0; i < shown(catalog.objects.size(), item_limit); ++i)
     write_object(catalog, i, &json);
-  json.end_array().end_object();
-  return json.take();
+  json.end_array();
 }
 
-std::string symbolic_part_json(const SymbolicPart& part, uint64_t item_limit) {
-  JsonWriter json;
-  json.begin_object().key("schema").number(1);
-  json.key("kind").text("symbolic_part");
+void write_part(const SymbolicPart& part, uint64_t item_limit, JsonWriter* out) {
+  JsonWriter& json = *out;
   json.key("rank").number(part.rank).key("world_size").number(part.world_size);
   json.key("description_digest").text(to_hex(part.description_digest));
   json.key("box_counts").begin_array();
@@ -100,7 +94,39 @@ std::string symbolic_part_json(const SymbolicPart& part, uint64_t item_limit) {
   json.key("object_sizes").begin_array();
   for (size_t i = 0; i < shown(part.object_sizes.size(), item_limit); ++i)
     json.number_unsigned(part.object_sizes[i]);
-  json.end_array().end_object();
+  json.end_array().key("digest_count").number_unsigned(part.digest_tensors.size());
+}
+
+// Begins the object of a plan of this kind.
+void begin(std::string_view kind, JsonWriter* json) {
+  json->begin_object().key("schema").number(1);
+  json->key("kind").text(kind);
+}
+
+}  // namespace
+
+std::string symbolic_save_json(const SymbolicDescription& description, uint64_t item_limit) {
+  JsonWriter json;
+  begin("symbolic_save", &json);
+  write_description(description, item_limit, &json);
+  json.end_object();
+  return json.take();
+}
+
+std::string symbolic_part_json(const SymbolicPart& part, uint64_t item_limit) {
+  JsonWriter json;
+  begin("symbolic_part", &json);
+  write_part(part, item_limit, &json);
+  json.end_object();
+  return json.take();
+}
+
+std::string symbolic_local_json(const LocalSymbolicPlan& plan, uint64_t item_limit) {
+  JsonWriter json;
+  begin("symbolic_local", &json);
+  write_part(plan.part, item_limit, &json);
+  write_description(plan.description, item_limit, &json);
+  json.end_object();
   return json.take();
 }
 

@@ -13,5 +13,6 @@ namespace shardwright::plan::internal {
 
 std::string symbolic_save_json(const SymbolicDescription& description, uint64_t item_limit);
 std::string symbolic_part_json(const SymbolicPart& part, uint64_t item_limit);
+std::string symbolic_local_json(const LocalSymbolicPlan& plan, uint64_t item_limit);
 
 }  // namespace shardwright::plan::internal

@@ -61,8 +61,10 @@ Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, Offset<Body>
   root.add_kind(kind);
   if constexpr (std::is_same_v<Body, wire::SymbolicSave>) {
     root.add_symbolic_save(body);
-  } else {
+  } else if constexpr (std::is_same_v<Body, wire::SymbolicPart>) {
     root.add_symbolic_part(body);
+  } else {
+    root.add_symbolic_local(body);
   }
   builder->FinishSizePrefixed(root.Finish(), internal::kPlanIdentifier);
   const auto* begin = reinterpret_cast<const std::byte*>(builder->GetBufferPointer());
@@ -147,6 +149,12 @@ Digest128 copy_digest(const wire::Digest* digest) {
   Digest128 out{};
   if (digest != nullptr) std::memcpy(out.data(), digest, sizeof(out));
   return out;
+}
+
+// A buffer inside another one that is not what it must be.
+Status as_damage(const Status& status, std::string_view what) {
+  if (status.code() == StatusCode::kUnimplemented) return status;
+  return data_loss(fmt::format("the {} in it: {}", what, status.message()));
 }
 
 // Texts of a buffer, taken one after the other.
@@ -249,16 +257,34 @@ Result<Bytes> encode(const SymbolicDescription& description) {
 Result<Bytes> encode(const SymbolicPart& part) {
   const uint64_t size = kFixedBytes + sizeof(uint32_t) * part.box_counts.size() +
                         sizeof(ExtentPair) * part.extents.size() +
-                        sizeof(uint64_t) * part.object_sizes.size();
+                        sizeof(uint64_t) * part.object_sizes.size() +
+                        (sizeof(uint32_t) + sizeof(Digest128)) * part.digest_tensors.size();
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the symbolic part"));
   FlatBufferBuilder builder(size);
   const auto box_counts = numbers(&builder, part.box_counts);
   const auto extents = records<wire::ExtentPair>(&builder, part.extents);
   const auto object_sizes = numbers(&builder, part.object_sizes);
+  const auto digest_tensors = numbers(&builder, part.digest_tensors);
+  const auto tensor_digests = records<wire::Digest>(&builder, part.tensor_digests);
   const wire::Digest digest = wire_digest(part.description_digest);
   return finish(&builder, wire::PlanBufferKind::SymbolicPart,
                 wire::CreateSymbolicPart(builder, part.rank, part.world_size, &digest, box_counts,
-                                         extents, object_sizes));
+                                         extents, object_sizes, digest_tensors, tensor_digests));
+}
+
+Result<Bytes> encode(const LocalSymbolicPlan& plan) {
+  SHW_ASSIGN_OR_RETURN(const Bytes description, encode(plan.description));
+  SHW_ASSIGN_OR_RETURN(const Bytes part, encode(plan.part));
+  const uint64_t size = kFixedBytes + description.size() + part.size();
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the symbolic local plan"));
+  FlatBufferBuilder builder(size);
+  const auto nested = [&builder](const Bytes& bytes) {
+    return builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  };
+  const auto description_bytes = nested(description);
+  const auto part_bytes = nested(part);
+  return finish(&builder, wire::PlanBufferKind::SymbolicLocal,
+                wire::CreateSymbolicLocal(builder, description_bytes, part_bytes));
 }
 
 Result<Digest128> description_digest(const SymbolicDescription& description) {
@@ -292,7 +318,29 @@ Result<SymbolicPart> internal::copy_symbolic_part(const wire::SymbolicPart* body
   part.box_counts = copy_column<uint32_t>(body->box_counts());
   part.extents = copy_column<ExtentPair>(body->extents());
   part.object_sizes = copy_column<uint64_t>(body->object_sizes());
+  part.digest_tensors = copy_column<uint32_t>(body->digest_tensors());
+  part.tensor_digests = copy_column<Digest128>(body->tensor_digests());
   return part;
+}
+
+Result<LocalSymbolicPlan> internal::copy_symbolic_local(const wire::SymbolicLocal* body) {
+  LocalSymbolicPlan plan;
+  Result<SymbolicDescription> description =
+      decode_symbolic_save(internal::bytes_of_column(body->description()));
+  if (!description.ok()) return as_damage(description.status(), "description");
+  Result<SymbolicPart> part = decode_symbolic_part(internal::bytes_of_column(body->part()));
+  if (!part.ok()) return as_damage(part.status(), "part");
+  plan.description = std::move(*description);
+  plan.part = std::move(*part);
+  return plan;
+}
+
+std::vector<std::string> internal::symbolic_local_findings(const LocalSymbolicPlan& plan,
+                                                           size_t limit) {
+  const Result<Digest128> digest = description_digest(plan.description);
+  if (!digest.ok()) return {std::string(digest.status().message())};
+  if (*digest != plan.part.description_digest) return {"the part belongs to another description"};
+  return part_findings(plan.description, plan.part, limit);
 }
 
 std::vector<std::string> internal::symbolic_part_findings(const SymbolicPart& part, size_t limit) {
@@ -305,6 +353,14 @@ std::vector<std::string> internal::symbolic_part_findings(const SymbolicPart& pa
       findings.push_back(
           fmt::format("a box has {} elements from {} in a dimension", pair.size, pair.offset));
     if (findings.size() >= limit) break;
+  }
+  if (part.digest_tensors.size() != part.tensor_digests.size())
+    findings.push_back(fmt::format("{} digests of {} tensors", part.tensor_digests.size(),
+                                   part.digest_tensors.size()));
+  for (size_t i = 1; i < part.digest_tensors.size() && findings.size() < limit; ++i) {
+    if (part.digest_tensors[i] <= part.digest_tensors[i - 1])
+      findings.push_back(
+          fmt::format("the digest of tensor {} is out of order", part.digest_tensors[i]));
   }
   for (size_t i = 0; i < part.object_sizes.size() && findings.size() < limit; ++i) {
     if (part.object_sizes[i] > kMaxObjectBytes)

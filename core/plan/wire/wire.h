@@ -26,7 +26,8 @@ enum class PlanKind : int32_t {
   kMergedSave = 5,
   kKeptSave = 6,
   kSymbolicSave = 8,
-  kSymbolicPart = 9
+  kSymbolicPart = 9,
+  kSymbolicLocal = 10
 };
 using Bytes = std::vector<std::byte>;
 
@@ -53,6 +54,7 @@ Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, fo
 
 Result<Bytes> encode(const SymbolicDescription& description);
 Result<Bytes> encode(const SymbolicPart& part);
+Result<Bytes> encode(const LocalSymbolicPlan& plan);  // both in one buffer
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
@@ -65,8 +67,10 @@ Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
 
 Result<SymbolicDescription> decode_symbolic_save(std::span<const std::byte> buffer);
-// Fits its description or not: make_symbolic_world finds out.
+// Fits its description or not: make_rank_descriptions finds out.
 Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer);
+// The part fits the description.
+Result<LocalSymbolicPlan> decode_symbolic_local(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

@@ -2,6 +2,7 @@
 """Symbolic planning: one description for many ranks, equal to the merge of explicit plans, and what is refused."""
 from array import array
 
+import numpy as np
 import pytest
 
 import shardwright
@@ -122,3 +123,65 @@ def test_refusals_name_ranks():
         twice = EntryBatch(2, b"aa", array("Q", [0, 1, 2]), array("i", [F32, F32]), shapes=array("q", [2, 2]),
                            shape_offsets=array("Q", [0, 1, 2]))
         symbolic.describe(twice, rank=0, world_size=1)
+
+
+# ---- saves of states with layouts ----
+
+ROWS = shardwright.Layout((2, 4), ["replicate", ("shard", 0)])
+
+
+def rank_state(rank, *, told=True, boxes=False):
+    """A state of hybrid shards: weight rows, a plain scale, a step and a random state per rank."""
+    whole = np.arange(14 * 3, dtype=np.float32).reshape(14, 3)
+    (offsets, sizes), = ROWS.boxes((14, 3), rank)
+    local = whole[offsets[0]:offsets[0] + sizes[0]].copy()
+    given = ((offsets, sizes),) if boxes or not told else ()
+    weight = shardwright.Shard(local, (14, 3), given, ROWS if told else None, kind="sharded")
+    return shardwright.State({"weight": weight, "scale": np.ones(5, np.float32), "step": 7,
+                              "rng": bytes(rank)}, rank=rank)
+
+
+def saved_by_hand(states, path, **options):
+    """Saves by planners; kinds of the local plans, and the write lists without what a generation changes."""
+    planners = [shardwright.SavePlanner(state, path=path, rank=rank, world_size=len(states), kind={"rng": "rank_local"},
+                                        **options) for rank, state in enumerate(states)]
+    locals_ = [planner.local_plan() for planner in planners]
+    lists = planners[0].global_plan(locals_)
+    plans = [planner.finish(part) for planner, part in zip(planners, lists, strict=True)]
+    planners[0].commit([planner.execute() for planner in planners])
+    return [shardwright.Plan.from_bytes(local).kind for local in locals_], [plan.items() for plan in plans]
+
+
+def test_states_with_layouts_are_planned_by_them(tmp_path):
+    told, items = saved_by_hand([rank_state(rank) for rank in range(RANKS)], tmp_path / "told")
+    assert set(told) == {"symbolic_local"}
+    untold, expected = saved_by_hand([rank_state(rank, told=False) for rank in range(RANKS)], tmp_path / "untold")
+    assert set(untold) == {"local_save"}
+    assert items == expected
+    both, _ = saved_by_hand([rank_state(rank, boxes=rank % 2 == 0) for rank in range(RANKS)], tmp_path / "both")
+    assert set(both) == {"symbolic_local"}
+    for name in ("told", "untold", "both"):
+        loaded = shardwright.load(tmp_path / name)
+        np.testing.assert_array_equal(np.asarray(loaded["weight"]), np.arange(42, dtype=np.float32).reshape(14, 3))
+
+
+def test_ranks_with_layouts_meet_ranks_without(tmp_path):
+    kinds, _ = saved_by_hand([rank_state(rank, told=rank != 3) for rank in range(RANKS)], tmp_path / "c")
+    assert kinds.count("local_save") == 1
+    loaded = shardwright.load(tmp_path / "c")
+    np.testing.assert_array_equal(np.asarray(loaded["weight"]), np.arange(42, dtype=np.float32).reshape(14, 3))
+
+
+def test_boxes_beside_a_layout_are_compared():
+    weight = shardwright.Shard(np.ones((4, 3), np.float32), (14, 3), (((4, 0), (4, 3)),), ROWS)
+    with pytest.raises(E.InvalidArgumentError, match=r"rank 0 holds \[4:8, 0:3\] by its boxes and \[0:4, 0:3\]"):
+        shardwright.State({"weight": weight}, rank=0)
+
+
+def test_layouts_that_contradict_each_other_are_named(tmp_path):
+    columns = shardwright.Layout((8,), [("shard", 1)])
+    states = [rank_state(rank) for rank in range(RANKS)]
+    states[5] = shardwright.State({"weight": shardwright.Shard(np.ones((14, 1), np.float32), (14, 8), layout=columns)},
+                                  rank=5)
+    with pytest.raises(E.InvalidArgumentError, match=r"'weight' has shape .* on rank 0 and .* on rank 5"):
+        saved_by_hand(states, tmp_path / "c")

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "tests/core/exec/save_world.h"
 
@@ -49,9 +50,9 @@ class Job {
     }
     std::vector<uint64_t> brought{total(offers)};
     SHW_ASSIGN_OR_RETURN(std::vector<Bytes> answers, ranks_[0]->answer(offers, location_, call_));
-    if (answers[0].size() == 1) {
+    if (internal::asks_for_offer(answers[0])) {
       for (size_t r = 0; r < ranks_.size(); ++r) {
-        SHW_ASSIGN_OR_RETURN(offers[r], ranks_[r]->full_offer());
+        SHW_ASSIGN_OR_RETURN(offers[r], ranks_[r]->further_offer(answers[r]));
       }
       brought.push_back(total(offers));
       SHW_ASSIGN_OR_RETURN(answers, ranks_[0]->answer(offers, location_, call_));

@@ -31,8 +31,45 @@ TEST(PlanOffer, AnswersComeBackAsTheyWere) {
   before.kind = Answer::Kind::kAsBefore;
   before.generation = "abc";
   EXPECT_EQ(decode_answer(encode_answer(before), 0, 0)->generation, "abc");
-  EXPECT_TRUE(asks_for_local_plan(encode_answer(Answer())));
-  EXPECT_FALSE(asks_for_local_plan(encode_answer(before)));
+  EXPECT_FALSE(asks_for_offer(encode_answer(before)));
+  EXPECT_FALSE(asks_for_offer(encode_answer(answer)));
+  for (const Answer::Kind kind : {Answer::Kind::kSendOffer, Answer::Kind::kSendDescription,
+                                  Answer::Kind::kWait, Answer::Kind::kSendLocalPlan}) {
+    Answer asking;
+    asking.kind = kind;
+    const Bytes bytes = encode_answer(asking);
+    EXPECT_TRUE(asks_for_offer(bytes));
+    EXPECT_EQ(decode_answer(bytes, 0, 0)->kind, kind);
+    EXPECT_FALSE(asks_for_offer(Bytes(2, bytes[0])));
+    EXPECT_EQ(decode_answer(Bytes(2, bytes[0]), 0, 0).status().code(), StatusCode::kDataLoss);
+  }
+}
+
+TEST(PlanOffer, DigestsPartsAndDescriptionsComeBack) {
+  const Digest128 key{std::byte{1}};
+  const Digest128 digest{std::byte{2}};
+  const Bytes part(30, std::byte{4});
+  const Bytes description(50, std::byte{5});
+  const std::vector<Bytes> offers{encode_offer(key, digest, {}), encode_offer(key, digest, part),
+                                  encode_description_offer(description), encode_empty_offer()};
+  EXPECT_EQ(offers[0].size(), 33U);
+  const auto read = read_offers(offers);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->keys, (std::vector<Digest128>{key, key}));
+  EXPECT_EQ(read->digests, (std::vector<Digest128>{digest, digest}));
+  ASSERT_EQ(read->parts.size(), 1U);
+  EXPECT_EQ(read->parts[0].rank, 1U);
+  EXPECT_TRUE(std::ranges::equal(read->parts[0].bytes, part));
+  ASSERT_EQ(read->descriptions.size(), 1U);
+  EXPECT_EQ(read->descriptions[0].rank, 2U);
+  EXPECT_TRUE(std::ranges::equal(read->descriptions[0].bytes, description));
+  EXPECT_TRUE(read->local_plans.empty());
+  for (const Bytes& bad : {Bytes(), Bytes(1, std::byte{0}), Bytes(20, std::byte{3}),
+                           Bytes(2, std::byte{1}), Bytes(40, std::byte{9})}) {
+    const auto refused = read_offers(std::vector<Bytes>{offers[0], bad});
+    EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << bad.size();
+    EXPECT_EQ(refused.status().detail("rank"), "1");
+  }
 }
 
 TEST(PlanOffer, AnswersThatAreCutAreRefused) {

@@ -23,6 +23,26 @@ TEST(StageState, TheCopyIsIndependentOfTheOriginal) {
   EXPECT_TRUE(stores(*runtime, location, world));
 }
 
+TEST(StageState, LayoutsStay) {
+  const auto runtime = make_runtime();
+  std::vector<float> memory(6);
+  TensorView view;
+  view.data = reinterpret_cast<std::byte*>(memory.data());
+  view.dtype = DType::kFloat32;
+  view.shape = Dims{2, 3};
+  TensorEntry shard = plain_tensor_entry("w", view);
+  shard.global_shape = Dims{4, 3};
+  shard.pieces = {{Box{Dims{2, 0}, Dims{2, 3}}, 0}};
+  shard.layout = *Layout::create({{2}, {}, {}}, {{PlacementKind::kShard, 0, 0}});
+  State state;
+  ASSERT_TRUE(state.add_tensors({plain_tensor_entry("plain", view), shard}).ok());
+  const auto staged = stage_state(*runtime, state, CallContext());
+  ASSERT_TRUE(staged.ok()) << staged.status().to_string();
+  EXPECT_EQ((*staged)->tensors()[0].layout, nullptr);
+  ASSERT_NE((*staged)->tensors()[1].layout, nullptr);
+  EXPECT_EQ(*(*staged)->tensors()[1].layout, shard.layout);
+}
+
 TEST(StageState, StridedTensorsArePacked) {
   const auto runtime = make_runtime();
   // A transposed matrix: element (i, j) lies at j * 3 + i.

@@ -32,9 +32,11 @@ std::vector<TensorEntry> entries_of_every_form() {
   boxes.kind = EntryKind::kSharded;
   boxes.global_shape = {4, 6};
   boxes.pieces = {{{{0, 1}, {1, 3}}, 0}, {{{3, 2}, {1, 3}}, 3}};
+  boxes.layout = *Layout::create({{2}, {}, {}}, {{PlacementKind::kShard, 0, 0}});
   TensorEntry nothing = boxes;
   nothing.name = "nothing";
   nothing.pieces.clear();
+  nothing.layout = nullptr;
   TensorEntry shifted = plain;  // one piece of the local shape that is not the global tensor
   shifted.name = "shifted";
   shifted.path = R"(["shifted"])";
@@ -46,8 +48,9 @@ std::vector<TensorEntry> entries_of_every_form() {
 }
 
 TensorRef reference_to(const TensorEntry& entry, PieceBuffer* buffer) {
-  return {entry.name,  entry.path,         entry.kind,
-          entry.local, entry.global_shape, buffer->assign(entry.global_shape.size(), entry.pieces)};
+  return {entry.name,   entry.path,         entry.kind,
+          entry.local,  entry.global_shape, buffer->assign(entry.global_shape.size(), entry.pieces),
+          &entry.layout};
 }
 
 void append_all(const std::vector<TensorEntry>& entries, TensorColumns* columns) {
@@ -58,6 +61,7 @@ void append_all(const std::vector<TensorEntry>& entries, TensorColumns* columns)
 
 void expect_equal(const TensorRef& found, const TensorEntry& entry) {
   SCOPED_TRACE(entry.name);
+  EXPECT_EQ(found.layout == nullptr ? nullptr : *found.layout, entry.layout);
   EXPECT_EQ(found.name, entry.name);
   EXPECT_EQ(found.path, entry.path);
   EXPECT_EQ(found.kind, entry.kind);

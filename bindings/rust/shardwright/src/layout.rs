@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::text::Blob;
 use shardwright_sys::{ffi, raw};
+use std::sync::Arc;
 
 /// What a mesh axis does to a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +57,16 @@ pub(crate) fn pieces_of(values: &[i64], local_offsets: &[i64], ndim: usize) -> V
     local_offsets.iter().enumerate().map(piece).collect()
 }
 
-/// A rule that gives each rank the boxes of a tensor that it holds. Immutable, thread-safe.
-pub struct Layout(*mut ffi::shw_layout);
+/// A rule that gives each rank the boxes of a tensor that it holds. Immutable, thread-safe; clones share it.
+#[derive(Clone)]
+pub struct Layout(Arc<OwnedLayout>);
+
+struct OwnedLayout(*mut ffi::shw_layout);
 
 // SAFETY: layouts are immutable.
-unsafe impl Send for Layout {}
+unsafe impl Send for OwnedLayout {}
 // SAFETY: as above.
-unsafe impl Sync for Layout {}
+unsafe impl Sync for OwnedLayout {}
 
 impl Layout {
     /// `mesh`: extents; `ranks`: global ranks in row-major order, empty = 0, 1, 2, ...; one placement per mesh
@@ -84,7 +88,7 @@ impl Layout {
         spec.placement_dims = dims.as_ptr();
         spec.placement_factors = factors.as_ptr();
         // SAFETY: the arrays live for the call, everything is copied.
-        Ok(Layout(unsafe { raw::layout_create(&spec) }?))
+        Ok(Layout(Arc::new(OwnedLayout(unsafe { raw::layout_create(&spec) }?))))
     }
 
     /// HyperParallel's form, for tensors of as many dimensions as the map has entries: per dimension the mesh axes that
@@ -110,23 +114,23 @@ impl Layout {
         spec.tensor_map_offsets = offsets.as_ptr();
         spec.tensor_ndim = map.len() as i32;
         // SAFETY: as above.
-        Ok(Layout(unsafe { raw::layout_create(&spec) }?))
+        Ok(Layout(Arc::new(OwnedLayout(unsafe { raw::layout_create(&spec) }?))))
     }
 
     pub(crate) fn handle(&self) -> *const ffi::shw_layout {
-        self.0
+        self.0.0
     }
 
     /// Number of ranks in the mesh.
     pub fn rank_count(&self) -> u64 {
         // SAFETY: the handle lives.
-        unsafe { ffi::shw_layout_rank_count(self.0) }
+        unsafe { ffi::shw_layout_rank_count(self.handle()) }
     }
 
     /// Whether the rank is in the mesh.
     pub fn contains(&self, rank: i32) -> bool {
         // SAFETY: as above.
-        unsafe { ffi::shw_layout_contains(self.0, rank) != 0 }
+        unsafe { ffi::shw_layout_contains(self.handle(), rank) != 0 }
     }
 
     /// (offsets, sizes) of each box that `rank` holds of a tensor of this shape; none when it is not in the mesh.
@@ -139,13 +143,21 @@ impl Layout {
         let ndim = shape.len();
         let (extents, dims) = (shape.as_ptr(), ndim as i32);
         // SAFETY: arrays and handle live for the calls.
-        let count = unsafe { raw::layout_box_count(self.0, extents, dims, rank) }? as usize;
+        let count = unsafe { raw::layout_box_count(self.handle(), extents, dims, rank) }? as usize;
         let mut values = vec![0i64; count * ndim * 2];
         let mut starts = vec![0i64; count];
         let mut size = 0;
         unsafe {
-            raw::layout_boxes(self.0, extents, dims, rank, values.as_mut_ptr(), values.len() as u64, &mut size)?;
-            raw::layout_local_offsets(self.0, extents, dims, rank, starts.as_mut_ptr(), count as u64, &mut size)?;
+            raw::layout_boxes(self.handle(), extents, dims, rank, values.as_mut_ptr(), values.len() as u64, &mut size)?;
+            raw::layout_local_offsets(
+                self.handle(),
+                extents,
+                dims,
+                rank,
+                starts.as_mut_ptr(),
+                count as u64,
+                &mut size,
+            )?;
         }
         Ok(pieces_of(&values, &starts, ndim))
     }
@@ -157,7 +169,7 @@ impl Layout {
         // SAFETY: arrays and handle live for the call.
         unsafe {
             raw::layout_local_shape(
-                self.0,
+                self.handle(),
                 shape.as_ptr(),
                 shape.len() as i32,
                 rank,
@@ -185,7 +197,7 @@ fn spec_of(mesh: &[i64], ranks: &[i32]) -> ffi::shw_layout_spec {
     spec
 }
 
-impl Drop for Layout {
+impl Drop for OwnedLayout {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
         unsafe { ffi::shw_layout_release(self.0) }

@@ -95,9 +95,9 @@ unsafe impl Sync for SymbolicPlan {}
 
 impl SymbolicPlan {
     /// The plan of all ranks. `digests`: one per rank; `descriptions`: those of [`representatives`] in their order;
-    /// `parts`: those of the ranks that have one, in any order, empty ones are skipped. Owners are balanced or lowest_rank,
-    /// the cover full. INVALID_ARGUMENT when ranks contradict each other or chunks do not cover a tensor (ranks are named),
-    /// DATA_LOSS, UNIMPLEMENTED.
+    /// `parts`: those of the ranks that have one, in any order, empty ones are skipped. Owners are balanced, lowest_rank, or
+    /// exact of the preset Megatron, the cover full. INVALID_ARGUMENT when ranks contradict each other or chunks do not
+    /// cover a tensor (ranks are named), DATA_LOSS, UNIMPLEMENTED.
     pub fn new<P: AsRef<[u8]>>(
         digests: &[Digest],
         descriptions: &[P],

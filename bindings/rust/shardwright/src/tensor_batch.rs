@@ -123,6 +123,7 @@ pub struct TensorBatch<'a> {
     shapes: Vec<i64>,
     strides: Vec<i64>, // as many as extents; of any value where the tensor is row-major
     boxes: Boxes,
+    layouts: Layouts,
     pub(crate) owned: Vec<(String, Owned)>,
     _borrowed: PhantomData<&'a mut [u8]>,
 }
@@ -148,6 +149,7 @@ impl<'a> TensorBatch<'a> {
             shapes: Vec::new(),
             strides: Vec::new(),
             boxes: Boxes::new(),
+            layouts: Layouts::default(),
             owned: Vec::new(),
             _borrowed: PhantomData,
         }
@@ -180,6 +182,7 @@ impl<'a> TensorBatch<'a> {
         self.strides.extend_from_slice(spec.strides);
         self.strides.resize(self.shapes.len(), 0);
         self.boxes.push(spec);
+        self.layouts.indices.push(0);
         Ok(())
     }
 
@@ -220,7 +223,8 @@ impl<'a> TensorBatch<'a> {
         Ok(())
     }
 
-    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`].
+    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`]. The
+    /// state keeps the layout, by which saves are planned.
     pub fn add_with_layout(
         &mut self,
         name: &str,
@@ -235,7 +239,9 @@ impl<'a> TensorBatch<'a> {
         let shard = Shard { global_shape, boxes: &placed };
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
         let kind = Kind::Sharded;
-        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, &shape) }, data)
+        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, &shape) }, data)?;
+        self.layouts.set_last(layout, rank);
+        Ok(())
     }
 
     /// Calls with the columns as the library reads them.
@@ -252,6 +258,8 @@ impl<'a> TensorBatch<'a> {
         batch.path_offsets = self.paths.offsets.as_ptr();
         batch.kinds = self.kinds.as_ptr();
         self.boxes.place(&mut batch);
+        let handles = self.layouts.handles();
+        self.layouts.place(&handles, &mut batch);
         call(&batch)
     }
 
@@ -327,6 +335,48 @@ impl Boxes {
         batch.box_offsets = self.offsets.as_ptr();
         batch.box_sizes = self.sizes.as_ptr();
         batch.local_offsets = self.starts.as_ptr();
+    }
+}
+
+/// Layouts beside the boxes of tensors. The library takes those of one rank per batch.
+#[derive(Default)]
+struct Layouts {
+    distinct: Vec<Layout>,
+    indices: Vec<u32>, // per tensor: 0 = none, else 1 + its number
+    rank: i32,
+}
+
+impl Layouts {
+    /// Of the tensor that was added last. Those of another rank than the first are left out: its boxes say all.
+    fn set_last(&mut self, layout: &Layout, rank: i32) {
+        if self.distinct.is_empty() {
+            self.rank = rank;
+        }
+        let Some(last) = self.indices.last_mut() else { return };
+        if self.rank != rank {
+            return;
+        }
+        let found = self.distinct.iter().rposition(|known| known.handle() == layout.handle());
+        let number = found.unwrap_or(self.distinct.len());
+        if found.is_none() {
+            self.distinct.push(layout.clone());
+        }
+        *last = number as u32 + 1;
+    }
+
+    fn handles(&self) -> Vec<*const ffi::shw_layout> {
+        self.distinct.iter().map(Layout::handle).collect()
+    }
+
+    /// Points the batch to the columns; self and handles must outlive its use.
+    fn place(&self, handles: &[*const ffi::shw_layout], batch: &mut ffi::shw_tensor_batch) {
+        if handles.is_empty() {
+            return;
+        }
+        batch.layouts = handles.as_ptr();
+        batch.layout_indices = self.indices.as_ptr();
+        batch.layout_count = handles.len() as u64;
+        batch.rank = self.rank;
     }
 }
 

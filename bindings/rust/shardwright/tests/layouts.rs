@@ -2,8 +2,9 @@
 //! Layouts of every form, shards of grids, and states that hold what they say.
 
 use shardwright::{
-    Checkpoint, Context, DType, FlatEntry, GridShard, Layout, LoadOptions, Location, Piece, Placement, SaveOptions,
-    Shard, State, StatusCode, Storage, TensorSpec, flat_entry_pieces, load_at, overlapping_parts, save_at,
+    Checkpoint, Context, DType, FlatEntry, GridShard, Layout, LoadOptions, Location, Piece, Placement, Plan,
+    SaveOptions, SavePlanner, Shard, State, StatusCode, Storage, TensorBatch, TensorSpec, flat_entry_pieces, load_at,
+    overlapping_parts, save_at,
 };
 
 fn piece(offsets: &[i64], sizes: &[i64], local_offset: i64) -> Piece {
@@ -116,4 +117,37 @@ fn flat_ranges_are_few_boxes() {
     refused(flat_entry_pieces(&[4], &entry), StatusCode::InvalidArgument, "does not fit");
     assert_eq!(overlapping_parts(7, 25, 24).unwrap(), 6..7);
     refused(overlapping_parts(2, 2, 2), StatusCode::InvalidArgument, "part 2");
+}
+
+#[test]
+fn saves_are_planned_by_the_layouts_of_a_state() {
+    let (uint8, data) = (DType::from_name("uint8").unwrap(), [7u8; 6]);
+    let half = Layout::new(&[2], &[], &[Placement::Shard(0)]).unwrap();
+    let plans: Vec<Plan> = (0..2)
+        .map(|rank| {
+            let mut state = State::new();
+            state.add_with_layout("w", uint8, &[4, 3], (&half.clone(), rank), &data).unwrap();
+            let mut planner = SavePlanner::new(&state, rank, 2, &SaveOptions::default()).unwrap();
+            Plan::from_bytes(&planner.local_plan().unwrap()).unwrap()
+        })
+        .collect();
+    let digest = |plan: &Plan| {
+        let json = plan.json(10).unwrap();
+        assert!(json.contains("\"kind\":\"symbolic_local\"") && json.contains("\"form\":\"layout\""), "{json}");
+        json.split("\"description_digest\":").nth(1).unwrap()[..34].to_owned()
+    };
+    assert_eq!(digest(&plans[0]), digest(&plans[1]));
+    assert_eq!((plans[0].rank(), plans[1].rank()), (0, 1));
+    let mut batch = TensorBatch::new();
+    batch.add_with_layout("a", uint8, &[4, 3], (&half, 0), &data).unwrap();
+    batch.add_with_layout("b", uint8, &[4, 3], (&half, 1), &data).unwrap(); // kept as its boxes
+    batch.add("c", &[2], &[1.0f32, 2.0]).unwrap();
+    let mut state = State::new();
+    state.add_batch(batch).unwrap();
+    let json = {
+        let mut planner = SavePlanner::new(&state, 0, 2, &SaveOptions::default()).unwrap();
+        Plan::from_bytes(&planner.local_plan().unwrap()).unwrap().json(10).unwrap()
+    };
+    let forms: Vec<&str> = json.split("\"form\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(forms, ["layout", "boxes", "whole"]);
 }

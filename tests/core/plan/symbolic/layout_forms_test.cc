@@ -2,7 +2,7 @@
 //
 // Layouts beyond rows of chunks: what nests is described by cuts, what does not by boxes, and both
 // plan as the explicit planner does.
-#include "tests/core/plan/symbolic/symbolic_world.h"
+#include "tests/core/plan/symbolic/symbolic_jobs.h"
 
 namespace shardwright::plan::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "tests/core/plan/random_world.h"
-#include "tests/core/plan/symbolic/symbolic_world.h"
+#include "tests/core/plan/symbolic/symbolic_jobs.h"
 
 namespace shardwright::plan::test {
 

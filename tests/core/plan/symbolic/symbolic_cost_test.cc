@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "tests/core/plan/symbolic/symbolic_world.h"
+#include "tests/core/plan/symbolic/symbolic_jobs.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -67,12 +67,12 @@ std::vector<JobEntry> entries_of(const JobSize& size) {
   return entries;
 }
 
-SymbolicWorld world_of_size(const JobSize& size) {
+RankDescriptions world_of_size(const JobSize& size) {
   Result<LocalSymbolicPlan> local = describe(entries_of(size), {0, size.ranks()});
   EXPECT_TRUE(local.ok()) << local.status().to_string();
   const std::vector<Digest128> digests(static_cast<size_t>(size.ranks()),
                                        local->part.description_digest);
-  Result<SymbolicWorld> world = make_symbolic_world(digests, {local->description}, {});
+  Result<RankDescriptions> world = make_rank_descriptions(digests, {local->description}, {});
   EXPECT_TRUE(world.ok()) << world.status().to_string();
   return *std::move(world);
 }
@@ -84,11 +84,11 @@ struct Cost {
 };
 
 Cost cost_of(const JobSize& size) {
-  const SymbolicWorld world = world_of_size(size);
+  const RankDescriptions world = world_of_size(size);
   Cost cost;
   cost.seconds = 1e30;
   for (int i = 0; i < 3; ++i) {
-    SymbolicWorld copy = world;
+    RankDescriptions copy = world;
     const size_t heap_before = mallinfo2().uordblks;
     const double begin = cpu_seconds();
     const Result<SymbolicSavePlan> plan = make_symbolic_plan(std::move(copy), {});

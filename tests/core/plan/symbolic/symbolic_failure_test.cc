@@ -3,7 +3,7 @@
 // What symbolic planning refuses: the same as the explicit planner and in its words, and worlds that
 // were not put together from what their ranks gave.
 #include "core/plan/save/conflicts_internal.h"
-#include "tests/core/plan/symbolic/symbolic_world.h"
+#include "tests/core/plan/symbolic/symbolic_jobs.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -34,7 +34,7 @@ JobEntry object_entry(std::string name, uint64_t bytes) {
 // The job is refused both ways with one text, which holds all of these.
 void expect_same_refusal(const Job& job, int32_t ranks,
                          const std::vector<std::string_view>& texts) {
-  const Result<SymbolicWorld> world = world_of(job, ranks);
+  const Result<RankDescriptions> world = world_of(job, ranks);
   ASSERT_TRUE(world.ok()) << world.status().to_string();
   const Status expected = explicit_plan(*world, {}).status();
   const Status status = make_symbolic_plan(*world, {}).status();
@@ -128,12 +128,12 @@ TEST(SymbolicFailure, AReplicatedTensorIsHeldWhole) {
 
 TEST(SymbolicFailure, RulesThatOnlyTheExplicitPlannerFollows) {
   const Job job = two_sorts(whole_entry("w", {4}), whole_entry("w", {4}));
-  const Result<SymbolicWorld> world = world_of(job, 4);
+  const Result<RankDescriptions> world = world_of(job, 4);
   ASSERT_TRUE(world.ok());
   SaveRules rules;
   rules.owner = OwnerRule::kExact;
   EXPECT_FAILURE(make_symbolic_plan(*world, rules).status(), StatusCode::kUnimplemented,
-                 "'balanced' and 'lowest_rank'");
+                 "'balanced', 'lowest_rank' and, with preset 'megatron', 'exact'");
 }
 
 std::vector<LocalSymbolicPlan> two_locals() {
@@ -154,9 +154,9 @@ Status world_status(const std::vector<LocalSymbolicPlan>& locals) {
 
 TEST(SymbolicFailure, WorldsThatWereNotPutTogether) {
   EXPECT_TRUE(world_status(two_locals()).ok());
-  EXPECT_FAILURE(world_status({}), StatusCode::kInvalidArgument, "world of 0 ranks");
+  EXPECT_FAILURE(world_status({}), StatusCode::kInvalidArgument, "0 ranks are not 1 to");
   auto locals = two_locals();
-  EXPECT_FAILURE(make_symbolic_world(std::vector<Digest128>(2), {}, {}).status(),
+  EXPECT_FAILURE(make_rank_descriptions(std::vector<Digest128>(2), {}, {}).status(),
                  StatusCode::kInvalidArgument, "0 descriptions for 1 distinct");
   locals[1].part.description_digest[3] ^= std::byte{1};
   EXPECT_FAILURE(world_status(locals), StatusCode::kInvalidArgument, "rank 1", "digest");

@@ -42,6 +42,13 @@ SaveRules lowest_rank() {
   return rules;
 }
 
+SaveRules megatron() {
+  SaveRules rules;
+  rules.owner = OwnerRule::kExact;
+  rules.preset = Preset::kMegatron;
+  return rules;
+}
+
 TEST(SymbolicPlan, FullySharded) {
   const auto layout = layout_of({{8}, {}, {}}, {shard(0)});
   const Job job = [&](int32_t) {
@@ -50,6 +57,7 @@ TEST(SymbolicPlan, FullySharded) {
   };
   expect_symbolic_equals_explicit(job, 8);
   expect_symbolic_equals_explicit(job, 8, lowest_rank());
+  expect_symbolic_equals_explicit(job, 8, megatron());
 }
 
 TEST(SymbolicPlan, HybridShardedBalancesReplicas) {
@@ -60,9 +68,13 @@ TEST(SymbolicPlan, HybridShardedBalancesReplicas) {
       entries.push_back(sharded("w" + std::to_string(i), {64 + i % 5, 3}, layout));
       entries.push_back(plain("norm" + std::to_string(i), {7 + i % 3}));
     }
+    for (int i = 0; i < 9; ++i)
+      entries.push_back(
+          object("object" + std::to_string(i), 28 + 4 * static_cast<uint64_t>(i % 3)));
     return entries;
   };
   expect_symbolic_equals_explicit(job, 32);
+  expect_symbolic_equals_explicit(job, 32, megatron());
 }
 
 // Tensor parallel groups of 4 inside data parallel replicas; columns and rows of equal size are
@@ -139,7 +151,8 @@ TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
     RandomSource random(start);
     const RandomJob job = random_job(random);
     SaveRules rules = random.chance(25) ? lowest_rank() : SaveRules();
-    const Result<SymbolicWorld> world = world_of(job.job(), job.ranks, rules);
+    if (random.chance(33)) rules = megatron();
+    const Result<RankDescriptions> world = world_of(job.job(), job.ranks, rules);
     ASSERT_TRUE(world.ok()) << world.status().to_string();
     const Result<GlobalSavePlan> expected = explicit_plan(*world, rules);
     const Result<SymbolicSavePlan> plan = make_symbolic_plan(*world, rules);

@@ -85,6 +85,9 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
     case PlanKind::kSymbolicPart:
       EXPECT_TRUE(decode_symbolic_part(encoded(*decode_symbolic_part(changed))).ok());
       return;
+    case PlanKind::kSymbolicLocal:
+      EXPECT_TRUE(decode_symbolic_local(encoded(*decode_symbolic_local(changed))).ok());
+      return;
   }
 }
 

@@ -125,8 +125,8 @@ inline LocalSymbolicPlan sample_symbolic() {
       builder->add_sharded({"w", "[\"w\"]", DType::kBfloat16, EntryKind::kAuto, matrix}, **layout));
   added.push_back(
       builder->add_whole({"scale", "", DType::kFloat32, EntryKind::kAuto, {}, sample_digest(4)}));
-  added.push_back(
-      builder->add_boxes({"ragged", "", DType::kInt8, EntryKind::kSharded, vector}, ragged));
+  added.push_back(builder->add_boxes(
+      {"ragged", "", DType::kInt8, EntryKind::kSharded, vector, sample_digest(6)}, ragged));
   added.push_back(builder->add_whole({"rng", "", DType::kInt64, EntryKind::kRankLocal, vector}));
   added.push_back(
       builder->add_object({"step", "", "application/json", EntryKind::kAuto, 7, sample_digest(5)}));
@@ -161,7 +161,8 @@ inline std::vector<Sample> all_samples() {
           {"merged_save.described", PlanKind::kMergedSave, sample_merged_part(0)},
           {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)},
           {"symbolic_save", PlanKind::kSymbolicSave, encoded(sample_symbolic().description)},
-          {"symbolic_part", PlanKind::kSymbolicPart, encoded(sample_symbolic().part)}};
+          {"symbolic_part", PlanKind::kSymbolicPart, encoded(sample_symbolic().part)},
+          {"symbolic_local", PlanKind::kSymbolicLocal, encoded(sample_symbolic())}};
 }
 
 // Decodes with the function of that kind.
@@ -183,6 +184,8 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode_symbolic_save(buffer).status();
     case PlanKind::kSymbolicPart:
       return decode_symbolic_part(buffer).status();
+    case PlanKind::kSymbolicLocal:
+      return decode_symbolic_local(buffer).status();
   }
   return internal_error("no such kind");
 }

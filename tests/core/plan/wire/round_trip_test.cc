@@ -183,7 +183,7 @@ TEST(PlanBuffer, KindsAreToldApart) {
     for (const PlanKind wanted :
          {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad, PlanKind::kWriteResult,
           PlanKind::kMergedSave, PlanKind::kKeptSave, PlanKind::kSymbolicSave,
-          PlanKind::kSymbolicPart}) {
+          PlanKind::kSymbolicPart, PlanKind::kSymbolicLocal}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();

@@ -221,6 +221,7 @@ pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
 pub const SHW_PLAN_KEPT_SAVE: i32 = 6;
 pub const SHW_PLAN_SYMBOLIC_SAVE: i32 = 8;
 pub const SHW_PLAN_SYMBOLIC_PART: i32 = 9;
+pub const SHW_PLAN_SYMBOLIC_LOCAL: i32 = 10;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
 pub const SHW_REPORT_LOADED: i32 = 0;
@@ -2031,7 +2032,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK and `cover` FULL.
+    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
     pub fn shw_symbolic_plan_create(
         options: *const shw_merge_options,
         digests: *const c_void,
@@ -4326,7 +4327,7 @@ mod dispatch {
         unsafe { (table().symbolic_representatives.unwrap_unchecked())(digests, rank_count, out, err) }
     }
 
-    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK and `cover` FULL.
+    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_symbolic_plan_create(

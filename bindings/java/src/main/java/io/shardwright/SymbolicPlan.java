@@ -71,7 +71,7 @@ public final class SymbolicPlan extends Handle {
      * @param digests 16 bytes of each rank
      * @param descriptions those of {@link #representatives} in their order
      * @param parts those of the ranks that have one, in any order; empty ones are skipped
-     * @param options owner balanced or lowest_rank, cover full
+     * @param options owner balanced, lowest_rank, or exact of the preset Megatron; cover full
      * @return the plan
      * @throws InvalidArgumentException when ranks contradict each other or chunks do not cover a tensor; ranks are named
      * @throws UnimplementedException for another owner

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptions of representatives and parts of ranks to one world.
-#include "core/plan/symbolic/world.h"
+// Puts descriptions of representatives and parts of ranks together.
+#include "core/plan/symbolic/rank_descriptions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -58,9 +58,9 @@ bool needs_part(const SymbolicDescription& description) {
          });
 }
 
-Status check_descriptions(const SymbolicWorld& world, const std::vector<int32_t>& firsts) {
-  for (size_t d = 0; d < world.descriptions.size(); ++d) {
-    const SymbolicDescription& description = world.descriptions[d];
+Status check_descriptions(const RankDescriptions& ranks, const std::vector<int32_t>& firsts) {
+  for (size_t d = 0; d < ranks.descriptions.size(); ++d) {
+    const SymbolicDescription& description = ranks.descriptions[d];
     const std::vector<std::string> findings = description_findings(description, 1);
     if (!findings.empty()) {
       return data_loss(
@@ -68,51 +68,51 @@ Status check_descriptions(const SymbolicWorld& world, const std::vector<int32_t>
           .with_detail("rank", std::to_string(firsts[d]));
     }
     SHW_ASSIGN_OR_RETURN(const Digest128 digest, description_digest(description));
-    if (digest != world.digests[d]) {
+    if (digest != ranks.digests[d]) {
       return invalid_argument(
                  fmt::format("the description of rank {} is not the one whose digest it gave",
                              firsts[d]))
           .with_detail("rank", std::to_string(firsts[d]));
     }
-    if (description.options_digest == world.descriptions[0].options_digest) continue;
-    return internal::options_differ({0, world.descriptions[0].options_text},
+    if (description.options_digest == ranks.descriptions[0].options_digest) continue;
+    return internal::options_differ({0, ranks.descriptions[0].options_text},
                                     {firsts[d], description.options_text});
   }
   return {};
 }
 
-Status check_part(const SymbolicWorld& world, const SymbolicPart& part) {
+Status check_part(const RankDescriptions& ranks, const SymbolicPart& part) {
   const std::string rank = std::to_string(part.rank);
-  if (part.rank < 0 || part.rank >= world.rank_count() || part.world_size != world.rank_count()) {
+  if (part.rank < 0 || part.rank >= ranks.rank_count() || part.world_size != ranks.rank_count()) {
     return invalid_argument(fmt::format("a part is that of rank {} of {}, but there are {} ranks",
-                                        part.rank, part.world_size, world.rank_count()))
+                                        part.rank, part.world_size, ranks.rank_count()))
         .with_detail("rank", rank);
   }
-  const uint32_t number = world.description_of_rank[static_cast<size_t>(part.rank)];
-  if (part.description_digest != world.digests[number]) {
+  const uint32_t number = ranks.description_of_rank[static_cast<size_t>(part.rank)];
+  if (part.description_digest != ranks.digests[number]) {
     return invalid_argument(
                fmt::format("the part of rank {} belongs to another description", part.rank))
         .with_detail("rank", rank);
   }
-  const std::vector<std::string> findings = part_findings(world.descriptions[number], part, 1);
+  const std::vector<std::string> findings = part_findings(ranks.descriptions[number], part, 1);
   if (findings.empty()) return {};
   return invalid_argument(findings[0]).with_detail("rank", rank);
 }
 
-Status check_parts(const SymbolicWorld& world) {
-  for (size_t i = 0; i < world.parts.size(); ++i) {
-    SHW_RETURN_IF_ERROR(check_part(world, world.parts[i]));
-    if (i == 0 || world.parts[i].rank != world.parts[i - 1].rank) continue;
-    return invalid_argument(fmt::format("rank {} gives two parts", world.parts[i].rank))
-        .with_detail("rank", std::to_string(world.parts[i].rank));
+Status check_parts(const RankDescriptions& ranks) {
+  for (size_t i = 0; i < ranks.parts.size(); ++i) {
+    SHW_RETURN_IF_ERROR(check_part(ranks, ranks.parts[i]));
+    if (i == 0 || ranks.parts[i].rank != ranks.parts[i - 1].rank) continue;
+    return invalid_argument(fmt::format("rank {} gives two parts", ranks.parts[i].rank))
+        .with_detail("rank", std::to_string(ranks.parts[i].rank));
   }
   std::vector<bool> needed;
-  for (const SymbolicDescription& description : world.descriptions)
+  for (const SymbolicDescription& description : ranks.descriptions)
     needed.push_back(needs_part(description));
   if (std::ranges::find(needed, true) == needed.end()) return {};
-  for (int32_t r = 0; r < world.rank_count(); ++r) {
-    if (!needed[world.description_of_rank[static_cast<size_t>(r)]]) continue;
-    if (world.part_of(r) != nullptr) continue;
+  for (int32_t r = 0; r < ranks.rank_count(); ++r) {
+    if (!needed[ranks.description_of_rank[static_cast<size_t>(r)]]) continue;
+    if (ranks.part_of(r) != nullptr) continue;
     return invalid_argument(
                fmt::format("the part of rank {}, which has boxes or rank_local objects, is missing",
                            r))
@@ -123,7 +123,7 @@ Status check_parts(const SymbolicWorld& world) {
 
 }  // namespace
 
-const SymbolicPart* SymbolicWorld::part_of(int32_t rank) const {
+const SymbolicPart* RankDescriptions::part_of(int32_t rank) const {
   const auto found = std::ranges::lower_bound(parts, rank, {}, &SymbolicPart::rank);
   return found == parts.end() || found->rank != rank ? nullptr : &*found;
 }
@@ -132,12 +132,11 @@ std::vector<int32_t> representative_ranks(std::span<const Digest128> digests) {
   return number_digests(digests).firsts;
 }
 
-Result<SymbolicWorld> make_symbolic_world(std::span<const Digest128> digests,
-                                          std::vector<SymbolicDescription> descriptions,
-                                          std::vector<SymbolicPart> parts) {
+Result<RankDescriptions> make_rank_descriptions(std::span<const Digest128> digests,
+                                                std::vector<SymbolicDescription> descriptions,
+                                                std::vector<SymbolicPart> parts) {
   if (digests.empty() || digests.size() > static_cast<size_t>(kMaxWorldSize)) {
-    return invalid_argument(
-        fmt::format("a world of {} ranks is not one of 1 to {}", digests.size(), kMaxWorldSize));
+    return invalid_argument(fmt::format("{} ranks are not 1 to {}", digests.size(), kMaxWorldSize));
   }
   Numbering numbering = number_digests(digests);
   if (descriptions.size() != numbering.firsts.size()) {
@@ -146,17 +145,17 @@ Result<SymbolicWorld> make_symbolic_world(std::span<const Digest128> digests,
         .with_detail("expected", std::to_string(numbering.firsts.size()))
         .with_detail("found", std::to_string(descriptions.size()));
   }
-  SymbolicWorld world;
-  world.descriptions = std::move(descriptions);
+  RankDescriptions ranks;
+  ranks.descriptions = std::move(descriptions);
   for (const int32_t first : numbering.firsts)
-    world.digests.push_back(digests[static_cast<size_t>(first)]);
-  world.description_of_rank = std::move(numbering.numbers);
-  world.parts = std::move(parts);
-  std::erase_if(world.parts, [](const SymbolicPart& part) { return part.empty(); });
-  std::ranges::stable_sort(world.parts, {}, &SymbolicPart::rank);
-  SHW_RETURN_IF_ERROR(check_descriptions(world, numbering.firsts));
-  SHW_RETURN_IF_ERROR(check_parts(world));
-  return world;
+    ranks.digests.push_back(digests[static_cast<size_t>(first)]);
+  ranks.description_of_rank = std::move(numbering.numbers);
+  ranks.parts = std::move(parts);
+  std::erase_if(ranks.parts, [](const SymbolicPart& part) { return part.empty(); });
+  std::ranges::stable_sort(ranks.parts, {}, &SymbolicPart::rank);
+  SHW_RETURN_IF_ERROR(check_descriptions(ranks, numbering.firsts));
+  SHW_RETURN_IF_ERROR(check_parts(ranks));
+  return ranks;
 }
 
 }  // namespace shardwright::plan

@@ -26,9 +26,9 @@ Box box_of(std::span<const ExtentPair> pairs) {
   return box;
 }
 
-class WorldProof {
+class TensorProof {
  public:
-  explicit WorldProof(const SymbolicBody& body) : body_(body) {}
+  explicit TensorProof(const SymbolicBody& body) : body_(body) {}
 
   Status run() {
     for (size_t g = 0; g < body_.tensors.size(); ++g) {
@@ -97,8 +97,8 @@ class WorldProof {
 
   // Each rank's own tensors that come as boxes.
   Status prove_local_tensors() const {
-    for (const SymbolicPart& part : body_.world.parts) {
-      const SymbolicDescription& description = body_.world.of(part.rank);
+    for (const SymbolicPart& part : body_.ranks.parts) {
+      const SymbolicDescription& description = body_.ranks.of(part.rank);
       const Catalog& catalog = description.catalog;
       for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
         if (catalog.tensors[t].kind != EntryKind::kRankLocal || description.forms[t] != kBoxes)
@@ -129,8 +129,8 @@ class WorldProof {
 
 }  // namespace
 
-Status prove_world(const SymbolicBody& body) {
-  return WorldProof(body).run();
+Status prove_tensors(const SymbolicBody& body) {
+  return TensorProof(body).run();
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SymbolicWorld: what all ranks hold, as the distinct descriptions and one number per rank.
-// Immutable value; thread-compatible.
+// RankDescriptions: what all ranks of a save hold, each by its own state: the distinct descriptions
+// and one number per rank. (World, core/plan/world, is a job that somebody describes from outside;
+// describe_world makes the one of the other.) Immutable value; thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace shardwright::plan {
 
-struct SymbolicWorld {
+struct RankDescriptions {
   std::vector<SymbolicDescription> descriptions;  // distinct, in order of their first rank
   std::vector<Digest128> digests;                 // one per description
   std::vector<uint32_t> description_of_rank;      // one per rank
@@ -29,15 +30,17 @@ struct SymbolicWorld {
 // rank.
 std::vector<int32_t> representative_ranks(std::span<const Digest128> digests);
 
-// The world of ranks with these digests. descriptions: those of the representatives, in their order;
+// Ranks with these digests. descriptions: those of the representatives, in their order;
 // parts: in any order, at most one per rank. INVALID_ARGUMENT naming ranks for a wrong count, a
 // description that has another digest, a part that is missing, doubled or does not fit its
 // description, options that differ.
-Result<SymbolicWorld> make_symbolic_world(std::span<const Digest128> digests,
-                                          std::vector<SymbolicDescription> descriptions,
-                                          std::vector<SymbolicPart> parts);
+Result<RankDescriptions> make_rank_descriptions(std::span<const Digest128> digests,
+                                                std::vector<SymbolicDescription> descriptions,
+                                                std::vector<SymbolicPart> parts);
 
 // The explicit local plan of one rank: what make_local_plan says of the same state. O(its entries).
-Result<LocalSavePlan> expand_local_plan(const SymbolicWorld& world, int32_t rank);
+// The part fits the description.
+Result<LocalSavePlan> expand_local_plan(const RankDescriptions& ranks, int32_t rank);
+Result<LocalSavePlan> expand_local_plan(const LocalSymbolicPlan& plan);
 
 }  // namespace shardwright::plan

@@ -69,7 +69,7 @@ inline Result<LocalSymbolicPlan> describe(const std::vector<JobEntry>& entries,
 }
 
 // What ranks exchange: digests, the representatives' descriptions and parts, all through buffers.
-inline Result<SymbolicWorld> gather(const std::vector<LocalSymbolicPlan>& locals) {
+inline Result<RankDescriptions> gather(const std::vector<LocalSymbolicPlan>& locals) {
   std::vector<Digest128> digests;
   for (const LocalSymbolicPlan& local : locals) digests.push_back(local.part.description_digest);
   std::vector<SymbolicDescription> descriptions;
@@ -86,10 +86,11 @@ inline Result<SymbolicWorld> gather(const std::vector<LocalSymbolicPlan>& locals
     SHW_ASSIGN_OR_RETURN(SymbolicPart part, decode_symbolic_part(bytes));
     parts.push_back(std::move(part));
   }
-  return make_symbolic_world(digests, std::move(descriptions), std::move(parts));
+  return make_rank_descriptions(digests, std::move(descriptions), std::move(parts));
 }
 
-inline Result<SymbolicWorld> world_of(const Job& job, int32_t ranks, const SaveRules& rules = {}) {
+inline Result<RankDescriptions> world_of(const Job& job, int32_t ranks,
+                                         const SaveRules& rules = {}) {
   std::vector<LocalSymbolicPlan> locals;
   for (int32_t r = 0; r < ranks; ++r) {
     SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan local, describe(job(r), {r, ranks}, rules));
@@ -100,12 +101,12 @@ inline Result<SymbolicWorld> world_of(const Job& job, int32_t ranks, const SaveR
 
 inline Result<SymbolicSavePlan> symbolic_plan(const Job& job, int32_t ranks,
                                               const SaveRules& rules = {}) {
-  SHW_ASSIGN_OR_RETURN(SymbolicWorld world, world_of(job, ranks, rules));
+  SHW_ASSIGN_OR_RETURN(RankDescriptions world, world_of(job, ranks, rules));
   return make_symbolic_plan(std::move(world), rules);
 }
 
 // The explicit plan of the same world.
-inline Result<GlobalSavePlan> explicit_plan(const SymbolicWorld& world, const SaveRules& rules) {
+inline Result<GlobalSavePlan> explicit_plan(const RankDescriptions& world, const SaveRules& rules) {
   std::vector<LocalSavePlan> locals;
   for (int32_t r = 0; r < world.rank_count(); ++r) {
     SHW_ASSIGN_OR_RETURN(LocalSavePlan local, expand_local_plan(world, r));
@@ -178,7 +179,7 @@ inline void expect_equal_owners(const SymbolicSavePlan& plan, const GlobalSavePl
 // Plans the job both ways.
 inline void expect_symbolic_equals_explicit(const Job& job, int32_t ranks,
                                             const SaveRules& rules = {}) {
-  const Result<SymbolicWorld> world = world_of(job, ranks, rules);
+  const Result<RankDescriptions> world = world_of(job, ranks, rules);
   ASSERT_TRUE(world.ok()) << world.status().to_string();
   const Result<GlobalSavePlan> expected = explicit_plan(*world, rules);
   ASSERT_TRUE(expected.ok()) << expected.status().to_string();

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Most ranks send a description that was seen already, which costs its digest and no more.
+#include "core/plan/wire/open_symbolic.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/plan/digest_internal.h"
+#include "core/plan/save/conflicts_internal.h"
+#include "core/plan/wire/columns_internal.h"
+#include "core/plan/wire/plan_generated.h"
+#include "core/plan/wire/plan_parts_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+class SymbolicOpener {
+ public:
+  explicit SymbolicOpener(size_t rank_count) : rank_count_(rank_count) {}
+
+  Status add(std::span<const std::byte> buffer) {
+    SHW_ASSIGN_OR_RETURN(const internal::OpenedPlan opened, internal::open_plan(buffer));
+    if (opened.kind != PlanKind::kSymbolicLocal) {
+      return invalid_argument("the plan buffer holds no symbolic local plan")
+          .with_detail("expected", "symbolic local plan");
+    }
+    const wire::SymbolicLocal& body = *opened.root->symbolic_local();
+    SHW_ASSIGN_OR_RETURN(SymbolicPart part,
+                         decode_symbolic_part(internal::bytes_of_column(body.part())));
+    SHW_RETURN_IF_ERROR(
+        internal::check_position({part.rank, part.world_size}, digests_.size(), rank_count_));
+    const std::span<const std::byte> bytes = internal::bytes_of_column(body.description());
+    digests_.push_back(internal::plan_bytes_digest(bytes));
+    if (part.description_digest != digests_.back())
+      return invalid_argument("its part belongs to another description");
+    parts_.push_back(std::move(part));
+    if (!known_.insert(to_hex(digests_.back())).second) return {};
+    SHW_ASSIGN_OR_RETURN(SymbolicDescription description, decode_symbolic_save(bytes));
+    descriptions_.push_back(std::move(description));
+    return {};
+  }
+
+  Result<RankDescriptions> take() {
+    return make_rank_descriptions(digests_, std::move(descriptions_), std::move(parts_));
+  }
+
+ private:
+  size_t rank_count_;
+  std::vector<Digest128> digests_;  // one per rank
+  std::unordered_set<std::string> known_;
+  std::vector<SymbolicDescription> descriptions_;  // distinct, by their first rank
+  std::vector<SymbolicPart> parts_;
+};
+
+}  // namespace
+
+Result<RankDescriptions> open_symbolic_locals(std::span<const std::span<const std::byte>> buffers) {
+  SymbolicOpener opener(buffers.size());
+  for (size_t rank = 0; rank < buffers.size(); ++rank) {
+    Status status = opener.add(buffers[rank]);
+    if (!status.ok()) {
+      return std::move(status)
+          .with_detail("rank", std::to_string(rank))
+          .annotated(fmt::format("read the plan of rank {}", rank));
+    }
+  }
+  return opener.take();
+}
+
+Result<Bytes> explicit_local_save(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const LocalSymbolicPlan plan, decode_symbolic_local(buffer));
+  SHW_ASSIGN_OR_RETURN(const LocalSavePlan local, expand_local_plan(plan));
+  return encode(local);
+}
+
+}  // namespace shardwright::plan
