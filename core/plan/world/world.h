@@ -66,7 +66,8 @@ struct StoredCheckpoint {
 struct WorldLayout {
   std::shared_ptr<const Layout> layout;  // co-owned by worlds made from this one
   std::string text;                      // for people: "dp=8 Shard(0) x tp=4 Replicate"
-  std::string json;                      // its placements in a description
+  std::string json;                      // how it is written in a description, as member json_key
+  std::string json_key = "placements";
 };
 
 struct World {
