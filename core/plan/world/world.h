@@ -59,6 +59,7 @@ struct WorldRule {
 struct StoredCheckpoint {
   Catalog catalog;                  // place = file number
   std::vector<int32_t> file_ranks;  // rank of each file
+  std::string generation;           // empty when the format has none
   uint64_t digest_block_bytes = 0;  // 0 = the format has no digests
 };
 
