@@ -103,7 +103,10 @@ bool ChunkRuns::is_good() const {
   const uint64_t tried = (tensor.chunk_count + kTriedEach - 1) / kTriedEach;
   uint64_t left = tried * levels_.size() * kVisitsPerLevel;
   std::array<Interval, kMaxTensorRank> region;
-  const auto visit = [&left](size_t, uint64_t, bool) { return left > 0 && --left > 0; };
+  const auto visit = [&left](size_t, uint64_t, bool) {
+    if (left > 0) --left;
+    return left > 0;
+  };
   for (uint64_t i = 0; i < tried && left > 0; ++i) {
     const uint64_t chosen = i * kTriedEach + ((i + 1) * kMixer >> 32) % kTriedEach;
     const uint64_t chunk = tensor.chunk_begin + std::min(chosen, tensor.chunk_count - 1);

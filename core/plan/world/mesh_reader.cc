@@ -251,6 +251,7 @@ Result<const NamedMesh*> MeshReader::mesh_of(JsonValueView entry) const {
   const auto found = std::ranges::find(meshes_, named.text(), &NamedMesh::name);
   if (found != meshes_.end()) return &*found;
   std::vector<std::string_view> names;
+  names.reserve(meshes_.size());
   for (const NamedMesh& mesh : meshes_) names.push_back(mesh.name);
   const std::vector<std::string> nearest = nearest_names(named.text(), names, kNearestNames);
   return named.wrong(fmt::format("there is no mesh '{}'; nearest: {}", escape_text(named.text()),
