@@ -212,7 +212,9 @@ std::vector<std::string> findings_of(const std::string& bytes, const std::string
       },
       "check the plan", path);
   std::vector<std::string> list;
-  for (uint64_t i = 0; i < shw_buffer_part_count(findings.get()); ++i) {
+  const uint64_t count = shw_buffer_part_count(findings.get());
+  list.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
     list.emplace_back(static_cast<const char*>(shw_buffer_part_data(findings.get(), i)),
                       shw_buffer_part_size(findings.get(), i));
   }
