@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "capi/boundary/arguments.h"
 #include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
@@ -16,6 +18,8 @@
 
 namespace shardwright::capi {
 namespace {
+
+constexpr uint64_t kMaxPlanBytes = uint64_t{4} << 30;  // of the load plans of one job
 
 shw_world* world_handle(plan::World world) {
   auto impl = std::make_shared<WorldImpl>();
@@ -43,6 +47,7 @@ std::shared_ptr<const plan::StoredCheckpoint> stored_of(const CheckpointImpl& im
   auto stored = std::make_shared<plan::StoredCheckpoint>();
   stored->catalog = opened.catalog();
   for (const format::FileInfo& file : opened.files()) stored->file_ranks.push_back(file.rank);
+  stored->generation = opened.generation();
   stored->digest_block_bytes = opened.digest_block_bytes();
   return stored;
 }
@@ -57,6 +62,33 @@ Result<shw_buffer*> priced_save(const plan::World& world, const plan::PriceOptio
     SHW_ASSIGN_OR_RETURN(bytes, plan::encode(save.plan));
     parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
+  return buffer_of_parts(parts);
+}
+
+// The price, then the plan of each rank when plans are wanted.
+Result<shw_buffer*> priced_load(const plan::World& source, const plan::World& target,
+                                const plan::PriceOptions& options, bool with_plans) {
+  SHW_ASSIGN_OR_RETURN(const auto stored, plan::stored_checkpoint(source, options));
+  SHW_ASSIGN_OR_RETURN(const plan::Price price, plan::price_load(*stored, target, options));
+  const std::string json = plan::price_json(price);
+  std::vector<plan::Bytes> plans;
+  uint64_t left = kMaxPlanBytes;
+  if (with_plans) {
+    SHW_RETURN_IF_ERROR(plan::simulate_load(*stored, target, [&](const plan::LoadPlan& load) {
+      SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(load));
+      if (bytes.size() > left) {
+        return resource_exhausted("plan_bytes",
+                                  fmt::format("the load plans of {} ranks have more than {} bytes",
+                                              target.rank_count, kMaxPlanBytes));
+      }
+      left -= bytes.size();
+      plans.push_back(std::move(bytes));
+      return Status();
+    }));
+  }
+  std::vector<std::string_view> parts{json};
+  for (const plan::Bytes& bytes : plans)
+    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return buffer_of_parts(parts);
 }
 
@@ -149,9 +181,7 @@ shw_status shw_world_price_load(const shw_world* stored, const shw_world* wanted
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     bool with_plan = false;
     SHW_ASSIGN_OR_RETURN(const auto chosen, capi::read_price_options(options, &with_plan));
-    SHW_ASSIGN_OR_RETURN(const plan::Price price,
-                         plan::price_load(source->world, target->world, chosen));
-    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(plan::price_json(price))));
+    SHW_ASSIGN_OR_RETURN(*out, capi::priced_load(source->world, target->world, chosen, with_plan));
     return {};
   });
 }

@@ -63,7 +63,9 @@ void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
       ->needs(measure);
   measure->excludes("--bandwidth");
   command->add_option("--html", options->html, "Write a page with pictures to FILE");
-  if (!load) command->add_option("--out", options->out, "Write the merged plan to FILE");
+  command->add_option(
+      "--out", options->out,
+      load ? "Write the load plans of all ranks to FILE" : "Write the merged plan to FILE");
   command->add_flag("--per-rank", options->per_rank, "List every rank");
   command->footer(kPriceFooter);
   add_shared_options(*command, session);
@@ -106,13 +108,15 @@ void add_plan(CLI::App& app, Session& session, Run* run) {
       *command, session, run,
       {"describe", "Print what a checkpoint stores as a JSON description", "CKPT", nullptr, false},
       describe_checkpoint);
-  add_file_command(*command, session, run, {"show", "Print a plan buffer", "FILE", nullptr, true},
-                   show_plan);
   add_file_command(*command, session, run,
-                   {"diff", "Compare two plan buffers", "FILE", "OTHER", true}, diff_plans);
+                   {"show", "Print a file of plan buffers", "FILE", nullptr, true}, show_plan);
   add_file_command(*command, session, run,
-                   {"validate", "Check a plan buffer in all respects", "FILE", nullptr, false},
-                   validate_plan);
+                   {"diff", "Compare two files of plan buffers", "FILE", "OTHER", true},
+                   diff_plans);
+  add_file_command(
+      *command, session, run,
+      {"validate", "Check a file of plan buffers in all respects", "FILE", nullptr, false},
+      validate_plan);
 }
 
 }  // namespace shardwright::cli

@@ -28,7 +28,7 @@ struct PlanPriceOptions {
   std::string measure;  // directory; empty = nothing is measured
   uint64_t measure_bytes = uint64_t{256} << 20;
   std::string html;  // file to write, empty = none
-  std::string out;   // file for the merged plan, empty = none
+  std::string out;   // file for the merged plan or the load plans, empty = none
   bool per_rank = false;
 };
 int price_plan(Session& session, const PlanPriceOptions& options);

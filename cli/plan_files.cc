@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shardwright plan show, plan diff, plan validate: plan buffers (SHWP) as files.
+// shardwright plan show, plan diff, plan validate: plan buffers (SHWP) as files. A file has one
+// buffer, or several one after the other, such as the load plans of all ranks; each begins with its
+// length, 4 bytes little-endian, which counts what follows them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,22 +19,51 @@ namespace {
 using Plan = Owner<shw_plan, shw_plan_release>;
 constexpr uint64_t kAll = INT64_MAX;
 
-Plan open_plan(const std::string& path) {
-  const std::string bytes = read_file(path);
-  return made_by<shw_plan, shw_plan_release>(
+constexpr size_t kPrefixBytes = 4;
+constexpr size_t kLeastBytes = 8;  // behind a length; less is no plan buffer
+
+// The buffers of a file. What cannot be cut is one of its own, for the library to say why.
+std::vector<std::string> plans_of(const std::string& bytes) {
+  std::vector<std::string> plans;
+  size_t begin = 0;
+  while (begin < bytes.size() || plans.empty()) {
+    uint64_t length = 0;
+    const size_t left = bytes.size() - begin;
+    for (size_t i = 0; i < kPrefixBytes && left >= kPrefixBytes; ++i)
+      length |= uint64_t{static_cast<unsigned char>(bytes[begin + i])} << (8 * i);
+    const bool whole = length >= kLeastBytes && length <= left - kPrefixBytes;
+    const size_t size = whole ? static_cast<size_t>(length) + kPrefixBytes : left;
+    plans.push_back(bytes.substr(begin, size));
+    begin += size;
+  }
+  return plans;
+}
+
+PlanJson json_of(const std::string& bytes, uint64_t limit, const std::string& path) {
+  const Plan plan = made_by<shw_plan, shw_plan_release>(
       [&](shw_plan** out, shw_error** error) {
         return shw_plan_create(bytes.data(), bytes.size(), out, error);
       },
       "read the plan", path);
-}
-
-PlanJson json_of(const Plan& plan, uint64_t limit, const std::string& path) {
   const Buffer text = made_by<shw_buffer, shw_buffer_release>(
       [&](shw_buffer** out, shw_error** error) {
         return shw_plan_json(plan.get(), limit, out, error);
       },
       "print the plan", path);
   return PlanJson::parse(text_of(text));
+}
+
+std::vector<PlanJson> jsons_of(const std::string& path, uint64_t limit) {
+  std::vector<PlanJson> plans;
+  for (const std::string& bytes : plans_of(read_file(path)))
+    plans.push_back(json_of(bytes, limit, path));
+  return plans;
+}
+
+// "load of rank 3", for files of several plans.
+std::string title_of(const PlanJson& plan) {
+  const std::string kind = plan["kind"].get<std::string>();
+  return plan.contains("rank") ? fmt::format("{} of rank {}", kind, plan["rank"].dump()) : kind;
 }
 
 std::string value_text(const PlanJson& value) {
@@ -104,6 +135,10 @@ class PlanDifference {
       const std::string rank = item.contains("rank") ? "@rank-" + item["rank"].dump() : "";
       return item["name"].get<std::string>() + rank;
     }
+    if (list == "reads") {
+      return fmt::format("entry {} {}+{}", item["entry"].dump(), item["offsets"].dump(),
+                         item["sizes"].dump());
+    }
     if (list == "chunks") {
       const auto tensor = item["tensor"].get<size_t>();
       return fmt::format("{} {}+{}", plan["tensors"][tensor]["name"].get<std::string>(),
@@ -156,23 +191,58 @@ class PlanDifference {
   std::vector<std::string> found_;
 };
 
+// Plans of two files are compared in pairs, as they stand.
+std::vector<std::string> differences_of(const std::vector<PlanJson>& first,
+                                        const std::vector<PlanJson>& second) {
+  std::vector<std::string> found;
+  if (first.size() != second.size())
+    found.push_back(fmt::format("plans: {} and {}", first.size(), second.size()));
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    const std::string title = first.size() == 1 ? "" : title_of(first[i]) + ": ";
+    for (const std::string& each : PlanDifference(first[i], second[i]).find())
+      found.push_back(title + each);
+  }
+  return found;
+}
+
+std::vector<std::string> findings_of(const std::string& bytes, const std::string& path) {
+  const Buffer findings = made_by<shw_buffer, shw_buffer_release>(
+      [&](shw_buffer** out, shw_error** error) {
+        return shw_plan_findings(bytes.data(), bytes.size(), out, error);
+      },
+      "check the plan", path);
+  std::vector<std::string> list;
+  const uint64_t count = shw_buffer_part_count(findings.get());
+  list.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    list.emplace_back(static_cast<const char*>(shw_buffer_part_data(findings.get(), i)),
+                      shw_buffer_part_size(findings.get(), i));
+  }
+  return list;
+}
+
 }  // namespace
 
 int show_plan(Session& session, const PlanFileOptions& options) {
-  const Plan plan = open_plan(options.first);
-  const PlanJson json = json_of(plan, session.options.json ? kAll : options.limit, options.first);
+  const std::vector<PlanJson> plans =
+      jsons_of(options.first, session.options.json ? kAll : options.limit);
   if (session.options.json) {
+    const PlanJson json = plans.size() == 1
+                              ? plans[0]
+                              : PlanJson{{"schema", 1}, {"kind", "several"}, {"plans", plans}};
     Session::print_line(json.dump(-1, ' ', false, PlanJson::error_handler_t::replace));
-  } else {
-    Session::print(plan_text(json, options.limit));
+    return kExitFine;
+  }
+  for (const PlanJson& plan : plans) {
+    if (plans.size() > 1) Session::print_line(fmt::format("--- {}", title_of(plan)));
+    Session::print(plan_text(plan, options.limit));
   }
   return kExitFine;
 }
 
 int diff_plans(Session& session, const PlanFileOptions& options) {
-  const PlanJson first = json_of(open_plan(options.first), kAll, options.first);
-  const PlanJson second = json_of(open_plan(options.second), kAll, options.second);
-  const std::vector<std::string> found = PlanDifference(first, second).find();
+  const std::vector<std::string> found =
+      differences_of(jsons_of(options.first, kAll), jsons_of(options.second, kAll));
   if (session.options.json) {
     const PlanJson json = {{"schema", 1}, {"equal", found.empty()}, {"differences", found}};
     Session::print_line(json.dump(-1, ' ', false, PlanJson::error_handler_t::replace));
@@ -187,16 +257,11 @@ int diff_plans(Session& session, const PlanFileOptions& options) {
 }
 
 int validate_plan(Session& session, const PlanFileOptions& options) {
-  const std::string bytes = read_file(options.first);
-  const Buffer findings = made_by<shw_buffer, shw_buffer_release>(
-      [&](shw_buffer** out, shw_error** error) {
-        return shw_plan_findings(bytes.data(), bytes.size(), out, error);
-      },
-      "check the plan", options.first);
+  const std::vector<std::string> plans = plans_of(read_file(options.first));
   PlanJson list = PlanJson::array();
-  for (uint64_t i = 0; i < shw_buffer_part_count(findings.get()); ++i) {
-    list.push_back(std::string(static_cast<const char*>(shw_buffer_part_data(findings.get(), i)),
-                               shw_buffer_part_size(findings.get(), i)));
+  for (size_t plan = 0; plan < plans.size(); ++plan) {
+    for (const std::string& finding : findings_of(plans[plan], options.first))
+      list.push_back(plans.size() == 1 ? finding : fmt::format("plan {}: {}", plan, finding));
   }
   const int code = list.empty() ? kExitFine : kExitDamage;
   if (session.options.json) {

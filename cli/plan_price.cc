@@ -85,6 +85,14 @@ std::string_view part_of(const Buffer& buffer, uint64_t part) {
           shw_buffer_part_size(buffer.get(), part)};
 }
 
+// The plans behind the price, one after the other.
+std::string plans_in(const Buffer& buffer) {
+  std::string plans;
+  for (uint64_t part = 1; part < shw_buffer_part_count(buffer.get()); ++part)
+    plans += part_of(buffer, part);
+  return plans;
+}
+
 uint64_t number(const PlanJson& json, const char* key) {
   return json.at(key).get<uint64_t>();
 }
@@ -183,7 +191,7 @@ int price_plan(Session& session, const PlanPriceOptions& options) {
   const Buffer buffer = price(session, options);
   const std::string_view text = part_of(buffer, 0);
   const PlanJson json = PlanJson::parse(text);
-  if (!options.out.empty()) write_file(options.out, part_of(buffer, 1));
+  if (!options.out.empty()) write_file(options.out, plans_in(buffer));
   if (!options.html.empty())
     write_file(options.html, price_page(json, options.source, options.target));
   if (session.options.json) {

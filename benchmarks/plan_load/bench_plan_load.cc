@@ -73,10 +73,18 @@ Cut irregular(int64_t chunks) {
   return cut;
 }
 
+// The same in no order, so that neighbours are not stored beside each other.
+Cut scattered(int64_t chunks) {
+  Cut cut = irregular(chunks);
+  std::shuffle(cut.boxes.begin(), cut.boxes.end(), std::mt19937_64(5));
+  return cut;
+}
+
 Cut cut_of(std::string_view layout, int64_t chunks) {
   if (layout == "grid") return grid(chunks);
   if (layout == "shuffled") return shuffled(chunks);
   if (layout == "irregular") return irregular(chunks);
+  if (layout == "scattered") return scattered(chunks);
   return rows(chunks);
 }
 

@@ -3,7 +3,7 @@
 reads, and the proof that they fill what it wants exactly once. The index over the stored chunks is ready; making it is
 an operation of its own. Nothing is read.
 """
-LAYOUTS = ["rows", "grid", "shuffled", "irregular"]
+LAYOUTS = ["rows", "grid", "shuffled", "irregular", "scattered"]
 
 
 def variants(quick):

@@ -21,7 +21,8 @@ typedef struct shw_world shw_world;
 
 /* How a plan is priced. `owner` is a SHW_OWNER_ number and `preset` a SHW_PRESET_ number, as in
  * save options; `memory_budget` is the staging bytes of one rank, 0 = 256 MiB; the rates give the estimated time: bytes per second of one rank, and of all
- * ranks together, 0 = not known. Flag SHW_PRICE_WITH_PLAN: see shw_world_price_save.
+ * ranks together, 0 = not known. Flag SHW_PRICE_WITH_PLAN: see shw_world_price_save
+ * and shw_world_price_load.
  * Since: 0.1 unstable */
 typedef struct shw_price_options {
   uint32_t struct_size;
@@ -33,7 +34,7 @@ typedef struct shw_price_options {
   uint64_t total_bytes_per_second;
 } shw_price_options;
 
-/* Flag of shw_price_options: the merged plan is wanted, too.
+/* Flag of shw_price_options: the merged plan of a save, or the load plan of each rank, is wanted, too.
  * Since: 0.1 unstable */
 #define SHW_PRICE_WITH_PLAN 1
 
@@ -113,11 +114,13 @@ SHW_API SHW_MUST_USE shw_status shw_world_price_save(const shw_world* world,
 
 /* Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the
  * checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored`
- * itself. The price is JSON text with "schema": 1.
+ * itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part
+ * 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors
+ * and objects that the rank holds, in the order of the description.
  * Threads: any
  * Blocks: no
  * Owns: out
- * Errors: INVALID_ARGUMENT, NOT_FOUND
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, RESOURCE_EXHAUSTED
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_world_price_load(const shw_world* stored,
                                                      const shw_world* SHW_NULLABLE wanted,

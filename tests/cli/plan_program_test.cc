@@ -110,6 +110,48 @@ TEST_F(PlanProgram, KeepsPlansAsFiles) {
   EXPECT_EQ(run("plan diff a.shwp a.shwp").out, "the plans do the same\n");
 }
 
+TEST_F(PlanProgram, KeepsTheLoadPlansOfAllRanks) {
+  const Outcome saved = run("plan load ckpt --to " + onto_four() + " --out loads.shwp");
+  EXPECT_EQ(saved.code, 0) << saved.err;
+  EXPECT_HAS(saved.out, "shardwright plan show loads.shwp");
+  const Json price = run_json("plan load ckpt --to four.json");
+  const Json shown = run_json("plan show loads.shwp");
+  EXPECT_EQ(shown["kind"], "several");
+  ASSERT_EQ(shown["plans"].size(), 4U);
+  const std::string generation = run_json("info ckpt")["generation"];
+  for (size_t rank = 0; rank < 4; ++rank) {
+    const Json& plan = shown["plans"][rank];
+    EXPECT_EQ(plan["kind"], "load");
+    EXPECT_EQ(plan["rank"], rank);
+    EXPECT_EQ(plan["generation"], generation);
+    EXPECT_EQ(plan["reads"].size() + plan["objects"].size(),
+              price["per_rank"]["reads"][rank].get<size_t>());
+  }
+  EXPECT_HAS(run("plan show loads.shwp --limit 1").out, "--- load of rank 3\n");
+  EXPECT_EQ(run("plan validate loads.shwp").out, "valid\n");
+  EXPECT_EQ(run("plan diff loads.shwp loads.shwp").out, "the plans do the same\n");
+}
+
+TEST_F(PlanProgram, TellsLoadPlansApart) {
+  const std::string one = written("one.json", R"json({"schema": 1, "ranks": 1,
+    "rules": [{"match": "*"}]})json");
+  ASSERT_EQ(run("plan load ckpt --to " + one + " --out one.shwp").code, 0);
+  ASSERT_EQ(run("plan load ckpt --to " + onto_four() + " --out four.shwp").code, 0);
+  EXPECT_EQ(run_json("plan show one.shwp")["kind"], "load") << "a single plan is shown as itself";
+  Outcome outcome = run("plan diff one.shwp four.shwp");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_HAS(outcome.out, "plans: 1 and 4\n");
+  EXPECT_HAS(outcome.out, "reads: only the first has entry");
+  std::string bytes = file_text(path("four.shwp"));
+  written("cut.shwp", bytes.substr(0, bytes.size() - 9));
+  outcome = run("plan validate cut.shwp");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_HAS(outcome.out, "plan 3: ");
+  EXPECT_HAS(outcome.out, "1 finding\n");
+  EXPECT_EQ(run("plan show cut.shwp").code, 1);
+  EXPECT_EQ(run("plan load ckpt --out missing/loads.shwp").code, 2);
+}
+
 TEST_F(PlanProgram, TellsPlansApart) {
   ASSERT_EQ(run("plan save " + example("hsdp") + " --out a.shwp").code, 0);
   ASSERT_EQ(run("plan save " + example("hsdp") + " --owner lowest_rank --out b.shwp").code, 0);

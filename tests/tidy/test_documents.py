@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead links and missing comments are found; documented declarations pass."""
+"""Dead links, rows without tests and missing comments are found; documented declarations pass."""
 
+import compatibility_rows
 import doc_coverage
 import doc_links
 import pytest
@@ -24,6 +25,22 @@ def test_a_link_that_leads_nowhere_is_found(link):
 
 def test_links_inside_code_are_not_links():
     assert not links({"README.md": "`[x](nothing)`\n```\n[y](nothing)\n```\n"})
+
+
+def rows(*cells):
+    page = "".join(f"| {first} | {last} |\n" for first, last in (("case", "test"), ("---", "---"), *cells))
+    texts = {"docs/compatibility.md": page + "\n| other | words |\n| --- | --- |\n| a | b |\n",
+             "tests/core/a_test.cc": "TEST(A, HoldsWater) {}\n", "tests/tidy/x.py": "def test_elsewhere(): pass\n"}
+    return [(finding.line, finding.text) for finding in compatibility_rows.check(SourceTree.of_texts(texts))]
+
+
+def test_rows_that_name_tests_which_exist_pass():
+    assert not rows(("a", "`a_test.cc`, `HoldsWater`"), ("b", "`tests/core/a_test.cc`, `A[V4 ...]`"))
+
+
+def test_rows_without_a_test_or_with_one_that_is_not_there_are_found():
+    assert rows(("a", "by eye"), ("b", "`a_test.cc`, `HoldsAir`"), ("c", "`x.py`, `test_elsewhere`")) == [
+        (3, "the row names no test"), (4, "HoldsAir: no test of that name"), (5, "test_elsewhere: no test of that name")]
 
 
 def test_c_declarations_need_a_comment():

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import clang_checks
+import compatibility_rows
 import doc_coverage
 import doc_links
 import include_direction
@@ -37,6 +38,7 @@ def checks(build: Path) -> dict[str, Callable[[SourceTree], list[Finding]]]:
         "include-direction": include_direction.check,
         "size": size_ratchet.check,
         "dead-links": doc_links.check,
+        "compatibility-rows": compatibility_rows.check,
         "doc-coverage": doc_coverage.check,
         "clang-format": clang_checks.check_format,
         "clang-tidy": lambda tree: clang_checks.check_tidy(tree, build),

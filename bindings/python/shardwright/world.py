@@ -102,5 +102,15 @@ class World:
         handle = None if wanted is None else wanted._handle
         return dict(json.loads(native.shw_world_price_load(self._handle, handle, options)[0]))
 
+    def load_plans(self, wanted: World | None = None, *, owner: str = "balanced", preset: str = "standard") -> list[Plan]:
+        """The load plan of each rank of `wanted`, rank 0 first; arguments and failures as in price_load.
+
+        Entries of a plan are the tensors and objects that the rank holds, in the order of the description.
+        ResourceExhaustedError for more than 4 GiB of plans.
+        """
+        handle = None if wanted is None else wanted._handle
+        parts = native.shw_world_price_load(self._handle, handle, _price_options(_WITH_PLAN, owner, preset))
+        return [Plan.from_bytes(part) for part in parts[1:]]
+
     def __repr__(self) -> str:
         return f"shardwright.World(rank_count={self.rank_count})"

@@ -14,6 +14,8 @@
 namespace shardwright::plan::internal {
 
 class GridFinder {
+  static constexpr uint64_t kFewBegins = 64;
+
  public:
   GridFinder(const Catalog& catalog, size_t tensor)
       : catalog_(catalog),
@@ -78,14 +80,9 @@ class GridFinder {
 
   // Chunks in any order, maybe with copies.
   bool fills_cells() {
-    uint64_t cells = 1;
-    std::vector<CoordinateSet> begins;
-    for (uint32_t k = 0; k < split_.count; ++k) {
-      begins.emplace_back();
-      // More begins than that have more cells than there are chunks.
-      if (!collect(k, count_ / cells, &begins[k])) return false;
-      cells *= begins[k].size();
-    }
+    std::vector<CoordinateSet> begins(split_.count);
+    if (!collect(&begins)) return false;
+    const uint64_t cells = cells_of(begins);
     for (uint32_t k = 0; k < split_.count; ++k) {
       grid_.cuts_[k] = begins[k].sort();
       grid_.cuts_[k].push_back(split_.extents[k]);
@@ -95,13 +92,31 @@ class GridFinder {
     return cells == count_ ? place_once(begins) : place_copies(begins, cells);
   }
 
-  bool collect(uint32_t k, uint64_t most, CoordinateSet* begins) const {
-    begins->reserve(std::min<uint64_t>(most, count_));
+  // Stops as soon as the begins have more cells than there are chunks.
+  bool collect(std::vector<CoordinateSet>* begins) const {
+    if (split_.count == 1) {
+      CoordinateSet& only = (*begins)[0];
+      only.reserve(count_);
+      for (uint64_t c = 0; c < count_; ++c) only.insert(pair(c, 0).offset);
+      return true;
+    }
+    for (CoordinateSet& each : *begins) each.reserve(kFewBegins);
     for (uint64_t c = 0; c < count_; ++c) {
-      begins->insert(pair(c, k).offset);
-      if (begins->size() > most) return false;
+      bool more = false;
+      for (uint32_t k = 0; k < split_.count; ++k) more |= (*begins)[k].insert(pair(c, k).offset);
+      if (more && cells_of(*begins) > count_) return false;
     }
     return true;
+  }
+
+  // Of all combinations; what is above count_ is not exact.
+  uint64_t cells_of(const std::vector<CoordinateSet>& begins) const {
+    uint64_t cells = 1;
+    for (const CoordinateSet& each : begins) {
+      cells *= each.size();
+      if (cells > count_) break;
+    }
+    return cells;
   }
 
   // Cell of a chunk, or nothing when it is no cell.

@@ -11,24 +11,20 @@ namespace {
 
 constexpr uint64_t kFewChunks = 8;  // cheaper to look at than to index
 
-bool chunk_meets(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
-                 const Interval* region) {
-  const uint32_t count = split_count(tensor);
-  for (uint32_t k = 0; k < count; ++k) {
-    const ExtentPair pair = chunk_pair(catalog, tensor, chunk, k);
-    if (!intervals_meet({pair.offset, pair.offset + pair.size}, region[k])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 ChunkSearch::ChunkSearch(const Catalog& catalog, size_t tensor)
     : catalog_(&catalog), tensor_(tensor), split_count_(split_count(catalog.tensors[tensor])) {
-  if (catalog.tensors[tensor].chunk_count <= kFewChunks) return;
+  // Chunks without a split dimension are copies of the whole tensor: all of them meet what does.
+  if (catalog.tensors[tensor].chunk_count <= kFewChunks || split_count_ == 0) return;
   std::optional<ChunkGrid> grid = ChunkGrid::find(catalog, tensor);
   if (grid.has_value()) {
     grid_.push_back(*std::move(grid));
+    return;
+  }
+  std::optional<ChunkRuns> runs = ChunkRuns::find(catalog, tensor);
+  if (runs.has_value()) {
+    runs_.push_back(*std::move(runs));
   } else {
     tree_.emplace_back(catalog, tensor);
   }
@@ -39,6 +35,8 @@ void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) co
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   if (grid() != nullptr) {
     meeting_grid(region, out);
+  } else if (!runs_.empty()) {
+    runs_[0].meeting(region, out);
   } else if (!tree_.empty()) {
     tree_[0].meeting(region, out);
     std::ranges::sort(*out);
@@ -66,41 +64,36 @@ void ChunkSearch::meeting_grid(const Interval* region, std::vector<uint64_t>* ou
   if (!cells.in_order()) std::ranges::sort(*out);
 }
 
-// The common part, an empty interval when there is none.
-Interval ChunkSearch::common(uint64_t chunk, uint32_t k, const Interval& region) const {
-  const ExtentPair pair = chunk_pair(*catalog_, catalog_->tensors[tensor_], chunk, k);
-  const int64_t begin = std::max(pair.offset, region.begin);
-  return {begin, std::max(begin, std::min(pair.offset + pair.size, region.end))};
+// Elements of the region in the chunk, in the split dimensions; 0 when they meet nowhere.
+uint64_t ChunkSearch::common_elements(uint64_t chunk, const Interval* region) const {
+  const TensorRecord& tensor = catalog_->tensors[tensor_];
+  uint64_t elements = 1;
+  for (uint32_t k = 0; k < split_count_; ++k) {
+    const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk, k);
+    const int64_t begin = std::max(pair.offset, region[k].begin);
+    const int64_t end = std::min(pair.offset + pair.size, region[k].end);
+    if (end <= begin) return 0;
+    elements *= static_cast<uint64_t>(end - begin);
+  }
+  return elements;
 }
 
 void ChunkSearch::filling(const Interval* region, std::vector<uint64_t>* out) const {
   meeting(region, out);
-  const auto is_empty = [&](uint64_t chunk) {
-    for (uint32_t k = 0; k < split_count_; ++k) {
-      const Interval part = common(chunk, k, region[k]);
-      if (part.begin == part.end) return true;
-    }
-    return false;
-  };
-  std::erase_if(*out, is_empty);
-  if (hold_copies(region, *out)) drop_copies(out);
-}
-
-// Whether the chunks have more elements of the region than there are.
-bool ChunkSearch::hold_copies(const Interval* region, const std::vector<uint64_t>& chunks) const {
-  uint64_t left = 1;
+  uint64_t left = 1;  // elements of the region that no chunk was found for
   for (uint32_t k = 0; k < split_count_; ++k)
     left *= static_cast<uint64_t>(region[k].end - region[k].begin);
-  for (const uint64_t chunk : chunks) {
-    uint64_t elements = 1;
-    for (uint32_t k = 0; k < split_count_; ++k) {
-      const Interval part = common(chunk, k, region[k]);
-      elements *= static_cast<uint64_t>(part.end - part.begin);
-    }
-    if (elements > left) return true;
-    left -= elements;
+  bool copies = false;
+  size_t kept = 0;
+  for (const uint64_t chunk : *out) {
+    const uint64_t elements = common_elements(chunk, region);
+    if (elements == 0) continue;
+    (*out)[kept++] = chunk;
+    copies |= elements > left;
+    left -= std::min(elements, left);
   }
-  return false;
+  out->resize(kept);
+  if (copies) drop_copies(out);
 }
 
 // Sorts the chunks by box, keeps the first of each, and sorts those by number.

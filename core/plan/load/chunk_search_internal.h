@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which chunks of one tensor meet a wanted box. Two ways:
+// Which chunks of one tensor meet a wanted box. Three ways:
 //   grid  the chunks are all combinations of cuts, one list of cuts per split dimension, in any
 //         order (rows are the case of one dimension): binary search, then arithmetic;
+//   runs  chunks that lie together are stored together: a bounding box per run of stored chunks;
 //   tree  anything else: chunks sorted into leaves of neighbours, a bounding box per node.
 // Two intervals meet when each begins before the other ends: an empty one strictly inside another
 // meets it, one at its edge does not. Immutable, any thread. The catalog must outlive it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -19,8 +22,26 @@
 
 namespace shardwright::plan::internal {
 
+inline constexpr Interval kNothing{std::numeric_limits<int64_t>::max(), 0};  // widens to anything
+
+inline void widen(Interval* hull, const Interval& by) {
+  hull->begin = std::min(hull->begin, by.begin);
+  hull->end = std::max(hull->end, by.end);
+}
+
 inline bool intervals_meet(const Interval& a, const Interval& b) {
   return a.begin < b.end && b.begin < a.end;
+}
+
+// Whether a chunk meets a region, one interval per split dimension of its tensor.
+inline bool chunk_meets(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                        const Interval* region) {
+  const uint32_t count = split_count(tensor);
+  for (uint32_t k = 0; k < count; ++k) {
+    const ExtentPair pair = chunk_pair(catalog, tensor, chunk, k);
+    if (!intervals_meet({pair.offset, pair.offset + pair.size}, region[k])) return false;
+  }
+  return true;
 }
 
 // Parts [first[k], last[k]) of each split dimension meet a region.
@@ -60,6 +81,37 @@ class ChunkGrid {
   std::vector<uint32_t> cell_begins_;  // into cell_chunks_, with copies: one more than cells
 };
 
+// Chunks in the order in which they are stored, in runs of kRunLength, and runs in runs of as many.
+class ChunkRuns {
+ public:
+  static constexpr uint64_t kRunLength = 8;
+
+  // Nothing when looking up chunks of the tensor would visit many runs. Linear.
+  static std::optional<ChunkRuns> find(const Catalog& catalog, size_t tensor);
+  // Appends the chunks that meet the region, one interval per split dimension, ascending.
+  void meeting(const Interval* region, std::vector<uint64_t>* out) const;
+
+ private:
+  struct Level {
+    size_t bound_begin = 0;  // into bounds_
+    uint64_t count = 0;      // runs
+  };
+
+  ChunkRuns(const Catalog& catalog, size_t tensor);
+  void bound_chunks();
+  void bound_runs(size_t level);
+  bool is_good() const;
+  template <typename Visit>
+  void walk(size_t level, uint64_t first, const Interval* region, const Visit& visit) const;
+
+  const Catalog* catalog_;
+  size_t tensor_;
+  uint32_t split_count_;
+  bool has_empty_ = false;        // some chunk has no elements
+  std::vector<Level> levels_;     // of runs of chunks first, of one run last
+  std::vector<Interval> bounds_;  // split_count_ per run
+};
+
 // Nodes in preorder: the first child of a node follows it. Leaves hold at most kLeafChunks chunks.
 class ChunkTree {
  public:
@@ -88,19 +140,21 @@ class ChunkTree {
   Plane best_plane(uint64_t begin, uint64_t end, uint32_t k) const;
   uint32_t widest_dimension(uint64_t begin, uint64_t end) const;
   Interval interval(uint64_t chunk, uint32_t k) const;
+  void sort_boxes();
+  void bound_nodes();
   static bool all_meet(const Interval* own, const Interval* region, uint32_t count);
 
-  const Catalog& catalog_;
   const TensorRecord& tensor_;
   uint32_t split_count_ = 0;
-  std::vector<uint64_t> order_;  // chunks, leaf by leaf
+  std::array<int64_t, kMaxTensorRank> extents_;  // of the tensor in the split dimensions
+  std::vector<uint64_t> order_;                  // chunks, leaf by leaf
   std::vector<Interval>
       boxes_;  // split_count_ per chunk, in that order: a search stays in few lines
   std::vector<Node> nodes_;
   std::vector<Interval> bounds_;  // split_count_ per node
 };
 
-// A grid, a tree, or neither for tensors of a few chunks, which are looked at one by one.
+// A grid, runs, a tree, or none of them for tensors of a few chunks, which are looked at one by one.
 class ChunkSearch {
  public:
   ChunkSearch(const Catalog& catalog, size_t tensor);
@@ -113,8 +167,7 @@ class ChunkSearch {
   void filling(const Interval* region, std::vector<uint64_t>* out) const;
 
  private:
-  Interval common(uint64_t chunk, uint32_t k, const Interval& region) const;
-  bool hold_copies(const Interval* region, const std::vector<uint64_t>& chunks) const;
+  uint64_t common_elements(uint64_t chunk, const Interval* region) const;
   void drop_copies(std::vector<uint64_t>* chunks) const;
   void meeting_grid(const Interval* region, std::vector<uint64_t>* out) const;
 
@@ -122,6 +175,7 @@ class ChunkSearch {
   size_t tensor_;
   uint32_t split_count_;
   std::vector<ChunkGrid> grid_;  // one or none
+  std::vector<ChunkRuns> runs_;  // one or none
   std::vector<ChunkTree> tree_;  // one or none
 };
 

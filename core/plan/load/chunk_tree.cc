@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bounding boxes over irregular chunks. A node is cut at the plane, among a bounded sample of chunk
-// begins in every dimension, that fewest chunks cross and that divides them most evenly: chunks of
-// nested cuts are divided where they were cut, so their nodes do not overlap, and one long chunk
-// widens only the nodes above it. A cut leaves at least an eighth on each side, which bounds the
-// depth; where no plane does, the chunks are halved by their middles.
+// begins in every dimension, that fewest of some chunks cross and that divides them most evenly:
+// chunks of nested cuts are divided where they were cut, so their nodes do not overlap, and one long
+// chunk widens only the nodes above it. A cut leaves at least an eighth on each side, which bounds
+// the depth; where no plane does, the chunks are halved by their middles.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -14,56 +14,117 @@
 namespace shardwright::plan::internal {
 namespace {
 
-constexpr uint64_t kSampledChunks = 32;  // whose begins are tried as planes, per dimension
+constexpr uint64_t kPlanes = 8;          // begins that are tried as planes, per dimension
+constexpr uint64_t kJudgingChunks = 48;  // by which planes are compared, the whole node if smaller
 constexpr uint64_t kLeastShare = 8;  // a side of a cut has at least 1 / kLeastShare of the chunks
+constexpr uint64_t kMixer = 0x9E3779B97F4A7C15;
+constexpr int64_t kNoPlane = std::numeric_limits<int64_t>::max();
 
 int64_t middle_of(const Interval& interval) {
   return interval.begin + (interval.end - interval.begin) / 2;
 }
 
+// One of every `step` chunks of a node, at most `most` in all, chosen by a hash: a fixed step would
+// see one kind only of chunks that are stored by turns.
+struct Sample {
+  Sample(uint64_t first, uint64_t node_end, uint64_t most)
+      : begin(first),
+        end(node_end),
+        step((end - first + most - 1) / most),
+        count((end - first + step - 1) / step) {}
+  uint64_t at(uint64_t i) const {
+    const uint64_t hash = (begin + i + 1) * kMixer >> 32;
+    return std::min(begin + i * step + (hash * step >> 32), end - 1);
+  }
+  uint64_t begin;
+  uint64_t end;
+  uint64_t step;
+  uint64_t count;
+};
+
 }  // namespace
 
 ChunkTree::ChunkTree(const Catalog& catalog, size_t tensor)
-    : catalog_(catalog),
-      tensor_(catalog.tensors[tensor]),
-      split_count_(split_count(catalog.tensors[tensor])) {
+    : tensor_(catalog.tensors[tensor]),
+      split_count_(split_count(tensor_)),
+      extents_(split_dims(catalog, tensor).extents) {
   order_.resize(tensor_.chunk_count);
-  for (uint64_t c = 0; c < tensor_.chunk_count; ++c) order_[c] = tensor_.chunk_begin + c;
-  build(0, order_.size());
-  boxes_.reserve(order_.size() * split_count_);
-  for (const uint64_t chunk : order_) {
-    for (uint32_t k = 0; k < split_count_; ++k) boxes_.push_back(interval(chunk, k));
+  boxes_.reserve(tensor_.chunk_count * split_count_);
+  for (uint64_t c = 0; c < tensor_.chunk_count; ++c) {
+    order_[c] = c;
+    for (uint32_t k = 0; k < split_count_; ++k) {
+      const ExtentPair pair = chunk_pair(catalog, tensor_, tensor_.chunk_begin + c, k);
+      boxes_.push_back({pair.offset, pair.offset + pair.size});
+    }
   }
+  build(0, order_.size());
+  sort_boxes();
+  bound_nodes();
 }
 
+// Until sort_boxes.
 Interval ChunkTree::interval(uint64_t chunk, uint32_t k) const {
-  const ExtentPair pair = chunk_pair(catalog_, tensor_, chunk, k);
-  return {pair.offset, pair.offset + pair.size};
+  return boxes_[chunk * split_count_ + k];
+}
+
+// Puts the boxes into the order of the leaves.
+void ChunkTree::sort_boxes() {
+  std::vector<Interval> sorted;
+  sorted.reserve(boxes_.size());
+  for (uint64_t& chunk : order_) {
+    for (uint32_t k = 0; k < split_count_; ++k) sorted.push_back(interval(chunk, k));
+    chunk += tensor_.chunk_begin;
+  }
+  boxes_ = std::move(sorted);
+}
+
+// Children stand behind their parents.
+void ChunkTree::bound_nodes() {
+  bounds_.resize(nodes_.size() * split_count_, kNothing);
+  for (uint64_t node = nodes_.size(); node-- > 0;) {
+    Interval* const bound = bounds_.data() + node * split_count_;
+    const auto add = [&](const Interval* parts, uint64_t count) {
+      for (uint64_t i = 0; i < count * split_count_; ++i) widen(bound + i % split_count_, parts[i]);
+    };
+    const Node& own = nodes_[node];
+    if (own.second_child == 0) {
+      add(boxes_.data() + own.begin * split_count_, own.end - own.begin);
+    } else {
+      add(bound + split_count_, 1);
+      add(bounds_.data() + own.second_child * split_count_, 1);
+    }
+  }
 }
 
 // Cost of the best plane in dimension k: chunks that cross it count most, then how uneven it is.
 ChunkTree::Plane ChunkTree::best_plane(uint64_t begin, uint64_t end, uint32_t k) const {
-  std::array<int64_t, kSampledChunks> planes;
-  const uint64_t count = end - begin;
-  const uint64_t sampled = std::min(count, kSampledChunks);
-  for (uint64_t i = 0; i < sampled; ++i) {
-    planes[i] = interval(order_[begin + i * count / sampled], k).begin;
-  }
-  const auto first = planes.begin();
-  std::sort(first, first + static_cast<std::ptrdiff_t>(sampled));
-  const auto last = std::unique(first, first + static_cast<std::ptrdiff_t>(sampled));
+  std::array<int64_t, kPlanes> planes;
+  planes.fill(kNoPlane);
+  const Sample from(begin, end, kPlanes);
+  for (uint64_t i = 0; i < from.count; ++i) planes[i] = interval(order_[from.at(i)], k).begin;
+  std::ranges::sort(planes);
+  const auto copies = std::ranges::unique(planes);
+  std::ranges::fill(copies, kNoPlane);
   // ends[p]: chunks whose end lies at plane p or before, but after plane p - 1; begins likewise.
-  std::array<uint64_t, kSampledChunks + 1> ends{};
-  std::array<uint64_t, kSampledChunks + 1> begins{};
-  for (uint64_t i = begin; i < end; ++i) {
-    const Interval own = interval(order_[i], k);
-    ++ends[static_cast<size_t>(std::lower_bound(first, last, own.end) - first)];
-    ++begins[static_cast<size_t>(std::upper_bound(first, last, own.begin) - first)];
+  std::array<uint64_t, kPlanes + 1> ends{};
+  std::array<uint64_t, kPlanes + 1> begins{};
+  const Sample judges(begin, end, kJudgingChunks);
+  for (uint64_t i = 0; i < judges.count; ++i) {
+    const Interval own = interval(order_[judges.at(i)], k);
+    size_t before_end = 0;
+    size_t up_to_begin = 0;
+    for (const int64_t plane : planes) {
+      before_end += static_cast<size_t>(plane < own.end);
+      up_to_begin += static_cast<size_t>(plane <= own.begin);
+    }
+    ++ends[before_end];
+    ++begins[up_to_begin];
   }
   Plane best;
+  const uint64_t count = judges.count;
   uint64_t before = 0;         // chunks that end at the plane or before it
   uint64_t begun = begins[0];  // chunks that begin before the plane, begins at it left out below
-  for (size_t p = 0; p < static_cast<size_t>(last - first); ++p) {
+  for (size_t p = 0; p < kPlanes && planes[p] != kNoPlane; ++p) {
     before += ends[p];
     const uint64_t after = count - begun;
     begun += begins[p + 1];
@@ -108,7 +169,6 @@ uint64_t ChunkTree::divide(uint64_t begin, uint64_t end) {
 
 // Dimension in which the middles lie farthest apart relative to the tensor.
 uint32_t ChunkTree::widest_dimension(uint64_t begin, uint64_t end) const {
-  const SplitDims split = split_dims(catalog_, catalog_.chunks[tensor_.chunk_begin].tensor);
   uint32_t widest = 0;
   double widest_share = -1;
   for (uint32_t k = 0; k < split_count_; ++k) {
@@ -119,7 +179,7 @@ uint32_t ChunkTree::widest_dimension(uint64_t begin, uint64_t end) const {
       least = std::min(least, middle);
       most = std::max(most, middle);
     }
-    const double extent = static_cast<double>(std::max<int64_t>(split.extents[k], 1));
+    const double extent = static_cast<double>(std::max<int64_t>(extents_[k], 1));
     const double share = static_cast<double>(most - least) / extent;
     if (share <= widest_share) continue;
     widest_share = share;
@@ -132,15 +192,6 @@ uint32_t ChunkTree::widest_dimension(uint64_t begin, uint64_t end) const {
 uint64_t ChunkTree::build(uint64_t begin, uint64_t end) {
   const uint64_t node = nodes_.size();
   nodes_.push_back({begin, end, 0});
-  for (uint32_t k = 0; k < split_count_; ++k) {
-    Interval bound{std::numeric_limits<int64_t>::max(), 0};
-    for (uint64_t i = begin; i < end; ++i) {
-      const Interval own = interval(order_[i], k);
-      bound.begin = std::min(bound.begin, own.begin);
-      bound.end = std::max(bound.end, own.end);
-    }
-    bounds_.push_back(bound);
-  }
   if (end - begin <= kLeafChunks) return node;
   const uint64_t middle = divide(begin, end);
   build(begin, middle);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace shardwright::plan::internal {
 namespace {
@@ -41,14 +42,23 @@ void CoordinateSet::reserve(uint64_t count) {
   size_ = 0;
 }
 
-void CoordinateSet::insert(int64_t coordinate) {
+bool CoordinateSet::insert(int64_t coordinate) {
   uint64_t slot = start_of(coordinate);
   while (slots_[slot].coordinate != kFree) {
-    if (slots_[slot].coordinate == coordinate) return;
+    if (slots_[slot].coordinate == coordinate) return false;
     slot = (slot + 1) & (slots_.size() - 1);
   }
   slots_[slot].coordinate = coordinate;
-  ++size_;
+  if (2 * ++size_ > slots_.size()) grow();
+  return true;
+}
+
+void CoordinateSet::grow() {
+  const std::vector<Slot> from = std::move(slots_);
+  reserve(from.size());
+  for (const Slot& slot : from) {
+    if (slot.coordinate != kFree) insert(slot.coordinate);
+  }
 }
 
 std::vector<int64_t> CoordinateSet::sort() {

@@ -11,10 +11,10 @@ namespace shardwright::plan::internal {
 
 class CoordinateSet {
  public:
-  // Room for count + 1 coordinates, count < 2^32 - 1; forgets what was there.
+  // Room for count + 1 coordinates; forgets what was there. Comes before anything else.
   void reserve(uint64_t count);
-  // size() is at most the count that was reserved.
-  void insert(int64_t coordinate);
+  // False when it was there. At most 2^32 - 1 coordinates.
+  bool insert(int64_t coordinate);
   uint64_t size() const { return size_; }
 
   // The coordinates in ascending order; from then on rank_of answers and nothing is inserted.
@@ -28,6 +28,7 @@ class CoordinateSet {
     uint32_t rank = 0;
   };
   static constexpr int64_t kFree = -1;
+  void grow();
   uint64_t start_of(int64_t coordinate) const {
     return static_cast<uint64_t>(coordinate) * 0x9E3779B97F4A7C15 >> shift_;
   }

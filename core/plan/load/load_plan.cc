@@ -105,7 +105,7 @@ class LoadPlanning {
     uint64_t numbers = 0;
     for (const Taken& each : taken_) {
       const TensorRef wanted = state_.tensors()[each.entry];
-      const uint64_t more = internal::count_grid_reads(stored_, each.tensor, wanted);
+      const uint64_t more = internal::expected_reads(stored_, each.tensor, wanted);
       reads += more;
       numbers += 2 * more * wanted.global_shape.size();
     }

@@ -16,6 +16,9 @@
 namespace shardwright::plan::internal {
 namespace {
 
+constexpr double kEdgeFactor = 1.05;
+constexpr double kEdgeChunks = 4;
+
 // The part of a piece that is stored; dimensions of the tensor.
 Box stored_part(const Box& piece, std::span<const int64_t> stored_shape) {
   Box part = piece;
@@ -24,6 +27,18 @@ Box stored_part(const Box& piece, std::span<const int64_t> stored_shape) {
     part.sizes[d] = std::min(piece.offsets[d] + piece.sizes[d], stored_shape[d]) - part.offsets[d];
   }
   return part;
+}
+
+// As many of the chunks as the region has of the tensor, and a few more for those at its edges.
+uint64_t share_of_chunks(const TensorRecord& record, const SplitDims& split,
+                         const Interval* region) {
+  double share = 1;
+  for (uint32_t k = 0; k < split.count; ++k) {
+    share *= static_cast<double>(region[k].end - region[k].begin) /
+             static_cast<double>(std::max<int64_t>(split.extents[k], 1));
+  }
+  const auto chunks = static_cast<double>(record.chunk_count);
+  return static_cast<uint64_t>(std::min(chunks, share * chunks * kEdgeFactor + kEdgeChunks));
 }
 
 class PieceMatch {
@@ -95,18 +110,24 @@ class PieceMatch {
   Status add_chunks(ReadColumn* reads) {
     search_.filling(region_.data(), &hits_);
     CornerTotal total(split_.count);
-    Box box = part_;
+    const size_t dimensions = part_.sizes.size();
     std::array<Interval, kMaxTensorRank> common;
+    size_t read = reads->size();
+    reads->append_blank(hits_.size(), dimensions);
+    int64_t* numbers = hits_.empty() ? nullptr : reads->numbers(read);
     for (const uint64_t chunk : hits_) {
+      reads->key(read++) = {chunk, entry_, piece_};
+      std::ranges::copy(part_.offsets, numbers);
+      std::ranges::copy(part_.sizes, numbers + dimensions);
       for (uint32_t k = 0; k < split_.count; ++k) {
         const ExtentPair pair = chunk_pair(catalog_, record_, chunk, k);
         common[k] = {std::max(pair.offset, region_[k].begin),
                      std::min(pair.offset + pair.size, region_[k].end)};
-        box.offsets[split_.dims[k]] = common[k].begin;
-        box.sizes[split_.dims[k]] = common[k].end - common[k].begin;
+        numbers[split_.dims[k]] = common[k].begin;
+        numbers[dimensions + split_.dims[k]] = common[k].end - common[k].begin;
       }
       total.add(common.data());
-      reads->append({entry_, piece_, chunk, box});
+      numbers += 2 * dimensions;
     }
     if (total.sum() == box_corner_sum({region_.data(), split_.count})) return {};
     return not_filled();
@@ -155,21 +176,25 @@ Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& 
   return {};
 }
 
-uint64_t count_grid_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted) {
+uint64_t expected_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted) {
   const ChunkGrid* const grid = stored.search(tensor).grid();
-  if (grid == nullptr) return wanted.pieces.size();
   const Catalog& catalog = stored.catalog();
   const SplitDims split = split_dims(catalog, tensor);
   uint64_t reads = 0;
   std::array<Interval, kMaxTensorRank> region;
   for (size_t p = 0; p < wanted.pieces.size(); ++p) {
     const Box part = stored_part(wanted.pieces[p].box, catalog.shape(tensor));
+    if (box_is_empty(part)) continue;
     for (uint32_t k = 0; k < split.count; ++k) {
       const int64_t begin = part.offsets[split.dims[k]];
       region[k] = {begin, begin + part.sizes[split.dims[k]]};
     }
+    if (grid == nullptr) {
+      reads += share_of_chunks(catalog.tensors[tensor], split, region.data());
+      continue;
+    }
     GridRange range;
-    if (box_is_empty(part) || !grid->meeting(region.data(), &range)) continue;
+    if (!grid->meeting(region.data(), &range)) continue;
     uint64_t cells = 1;
     for (uint32_t k = 0; k < split.count; ++k) cells *= range.last[k] - range.first[k];
     reads += cells;

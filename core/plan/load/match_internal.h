@@ -43,7 +43,7 @@ Status check_local_runs_apart(const TensorRef& wanted);
 Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted,
                     uint32_t entry, ReadColumn* reads);
 
-// Reads that match_pieces will add when the chunks are a grid, else a guess.
-uint64_t count_grid_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted);
+// Reads that match_pieces will add when the chunks are a grid, else a guess for reserving memory.
+uint64_t expected_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted);
 
 }  // namespace shardwright::plan::internal

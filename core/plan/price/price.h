@@ -7,11 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/limits.h"
 #include "core/base/result.h"
+#include "core/plan/load/load_plan.h"
 #include "core/plan/plan_options.h"
 #include "core/plan/save/save_plan.h"
 #include "core/plan/world/world.h"
@@ -97,9 +100,22 @@ struct SimulatedSave {
 // All ranks of the world save what they hold. The failures of make_global_plan;
 Result<SimulatedSave> simulate_save(const World& world, const PriceOptions& options);
 
-// Ranks of wanted load what stored holds: its checkpoint when it comes from one, else what a save of
-// it would store. wanted was laid out on stored (lay_out), or is stored itself.
-Result<Price> price_load(const World& stored, const World& wanted, const PriceOptions& options);
+// The checkpoint of a world that comes from one, else what a save of it would store.
+Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const World& world,
+                                                                  const PriceOptions& options);
+
+// Ranks of wanted load what stored holds. wanted was laid out (lay_out) on the world whose checkpoint
+// that is, or is that world itself.
+Result<Price> price_load(const StoredCheckpoint& stored, const World& wanted,
+                         const PriceOptions& options);
+
+// The load plan of each rank, from rank 0 on, as make_load_plan gives it to a state that holds what
+// the world says; ends with the first failure of take. Entries are the tensors and objects of the
+// rank in the order of the world. Time and memory: as the plans of all ranks one after the other.
+// RESOURCE_EXHAUSTED for more than kMaxSimulatedPieces tensors on all ranks; the failures of
+// make_load_plan.
+using TakeLoadPlan = std::function<Status(LoadPlan plan)>;
+Status simulate_load(const StoredCheckpoint& stored, const World& wanted, const TakeLoadPlan& take);
 
 // {"schema": 1, "command": "save" or "load", ...}; docs/formats/mesh.md names every key.
 std::string price_json(const Price& price);

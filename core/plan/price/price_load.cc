@@ -180,34 +180,32 @@ class LoadPricing {
   std::map<ClassKey, std::vector<BoxReads>> reads_;
 };
 
-// What a save of the world would store.
-Result<std::shared_ptr<const StoredCheckpoint>> stored_by(const World& world,
-                                                          const PriceOptions& options) {
+}  // namespace
+
+Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const World& world,
+                                                                  const PriceOptions& options) {
+  if (world.stored != nullptr) return world.stored;
   SHW_ASSIGN_OR_RETURN(SimulatedSave save, simulate_save(world, options));
   auto stored = std::make_shared<StoredCheckpoint>();
   stored->catalog = std::move(save.plan.catalog);
   stored->file_ranks = std::move(save.plan.file_ranks);
+  stored->generation = std::move(save.plan.generation);
   stored->digest_block_bytes = kDigestBlockBytes;
   return std::shared_ptr<const StoredCheckpoint>(std::move(stored));
 }
 
-}  // namespace
-
-Result<Price> price_load(const World& stored, const World& wanted, const PriceOptions& options) {
-  std::shared_ptr<const StoredCheckpoint> checkpoint = stored.stored;
-  if (checkpoint == nullptr) {
-    SHW_ASSIGN_OR_RETURN(checkpoint, stored_by(stored, options));
-  }
+Result<Price> price_load(const StoredCheckpoint& stored, const World& wanted,
+                         const PriceOptions& options) {
   Price price;
   price.is_load = true;
   price.rank_count = wanted.rank_count;
   price.options = options;
-  price.tensor_count = checkpoint->catalog.tensors.size();
-  price.object_count = checkpoint->catalog.objects.size();
-  price.chunk_count = checkpoint->catalog.chunks.size();
-  price.file_count = checkpoint->file_ranks.size();
-  price.stored_bytes = checkpoint->catalog.payload_bytes();
-  SHW_RETURN_IF_ERROR(LoadPricing(*checkpoint, wanted, &price).run());
+  price.tensor_count = stored.catalog.tensors.size();
+  price.object_count = stored.catalog.objects.size();
+  price.chunk_count = stored.catalog.chunks.size();
+  price.file_count = stored.file_ranks.size();
+  price.stored_bytes = stored.catalog.payload_bytes();
+  SHW_RETURN_IF_ERROR(LoadPricing(stored, wanted, &price).run());
   internal::add_memory(&price);
   SHW_ASSIGN_OR_RETURN(price.pictures,
                        internal::pictures_of(wanted, [](auto, const Box&) { return -1; }));

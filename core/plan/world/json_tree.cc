@@ -20,11 +20,19 @@ namespace {
 constexpr std::string_view kBetweenTokens = " \t\r\n,:";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-Status wrong_at(std::string_view text, size_t offset, std::string_view what) {
-  const TextPosition at = position_in(text, offset);
-  return invalid_argument(fmt::format("line {}, column {}: {}", at.line, at.column, what))
+std::string sentence_at(const TextPosition& at, std::string_view what) {
+  return fmt::format("line {}, column {}: {}", at.line, at.column, what);
+}
+
+Status placed(Status status, const TextPosition& at) {
+  return std::move(status)
       .with_detail("line", fmt::to_string(at.line))
       .with_detail("column", fmt::to_string(at.column));
+}
+
+Status wrong_at(std::string_view text, size_t offset, std::string_view what) {
+  const TextPosition at = position_in(text, offset);
+  return placed(invalid_argument(sentence_at(at, what)), at);
 }
 
 // The reader's own sentence without its prefixes.
@@ -257,6 +265,10 @@ JsonValueView JsonValueView::member(std::string_view key) const {
 
 Status JsonValueView::wrong(std::string_view what) const {
   return wrong_at(tree_->source_, offset(), what);
+}
+Status JsonValueView::unsupported(std::string_view what) const {
+  const TextPosition at = position_in(tree_->source_, offset());
+  return placed(unimplemented(sentence_at(at, what)), at);
 }
 Status JsonValueView::wrong_key(std::string_view what) const {
   return wrong_at(tree_->source_, key_offset(), what);

@@ -48,7 +48,8 @@ class JsonValueView {
 
   // INVALID_ARGUMENT: "line 3, column 7: what". Details line and column.
   Status wrong(std::string_view what) const;
-  Status wrong_key(std::string_view what) const;  // at the key
+  Status wrong_key(std::string_view what) const;    // at the key
+  Status unsupported(std::string_view what) const;  // UNIMPLEMENTED, else as wrong
 
  private:
   friend class JsonTree;

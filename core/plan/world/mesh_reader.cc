@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -98,6 +99,16 @@ Result<Placement> read_placement(JsonValueView value) {
       "'{}' is no placement; write \"Replicate\", \"Shard(dim)\", \"StridedShard(dim, factor)\" or "
       "\"Flat\"",
       escape_text(value.text())));
+}
+
+// "dp=8 Shard(0) x tp=4 Replicate"
+std::string layout_text(const Mesh& mesh, const std::vector<Placement>& placements) {
+  std::string text;
+  for (size_t i = 0; i < placements.size(); ++i) {
+    text += fmt::format("{}{}={} {}", i == 0 ? "" : " x ", escape_text(mesh.axis_names[i]),
+                        mesh.shape[i], placement_text(placements[i]));
+  }
+  return text;
 }
 
 constexpr size_t kMaxListedRanks = size_t{1} << 24;
@@ -240,44 +251,11 @@ Result<const NamedMesh*> MeshReader::mesh_of(JsonValueView entry) const {
   const auto found = std::ranges::find(meshes_, named.text(), &NamedMesh::name);
   if (found != meshes_.end()) return &*found;
   std::vector<std::string_view> names;
+  names.reserve(meshes_.size());
   for (const NamedMesh& mesh : meshes_) names.push_back(mesh.name);
   const std::vector<std::string> nearest = nearest_names(named.text(), names, kNearestNames);
   return named.wrong(fmt::format("there is no mesh '{}'; nearest: {}", escape_text(named.text()),
                                  quoted_list(nearest)));
-}
-
-Result<std::vector<Placement>> MeshReader::read_tensor_map(JsonValueView map, const NamedMesh& mesh,
-                                                           const FixedAxes& fixed,
-                                                           int64_t dimension_count) {
-  SHW_RETURN_IF_ERROR(need_type(map, JsonType::kArray, "'tensor_map'"));
-  if (dimension_count >= 0 && std::cmp_not_equal(map.size(), dimension_count)) {
-    return map.wrong(fmt::format("a map of {} entries for a tensor of {} dimensions", map.size(),
-                                 dimension_count));
-  }
-  std::vector<size_t> free;  // axes that 'at' leaves, the last first
-  for (size_t i = fixed.size(); i > 0; --i) {
-    if (fixed[i - 1] == -1) free.push_back(i - 1);
-  }
-  std::vector<Placement> placements(mesh.axes.size());
-  int32_t dim = 0;
-  for (JsonValueView entry = map.first(); entry.exists(); entry = entry.next(), ++dim) {
-    const bool list = entry.type() == JsonType::kArray;
-    int64_t previous = static_cast<int64_t>(free.size());
-    for (JsonValueView at = list ? entry.first() : entry; at.exists();
-         at = list ? at.next() : JsonValueView()) {
-      SHW_ASSIGN_OR_RETURN(const int64_t axis, read_integer(at, "an axis of the map", list ? 0 : -1,
-                                                            static_cast<int64_t>(free.size()) - 1));
-      if (axis == -1) continue;
-      Placement& placement = placements[free[static_cast<size_t>(axis)]];
-      if (placement.kind != PlacementKind::kReplicate)
-        return at.wrong(fmt::format("axis {} cuts twice", axis));
-      if (axis > previous)
-        return at.wrong("axes that cut one dimension stand in the order of the mesh");
-      previous = axis;
-      placement = {PlacementKind::kShard, dim, 0};
-    }
-  }
-  return placements;
 }
 
 Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
@@ -285,8 +263,6 @@ Result<std::vector<Placement>> MeshReader::read_placements(JsonValueView entry,
                                                            const FixedAxes& fixed,
                                                            int64_t dimension_count) const {
   const JsonValueView value = entry.member("placements");
-  if (entry.member("tensor_map").exists())
-    return read_tensor_map(entry.member("tensor_map"), mesh, fixed, dimension_count);
   std::vector<Placement> placements(mesh.axes.size());
   if (!value.exists()) return placements;
   std::vector<JsonValueView> given(mesh.axes.size());
@@ -358,34 +334,45 @@ Status MeshReader::spend(JsonValueView where, size_t ranks) {
       fmt::format("the layouts of this description list more than {} ranks", kMaxListedRanks));
 }
 
-Result<uint32_t> MeshReader::layout_of(JsonValueView entry, const NamedMesh& mesh,
-                                       const FixedAxes& fixed, int64_t dimension_count) {
-  SHW_ASSIGN_OR_RETURN(const std::vector<Placement> all,
-                       read_placements(entry, mesh, fixed, dimension_count));
+Result<Mesh> MeshReader::part_of(JsonValueView entry, const NamedMesh& mesh,
+                                 const FixedAxes& fixed) {
   Mesh part;
-  std::vector<Placement> placements;
   std::vector<int64_t> shape;
   for (size_t i = 0; i < fixed.size(); ++i) {
     if (fixed[i] != -1) continue;
     shape.push_back(mesh.shape[i]);
     part.axis_names.push_back(mesh.axes[i]);
-    placements.push_back(all[i]);
   }
-  SHW_RETURN_IF_ERROR(spend(entry, shape.size() == mesh.axes.size()
-                                       ? mesh.ranks.size()
-                                       : static_cast<size_t>(element_count_of(shape))));
-  if (shape.size() == mesh.axes.size()) {
-    part.ranks = mesh.ranks;
+  const bool all = shape.size() == mesh.axes.size();
+  SHW_RETURN_IF_ERROR(
+      spend(entry, all ? mesh.ranks.size() : static_cast<size_t>(element_count_of(shape))));
+  part.ranks = all ? mesh.ranks : part_ranks(mesh, fixed);
+  part.shape = Dims(shape);
+  return part;
+}
+
+Result<uint32_t> MeshReader::layout_of(JsonValueView entry, const NamedMesh& mesh,
+                                       const FixedAxes& fixed, int64_t dimension_count) {
+  SHW_ASSIGN_OR_RETURN(Mesh part, part_of(entry, mesh, fixed));
+  std::vector<Placement> placements;
+  TensorMap map;
+  const JsonValueView mapped = entry.member("tensor_map");
+  if (mapped.exists()) {
+    SHW_ASSIGN_OR_RETURN(map, read_tensor_map(mapped, part.axis_names, dimension_count));
   } else {
-    part.ranks = part_ranks(mesh, fixed);
+    SHW_ASSIGN_OR_RETURN(const std::vector<Placement> all,
+                         read_placements(entry, mesh, fixed, dimension_count));
+    for (size_t i = 0; i < fixed.size(); ++i) {
+      if (fixed[i] == -1) placements.push_back(all[i]);
+    }
   }
-  if (shape.empty()) {
-    shape.push_back(1);
+  if (part.axis_names.empty()) {
+    part.shape = Dims{1};
     part.axis_names.emplace_back("rank");
     placements.emplace_back();
   }
-  part.shape = Dims(shape);
-  return keep(entry, std::move(part), std::move(placements));
+  if (mapped.exists()) return keep_mapped(entry, std::move(part), map);
+  return keep(entry, std::move(part), placements);
 }
 
 Status MeshReader::note_ranks(JsonValueView where, std::span<const int32_t> ranks) {
@@ -419,25 +406,50 @@ Result<uint32_t> MeshReader::layout_of_all_ranks(JsonValueView where) {
 }
 
 Result<uint32_t> MeshReader::keep(JsonValueView where, Mesh mesh,
-                                  std::vector<Placement> placements) {
-  std::string text;
-  for (size_t i = 0; i < placements.size(); ++i) {
-    text += fmt::format("{}{}={} {}", i == 0 ? "" : " x ", escape_text(mesh.axis_names[i]),
-                        mesh.shape[i], placement_text(placements[i]));
-  }
-  std::string json = "[";
+                                  const std::vector<Placement>& placements) {
+  WorldLayout made;
+  made.text = layout_text(mesh, placements);
+  made.json = "[";
   for (size_t i = 0; i < placements.size(); ++i)
-    json += fmt::format("{}\"{}\"", i == 0 ? "" : ",", placement_text(placements[i]));
-  json += "]";
-  std::string key = text;
+    made.json += fmt::format("{}\"{}\"", i == 0 ? "" : ",", placement_text(placements[i]));
+  made.json += "]";
+  return remember(where, std::move(mesh), std::move(made),
+                  [&](Mesh own) { return Layout::create(std::move(own), placements); });
+}
+
+Result<uint32_t> MeshReader::keep_mapped(JsonValueView where, Mesh mesh, const TensorMap& map) {
+  std::vector<Placement> placements(mesh.shape.size());
+  std::string order;  // axes of one dimension that do not cut in the order of the mesh
+  for (size_t dim = 0; dim < map.size(); ++dim) {
+    for (const int32_t entry : map[dim]) {
+      const size_t axis = mesh.shape.size() - 1 - static_cast<size_t>(entry);
+      placements[axis] = {PlacementKind::kShard, static_cast<int32_t>(dim), 0};
+      order += fmt::format("{}{}", order.empty() ? "" : ", ", escape_text(mesh.axis_names[axis]));
+    }
+  }
+  WorldLayout made;
+  made.text = layout_text(mesh, placements);
+  const auto in_mesh_order = [](const std::vector<int32_t>& entry) {
+    return std::ranges::is_sorted(entry, std::greater<>());
+  };
+  if (!std::ranges::all_of(map, in_mesh_order)) made.text += fmt::format(" (order {})", order);
+  made.json_key = "tensor_map";
+  made.json = tensor_map_json(map);
+  return remember(where, std::move(mesh), std::move(made),
+                  [&](Mesh own) { return Layout::create_mapped(std::move(own), map); });
+}
+
+Result<uint32_t> MeshReader::remember(JsonValueView where, Mesh mesh, WorldLayout made,
+                                      const MakeLayout& make) {
+  std::string key = made.text + made.json_key + made.json;
   key.append(reinterpret_cast<const char*>(mesh.ranks.data()), mesh.ranks.size() * sizeof(int32_t));
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
-  Result<std::shared_ptr<const Layout>> layout =
-      Layout::create(std::move(mesh), std::move(placements));
+  Result<std::shared_ptr<const Layout>> layout = make(std::move(mesh));
   if (!layout.ok()) return where.wrong(layout.status().message());
+  made.layout = *std::move(layout);
   const auto number = static_cast<uint32_t>(world_->layouts.size());
-  world_->layouts.push_back({*std::move(layout), std::move(text), std::move(json)});
+  world_->layouts.push_back(std::move(made));
   known_.emplace(std::move(key), number);
   return number;
 }

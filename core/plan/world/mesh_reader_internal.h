@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -68,10 +69,14 @@ class MeshReader {
   Result<std::vector<Placement>> read_placements(JsonValueView entry, const NamedMesh& mesh,
                                                  const FixedAxes& fixed,
                                                  int64_t dimension_count) const;
-  static Result<std::vector<Placement>> read_tensor_map(JsonValueView map, const NamedMesh& mesh,
-                                                        const FixedAxes& fixed,
-                                                        int64_t dimension_count);
-  Result<uint32_t> keep(JsonValueView where, Mesh mesh, std::vector<Placement> placements);
+  // The part of a mesh that fixed leaves; without axes when it leaves one rank.
+  Result<Mesh> part_of(JsonValueView entry, const NamedMesh& mesh, const FixedAxes& fixed);
+  Result<uint32_t> keep(JsonValueView where, Mesh mesh, const std::vector<Placement>& placements);
+  Result<uint32_t> keep_mapped(JsonValueView where, Mesh mesh, const TensorMap& map);
+  // Number of a layout; it is made unless it is there.
+  using MakeLayout = std::function<Result<Layout::Ptr>(Mesh mesh)>;
+  Result<uint32_t> remember(JsonValueView where, Mesh mesh, WorldLayout made,
+                            const MakeLayout& make);
 
   World* world_;
   std::vector<NamedMesh> meshes_;
@@ -79,6 +84,14 @@ class MeshReader {
   int32_t highest_rank_ = -1;
   size_t spent_ = 0;
 };
+
+// A tensor map over these axes: a list of axes per dimension, or {"axes": [...], "map": [...]}, in
+// which numbers count in another order. dimension_count -1 = any. UNIMPLEMENTED for the axis
+// "interleaved_parallel".
+Result<TensorMap> read_tensor_map(JsonValueView value, std::span<const std::string> axes,
+                                  int64_t dimension_count);
+// As read_tensor_map takes it: [1,-1,[2,0]].
+std::string tensor_map_json(const TensorMap& map);
 
 // "Shard(0)", "Replicate", "StridedShard(0, 4)", as torch prints them.
 std::string placement_text(const Placement& placement);

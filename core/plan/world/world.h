@@ -59,6 +59,7 @@ struct WorldRule {
 struct StoredCheckpoint {
   Catalog catalog;                  // place = file number
   std::vector<int32_t> file_ranks;  // rank of each file
+  std::string generation;           // empty when the format has none
   uint64_t digest_block_bytes = 0;  // 0 = the format has no digests
 };
 
@@ -66,7 +67,8 @@ struct StoredCheckpoint {
 struct WorldLayout {
   std::shared_ptr<const Layout> layout;  // co-owned by worlds made from this one
   std::string text;                      // for people: "dp=8 Shard(0) x tp=4 Replicate"
-  std::string json;                      // its placements in a description
+  std::string json;                      // how it is written in a description, as member json_key
+  std::string json_key = "placements";
 };
 
 struct World {

@@ -73,10 +73,10 @@ class WorldWriter {
     json_.end_object();
   }
 
-  void write_layout(uint32_t layout, bool with_placements) {
+  void write_layout(uint32_t layout, bool with_cuts) {
     json_.key("mesh").text(mesh_name(layout));
-    if (!with_placements) return;
-    json_.key("placements").raw(world_.layouts[layout].json);
+    if (!with_cuts) return;
+    json_.key(world_.layouts[layout].json_key).raw(world_.layouts[layout].json);
   }
 
   void write_tensor(const WorldTensor& tensor) {

@@ -93,6 +93,13 @@ def test_strided_arrays_are_saved_row_by_row(make, tmp_path):
     assert round_trip({"x": view}, tmp_path)["x"].numpy().tolist() == view.tolist()
 
 
+def test_a_view_of_a_large_buffer_costs_its_elements(tmp_path):
+    large = np.arange(1 << 20, dtype="f4")
+    assert round_trip({"x": large[5:9]}, tmp_path)["x"].numpy().tolist() == [5, 6, 7, 8]
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) < 1 << 16
+
+
+
 @pytest.mark.parametrize("make", [lambda a: a.T, lambda a: a[::2, 1:], lambda a: a[:, ::3], lambda a: a[1:1]])
 def test_strided_targets_are_filled_and_nothing_else(make, tmp_path):
     wanted = make(np.arange(24, dtype="i4").reshape(4, 6))

@@ -39,6 +39,17 @@ def test_a_checkpoint_is_priced_on_another_mesh(tmp_path):
     assert stored.price_load()["over_bytes"]["total"] == 0
 
 
+def test_the_load_plan_of_each_rank_is_given():
+    world = World(HALVES)
+    target = World({"schema": 1, "ranks": 3, "rules": [{"match": "*"}]})
+    plans = world.load_plans(world.lay_out(target))
+    assert [plan.kind for plan in plans] == ["load"] * 3
+    for rank, plan in enumerate(plans):
+        shown = plan.to_dict()
+        assert shown["rank"] == rank and shown["loaded"] == ["w", "step"]
+        assert [read["offsets"] for read in shown["reads"]] == [[0, 0], [4, 0]]
+
+
 def test_what_is_wrong_says_where():
     with pytest.raises(shardwright.InvalidArgumentError, match="line 2, column 2: 'mesh' is no key") as caught:
         World('{"schema": 1,\n "mesh": {}}')

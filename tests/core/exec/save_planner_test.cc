@@ -79,6 +79,38 @@ TEST_F(SavePlannerTest, HostsMayMoveThePlansThemselves) {
   EXPECT_TRUE(stores(*runtime_, location_, world));
 }
 
+// Threads gather and digest; neither plans nor files know how many there were.
+TEST_F(SavePlannerTest, AnyNumberOfThreadsGivesTheSamePlansAndFiles) {
+  const World world = make_world(3, 11);
+  std::vector<Bytes> plans;
+  std::vector<std::pair<std::string, std::vector<std::byte>>> files;
+  for (const int32_t threads : {1, 2, 7}) {
+    RuntimeOptions options;
+    options.threads = threads;
+    options.random = counting_random(5);
+    runtime_ = std::move(*Runtime::create(options));
+    location_ = {storage::make_memory_storage(), "ckpt"};
+    make_planners(world);
+    std::vector<Bytes> made = local_plans();
+    auto lists = planners_[0]->global_plan(made, location_, call_);
+    ASSERT_TRUE(lists.ok()) << lists.status().to_string();
+    for (size_t rank = 0; rank < planners_.size(); ++rank) {
+      ASSERT_TRUE(planners_[rank]->finish((*lists)[rank]).ok());
+      made.push_back((*lists)[rank]);
+    }
+    ASSERT_TRUE(planners_[0]->commit(execute_all(), location_, call_).ok());
+    planners_.clear();
+    if (plans.empty()) {
+      plans = made;
+      files = contents(location_);
+    }
+    EXPECT_EQ(made, plans) << threads << " threads";
+    EXPECT_EQ(contents(location_), files) << threads << " threads";
+  }
+  EXPECT_EQ(plans.size(), 6U);
+  EXPECT_GT(files.size(), 3U);
+}
+
 TEST_F(SavePlannerTest, StepsComeInOrderAndOnce) {
   make_planners(make_small_world(1, 1));
   SavePlanner& planner = *planners_[0];

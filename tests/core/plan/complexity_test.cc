@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "tests/core/plan/random_world.h"
@@ -149,6 +150,53 @@ std::vector<Box> staircase(int64_t n, Dims* shape) {
   return boxes;
 }
 
+// Long rows left and right of columns that every row's neighbours reach over, so that runs of boxes as
+// they are listed cover what they do not hold.
+std::vector<Box> around_columns(int64_t n, Dims* shape) {
+  const int64_t half = n / 2;
+  *shape = {half, 3 * half};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < half / 2; ++i) {
+    boxes.push_back(box({2 * i, 0}, {2, half}));
+    boxes.push_back(box({2 * i, 2 * half}, {2, half}));
+  }
+  for (int64_t i = 0; i < half; ++i) boxes.push_back(box({0, half + i}, {half, 1}));
+  return boxes;
+}
+
+// The same with few columns, which are not noticed where a few boxes are tried.
+std::vector<Box> around_few_columns(int64_t n, Dims* shape) {
+  const int64_t rows = n / 2 - n / 200;
+  const int64_t columns = n / 100;
+  *shape = {rows, 3 * columns};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < rows; ++i) {
+    boxes.push_back(box({i, 0}, {1, columns}));
+    boxes.push_back(box({i, 2 * columns}, {1, columns}));
+  }
+  for (int64_t i = 0; i < columns; ++i) boxes.push_back(box({0, columns + i}, {rows, 1}));
+  return boxes;
+}
+
+// Rows of which every second one is cut at its own place, in order: no grid, but neighbours in order.
+std::vector<Box> ragged_rows(int64_t n, Dims* shape) {
+  const int64_t height = n * 2 / 3;
+  *shape = {height, 64};
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < height; ++i) {
+    const int64_t at = i % 2 == 0 ? 64 : 1 + i % 63;
+    boxes.push_back(box({i, 0}, {1, at}));
+    if (at < 64) boxes.push_back(box({i, at}, {1, 64 - at}));
+  }
+  return boxes;
+}
+
+std::vector<Box> shuffled_ragged_rows(int64_t n, Dims* shape) {
+  std::vector<Box> boxes = ragged_rows(n, shape);
+  std::shuffle(boxes.begin(), boxes.end(), std::mt19937_64(3));
+  return boxes;
+}
+
 struct Shape {
   const char* name;
   MakeBoxes make;
@@ -158,7 +206,11 @@ const std::vector<Shape>& shapes() {
                                          {"grid", square_grid},
                                          {"random", random_tiling},
                                          {"long and thin", long_and_thin},
-                                         {"staircase", staircase}};
+                                         {"staircase", staircase},
+                                         {"around columns", around_columns},
+                                         {"around few columns", around_few_columns},
+                                         {"ragged rows", ragged_rows},
+                                         {"shuffled ragged rows", shuffled_ragged_rows}};
   return all;
 }
 
@@ -294,6 +346,46 @@ TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
   EXPECT_LT(slope, kSlack * 1.42);
 }
 
+// From 2^10 to 2^20 chunks: time per chunk to index all of them, and time per box to look some of them
+// up. Neighbours on the machine can spoil one round of measuring, not three.
+TEST_P(PlanSlope, OfAnIndexAndOfLookUps) {
+  const Shape& shape = shapes()[GetParam()];
+  const int64_t most = kSlack > 1 ? 14 : 20;
+  double least_index = 1e30;
+  double least_look_up = 1e30;
+  for (int round = 0; round < 3 && (least_index > 0.6 || least_look_up > 0.6); ++round) {
+    Line index_line;
+    Line look_up_line;
+    printf("%-40s", (std::string("index, ") + shape.name).c_str());
+    for (const int64_t power : {int64_t{10}, most / 2 + 5, most}) {
+      const Catalog catalog = many_of(shape, int64_t{1} << power, most);
+      const auto chunks = static_cast<double>(catalog.chunks.size());
+      std::optional<CatalogIndex> index;
+      const double indexing = time_of([&] { index.emplace(catalog); }) / chunks;
+      constexpr uint64_t kStep = 61;
+      const double looking = time_of([&] {
+                               size_t found = 0;
+                               for (uint64_t c = 0; c < catalog.chunks.size(); c += kStep) {
+                                 const uint32_t tensor = catalog.chunks[c].tensor;
+                                 found +=
+                                     index->chunks_meeting(tensor, catalog.chunk_box(c)).size();
+                               }
+                               ASSERT_EQ(found, (catalog.chunks.size() + kStep - 1) / kStep);
+                             }) /
+                             (chunks / static_cast<double>(kStep));
+      index_line.add(static_cast<double>(power), indexing);
+      look_up_line.add(static_cast<double>(power), looking);
+      printf(" %8.1f + %7.1f ns", indexing * 1e9, looking * 1e9);
+    }
+    least_index = std::min(least_index, index_line.slope());
+    least_look_up = std::min(least_look_up, look_up_line.slope());
+    printf("  slopes %.2f, %.2f\n", index_line.slope(), look_up_line.slope());
+  }
+  // Both grow as log n does, and memory that caches do not hold; what scans grows as n.
+  EXPECT_LT(least_index, kSlack * 0.6);
+  EXPECT_LT(least_look_up, kSlack * 0.6);
+}
+
 TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {
   const double slope = slope_of("load plan, other names", kSlack * 1.2, [](int64_t n) {
     std::vector<State> states;
@@ -321,7 +413,7 @@ TEST(PlanScaling, OfRanksThatHoldTheSame) {
   EXPECT_LT(slope, kSlack * 1.2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, PlanSlope, testing::Range<size_t>(0, 5));
+INSTANTIATE_TEST_SUITE_P(Shapes, PlanSlope, testing::Range<size_t>(0, 9));
 
 }  // namespace
 }  // namespace shardwright::plan::test

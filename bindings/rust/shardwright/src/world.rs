@@ -105,6 +105,16 @@ impl World {
         let parts = Parts::new(unsafe { raw::world_price_load(self.0, wanted, &options.to_c(0)) }?);
         Ok(text_of(parts.bytes()))
     }
+
+    /// The load plan of each rank of `wanted`, as plan buffers, rank 0 first; as `price_load` otherwise.
+    /// RESOURCE_EXHAUSTED for more than 4 GiB.
+    pub fn load_plans(&self, wanted: Option<&World>, options: &PriceOptions) -> Result<Vec<Vec<u8>>> {
+        let wanted = wanted.map_or(std::ptr::null(), |w| w.0.cast_const());
+        let flags = ffi::SHW_PRICE_WITH_PLAN as u32;
+        // SAFETY: handles and options live for the call.
+        let parts = Parts::new(unsafe { raw::world_price_load(self.0, wanted, &options.to_c(flags)) }?);
+        Ok(parts.all().split_off(1))
+    }
 }
 
 impl Drop for World {

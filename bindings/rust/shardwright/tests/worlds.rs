@@ -18,6 +18,9 @@ fn saves_and_loads_are_priced() {
     let load = world.price_load(Some(&wanted), &PriceOptions::default()).unwrap();
     assert!(load.contains("\"reads\":[2,2,2,2]"), "{load}");
     assert!(world.price_load(None, &PriceOptions::default()).unwrap().contains("\"reads\":[1,1]"));
+    let plans = world.load_plans(Some(&wanted), &PriceOptions::default()).unwrap();
+    assert_eq!(plans.len(), 4);
+    Plan::from_bytes(&plans[3]).unwrap();
     let json = world.json().unwrap();
     assert_eq!(World::new(&json).unwrap().json().unwrap(), json);
     Plan::from_bytes(&world.save_plan(&options).unwrap()).unwrap();

@@ -131,7 +131,7 @@ TEST(PriceLoad, AgreesWithTheLoadPlanOfEachRank) {
   ASSERT_TRUE(wanted.ok()) << wanted.status().to_string();
   const auto save = simulate_save(source, {});
   ASSERT_TRUE(save.ok());
-  const auto price = price_load(source, *wanted, {});
+  const auto price = price_load(**stored_checkpoint(source, {}), *wanted, {});
   ASSERT_TRUE(price.ok()) << price.status().to_string();
   const std::vector<State> states = states_of(*wanted);
   for (size_t r = 0; r < states.size(); ++r) {
@@ -151,9 +151,52 @@ TEST(PriceLoad, AgreesWithTheLoadPlanOfEachRank) {
   }
 }
 
+TEST(SimulateLoad, PlansWhatTheRanksWouldPlan) {
+  const World source = read(kMixed);
+  const World target = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2, "b": 2}}},
+    "tensors": [{"name": "l.0.r", "dtype": "float32", "shape": [40000], "placements": {"a": "StridedShard(0, 4)"}},
+                {"name": "l.1.r", "dtype": "float32", "shape": [40000], "placements": {"b": "Flat"}},
+                {"name": "l.2.r", "dtype": "float32", "shape": [40000],
+                 "boxes": [{"offsets": [7], "sizes": [100], "ranks": [1, 3]}]}],
+    "rules": [{"match": "*.w", "placements": {"a": "Shard(1)"}}, {"match": "*"}]})json");
+  const auto wanted = lay_out(source, target);
+  ASSERT_TRUE(wanted.ok()) << wanted.status().to_string();
+  const auto stored = stored_checkpoint(source, {});
+  ASSERT_TRUE(stored.ok()) << stored.status().to_string();
+  const std::vector<State> states = states_of(*wanted);
+  size_t rank = 0;
+  const Status status = simulate_load(**stored, *wanted, [&](const LoadPlan& plan) {
+    auto real = make_load_plan(states[rank], (*stored)->catalog, {}, static_cast<int32_t>(rank));
+    EXPECT_TRUE(real.ok()) << real.status().to_string();
+    real->generation = (*stored)->generation;
+    EXPECT_EQ(*encode(plan), *encode(*real)) << "rank " << rank;
+    ++rank;
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(rank, states.size());
+}
+
+TEST(SimulateLoad, EndsWithTheFirstFailure) {
+  const World world = read(kMixed);
+  const auto stored = stored_checkpoint(world, {});
+  ASSERT_TRUE(stored.ok());
+  int taken = 0;
+  const Status status = simulate_load(**stored, world, [&](const LoadPlan& plan) {
+    ++taken;
+    return plan.rank == 2 ? data_loss("full") : Status();
+  });
+  EXPECT_FAILURE(status, StatusCode::kDataLoss, "full");
+  EXPECT_EQ(taken, 3);
+  World renamed = world;
+  renamed.tensors[0].name = "other";
+  EXPECT_FAILURE(simulate_load(**stored, renamed, [](auto) { return Status(); }),
+                 StatusCode::kNotFound, "'other'");
+}
+
 TEST(PriceLoad, OfItsOwnLayoutReadsNothingElse) {
   const World world = read(kMixed);
-  const auto price = price_load(world, world, {});
+  const auto price = price_load(**stored_checkpoint(world, {}), world, {});
   ASSERT_TRUE(price.ok()) << price.status().to_string();
   EXPECT_EQ(price->over_bytes, RankColumn(8, 0));
 }

@@ -218,6 +218,35 @@ TEST(MergePlans, MegatronSpreadsTheReferenceSet) {
                                                        {"keyB"}}));
 }
 
+// The same set within the data-parallel groups of both halves. The second one holds no main replica
+// of what is not split: a save leaves that to the others, a load takes it last.
+TEST(MergePlans, MegatronSpreadsTheReferenceSetInGroups) {
+  const auto group = [](int64_t half, bool whole, bool secondary) {
+    Ranks ranks;
+    for (int64_t r = 0; r < 4; ++r) {
+      ranks.push_back({shard("keyB", {160}, {20 * (2 * r + half)}, {20}),
+                       shard("TP_repl1", {20}, {10 * half}, {10}),
+                       shard("TP_repl2", {20}, {10 * half}, {10})});
+      for (const auto& [name, count] : {std::pair("keyC", 100), {"keyE", 100}, {"keyD", 1000}}) {
+        if (!whole) continue;
+        ranks.back().push_back(tensor(name, {count}));
+        ranks.back().back().secondary = secondary;
+      }
+    }
+    return ranks;
+  };
+  EXPECT_EQ(
+      kept_by_rank(group(0, true, false), kMegatronExact),
+      (Kept{
+          {"keyB", "keyD"}, {"keyB", "keyC"}, {"keyB", "keyE"}, {"keyB", "TP_repl1", "TP_repl2"}}));
+  EXPECT_EQ(kept_by_rank(group(1, false, false), kMegatronExact),
+            (Kept{{"keyB", "TP_repl1"}, {"keyB", "TP_repl2"}, {"keyB"}, {"keyB"}}));
+  EXPECT_EQ(
+      kept_by_rank(group(1, true, true), kMegatronExact),
+      (Kept{
+          {"keyB", "TP_repl1", "keyE"}, {"keyB", "TP_repl2"}, {"keyB", "keyD"}, {"keyB", "keyC"}}));
+}
+
 TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
   const Ranks hole = {{shard("w", {8}, {0}, {3})}, {shard("w", {8}, {4}, {4})}};
   const auto plan = [](const Ranks& ranks, CoverRule cover) {

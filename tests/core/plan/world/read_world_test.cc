@@ -82,6 +82,68 @@ TEST(ReadWorld, TakesRanksBoxesAndFixedCoordinates) {
   EXPECT_EQ(boxes(world, 3, 2), std::vector<Box>{test::box({1, 0}, {3, 2})});
 }
 
+TEST(ReadWorld, TakesTensorMapsAgainstAnyOrderOfAxes) {
+  const auto boxes_of = [](const std::string& map) {
+    const World world = read(with_mesh(
+        R"json("tensors": [{"name": "w", "dtype": "int8", "shape": [8, 4], "tensor_map": )json" +
+        map + "}]"));
+    std::vector<Box> held;
+    for (int32_t rank = 0; rank < 4; ++rank) held.push_back(boxes(world, 0, rank).at(0));
+    return held;
+  };
+  const auto rows = [](int64_t first) { return test::box({first, 0}, {2, 4}); };
+  const std::vector<Box> outer_dp{rows(0), rows(2), rows(4), rows(6)};
+  const std::vector<Box> outer_tp{rows(0), rows(4), rows(2), rows(6)};
+  EXPECT_EQ(boxes_of("[[1, 0], -1]"), outer_dp);
+  EXPECT_EQ(boxes_of(R"([["dp", "tp"], "None"])"), outer_dp);
+  EXPECT_EQ(boxes_of("[[0, 1], -1]"), outer_tp);
+  EXPECT_EQ(boxes_of(R"([["tp", -1, "dp"], []])"), outer_tp);
+  EXPECT_EQ(boxes_of(R"({"axes": ["tp", "dp"], "map": [[1, 0], -1]})"), outer_tp);
+  EXPECT_EQ(boxes_of(R"({"map": [[1, 0], -1]})"), outer_dp);
+  // dp cuts the columns in both, whatever its number is.
+  const std::vector<Box> columns{test::box({0, 0}, {8, 2}), test::box({0, 0}, {8, 2}),
+                                 test::box({0, 2}, {8, 2}), test::box({0, 2}, {8, 2})};
+  EXPECT_EQ(boxes_of("[-1, 1]"), columns);
+  EXPECT_EQ(boxes_of(R"({"axes": ["tp", "dp"], "map": [-1, 0]})"), columns);
+  EXPECT_EQ(boxes_of(R"({"axes": ["dp"], "map": [-1, 0]})"), columns);
+}
+
+TEST(ReadWorld, CountsTheAxesOfAMapAmongThoseThatAtLeaves) {
+  const World world =
+      read(R"json({"schema": 1, "meshes": {"m": {"axes": {"pp": 2, "dp": 2, "tp": 2}}},
+    "tensors": [
+      {"name": "w", "dtype": "int8", "shape": [4], "at": {"dp": 1}, "tensor_map": [1]},
+      {"name": "v", "dtype": "int8", "shape": [4], "at": {"pp": 0, "dp": 1, "tp": 1}, "tensor_map": [-1]}]})json");
+  EXPECT_EQ(boxes(world, 0, 2), std::vector<Box>{test::box({0}, {2})});
+  EXPECT_EQ(boxes(world, 0, 7), std::vector<Box>{test::box({2}, {2})});
+  EXPECT_EQ(boxes(world, 1, 3), std::vector<Box>{whole_box(Dims{4})});
+  EXPECT_TRUE(boxes(world, 0, 0).empty());
+}
+
+TEST(ReadWorld, SaysThatInterleavedAxesAreNotSupportedAndWhere) {
+  const auto refused = [](const std::string& axes, const std::string& map) {
+    return read_world("{\"schema\": 1, \"meshes\": {\"m\": {\"axes\": {" + axes +
+                      "}}},\n\"tensors\": [{\"name\": \"w\", \"dtype\": \"int8\", \"shape\": [4], "
+                      "\"tensor_map\": " +
+                      map + "}]}")
+        .status();
+  };
+  const std::string interleaved = "\"dp\": 2, \"interleaved_parallel\": 2";
+  EXPECT_FAILURE(refused(interleaved, "[1]"), StatusCode::kUnimplemented, "line 2, column 72",
+                 "axis 'interleaved_parallel'");
+  EXPECT_FAILURE(refused("\"dp\": 2", "[\"interleaved_parallel\"]"), StatusCode::kUnimplemented,
+                 "line 2, column 73", "axis 'interleaved_parallel'");
+  const Status named =
+      refused("\"dp\": 2", "{\"axes\": [\"dp\", \"interleaved_parallel\"], \"map\": [1]}");
+  EXPECT_EQ(named.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(named.detail("line"), "2");
+  EXPECT_EQ(named.detail("column"), "88");
+  EXPECT_TRUE(read_world("{\"schema\": 1, \"meshes\": {\"m\": {\"axes\": {" + interleaved +
+                         "}}}, \"tensors\": [{\"name\": \"w\", \"dtype\": \"int8\", \"shape\": [4],"
+                         " \"placements\": {\"dp\": \"Shard(0)\"}}]}")
+                  .ok());
+}
+
 struct Mistake {
   std::string text;
   std::string_view place;
@@ -162,7 +224,21 @@ TEST(ReadWorld, SaysWhatIsWrongWithEntriesAndWhere) {
       {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [2]}]"), "line 2, column 73",
        "an axis of the map is 2"},
       {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [[1, 1]]}]"), "line 2, column 77",
-       "axis 1 cuts twice"},
+       "axis 'dp' cuts twice"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [\"pp\"]}]"), "line 2, column 73",
+       "no axis 'pp' that a map could use; it has 'dp', 'tp'"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": {\"axes\": [\"tp\"]}}]"),
+       "line 2, column 72", "needs 'map'"},
+      {with_mesh("\"tensors\": [" + tensor +
+                 ", \"tensor_map\": {\"axes\": [\"tp\", \"tp\"], \"map\": [0]}}]"),
+       "line 2, column 88", "axis 'tp' is listed twice"},
+      {with_mesh("\"tensors\": [" + tensor +
+                 ", \"tensor_map\": {\"axes\": [\"tp\"], \"map\": [1]}}]"),
+       "line 2, column 97", "an axis of the map is 1"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": {\"maps\": [0]}}]"),
+       "line 2, column 73", "did you mean 'map'?"},
+      {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [0.5]}]"), "line 2, column 73",
+       "must be an integer"},
       {with_mesh("\"tensors\": [" + tensor + ", \"tensor_map\": [0], \"placements\": {}}]"),
        "line 2, column 58", "'tensor_map' cannot stand beside 'placements'"},
       {with_mesh("\"objects\": [{\"name\": \"o\", \"bytes\": -1}]"), "line 2, column 36",
@@ -183,6 +259,8 @@ TEST(ReadWorld, WrittenWorldsReadBackEqual) {
      "at": {"dp": 1}, "placements": {"tp": "Shard(1)"}},
     {"name": "odd", "dtype": "int8", "shape": [4],
      "boxes": [{"offsets": [0], "sizes": [4], "ranks": {"from": 0, "count": 4}}]},
+    {"name": "mapped", "dtype": "int8", "shape": [8, 3], "tensor_map": [["tp", "dp"], -1]},
+    {"name": "nested", "dtype": "int8", "shape": [8, 3], "tensor_map": [["dp", "tp"], -1]},
     {"name": "rng", "dtype": "uint8", "shape": [2], "kind": "rank_local"}],
     "objects": [{"name": "step", "bytes": 8, "ranks": [3]}],
     "rules": [{"match": "w*", "placements": {"dp": "Shard(0)"}}])json"));

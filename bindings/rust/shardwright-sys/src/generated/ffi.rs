@@ -2007,7 +2007,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
     pub fn shw_world_price_load(
         stored: *const shw_world,
         wanted: *const shw_world,
@@ -4282,7 +4282,7 @@ mod dispatch {
         unsafe { (table().world_price_save.unwrap_unchecked())(world, options, out, err) }
     }
 
-    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_world_price_load(

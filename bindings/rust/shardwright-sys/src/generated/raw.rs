@@ -1496,7 +1496,7 @@ pub unsafe fn world_price_save(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1.
+/// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn world_price_load(

@@ -93,10 +93,26 @@ public final class World extends Handle {
      * @return the price as JSON text with {@code "schema": 1}
      */
     public String priceLoad(World wanted, PriceOptions options) {
+        return Text.of(loaded(wanted, options, 0).get(0));
+    }
+
+    /**
+     * The load plan of each rank of another world, rank 0 first; up to 4 GiB in all.
+     *
+     * @param wanted a world that {@link #layOut} made of this one; null = this world
+     * @param options owner, memory and bandwidth
+     * @return plan buffers for {@link Plan#of}
+     */
+    public List<byte[]> loadPlans(World wanted, PriceOptions options) {
+        List<byte[]> parts = loaded(wanted, options, WITH_PLAN);
+        return parts.subList(1, parts.size());
+    }
+
+    private List<byte[]> loaded(World wanted, PriceOptions options, long flags) {
         World target = wanted == null ? this : wanted;
-        try (OptionStruct struct = options.struct(0)) {
+        try (OptionStruct struct = options.struct(flags)) {
             return with(s -> target.with(
-                    t -> Parts.text(shw_nativeJNI.shw_world_price_load(s, t, struct.address()))));
+                    t -> Parts.all(shw_nativeJNI.shw_world_price_load(s, t, struct.address()))));
         }
     }
 

@@ -23,6 +23,8 @@ class WorldTest {
         World target = World.of("{\"schema\": 1, \"ranks\": 4, \"rules\": [{\"match\": \"*\"}]}");
         String load = world.priceLoad(world.layOut(target), new PriceOptions());
         assertTrue(load.contains("\"reads\":[2,2,2,2]"), load);
+        assertEquals(4, world.loadPlans(world.layOut(target), new PriceOptions()).size());
+        assertEquals(0, Plan.findings(world.loadPlans(null, new PriceOptions()).get(1)).size());
         assertEquals(world.json(), World.of(world.json()).json());
         assertEquals(0, Plan.findings(world.savePlan(new PriceOptions())).size());
     }
