@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-static newfunc plain_new, tuple_new;
-static PyObject *no_arguments, *zero_sizes[ITEM_RANK_MAX + 1];
-
 /* ---- the arrays ---- */
 
 static const void* bytes_in(PyObject* tuple, Py_ssize_t place, uint64_t* size) {
@@ -94,70 +91,9 @@ static int read_columns(PyObject* tuple, item_columns* c) {
 
 /* ---- objects ---- */
 
-/* Many objects are made at once and none is dropped: collections between them would find nothing. */
-static int pause_collector(void) {
-  return PyGC_Disable();
-}
-
-static void resume_collector(int was_on) {
-  if (was_on) PyGC_Enable();
-}
-
-static int prepare(void) {
-  if (no_arguments) return 0;
-  plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
-  tuple_new = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-  no_arguments = PyTuple_New(0);
-  return no_arguments && plain_new && tuple_new ? 0 : -1;
-}
-
-/* An instance of a dataclass without running its constructor. */
-static PyObject* instance(PyObject* class) {
-  return plain_new((PyTypeObject*)class, no_arguments, NULL);
-}
-
-/* Sets an attribute past a frozen class; takes `value`, which may be NULL with an exception. */
-static int put(PyObject* object, PyObject* name, PyObject* value) {
-  const int failed = !value || PyObject_GenericSetAttr(object, name, value) < 0;
-  Py_XDECREF(value);
-  return failed ? -1 : 0;
-}
-
-/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers and its like cannot be
- * part of a cycle. Without it every full collection of the host would walk through millions of items. NULL stays. */
-static PyObject* untracked(PyObject* object) {
-  if (object) PyObject_GC_UnTrack(object);
-  return object;
-}
-
-static PyObject* shared(PyObject* object) {
-  Py_INCREF(object);
-  return object;
-}
-
-/* torch.Size of integers. */
-static PyObject* size_of(const int64_t* values, uint64_t count) {
-  PyObject* tuple = shw_py_int_tuple(values, (Py_ssize_t)count);
-  PyObject* arguments = tuple ? PyTuple_Pack(1, tuple) : NULL;
-  PyObject* made =
-      arguments ? tuple_new((PyTypeObject*)shw_py_item_classes()->size_class, arguments, NULL)
-                : NULL;
-  Py_XDECREF(arguments);
-  Py_XDECREF(tuple);
-  return untracked(made);
-}
-
-static PyObject* offsets_of(const int64_t* values, uint64_t ndim) {
-  for (uint64_t d = 0; d < ndim; ++d) {
-    if (values[d] != 0) return size_of(values, ndim);
-  }
-  if (!zero_sizes[ndim]) zero_sizes[ndim] = size_of(values, ndim);
-  return zero_sizes[ndim] ? shared(zero_sizes[ndim]) : NULL;
-}
-
 static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64_t ndim) {
   int64_t strides[ITEM_RANK_MAX];
-  if (attributes[1] == STRIDES_ABSENT) return shared(Py_None);
+  if (attributes[1] == STRIDES_ABSENT) return shw_py_shared(Py_None);
   if (ndim == 0) return PyTuple_New(0); /* everybody's, so it stays as it is */
   if (attributes[1] == STRIDES_LISTED) {
     memcpy(strides, attributes + 2, ndim * sizeof(int64_t));
@@ -168,7 +104,7 @@ static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64
       expected *= sizes[d] > 1 ? sizes[d] : 1;
     }
   }
-  return untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
+  return shw_py_untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
 }
 
 /* An entry whose items are being made. */
@@ -196,7 +132,7 @@ static int start_entry(const item_columns* c, uint64_t number, open_entry* e) {
   PyObject* key = PyLong_FromLong(c->dtypes[number]);
   e->dtype = key ? PyDict_GetItemWithError(classes->dtypes_of_numbers, key) : NULL;
   Py_XDECREF(key);
-  e->size = size_of(c->shapes + c->shape_offsets[number], e->ndim);
+  e->size = shw_py_size_of(c->shapes + c->shape_offsets[number], e->ndim);
   if (e->dtype || PyErr_Occurred()) return e->size ? 0 : -1;
   shw_py_fail(SHW_UNIMPLEMENTED, "a plan names a dtype that torch does not have");
   return -1;
@@ -205,14 +141,14 @@ static int start_entry(const item_columns* c, uint64_t number, open_entry* e) {
 static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
   const item_classes* classes = shw_py_item_classes();
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(classes->properties_class);
+  PyObject* made = shw_py_instance(classes->properties_class);
   const int flags = e->attributes[0];
-  if (made && (put(made, names->dtype, shared(e->dtype)) < 0 ||
-               put(made, names->layout, shared(classes->strided)) < 0 ||
-               put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
-               put(made, names->memory_format, shared(classes->contiguous)) < 0 ||
-               put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
-               put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
+  if (made && (shw_py_put(made, names->dtype, shw_py_shared(e->dtype)) < 0 ||
+               shw_py_put(made, names->layout, shw_py_shared(classes->strided)) < 0 ||
+               shw_py_put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
+               shw_py_put(made, names->memory_format, shw_py_shared(classes->contiguous)) < 0 ||
+               shw_py_put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
+               shw_py_put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
     Py_CLEAR(made);
   }
   return made;
@@ -220,55 +156,43 @@ static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
 
 static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->chunk_class);
+  PyObject* made = shw_py_instance(shw_py_item_classes()->chunk_class);
   if (!made) return NULL;
   int whole = e->attributes && !(e->attributes[0] & ITEM_IS_SHARD);
   for (uint64_t d = 0; whole && d < e->ndim; ++d)
     whole = PyLong_AsLongLong(PyTuple_GetItem(e->size, (Py_ssize_t)d)) == sizes[d];
-  if (put(made, names->offsets, shared(offsets)) < 0 ||
-      put(made, names->sizes, whole ? shared(e->size) : size_of(sizes, e->ndim)) < 0) {
+  if (shw_py_put(made, names->offsets, shw_py_shared(offsets)) < 0 ||
+      shw_py_put(made, names->sizes, whole ? shw_py_shared(e->size) : shw_py_size_of(sizes, e->ndim)) < 0) {
     Py_CLEAR(made);
   }
   return made;
 }
 
-/* MetadataIndex: fqn, index and, for tensors, offset, in the order in which torch pickles them. */
-static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
-  const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->index_class);
-  if (made &&
-      (put(made, names->fqn, shared(name)) < 0 || put(made, names->index, shared(hint)) < 0 ||
-       (offset && put(made, names->offset, shared(offset)) < 0))) {
-    Py_CLEAR(made);
-  }
-  return untracked(made);
-}
-
 /* WriteItem; takes `index` and `data`. */
 static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = index && data ? instance(shw_py_item_classes()->item_class) : NULL;
+  PyObject* made = index && data ? shw_py_instance(shw_py_item_classes()->item_class) : NULL;
   if (made &&
-      (put(made, names->index, shared(index)) < 0 || put(made, names->type, shared(kind)) < 0 ||
-       put(made, names->bytes_io_data, shared(Py_None)) < 0 ||
-       put(made, names->tensor_data, shared(data)) < 0)) {
+      (shw_py_put(made, names->index, shw_py_shared(index)) < 0 || shw_py_put(made, names->type, shw_py_shared(kind)) < 0 ||
+       shw_py_put(made, names->bytes_io_data, shw_py_shared(Py_None)) < 0 ||
+       shw_py_put(made, names->tensor_data, shw_py_shared(data)) < 0)) {
     Py_CLEAR(made);
   }
   Py_XDECREF(index);
   Py_XDECREF(data);
-  return untracked(made);
+  return shw_py_untracked(made);
 }
 
 /* TensorWriteData of a box. */
 static PyObject* data_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->data_class);
-  if (made && (put(made, names->chunk, chunk_of(e, offsets, sizes)) < 0 ||
-               put(made, names->properties, properties_of(e, sizes)) < 0 ||
-               put(made, names->size, shared(e->size)) < 0)) {
+  PyObject* made = shw_py_instance(shw_py_item_classes()->data_class);
+  if (made && (shw_py_put(made, names->chunk, chunk_of(e, offsets, sizes)) < 0 ||
+               shw_py_put(made, names->properties, properties_of(e, sizes)) < 0 ||
+               shw_py_put(made, names->size, shw_py_shared(e->size)) < 0)) {
     Py_CLEAR(made);
   }
-  return untracked(made);
+  return shw_py_untracked(made);
 }
 
 /* The item of box `box`, whose values begin at `value`. */
@@ -276,7 +200,7 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
                              uint64_t value) {
   const item_classes* classes = shw_py_item_classes();
   if (c->dtypes[e->number] == 0)
-    return item_of(index_of(e->name, NULL, Py_None), classes->bytes_kind, shared(Py_None));
+    return item_of(shw_py_index_of(e->name, NULL, Py_None), classes->bytes_kind, shw_py_shared(Py_None));
   const int flags = e->attributes[0];
   PyObject* hint;
   if (c->numbers)
@@ -284,11 +208,11 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
   else if (flags & ITEM_IS_NUMBERED)
     hint = PyLong_FromUnsignedLongLong(box - c->box_ranges[e->number]);
   else
-    hint = shared(Py_None);
-  PyObject* offsets = hint ? offsets_of(c->box_offsets + value, e->ndim) : NULL;
+    hint = shw_py_shared(Py_None);
+  PyObject* offsets = hint ? shw_py_offsets_of(c->box_offsets + value, e->ndim) : NULL;
   PyObject* made = NULL;
   if (offsets) {
-    made = item_of(index_of(e->name, offsets, hint),
+    made = item_of(shw_py_index_of(e->name, offsets, hint),
                    flags & ITEM_IS_SHARD ? classes->shard_kind : classes->tensor_kind,
                    data_of(e, offsets, c->box_sizes + value));
   }
@@ -325,7 +249,7 @@ static PyObject* reordered(const item_columns* c, PyObject* list) {
       shw_py_fail(SHW_DATA_LOSS, "the order of a plan names an item that it lacks");
       break;
     }
-    PyList_SetItem(made, (Py_ssize_t)i, shared(item));
+    PyList_SetItem(made, (Py_ssize_t)i, shw_py_shared(item));
   }
   Py_DECREF(list);
   return made;
@@ -334,11 +258,11 @@ static PyObject* reordered(const item_columns* c, PyObject* list) {
 /* Columns as a list of WriteItems. */
 PyObject* shw_py_items_decode(PyObject* tuple) {
   item_columns c;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
-  const int was_on = pause_collector();
+  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+  const int was_on = shw_py_pause_collector();
   PyObject* list = PyList_New((Py_ssize_t)c.box_count);
   const int failed = !list || fill_items(&c, list) < 0;
-  resume_collector(was_on);
+  shw_py_resume_collector(was_on);
   if (failed) {
     Py_XDECREF(list);
     return NULL;
@@ -353,7 +277,7 @@ static PyObject* stored_tensor(const item_columns* c, const open_entry* e, uint6
   PyObject* properties = properties_of(e, boxes ? c->box_sizes + value : no_sizes);
   PyObject* chunks = properties ? PyList_New((Py_ssize_t)boxes) : NULL;
   for (uint64_t i = 0; chunks && i < boxes; ++i, value += e->ndim) {
-    PyObject* offsets = offsets_of(c->box_offsets + value, e->ndim);
+    PyObject* offsets = shw_py_offsets_of(c->box_offsets + value, e->ndim);
     PyObject* chunk = offsets ? chunk_of(e, offsets, c->box_sizes + value) : NULL;
     Py_XDECREF(offsets);
     if (!chunk || PyList_SetItem(chunks, (Py_ssize_t)i, chunk) < 0) Py_CLEAR(chunks);
@@ -371,7 +295,7 @@ static PyObject* stored_rows(const item_columns* c) {
   for (uint64_t entry = 0; list && entry < c->count; ++entry) {
     PyObject *found = NULL, *row = NULL;
     if (start_entry(c, entry, &e) == 0)
-      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shared(Py_None);
+      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shw_py_shared(Py_None);
     if (found) row = PyTuple_Pack(2, e.name, found);
     Py_XDECREF(found);
     if (!row || PyList_SetItem(list, (Py_ssize_t)entry, row) < 0) Py_CLEAR(list);
@@ -384,10 +308,10 @@ static PyObject* stored_rows(const item_columns* c) {
 /* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor. */
 PyObject* shw_py_items_stored(PyObject* tuple) {
   item_columns c;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
-  const int was_on = pause_collector();
+  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+  const int was_on = shw_py_pause_collector();
   PyObject* list = stored_rows(&c);
-  resume_collector(was_on);
+  shw_py_resume_collector(was_on);
   return list;
 }
 
@@ -400,7 +324,7 @@ static PyObject* renumbered(PyObject* item, PyObject* fqn, PyObject* kind, uint6
   PyObject* offset = index ? PyObject_GetAttr(index, names->offset) : NULL;
   PyObject* hint = offset ? PyLong_FromUnsignedLongLong(number) : NULL;
   PyObject* data = hint ? PyObject_GetAttr(item, names->tensor_data) : NULL;
-  PyObject* made = data ? item_of(index_of(fqn, offset, hint), kind, shared(data)) : NULL;
+  PyObject* made = data ? item_of(shw_py_index_of(fqn, offset, hint), kind, shw_py_shared(data)) : NULL;
   PyObject* all[] = {index, offset, hint, data};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) Py_XDECREF(all[i]);
   return made;
@@ -481,14 +405,14 @@ static PyObject* keep_items(PyObject* items, const item_columns* given, const it
  * of the list, `kept` those of the kept plan: the same entries and boxes in the same order, without some. */
 PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* kept_tuple) {
   item_columns given, kept;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(given_tuple, &given) < 0 ||
+  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(given_tuple, &given) < 0 ||
       read_columns(kept_tuple, &kept) < 0) {
     return NULL;
   }
   if (PyList_Size(items) != (Py_ssize_t)given.box_count || (kept.box_count && !kept.numbers))
     return shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
-  const int was_on = pause_collector();
+  const int was_on = shw_py_pause_collector();
   PyObject* out = keep_items(items, &given, &kept);
-  resume_collector(was_on);
+  shw_py_resume_collector(was_on);
   return out;
 }
