@@ -218,10 +218,10 @@ SHW_API SHW_MUST_USE shw_status shw_plan_merge(const shw_merge_options* SHW_NULL
  * Owns: out
  * Errors: as shw_plan_merge
  * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_plan_merge_buffers(
-    const shw_merge_options* SHW_NULLABLE options, const void* const* plans,
-    const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out,
-    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+SHW_API SHW_MUST_USE shw_status
+shw_plan_merge_buffers(const shw_merge_options* SHW_NULLABLE options, const void* const* plans,
+                       const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out,
+                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of
  * wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3

@@ -215,4 +215,6 @@ static void plans_may_lie_apart(void) {
   shw_buffer_release(plans);
 }
 
-TEST_MAIN(TEST_ENTRY(ranks_keep_what_they_write), TEST_ENTRY(plans_may_lie_apart), TEST_ENTRY(wants_are_matched_by_name), TEST_ENTRY(digests_are_those_of_the_description), TEST_ENTRY(what_is_wrong_is_named))
+TEST_MAIN(TEST_ENTRY(ranks_keep_what_they_write), TEST_ENTRY(plans_may_lie_apart),
+          TEST_ENTRY(wants_are_matched_by_name), TEST_ENTRY(digests_are_those_of_the_description),
+          TEST_ENTRY(what_is_wrong_is_named))

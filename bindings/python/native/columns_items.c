@@ -311,11 +311,14 @@ static int read_data(PyObject* data, PyObject* offset, tensor_item* t) {
   if (answer == 1) {
     t->ndim = shw_py_has_class(size, classes.size_class) ? shw_py_int_values(size, t->shape) : -1;
     int64_t again[ITEM_RANK_MAX];
-    const int same = offset == offsets || (shw_py_int_values(offset, again) == t->ndim && t->ndim >= 0);
+    const int same =
+        offset == offsets || (shw_py_int_values(offset, again) == t->ndim && t->ndim >= 0);
     answer =
         t->ndim >= 0 && same && shw_py_has_class(offset, classes.size_class) &&
-        shw_py_has_class(offsets, classes.size_class) && shw_py_has_class(sizes, classes.size_class) &&
-        shw_py_int_values(offsets, t->offsets) == t->ndim && shw_py_int_values(sizes, t->sizes) == t->ndim &&
+        shw_py_has_class(offsets, classes.size_class) &&
+        shw_py_has_class(sizes, classes.size_class) &&
+        shw_py_int_values(offsets, t->offsets) == t->ndim &&
+        shw_py_int_values(sizes, t->sizes) == t->ndim &&
         (offset == offsets || memcmp(again, t->offsets, (size_t)t->ndim * sizeof(int64_t)) == 0);
   }
   if (answer == 1) answer = read_properties(properties, t);
@@ -467,8 +470,8 @@ static int add_value(encoder* self, PyObject* name, PyObject* value, PyObject* i
                      int may_be_pinned) {
   if (is_plain_object(value)) return add_object(self, name);
   leaf_type type;
-  const int is_tensor =
-      shw_py_has_class(value, classes.tensor_class) || shw_py_has_class(value, classes.parameter_class);
+  const int is_tensor = shw_py_has_class(value, classes.tensor_class) ||
+                        shw_py_has_class(value, classes.parameter_class);
   if (is_tensor && leaf_type_of(value, &type) < 0) return -1;
   if (is_tensor && type.kind == LEAF_EXCHANGE && !PyObject_HasAttr(value, names.write_hook) &&
       !PyObject_HasAttr(value, names.global_shape)) {

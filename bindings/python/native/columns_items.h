@@ -44,8 +44,6 @@ int shw_py_has_class(PyObject* object, PyObject* expected);
 
 /* ---- columns_items_objects.c: objects of torch without their constructors ---- */
 
-/* To be called before all others of this file; 0, or -1 with an exception. */
-int shw_py_objects_prepare(void);
 /* Many objects are made at once and none is dropped: collections between them would find nothing. Gives whether the
  * collector was on, for the call that puts it back. */
 int shw_py_pause_collector(void);

@@ -5,6 +5,7 @@
  * held. */
 #include "bindings/python/native/columns_items.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the arrays ---- */
@@ -89,6 +90,80 @@ static int read_columns(PyObject* tuple, item_columns* c) {
   return 0;
 }
 
+/* Columns, and what holds the memory that they are borrowed from. */
+typedef struct {
+  item_columns columns;
+  shw_plan* plan;
+  uint64_t* no_attributes;
+} item_source;
+
+static void release_source(item_source* source) {
+  shw_plan_release(source->plan);
+  free(source->no_attributes);
+}
+
+/* The columns of an opened plan, whose lengths the library has checked; attributes are the host's and are checked here. */
+static int read_entries(item_source* source) {
+  item_columns* c = &source->columns;
+  shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;
+  shw_error* error = NULL;
+  const shw_status status = shw_plan_entries(source->plan, &batch, &error);
+  if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return -1;
+  }
+  if (!batch.attributes) { /* no entry has any: there are byte objects only */
+    source->no_attributes = calloc((size_t)batch.count + 1, sizeof(uint64_t));
+    if (!source->no_attributes) {
+      PyErr_NoMemory();
+      return -1;
+    }
+  }
+  *c = (item_columns){
+      .count = batch.count,
+      .box_count = batch.box_ranges[batch.count],
+      .names = batch.names,
+      .name_offsets = batch.name_offsets,
+      .dtypes = batch.dtypes,
+      .shapes = batch.shapes,
+      .shape_offsets = batch.shape_offsets,
+      .box_ranges = batch.box_ranges,
+      .box_offsets = batch.box_offsets,
+      .box_sizes = batch.box_sizes,
+      .attributes = batch.attributes ? batch.attributes : "",
+      .attribute_offsets = batch.attributes ? batch.attribute_offsets : source->no_attributes,
+      .numbers = batch.numbers,
+      .order = batch.order};
+  /* Those of a local plan number pieces, which torch has no place for. */
+  if (shw_plan_kind(source->plan) == SHW_PLAN_LOCAL_SAVE) c->numbers = NULL;
+  uint64_t values = 0;
+  for (uint64_t i = 0; i < c->count; ++i) {
+    values +=
+        (c->shape_offsets[i + 1] - c->shape_offsets[i]) * (c->box_ranges[i + 1] - c->box_ranges[i]);
+  }
+  if (boxes_fit(c, values)) return 0;
+  shw_py_fail(SHW_DATA_LOSS, "attributes of a plan are not those of torch's items");
+  return -1;
+}
+
+/* From a tuple of columns, which stays the caller's, or from a plan buffer. On failure nothing is held. */
+static int read_source(PyObject* object, item_source* source) {
+  memset(source, 0, sizeof *source);
+  if (PyTuple_Check(object)) return read_columns(object, &source->columns);
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0) return -1;
+  shw_error* error = NULL;
+  const shw_status status = shw_plan_create(view.buf, (uint64_t)view.len, &source->plan, &error);
+  PyBuffer_Release(&view);
+  if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return -1;
+  }
+  if (read_entries(source) == 0) return 0;
+  release_source(source);
+  return -1;
+}
+
 /* ---- objects ---- */
 
 static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64_t ndim) {
@@ -143,12 +218,13 @@ static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
   PyObject* made = shw_py_instance(classes->properties_class);
   const int flags = e->attributes[0];
-  if (made && (shw_py_put(made, names->dtype, shw_py_shared(e->dtype)) < 0 ||
-               shw_py_put(made, names->layout, shw_py_shared(classes->strided)) < 0 ||
-               shw_py_put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
-               shw_py_put(made, names->memory_format, shw_py_shared(classes->contiguous)) < 0 ||
-               shw_py_put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
-               shw_py_put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
+  if (made &&
+      (shw_py_put(made, names->dtype, shw_py_shared(e->dtype)) < 0 ||
+       shw_py_put(made, names->layout, shw_py_shared(classes->strided)) < 0 ||
+       shw_py_put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
+       shw_py_put(made, names->memory_format, shw_py_shared(classes->contiguous)) < 0 ||
+       shw_py_put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
+       shw_py_put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
     Py_CLEAR(made);
   }
   return made;
@@ -162,7 +238,8 @@ static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t*
   for (uint64_t d = 0; whole && d < e->ndim; ++d)
     whole = PyLong_AsLongLong(PyTuple_GetItem(e->size, (Py_ssize_t)d)) == sizes[d];
   if (shw_py_put(made, names->offsets, shw_py_shared(offsets)) < 0 ||
-      shw_py_put(made, names->sizes, whole ? shw_py_shared(e->size) : shw_py_size_of(sizes, e->ndim)) < 0) {
+      shw_py_put(made, names->sizes,
+                 whole ? shw_py_shared(e->size) : shw_py_size_of(sizes, e->ndim)) < 0) {
     Py_CLEAR(made);
   }
   return made;
@@ -172,10 +249,10 @@ static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t*
 static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
   const item_names* names = shw_py_item_names();
   PyObject* made = index && data ? shw_py_instance(shw_py_item_classes()->item_class) : NULL;
-  if (made &&
-      (shw_py_put(made, names->index, shw_py_shared(index)) < 0 || shw_py_put(made, names->type, shw_py_shared(kind)) < 0 ||
-       shw_py_put(made, names->bytes_io_data, shw_py_shared(Py_None)) < 0 ||
-       shw_py_put(made, names->tensor_data, shw_py_shared(data)) < 0)) {
+  if (made && (shw_py_put(made, names->index, shw_py_shared(index)) < 0 ||
+               shw_py_put(made, names->type, shw_py_shared(kind)) < 0 ||
+               shw_py_put(made, names->bytes_io_data, shw_py_shared(Py_None)) < 0 ||
+               shw_py_put(made, names->tensor_data, shw_py_shared(data)) < 0)) {
     Py_CLEAR(made);
   }
   Py_XDECREF(index);
@@ -200,7 +277,8 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
                              uint64_t value) {
   const item_classes* classes = shw_py_item_classes();
   if (c->dtypes[e->number] == 0)
-    return item_of(shw_py_index_of(e->name, NULL, Py_None), classes->bytes_kind, shw_py_shared(Py_None));
+    return item_of(shw_py_index_of(e->name, NULL, Py_None), classes->bytes_kind,
+                   shw_py_shared(Py_None));
   const int flags = e->attributes[0];
   PyObject* hint;
   if (c->numbers)
@@ -255,19 +333,18 @@ static PyObject* reordered(const item_columns* c, PyObject* list) {
   return made;
 }
 
-/* Columns as a list of WriteItems. */
-PyObject* shw_py_items_decode(PyObject* tuple) {
-  item_columns c;
-  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+/* Columns or a plan buffer as a list of WriteItems. */
+PyObject* shw_py_items_decode(PyObject* given) {
+  item_source source;
+  if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
+  const item_columns* c = &source.columns;
   const int was_on = shw_py_pause_collector();
-  PyObject* list = PyList_New((Py_ssize_t)c.box_count);
-  const int failed = !list || fill_items(&c, list) < 0;
+  PyObject* list = PyList_New((Py_ssize_t)c->box_count);
+  if (list && fill_items(c, list) < 0) Py_CLEAR(list);
   shw_py_resume_collector(was_on);
-  if (failed) {
-    Py_XDECREF(list);
-    return NULL;
-  }
-  return c.order ? reordered(&c, list) : list;
+  if (list && c->order) list = reordered(c, list);
+  release_source(&source);
+  return list;
 }
 
 /* (size, properties of the first chunk, chunks) of a tensor whose box values begin at `value`. */
@@ -305,37 +382,33 @@ static PyObject* stored_rows(const item_columns* c) {
   return list;
 }
 
-/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor. */
-PyObject* shw_py_items_stored(PyObject* tuple) {
-  item_columns c;
-  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
+/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor, from columns or a
+ * plan buffer. */
+PyObject* shw_py_items_stored(PyObject* given) {
+  item_source source;
+  if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
   const int was_on = shw_py_pause_collector();
-  PyObject* list = stored_rows(&c);
+  PyObject* list = stored_rows(&source.columns);
   shw_py_resume_collector(was_on);
+  release_source(&source);
   return list;
 }
 
 /* ---- items that survive a merge ---- */
 
-/* The tensor item again, of the same name and kind, with another position hint. */
-static PyObject* renumbered(PyObject* item, PyObject* fqn, PyObject* kind, uint64_t number) {
+/* The tensor item again, of the same kind, with another position hint. */
+static PyObject* renumbered(PyObject* item, PyObject* kind, uint64_t number) {
   const item_names* names = shw_py_item_names();
   PyObject* index = PyObject_GetAttr(item, names->index);
-  PyObject* offset = index ? PyObject_GetAttr(index, names->offset) : NULL;
+  PyObject* fqn = index ? PyObject_GetAttr(index, names->fqn) : NULL;
+  PyObject* offset = fqn ? PyObject_GetAttr(index, names->offset) : NULL;
   PyObject* hint = offset ? PyLong_FromUnsignedLongLong(number) : NULL;
   PyObject* data = hint ? PyObject_GetAttr(item, names->tensor_data) : NULL;
-  PyObject* made = data ? item_of(shw_py_index_of(fqn, offset, hint), kind, shw_py_shared(data)) : NULL;
-  PyObject* all[] = {index, offset, hint, data};
+  PyObject* made =
+      data ? item_of(shw_py_index_of(fqn, offset, hint), kind, shw_py_shared(data)) : NULL;
+  PyObject* all[] = {index, fqn, offset, hint, data};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) Py_XDECREF(all[i]);
   return made;
-}
-
-/* Name of an item; a new reference. */
-static PyObject* name_of(PyObject* item) {
-  PyObject* index = PyObject_GetAttr(item, shw_py_item_names()->index);
-  PyObject* name = index ? PyObject_GetAttr(index, shw_py_item_names()->fqn) : NULL;
-  Py_XDECREF(index);
-  return name;
 }
 
 /* Length and bytes of a name are equal. */
@@ -362,20 +435,18 @@ static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
     return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
   const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;
   PyObject* kind = is_shard ? classes->shard_kind : classes->tensor_kind;
-  PyObject* name = name_of(PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
-  int failed = !name;
+  int failed = 0;
   for (uint64_t box = given->box_ranges[at->i];
        !failed && box < given->box_ranges[at->i + 1] && next < end; ++box, value += ndim) {
     if (ndim && memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0)
       continue;
     PyObject* item = PyList_GetItem(items, (Py_ssize_t)box);
-    PyObject* again = renumbered(item, name, kind, kept->numbers[next]);
+    PyObject* again = renumbered(item, kind, kept->numbers[next]);
     failed = !again || PyList_Append(out, again) < 0;
     Py_XDECREF(again);
     ++next;
     kept_value += ndim;
   }
-  Py_XDECREF(name);
   if (failed) return -1;
   if (next == end) return 0;
   shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds items that its local plan lacks");
@@ -402,17 +473,23 @@ static PyObject* keep_items(PyObject* items, const item_columns* given, const it
 }
 
 /* The items of a list that stand in its kept plan, each with its number there as position hint. `given` are the columns
- * of the list, `kept` those of the kept plan: the same entries and boxes in the same order, without some. */
-PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* kept_tuple) {
-  item_columns given, kept;
-  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 || read_columns(given_tuple, &given) < 0 ||
-      read_columns(kept_tuple, &kept) < 0) {
+ * of the list, `after` the kept plan: the same entries and boxes in the same order, without some. */
+PyObject* shw_py_items_keep(PyObject* items, PyObject* given, PyObject* after) {
+  item_columns columns_given;
+  item_source kept;
+  if (!shw_py_item_classes() || read_columns(given, &columns_given) < 0 ||
+      read_source(after, &kept) < 0) {
     return NULL;
   }
-  if (PyList_Size(items) != (Py_ssize_t)given.box_count || (kept.box_count && !kept.numbers))
-    return shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
-  const int was_on = shw_py_pause_collector();
-  PyObject* out = keep_items(items, &given, &kept);
-  shw_py_resume_collector(was_on);
+  PyObject* out = NULL;
+  if (PyList_Size(items) != (Py_ssize_t)columns_given.box_count ||
+      (kept.columns.box_count && !kept.columns.numbers)) {
+    shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
+  } else {
+    const int was_on = shw_py_pause_collector();
+    out = keep_items(items, &columns_given, &kept.columns);
+    shw_py_resume_collector(was_on);
+  }
+  release_source(&kept);
   return out;
 }

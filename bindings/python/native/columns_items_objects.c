@@ -14,14 +14,13 @@ void shw_py_resume_collector(int was_on) {
   if (was_on) PyGC_Enable();
 }
 
-int shw_py_objects_prepare(void) {
-  if (no_arguments) return 0;
-  plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
-  no_arguments = PyTuple_New(0);
-  return no_arguments && plain_new ? 0 : -1;
-}
-
+/* By object.__new__: it gives the fields their room inside the object, which an allocation alone does not. */
 PyObject* shw_py_instance(PyObject* class) {
+  if (!no_arguments) {
+    plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
+    no_arguments = PyTuple_New(0);
+    if (!no_arguments) return NULL;
+  }
   return plain_new((PyTypeObject*)class, no_arguments, NULL);
 }
 
@@ -63,12 +62,10 @@ PyObject* shw_py_offsets_of(const int64_t* values, uint64_t ndim) {
 PyObject* shw_py_index_of(PyObject* name, PyObject* offset, PyObject* hint) {
   const item_names* names = shw_py_item_names();
   PyObject* made = shw_py_instance(shw_py_item_classes()->index_class);
-  if (made &&
-      (shw_py_put(made, names->fqn, shw_py_shared(name)) < 0 ||
-       shw_py_put(made, names->index, shw_py_shared(hint)) < 0 ||
-       (offset && shw_py_put(made, names->offset, shw_py_shared(offset)) < 0))) {
+  if (made && (shw_py_put(made, names->fqn, shw_py_shared(name)) < 0 ||
+               shw_py_put(made, names->index, shw_py_shared(hint)) < 0 ||
+               (offset && shw_py_put(made, names->offset, shw_py_shared(offset)) < 0))) {
     Py_CLEAR(made);
   }
   return shw_py_untracked(made);
 }
-

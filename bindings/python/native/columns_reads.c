@@ -304,10 +304,10 @@ static PyObject* reads_of(PyObject* rows, const read_columns* tensors, const shw
   PyObject* made = NULL;
   PyObject* names = names_of(rows);
   if (names && add_reads(&out, rows, &m, &unfilled) == 0) {
-    PyObject* hole = unfilled.row < 0 ? Py_NewRef(Py_None)
-                                      : Py_BuildValue("(nKK)", unfilled.row,
-                                                      (unsigned long long)unfilled.box,
-                                                      (unsigned long long)unfilled.filled);
+    PyObject* hole = unfilled.row < 0
+                         ? Py_NewRef(Py_None)
+                         : Py_BuildValue("(nKK)", unfilled.row, (unsigned long long)unfilled.box,
+                                         (unsigned long long)unfilled.filled);
     if (hole)
       made = Py_BuildValue("(Ony#N)", names, count, out.data ? out.data : "", (Py_ssize_t)out.size,
                            hole);

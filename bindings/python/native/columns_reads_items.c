@@ -189,7 +189,8 @@ static PyObject* next_index(read_decoder* self, int which) {
       memcmp(last->values, begin, (size_t)last->count * sizeof(int64_t)) != 0) {
     PyObject* hint = head[1] < 0 ? Py_NewRef(Py_None) : PyLong_FromLongLong(head[1]);
     Py_XDECREF(last->made);
-    *last = (last_index){hint ? shw_py_index_of(name, offset, hint) : NULL, begin, self->at - begin};
+    *last =
+        (last_index){hint ? shw_py_index_of(name, offset, hint) : NULL, begin, self->at - begin};
     Py_XDECREF(hint);
   }
   Py_XDECREF(offset);
@@ -225,7 +226,8 @@ static PyObject* next_read(read_decoder* self) {
   return shw_py_untracked(made);
 }
 
-static PyObject* decode_reads(PyObject* names, Py_ssize_t count, const char* data, Py_ssize_t size) {
+static PyObject* decode_reads(PyObject* names, Py_ssize_t count, const char* data,
+                              Py_ssize_t size) {
   const int64_t* values = (const int64_t*)(const void*)data;
   read_decoder self = {.names = names, .at = values, .end = values + size / 8};
   /* The least item has 1 + 3 + 3 + 1 values. */
@@ -256,8 +258,7 @@ PyObject* shw_py_reads_decode(PyObject* reads) {
     PyErr_SetString(PyExc_TypeError, "expected a tuple of names, count and values");
     return NULL;
   }
-  if (!shw_py_item_classes() || shw_py_objects_prepare() < 0 ||
-      !PyArg_ParseTuple(reads, "OnS", &names, &count, &bytes) ||
+  if (!shw_py_item_classes() || !PyArg_ParseTuple(reads, "OnS", &names, &count, &bytes) ||
       PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
     return NULL;
   if (!PyList_Check(names)) {

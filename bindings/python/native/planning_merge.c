@@ -33,10 +33,9 @@ static PyType_Slot shared_slots[] = {{Py_tp_dealloc, (void*)shared_dealloc},
                                      {Py_bf_getbuffer, (void*)shared_getbuffer},
                                      {Py_tp_doc, "Bytes of the library, behind memoryviews."},
                                      {0, NULL}};
-static PyType_Spec shared_spec = {"shardwright._native._shw_native.SharedBuffer",
-                                  sizeof(shared_buffer), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                  shared_slots};
+static PyType_Spec shared_spec = {
+    "shardwright._native._shw_native.SharedBuffer", sizeof(shared_buffer), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, shared_slots};
 
 int shw_py_init_buffers(PyObject* module) {
   shared_type = (PyTypeObject*)PyType_FromSpec(&shared_spec);
@@ -118,8 +117,8 @@ PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans) {
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_plan_merge_buffers(
-      &given, held.data, held.sizes, (uint64_t)held.held, &buffer, &error);
+  Py_BEGIN_ALLOW_THREADS status =
+      shw_plan_merge_buffers(&given, held.data, held.sizes, (uint64_t)held.held, &buffer, &error);
   Py_END_ALLOW_THREADS release_plans(&held);
   if (status == SHW_OK) return views_of(buffer);
   shw_py_raise(status, error);

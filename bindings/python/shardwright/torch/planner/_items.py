@@ -78,7 +78,7 @@ def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
 
 def kept_items(items: list[Any], columns: Columns, kept: _engine.Plan) -> list[Any]:
     """The items of a list that survived a merge, with their final numbers. `columns` are those of the list."""
-    return native.shw_py_items_keep(items, tuple(columns), tuple(_engine.entries(kept)))
+    return native.shw_py_items_keep(items, tuple(columns), kept)
 
 
 # ---- containers that are filled on touch ----
@@ -132,7 +132,7 @@ class PlanItems(_Items):
     def _touch(self) -> None:
         with touching:
             if self.buffer is not None:
-                made = native.shw_py_items_decode(tuple(_engine.entries(self.buffer)))
+                made = native.shw_py_items_decode(self.buffer)
                 list.extend(self, made)
                 self.buffer = None
                 self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
@@ -174,7 +174,7 @@ class StoredEntries(_Entries):
 def stored_of(merged: _engine.Plan) -> dict[str, Any]:
     """The entries of torch's Metadata for a merged plan."""
     found: dict[str, Any] = {}
-    for name, tensor in native.shw_py_items_stored(tuple(_engine.entries(merged))):
+    for name, tensor in native.shw_py_items_stored(merged):
         if tensor is None:
             found[name] = BytesStorageMetadata()
         else:
