@@ -26,7 +26,7 @@ from . import _boxes
 from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UnfilledError, UntrustedObjectError
 from ._meta import flatten_sharded_tensors, materialise_meta_tensors
 from ._nested import Path, flatten_state_dict, set_element
-from ._read_items import FilledReads, PackedReads
+from ._read_items import Block, FilledReads, PackedReads
 from ._values import find_object, global_size, is_whole_tensor, wanted_chunks, whole_chunk
 
 logger = logging.getLogger(__name__)
@@ -126,16 +126,16 @@ def _reads_by_pairs(rows: Iterable[Row], strict: bool) -> list[ReadItem]:
 
 def _planned_reads(rows: list[Row], strict: bool) -> list[ReadItem]:
     """The reads of all rows, by the engine where it can hold them."""
-    blocks = []
+    blocks: list[Block] = []
     for batch in _batches(rows):
         found = native.shw_py_reads_plan(batch)
         if found is None:
             return FilledReads(_reads_by_pairs(rows, strict))
-        *block, unfilled = found
+        names, count, values, unfilled = found
         if strict and unfilled is not None:
             row, box, volume = unfilled
             raise _unfilled(batch[row][0], _wanted_boxes(batch[row])[box], volume)
-        blocks.append(tuple(block))
+        blocks.append((names, count, values))
     return PackedReads(blocks)
 
 
