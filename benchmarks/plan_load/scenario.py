@@ -5,6 +5,7 @@ an operation of its own. Nothing is read. `torch's load plan`: through torch's l
 ReadItems out.
 """
 LAYOUTS = ["rows", "grid", "shuffled", "irregular"]
+ROW_PEERS = ["shardwright_torch_reads", "torch_dcp_planner", "hyperparallel_algorithm"]
 
 
 def variants(quick):
@@ -15,12 +16,13 @@ def variants(quick):
         for layout in layouts:
             line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": layout,
                     "check": "every read against every pair of wanted box and chunk, 64 chunks"}
-            peers = ["shardwright_torch_reads", "torch_dcp_planner", "hyperparallel_algorithm"] if op == "plan" and layout == "rows" else []
+            peers = ROW_PEERS if op == "plan" and layout == "rows" else []
             made.append({"name": f"{op} {layout}", "op": op, "line": line, "reps": reps,
                          "params": {"op": op, "layout": layout, "chunks": chunks, "tensors": tensors},
                          "contenders": ["shardwright", *peers]})
     for chunks in (8, chunks):  # few chunks of each tensor, and many
-        line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": "rows", "check": "as many reads as wanted"}
+        line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": "rows",
+                "check": "as many reads as wanted"}
         made.append({"name": f"torch's load plan, {tensors} x {chunks} chunks", "op": "plan", "line": line, "reps": reps,
                      "params": {"chunks": chunks, "tensors": tensors},
                      "contenders": ["shardwright_torch_load_plan", "torch_load_plan"]})
