@@ -4,6 +4,8 @@
 #include "shardwright/planning.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -64,6 +66,21 @@ Result<plan::MergeRules> read_merge_options(const shw_merge_options* given) {
   rules.cover = static_cast<plan::CoverRule>(options.cover);
   rules.verify_replicas = static_cast<plan::VerifyReplicas>(options.verify_replicas);
   return rules;
+}
+
+Result<std::vector<std::span<const std::byte>>> read_plan_buffers(const void* const* plans,
+                                                                  const uint64_t* sizes,
+                                                                  uint64_t count) {
+  if (count > static_cast<uint64_t>(kMaxWorldSize)) {
+    return bad_argument("plan_count",
+                        fmt::format("{} plans are more than {} ranks", count, kMaxWorldSize));
+  }
+  std::vector<std::span<const std::byte>> buffers(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    SHW_ASSIGN_OR_RETURN(const auto bytes, bytes_argument(plans[i], sizes[i], "plans"));
+    buffers[i] = bytes;
+  }
+  return buffers;
 }
 
 Result<plan::EntryMatchRules> read_match_options(const shw_match_options* given) {
@@ -198,6 +215,22 @@ shw_status shw_plan_merge(const shw_merge_options* options, const void* plans,
                          capi::TextList::create(plans, plan_offsets, plan_count, "plans"));
     std::vector<std::span<const std::byte>> buffers(plan_count);
     for (uint64_t i = 0; i < plan_count; ++i) buffers[i] = capi::span_of(list.at(i));
+    SHW_ASSIGN_OR_RETURN(auto parts, plan::merge_plans(buffers, rules));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(std::move(parts)));
+    return {};
+  });
+}
+
+shw_status shw_plan_merge_buffers(const shw_merge_options* options, const void* const* plans,
+                                  const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out,
+                                  shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plans, "plans"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(plan_sizes, "plan_sizes"));
+    SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_merge_options(options));
+    SHW_ASSIGN_OR_RETURN(const auto buffers,
+                         capi::read_plan_buffers(plans, plan_sizes, plan_count));
     SHW_ASSIGN_OR_RETURN(auto parts, plan::merge_plans(buffers, rules));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(std::move(parts)));
     return {};

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU seconds of one core for the load plan of one rank that wants an eighth of every tensor: which stored chunks it
 reads, and the proof that they fill what it wants exactly once. The index over the stored chunks is ready; making it is
-an operation of its own. Nothing is read.
+an operation of its own. Nothing is read. `torch's load plan`: through torch's load planner classes, metadata objects in and
+ReadItems out.
 """
 LAYOUTS = ["rows", "grid", "shuffled", "irregular", "scattered"]
+ROW_PEERS = ["shardwright_torch_reads", "torch_dcp_planner", "hyperparallel_algorithm"]
 
 
 def variants(quick):
@@ -14,8 +16,14 @@ def variants(quick):
         for layout in layouts:
             line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": layout,
                     "check": "every read against every pair of wanted box and chunk, 64 chunks"}
-            peers = ["torch_dcp_planner", "hyperparallel_algorithm"] if op == "plan" and layout == "rows" else []
+            peers = ROW_PEERS if op == "plan" and layout == "rows" else []
             made.append({"name": f"{op} {layout}", "op": op, "line": line, "reps": reps,
                          "params": {"op": op, "layout": layout, "chunks": chunks, "tensors": tensors},
                          "contenders": ["shardwright", *peers]})
+    for chunks in (8, chunks):  # few chunks of each tensor, and many
+        line = {"chunks": chunks, "tensors": tensors, "engine": "explicit", "layout": "rows",
+                "check": "as many reads as wanted"}
+        made.append({"name": f"torch's load plan, {tensors} x {chunks} chunks", "op": "plan", "line": line, "reps": reps,
+                     "params": {"chunks": chunks, "tensors": tensors},
+                     "contenders": ["shardwright_torch_load_plan", "torch_load_plan"]})
     return made

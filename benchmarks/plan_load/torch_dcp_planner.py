@@ -6,15 +6,18 @@ from driver.contender import Base, Skip
 
 
 class Contender(Base):
+    def reads_function(self):
+        from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
+        return create_read_items_for_chunk_list
+
     def setup(self):
         try:
             import torch
             from torch.distributed.checkpoint.metadata import (
                 ChunkStorageMetadata, TensorProperties, TensorStorageMetadata)
-            from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
-        self.versions, self.create = {"torch": torch.__version__}, create_read_items_for_chunk_list
+        self.versions, self.create = {"torch": torch.__version__}, self.reads_function()
         chunks = self.params["chunks"]
 
         def chunk(row, rows):

@@ -27,9 +27,13 @@ def torch_variants(quick):
             "check": "every item once, every chunk listed"}
     local = {"ranks": 1, "items_per_rank": tensors, "engine": "explicit", "collector": "on",
              "check": "every tensor is an item"}
-    return [{"name": f"torch's global step, {ranks} x {items}", "op": "plan", "line": line, "reps": 3,
-             "params": {"ranks": ranks, "items_per_rank": items},
-             "contenders": ["shardwright_torch_buffers", "shardwright_torch_items", "torch_global_step"]},
+    world = {"op": "plan", "line": line, "reps": 3, "params": {"ranks": ranks, "items_per_rank": items}}
+    return [world | {"name": f"torch's global step, {ranks} x {items}",
+                     "contenders": ["shardwright_torch_buffers", "shardwright_torch_items", "torch_global_step"]},
+            world | {"name": f"between torch's collectives, {ranks} x {items}",
+                     "contenders": ["shardwright_torch_sent_step", "torch_sent_step"]},
+            world | {"name": f"torch's index, {ranks} x {items}",
+                     "contenders": ["shardwright_torch_index", "torch_index"]},
             {"name": f"torch's local plan, {tensors} tensors", "op": "plan", "line": local, "reps": 3,
              "params": {"bytes": tensors * 64, "tensors": tensors},
              "contenders": ["shardwright_torch_local_buffer", "shardwright_torch_local_items", "torch_local_plan"]}]

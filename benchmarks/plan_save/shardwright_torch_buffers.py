@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The global step of shardwright.torch.planner on plan buffers, as they arrive inside torch's own save."""
+"""The global step of shardwright.torch.planner on plans as they arrive inside torch's own save: nobody has looked into
+them, so items are plan buffers and paths are bytes. What comes out is in the same state."""
+import pickle
+
 from torch_objects import GlobalStep
 
 
@@ -8,7 +11,14 @@ class Contender(GlobalStep):
         from shardwright.torch.planner import DefaultSavePlanner
         return DefaultSavePlanner
 
-    def given(self, items):
-        from shardwright.torch.planner import PlanItems
-        from shardwright.torch.planner._items import plan_of_items
-        return PlanItems(plan_of_items(items))
+    def given(self, items, paths):
+        return pickle.loads(sent_plan(items, paths))
+
+
+def sent_plan(items, paths):
+    """What a rank sends: its plan before anybody has looked into it."""
+    from shardwright.torch.planner import PlanItems
+    from shardwright.torch.planner._items import plan_of_items
+    from shardwright.torch.planner._paths import Paths
+    from torch.distributed.checkpoint.planner import SavePlan
+    return pickle.dumps(SavePlan(PlanItems(plan_of_items(items)), planner_data=Paths(paths)))

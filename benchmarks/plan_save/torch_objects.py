@@ -4,6 +4,8 @@
 Of the items of a rank four fifths are its row of a tensor that all ranks share, one fifth are replicas that all hold.
 """
 import gc
+import io
+import pickle
 
 from driver.contender import Base, Skip
 
@@ -26,9 +28,7 @@ def rank_items(rank, ranks, count):
 
 
 class GlobalStep(Base):
-    """The global step of a planner class. `keep_buffers`: plans arrive as plan buffers, as they do inside torch's save."""
-
-    keep_buffers = False
+    """The global step of a planner class. `given` says what a rank's plan is when the step begins."""
 
     def planner_class(self):
         raise NotImplementedError
@@ -36,26 +36,26 @@ class GlobalStep(Base):
     def setup(self):
         try:
             import torch
-            from torch.distributed.checkpoint.planner import SavePlan
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
         self.versions = {"torch": torch.__version__}
-        self.planner = self.planner_class()()
         ranks, count = self.params["ranks"], self.params["items_per_rank"]
         gc.disable()  # while the input is made
         self.plans = []
         for rank in range(ranks):
             items = rank_items(rank, ranks, count)
-            self.plans.append(SavePlan(self.given(items), planner_data={i.index.fqn: (i.index.fqn,) for i in items}))
+            self.plans.append(self.given(items, {i.index.fqn: (i.index.fqn,) for i in items}))
         gc.enable()
         gc.collect()
         gc.freeze()  # a planner that makes objects pays for collections of its own objects, not of the input
 
-    def given(self, items):
-        return items
+    def given(self, items, paths):
+        from torch.distributed.checkpoint.planner import SavePlan
+        return SavePlan(items, planner_data=paths)
 
     def prepare(self):
         self.final = self.metadata = None
+        self.planner = self.planner_class()()  # one that keeps the last plan would drop it in the timing
         gc.collect()
 
     def run(self):
@@ -64,8 +64,63 @@ class GlobalStep(Base):
     def check(self):
         ranks, count = self.params["ranks"], self.params["items_per_rank"]
         if self.final is None:
+            self.prepare()
             self.run()
         own = count - count // 5
         found = self.metadata.state_dict_metadata
         return (sum(len(plan.items) for plan in self.final) == ranks * own + count // 5 and len(found) == count
                 and len(found["model.layers.0.weight"].chunks) == ranks)
+
+
+class SentStep(GlobalStep):
+    """The step between the two collectives of a save on the coordinator: what was gathered is unpickled, planned, given to
+    torch's own file writer, and pickled for each rank."""
+
+    def given(self, items, paths):
+        return pickle.dumps(super().given(items, paths))
+
+    def setup(self):
+        super().setup()
+        from torch.distributed.checkpoint import FileSystemWriter
+        self.writer = FileSystemWriter(self.directory)
+
+    def prepare(self):
+        super().prepare()
+        self.sent = None
+
+    def run(self):
+        final, self.metadata = self.planner.create_global_plan([pickle.loads(plan) for plan in self.plans])
+        self.final = self.writer.prepare_global_plan(final)
+        self.sent = [pickle.dumps(plan) for plan in self.final]
+
+    def check(self):
+        return super().check() and pickle.loads(self.sent[1]) == self.final[1]
+
+
+class Index(GlobalStep):
+    """The index of a save: the metadata of the global step, with the places of all chunks, as torch's writer pickles it."""
+
+    def prepare(self):
+        from torch.distributed.checkpoint.filesystem import _StorageInfo
+        from torch.distributed.checkpoint.metadata import MetadataIndex
+        super().prepare()
+        GlobalStep.run(self)
+        if not hasattr(self, "places"):
+            _, self.metadata = self.planner.create_global_plan(self.plans)
+            self.places = {MetadataIndex(name, chunk.offsets, number): _StorageInfo("__0_0.distcp", number, 16)
+                           for name, entry in self.metadata.state_dict_metadata.items()
+                           for number, chunk in enumerate(entry.chunks)}
+            _, self.metadata = self.planner.create_global_plan(self.plans)
+            gc.collect()
+            gc.freeze()
+        self.metadata.storage_data = self.places
+
+    def run(self):
+        self.written = io.BytesIO()
+        pickle.dump(self.metadata, self.written)
+
+    def check(self):
+        if not hasattr(self, "written"):
+            return True
+        found = pickle.loads(self.written.getvalue())
+        return found == self.metadata and type(found.state_dict_metadata) is dict

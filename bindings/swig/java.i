@@ -43,6 +43,7 @@
 %ignore shw_state_object_data;
 %ignore shw_plan_item_at;
 %ignore shw_plan_entries;
+%ignore shw_plan_merge_buffers;
 %ignore shw_plan_owners;
 %ignore shw_symbolic_describe;
 %ignore shw_report_summarize;

@@ -65,6 +65,7 @@
 %ignore shw_plan_describe;
 %ignore shw_plan_entries;
 %ignore shw_plan_merge;
+%ignore shw_plan_merge_buffers;
 %ignore shw_plan_match;
 %ignore shw_plan_owners;
 %ignore shw_plan_digest;
@@ -279,9 +280,12 @@ PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObje
 PyObject *shw_py_items_configure(PyObject *classes);
 PyObject *shw_py_items_encode(PyObject *items);
 PyObject *shw_py_items_collect(PyObject *dict, PyObject *items_of, PyObject *may_be_pinned);
-PyObject *shw_py_items_decode(PyObject *columns);
-PyObject *shw_py_items_stored(PyObject *columns);
-PyObject *shw_py_items_keep(PyObject *items, PyObject *columns, PyObject *kept_columns);
+PyObject *shw_py_items_decode(PyObject *plan);
+PyObject *shw_py_items_stored(PyObject *plan);
+PyObject *shw_py_items_keep(PyObject *items, PyObject *columns, PyObject *kept_plan);
+PyObject *shw_py_reads_plan(PyObject *rows);
+PyObject *shw_py_reads_encode(PyObject *items);
+PyObject *shw_py_reads_decode(PyObject *reads);
 PyObject *shw_py_state_add_objects(PyObject *state, PyObject *batch);
 PyObject *shw_py_state_object(PyObject *state, PyObject *index);
 PyObject *shw_py_state_names(PyObject *state);

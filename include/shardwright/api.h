@@ -377,6 +377,8 @@ struct shw_api {
   shw_status (*symbolic_plan_expand)(const shw_symbolic_plan* plan, const char* generation,
       shw_buffer** out, shw_error** err);
   void (*symbolic_plan_release)(shw_symbolic_plan* plan);
+  shw_status (*plan_merge_buffers)(const shw_merge_options* options, const void* const* plans,
+      const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

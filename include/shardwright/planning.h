@@ -215,6 +215,18 @@ SHW_API SHW_MUST_USE shw_status shw_plan_merge(const shw_merge_options* SHW_NULL
                                                uint64_t plan_count, shw_buffer** out,
                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* shw_plan_merge of plans that lie apart, as a transport left them: plan r is the `plan_sizes[r]`
+ * bytes at `plans[r]`. Those at a multiple of 8 are read in place.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: as shw_plan_merge
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_plan_merge_buffers(const shw_merge_options* SHW_NULLABLE options, const void* const* plans,
+                       const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out,
+                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of
  * wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3
  * offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the

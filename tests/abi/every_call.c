@@ -90,6 +90,7 @@ static void make_symbolic_plan(struct env* env) {
                                     &env->symbolic_plan, &error));
   shw_buffer_release(local);
   env->layouts[0] = env->layout;
+  env->plans[0] = env->bytes;
 }
 
 void make_env(struct env* env) {

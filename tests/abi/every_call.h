@@ -27,6 +27,7 @@ struct env {
   shw_world* world;
   shw_symbolic_plan* symbolic_plan;
   const shw_layout* layouts[1];
+  const void* plans[1];
   shw_error* error;
   void* out; /* receives handles; must stay as it is when a call fails */
   const shw_api* api;

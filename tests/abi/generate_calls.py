@@ -25,6 +25,7 @@ POINTERS = {
     "const uint64_t*": "env->offsets", "const shw_api**": "&env->api",
     "const uint32_t*": "env->numbers", "const int32_t*": "env->ranks", "int32_t*": "env->ranks",
     "const shw_bool*": "env->bytes", "const shw_layout* const*": "env->layouts",
+    "const void* const*": "env->plans",
     "const struct DLManagedTensorVersioned*": "env->dlpack",
     "const struct DLManagedTensor*": "env->dlpack_legacy",
     "struct DLManagedTensorVersioned**": "&env->dlpack_out",

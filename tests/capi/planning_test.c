@@ -169,5 +169,52 @@ static void what_is_wrong_is_named(void) {
   shw_buffer_release(twice);
 }
 
-TEST_MAIN(TEST_ENTRY(ranks_keep_what_they_write), TEST_ENTRY(wants_are_matched_by_name),
-          TEST_ENTRY(digests_are_those_of_the_description), TEST_ENTRY(what_is_wrong_is_named))
+/* One plan of a blob in memory of its own that begins `shift` bytes behind a multiple of 8. */
+static void copy_part(const shw_buffer* plans, int rank, size_t shift, char** memory,
+                      const void** plan) {
+  const uint64_t size = shw_buffer_part_size(plans, (uint64_t)rank);
+  *memory = malloc(size + shift);
+  CHECK(*memory != NULL);
+  memcpy(*memory + shift, shw_buffer_part_data(plans, (uint64_t)rank), size);
+  *plan = *memory + shift;
+}
+
+static void plans_may_lie_apart(void) {
+  shw_error* error = NULL;
+  shw_buffer* plans = all_plans(0);
+  shw_buffer *expected = NULL, *merged = NULL;
+  char* memory[RANKS];
+  const void* parts[RANKS];
+  uint64_t sizes[RANKS];
+  for (int rank = 0; rank < RANKS; ++rank) {
+    copy_part(plans, rank, rank == 1 ? 3 : 0, &memory[rank], &parts[rank]);
+    sizes[rank] = shw_buffer_part_size(plans, (uint64_t)rank);
+  }
+  CHECK_OK(shw_plan_merge(NULL, shw_buffer_data(plans), shw_buffer_part_offsets(plans), RANKS,
+                          &expected, &error));
+  CHECK_OK(shw_plan_merge_buffers(NULL, parts, sizes, RANKS, &merged, &error));
+  CHECK_INT(shw_buffer_size(merged), shw_buffer_size(expected));
+  CHECK(memcmp(shw_buffer_data(merged), shw_buffer_data(expected), shw_buffer_size(merged)) == 0);
+  shw_buffer_release(merged);
+  merged = NULL;
+  CHECK_FAILS(shw_plan_merge_buffers(NULL, NULL, sizes, RANKS, &merged, &error),
+              SHW_INVALID_ARGUMENT, "plans");
+  CHECK_FAILS(shw_plan_merge_buffers(NULL, parts, NULL, RANKS, &merged, &error),
+              SHW_INVALID_ARGUMENT, "plan_sizes");
+  CHECK_FAILS(shw_plan_merge_buffers(NULL, parts, sizes, UINT64_MAX, &merged, &error),
+              SHW_INVALID_ARGUMENT, "plan_count");
+  sizes[2] -= 8;
+  CHECK_FAILS(shw_plan_merge_buffers(NULL, parts, sizes, RANKS, &merged, &error), SHW_DATA_LOSS,
+              "rank 2");
+  parts[0] = NULL;
+  CHECK_FAILS(shw_plan_merge_buffers(NULL, parts, sizes, RANKS, &merged, &error),
+              SHW_INVALID_ARGUMENT, "plans");
+  CHECK(merged == NULL);
+  for (int rank = 0; rank < RANKS; ++rank) free(memory[rank]);
+  shw_buffer_release(expected);
+  shw_buffer_release(plans);
+}
+
+TEST_MAIN(TEST_ENTRY(ranks_keep_what_they_write), TEST_ENTRY(plans_may_lie_apart),
+          TEST_ENTRY(wants_are_matched_by_name), TEST_ENTRY(digests_are_those_of_the_description),
+          TEST_ENTRY(what_is_wrong_is_named))

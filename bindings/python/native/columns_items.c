@@ -44,7 +44,12 @@ static int intern_names(void) {
              {&names.strides, "strides"},
              {&names.write_hook, "__create_write_items__"},
              {&names.global_shape, "global_shape"},
-             {&names.is_pinned, "is_pinned"}};
+             {&names.is_pinned, "is_pinned"},
+             {&names.dest_index, "dest_index"},
+             {&names.dest_offsets, "dest_offsets"},
+             {&names.storage_index, "storage_index"},
+             {&names.storage_offsets, "storage_offsets"},
+             {&names.lengths, "lengths"}};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
     if (!*all[i].place) *all[i].place = PyUnicode_InternFromString(all[i].text);
     if (!*all[i].place) return -1;
@@ -54,11 +59,11 @@ static int intern_names(void) {
 
 PyObject* shw_py_items_configure(PyObject* tuple) {
   item_classes c;
-  if (!PyArg_ParseTuple(tuple, "OOOOOOOOOOOOOOO", &c.index_class, &c.item_class, &c.data_class,
+  if (!PyArg_ParseTuple(tuple, "OOOOOOOOOOOOOOOOOO", &c.index_class, &c.item_class, &c.data_class,
                         &c.chunk_class, &c.properties_class, &c.size_class, &c.tensor_kind,
                         &c.shard_kind, &c.bytes_kind, &c.strided, &c.contiguous,
                         &c.numbers_of_dtypes, &c.dtypes_of_numbers, &c.tensor_class,
-                        &c.parameter_class) ||
+                        &c.parameter_class, &c.read_class, &c.tensor_read, &c.bytes_read) ||
       intern_names() < 0) {
     return NULL;
   }
@@ -128,15 +133,16 @@ static PyObject* encoder_result(const encoder* self) {
 /* Begins an entry: 1, 0 when the name was seen before or is no plain text, -1 with an exception. */
 static int begin_entry(encoder* self, PyObject* name, int32_t dtype) {
   if (!PyUnicode_CheckExact(name)) return 0;
-  const int known = PySet_Contains(self->seen, name);
-  if (known) return known < 0 ? -1 : 0;
   Py_ssize_t size;
   const char* text = PyUnicode_AsUTF8AndSize(name, &size);
   if (!text) {
     PyErr_Clear(); /* half of a surrogate pair */
     return 0;
   }
-  if (PySet_Add(self->seen, name) < 0 || vector_append(&self->names, text, (size_t)size) < 0 ||
+  const Py_ssize_t known = PySet_Size(self->seen);
+  if (PySet_Add(self->seen, name) < 0) return -1;
+  if (PySet_Size(self->seen) == known) return 0;
+  if (vector_append(&self->names, text, (size_t)size) < 0 ||
       vector_append(&self->dtypes, &dtype, sizeof dtype) < 0) {
     return -1;
   }
@@ -240,8 +246,7 @@ static void set_strides(tensor_item* t, const int64_t* strides) {
 
 /* ---- items of torch ---- */
 
-/* Values of a tuple of integers; their number, -1 for anything else. Sets no exception. */
-static Py_ssize_t int_values(PyObject* tuple, int64_t* values) {
+Py_ssize_t shw_py_int_values(PyObject* tuple, int64_t* values) {
   const Py_ssize_t count = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
   if (count > ITEM_RANK_MAX) return -1;
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -256,7 +261,7 @@ static Py_ssize_t int_values(PyObject* tuple, int64_t* values) {
   return count;
 }
 
-static int has_class(PyObject* object, PyObject* expected) {
+int shw_py_has_class(PyObject* object, PyObject* expected) {
   return object && (PyObject*)Py_TYPE(object) == expected;
 }
 
@@ -279,7 +284,7 @@ static int read_properties(PyObject* properties, tensor_item* t) {
     if (pinned == Py_True) t->flags |= ITEM_IS_PINNED;
     if (strides == Py_None)
       t->stride_kind = STRIDES_ABSENT;
-    else if (PyTuple_CheckExact(strides) && int_values(strides, values) == t->ndim)
+    else if (PyTuple_CheckExact(strides) && shw_py_int_values(strides, values) == t->ndim)
       set_strides(t, values);
     else
       answer = 0;
@@ -295,8 +300,8 @@ static int read_data(PyObject* data, PyObject* offset, tensor_item* t) {
   PyObject* size = chunk ? PyObject_GetAttr(data, names.size) : NULL;
   PyObject* properties = size ? PyObject_GetAttr(data, names.properties) : NULL;
   PyObject *offsets = NULL, *sizes = NULL;
-  int answer = properties ? has_class(chunk, classes.chunk_class) &&
-                                has_class(properties, classes.properties_class)
+  int answer = properties ? shw_py_has_class(chunk, classes.chunk_class) &&
+                                shw_py_has_class(properties, classes.properties_class)
                           : -1;
   if (answer == 1) {
     offsets = PyObject_GetAttr(chunk, names.offsets);
@@ -304,13 +309,16 @@ static int read_data(PyObject* data, PyObject* offset, tensor_item* t) {
     if (!sizes) answer = -1;
   }
   if (answer == 1) {
-    t->ndim = has_class(size, classes.size_class) ? int_values(size, t->shape) : -1;
+    t->ndim = shw_py_has_class(size, classes.size_class) ? shw_py_int_values(size, t->shape) : -1;
     int64_t again[ITEM_RANK_MAX];
-    const int same = offset == offsets || (int_values(offset, again) == t->ndim && t->ndim >= 0);
+    const int same =
+        offset == offsets || (shw_py_int_values(offset, again) == t->ndim && t->ndim >= 0);
     answer =
-        t->ndim >= 0 && same && has_class(offset, classes.size_class) &&
-        has_class(offsets, classes.size_class) && has_class(sizes, classes.size_class) &&
-        int_values(offsets, t->offsets) == t->ndim && int_values(sizes, t->sizes) == t->ndim &&
+        t->ndim >= 0 && same && shw_py_has_class(offset, classes.size_class) &&
+        shw_py_has_class(offsets, classes.size_class) &&
+        shw_py_has_class(sizes, classes.size_class) &&
+        shw_py_int_values(offsets, t->offsets) == t->ndim &&
+        shw_py_int_values(sizes, t->sizes) == t->ndim &&
         (offset == offsets || memcmp(again, t->offsets, (size_t)t->ndim * sizeof(int64_t)) == 0);
   }
   if (answer == 1) answer = read_properties(properties, t);
@@ -331,7 +339,7 @@ static int store_parts(encoder* self, PyObject* const* part) {
   t.flags = type == classes.shard_kind ? ITEM_IS_SHARD : 0;
   t.hint = -1;
   if ((type != classes.tensor_kind && type != classes.shard_kind) ||
-      !has_class(data, classes.data_class)) {
+      !shw_py_has_class(data, classes.data_class)) {
     return 0;
   }
   if (hint != Py_None) {
@@ -346,10 +354,10 @@ static int store_parts(encoder* self, PyObject* const* part) {
 }
 
 static int encode_item(encoder* self, PyObject* item) {
-  if (!has_class(item, classes.item_class)) return 0;
+  if (!shw_py_has_class(item, classes.item_class)) return 0;
   PyObject* index = PyObject_GetAttr(item, names.index);
   if (!index) return -1;
-  if (!has_class(index, classes.index_class)) {
+  if (!shw_py_has_class(index, classes.index_class)) {
     Py_DECREF(index);
     return 0;
   }
@@ -462,8 +470,8 @@ static int add_value(encoder* self, PyObject* name, PyObject* value, PyObject* i
                      int may_be_pinned) {
   if (is_plain_object(value)) return add_object(self, name);
   leaf_type type;
-  const int is_tensor =
-      has_class(value, classes.tensor_class) || has_class(value, classes.parameter_class);
+  const int is_tensor = shw_py_has_class(value, classes.tensor_class) ||
+                        shw_py_has_class(value, classes.parameter_class);
   if (is_tensor && leaf_type_of(value, &type) < 0) return -1;
   if (is_tensor && type.kind == LEAF_EXCHANGE && !PyObject_HasAttr(value, names.write_hook) &&
       !PyObject_HasAttr(value, names.global_shape)) {

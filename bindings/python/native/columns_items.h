@@ -20,18 +20,48 @@ typedef struct {
   PyObject *strided, *contiguous; /* layout and memory format that are understood */
   PyObject *numbers_of_dtypes, *dtypes_of_numbers; /* dicts */
   PyObject *tensor_class, *parameter_class; /* of plain tensors; subclasses describe themselves */
+  PyObject *read_class, *tensor_read, *bytes_read; /* ReadItem and members of LoadItemType */
 } item_classes;
 
 /* Interned names of attributes. */
 typedef struct {
   PyObject *fqn, *index, *offset, *type, *bytes_io_data, *tensor_data, *chunk, *properties, *size,
       *offsets, *sizes, *dtype, *layout, *requires_grad, *memory_format, *pin_memory, *strides,
-      *write_hook, *global_shape, *is_pinned;
+      *write_hook, *global_shape, *is_pinned, *dest_index, *dest_offsets, *storage_index,
+      *storage_offsets, *lengths;
 } item_names;
 
 /* What was configured, or NULL with RuntimeError. */
 const item_classes* shw_py_item_classes(void);
 const item_names* shw_py_item_names(void);
+
+/* ---- columns_items.c ---- */
+
+/* Values of a tuple of integers; their number, -1 for anything else. Sets no exception. */
+Py_ssize_t shw_py_int_values(PyObject* tuple, int64_t* values);
+/* 1 for an instance of exactly that class; 0 for NULL. */
+int shw_py_has_class(PyObject* object, PyObject* expected);
+
+/* ---- columns_items_objects.c: objects of torch without their constructors ---- */
+
+/* Many objects are made at once and none is dropped: collections between them would find nothing. Gives whether the
+ * collector was on, for the call that puts it back. */
+int shw_py_pause_collector(void);
+void shw_py_resume_collector(int was_on);
+/* An instance of a dataclass without its fields. */
+PyObject* shw_py_instance(PyObject* class);
+/* Sets an attribute past a frozen class; takes `value`, which may be NULL with an exception. */
+int shw_py_put(PyObject* object, PyObject* name, PyObject* value);
+/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers and its like cannot be
+ * part of a cycle. Without it every full collection of the host would walk through millions of items. NULL stays. */
+PyObject* shw_py_untracked(PyObject* object);
+/* A new reference. */
+PyObject* shw_py_shared(PyObject* object);
+/* torch.Size of integers; of offsets, which are often zeros and then one object for all. */
+PyObject* shw_py_size_of(const int64_t* values, uint64_t count);
+PyObject* shw_py_offsets_of(const int64_t* values, uint64_t ndim);
+/* MetadataIndex: fqn, index and, unless NULL, offset, in the order in which torch pickles them. */
+PyObject* shw_py_index_of(PyObject* name, PyObject* offset, PyObject* hint);
 
 /* The arrays of a batch of entries, borrowed from the bytes objects of a tuple. */
 typedef struct {

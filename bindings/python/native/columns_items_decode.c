@@ -5,10 +5,8 @@
  * held. */
 #include "bindings/python/native/columns_items.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-static newfunc plain_new, tuple_new;
-static PyObject *no_arguments, *zero_sizes[ITEM_RANK_MAX + 1];
 
 /* ---- the arrays ---- */
 
@@ -92,72 +90,85 @@ static int read_columns(PyObject* tuple, item_columns* c) {
   return 0;
 }
 
-/* ---- objects ---- */
+/* Columns, and what holds the memory that they are borrowed from. */
+typedef struct {
+  item_columns columns;
+  shw_plan* plan;
+  uint64_t* no_attributes;
+} item_source;
 
-/* Many objects are made at once and none is dropped: collections between them would find nothing. */
-static int pause_collector(void) {
-  return PyGC_Disable();
+static void release_source(item_source* source) {
+  shw_plan_release(source->plan);
+  free(source->no_attributes);
 }
 
-static void resume_collector(int was_on) {
-  if (was_on) PyGC_Enable();
-}
-
-static int prepare(void) {
-  if (no_arguments) return 0;
-  plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
-  tuple_new = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-  no_arguments = PyTuple_New(0);
-  return no_arguments && plain_new && tuple_new ? 0 : -1;
-}
-
-/* An instance of a dataclass without running its constructor. */
-static PyObject* instance(PyObject* class) {
-  return plain_new((PyTypeObject*)class, no_arguments, NULL);
-}
-
-/* Sets an attribute past a frozen class; takes `value`, which may be NULL with an exception. */
-static int put(PyObject* object, PyObject* name, PyObject* value) {
-  const int failed = !value || PyObject_GenericSetAttr(object, name, value) < 0;
-  Py_XDECREF(value);
-  return failed ? -1 : 0;
-}
-
-/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers and its like cannot be
- * part of a cycle. Without it every full collection of the host would walk through millions of items. NULL stays. */
-static PyObject* untracked(PyObject* object) {
-  if (object) PyObject_GC_UnTrack(object);
-  return object;
-}
-
-static PyObject* shared(PyObject* object) {
-  Py_INCREF(object);
-  return object;
-}
-
-/* torch.Size of integers. */
-static PyObject* size_of(const int64_t* values, uint64_t count) {
-  PyObject* tuple = shw_py_int_tuple(values, (Py_ssize_t)count);
-  PyObject* arguments = tuple ? PyTuple_Pack(1, tuple) : NULL;
-  PyObject* made =
-      arguments ? tuple_new((PyTypeObject*)shw_py_item_classes()->size_class, arguments, NULL)
-                : NULL;
-  Py_XDECREF(arguments);
-  Py_XDECREF(tuple);
-  return untracked(made);
-}
-
-static PyObject* offsets_of(const int64_t* values, uint64_t ndim) {
-  for (uint64_t d = 0; d < ndim; ++d) {
-    if (values[d] != 0) return size_of(values, ndim);
+/* The columns of an opened plan, whose lengths the library has checked; attributes are the host's and are checked here. */
+static int read_entries(item_source* source) {
+  item_columns* c = &source->columns;
+  shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;
+  shw_error* error = NULL;
+  const shw_status status = shw_plan_entries(source->plan, &batch, &error);
+  if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return -1;
   }
-  if (!zero_sizes[ndim]) zero_sizes[ndim] = size_of(values, ndim);
-  return zero_sizes[ndim] ? shared(zero_sizes[ndim]) : NULL;
+  if (!batch.attributes) { /* no entry has any: there are byte objects only */
+    source->no_attributes = calloc((size_t)batch.count + 1, sizeof(uint64_t));
+    if (!source->no_attributes) {
+      PyErr_NoMemory();
+      return -1;
+    }
+  }
+  *c = (item_columns){
+      .count = batch.count,
+      .box_count = batch.box_ranges[batch.count],
+      .names = batch.names,
+      .name_offsets = batch.name_offsets,
+      .dtypes = batch.dtypes,
+      .shapes = batch.shapes,
+      .shape_offsets = batch.shape_offsets,
+      .box_ranges = batch.box_ranges,
+      .box_offsets = batch.box_offsets,
+      .box_sizes = batch.box_sizes,
+      .attributes = batch.attributes ? batch.attributes : "",
+      .attribute_offsets = batch.attributes ? batch.attribute_offsets : source->no_attributes,
+      .numbers = batch.numbers,
+      .order = batch.order};
+  /* Those of a local plan number pieces, which torch has no place for. */
+  if (shw_plan_kind(source->plan) == SHW_PLAN_LOCAL_SAVE) c->numbers = NULL;
+  uint64_t values = 0;
+  for (uint64_t i = 0; i < c->count; ++i) {
+    values +=
+        (c->shape_offsets[i + 1] - c->shape_offsets[i]) * (c->box_ranges[i + 1] - c->box_ranges[i]);
+  }
+  if (boxes_fit(c, values)) return 0;
+  shw_py_fail(SHW_DATA_LOSS, "attributes of a plan are not those of torch's items");
+  return -1;
 }
+
+/* From a tuple of columns, which stays the caller's, or from a plan buffer. On failure nothing is held. */
+static int read_source(PyObject* object, item_source* source) {
+  memset(source, 0, sizeof *source);
+  if (PyTuple_Check(object)) return read_columns(object, &source->columns);
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0) return -1;
+  shw_error* error = NULL;
+  const shw_status status = shw_plan_create(view.buf, (uint64_t)view.len, &source->plan, &error);
+  PyBuffer_Release(&view);
+  if (status != SHW_OK) {
+    shw_py_raise(status, error);
+    return -1;
+  }
+  if (read_entries(source) == 0) return 0;
+  release_source(source);
+  return -1;
+}
+
+/* ---- objects ---- */
 
 static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64_t ndim) {
   int64_t strides[ITEM_RANK_MAX];
-  if (attributes[1] == STRIDES_ABSENT) return shared(Py_None);
+  if (attributes[1] == STRIDES_ABSENT) return shw_py_shared(Py_None);
   if (ndim == 0) return PyTuple_New(0); /* everybody's, so it stays as it is */
   if (attributes[1] == STRIDES_LISTED) {
     memcpy(strides, attributes + 2, ndim * sizeof(int64_t));
@@ -168,7 +179,7 @@ static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64
       expected *= sizes[d] > 1 ? sizes[d] : 1;
     }
   }
-  return untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
+  return shw_py_untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
 }
 
 /* An entry whose items are being made. */
@@ -196,7 +207,7 @@ static int start_entry(const item_columns* c, uint64_t number, open_entry* e) {
   PyObject* key = PyLong_FromLong(c->dtypes[number]);
   e->dtype = key ? PyDict_GetItemWithError(classes->dtypes_of_numbers, key) : NULL;
   Py_XDECREF(key);
-  e->size = size_of(c->shapes + c->shape_offsets[number], e->ndim);
+  e->size = shw_py_size_of(c->shapes + c->shape_offsets[number], e->ndim);
   if (e->dtype || PyErr_Occurred()) return e->size ? 0 : -1;
   shw_py_fail(SHW_UNIMPLEMENTED, "a plan names a dtype that torch does not have");
   return -1;
@@ -205,14 +216,15 @@ static int start_entry(const item_columns* c, uint64_t number, open_entry* e) {
 static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
   const item_classes* classes = shw_py_item_classes();
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(classes->properties_class);
+  PyObject* made = shw_py_instance(classes->properties_class);
   const int flags = e->attributes[0];
-  if (made && (put(made, names->dtype, shared(e->dtype)) < 0 ||
-               put(made, names->layout, shared(classes->strided)) < 0 ||
-               put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
-               put(made, names->memory_format, shared(classes->contiguous)) < 0 ||
-               put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
-               put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
+  if (made &&
+      (shw_py_put(made, names->dtype, shw_py_shared(e->dtype)) < 0 ||
+       shw_py_put(made, names->layout, shw_py_shared(classes->strided)) < 0 ||
+       shw_py_put(made, names->requires_grad, PyBool_FromLong(flags & ITEM_REQUIRES_GRAD)) < 0 ||
+       shw_py_put(made, names->memory_format, shw_py_shared(classes->contiguous)) < 0 ||
+       shw_py_put(made, names->pin_memory, PyBool_FromLong(flags & ITEM_IS_PINNED)) < 0 ||
+       shw_py_put(made, names->strides, strides_of(e->attributes, sizes, e->ndim)) < 0)) {
     Py_CLEAR(made);
   }
   return made;
@@ -220,55 +232,44 @@ static PyObject* properties_of(const open_entry* e, const int64_t* sizes) {
 
 static PyObject* chunk_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->chunk_class);
+  PyObject* made = shw_py_instance(shw_py_item_classes()->chunk_class);
   if (!made) return NULL;
   int whole = e->attributes && !(e->attributes[0] & ITEM_IS_SHARD);
   for (uint64_t d = 0; whole && d < e->ndim; ++d)
     whole = PyLong_AsLongLong(PyTuple_GetItem(e->size, (Py_ssize_t)d)) == sizes[d];
-  if (put(made, names->offsets, shared(offsets)) < 0 ||
-      put(made, names->sizes, whole ? shared(e->size) : size_of(sizes, e->ndim)) < 0) {
+  if (shw_py_put(made, names->offsets, shw_py_shared(offsets)) < 0 ||
+      shw_py_put(made, names->sizes,
+                 whole ? shw_py_shared(e->size) : shw_py_size_of(sizes, e->ndim)) < 0) {
     Py_CLEAR(made);
   }
   return made;
 }
 
-/* MetadataIndex: fqn, index and, for tensors, offset, in the order in which torch pickles them. */
-static PyObject* index_of(PyObject* name, PyObject* offset, PyObject* hint) {
-  const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->index_class);
-  if (made &&
-      (put(made, names->fqn, shared(name)) < 0 || put(made, names->index, shared(hint)) < 0 ||
-       (offset && put(made, names->offset, shared(offset)) < 0))) {
-    Py_CLEAR(made);
-  }
-  return untracked(made);
-}
-
 /* WriteItem; takes `index` and `data`. */
 static PyObject* item_of(PyObject* index, PyObject* kind, PyObject* data) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = index && data ? instance(shw_py_item_classes()->item_class) : NULL;
-  if (made &&
-      (put(made, names->index, shared(index)) < 0 || put(made, names->type, shared(kind)) < 0 ||
-       put(made, names->bytes_io_data, shared(Py_None)) < 0 ||
-       put(made, names->tensor_data, shared(data)) < 0)) {
+  PyObject* made = index && data ? shw_py_instance(shw_py_item_classes()->item_class) : NULL;
+  if (made && (shw_py_put(made, names->index, shw_py_shared(index)) < 0 ||
+               shw_py_put(made, names->type, shw_py_shared(kind)) < 0 ||
+               shw_py_put(made, names->bytes_io_data, shw_py_shared(Py_None)) < 0 ||
+               shw_py_put(made, names->tensor_data, shw_py_shared(data)) < 0)) {
     Py_CLEAR(made);
   }
   Py_XDECREF(index);
   Py_XDECREF(data);
-  return untracked(made);
+  return shw_py_untracked(made);
 }
 
 /* TensorWriteData of a box. */
 static PyObject* data_of(const open_entry* e, PyObject* offsets, const int64_t* sizes) {
   const item_names* names = shw_py_item_names();
-  PyObject* made = instance(shw_py_item_classes()->data_class);
-  if (made && (put(made, names->chunk, chunk_of(e, offsets, sizes)) < 0 ||
-               put(made, names->properties, properties_of(e, sizes)) < 0 ||
-               put(made, names->size, shared(e->size)) < 0)) {
+  PyObject* made = shw_py_instance(shw_py_item_classes()->data_class);
+  if (made && (shw_py_put(made, names->chunk, chunk_of(e, offsets, sizes)) < 0 ||
+               shw_py_put(made, names->properties, properties_of(e, sizes)) < 0 ||
+               shw_py_put(made, names->size, shw_py_shared(e->size)) < 0)) {
     Py_CLEAR(made);
   }
-  return untracked(made);
+  return shw_py_untracked(made);
 }
 
 /* The item of box `box`, whose values begin at `value`. */
@@ -276,7 +277,8 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
                              uint64_t value) {
   const item_classes* classes = shw_py_item_classes();
   if (c->dtypes[e->number] == 0)
-    return item_of(index_of(e->name, NULL, Py_None), classes->bytes_kind, shared(Py_None));
+    return item_of(shw_py_index_of(e->name, NULL, Py_None), classes->bytes_kind,
+                   shw_py_shared(Py_None));
   const int flags = e->attributes[0];
   PyObject* hint;
   if (c->numbers)
@@ -284,11 +286,11 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
   else if (flags & ITEM_IS_NUMBERED)
     hint = PyLong_FromUnsignedLongLong(box - c->box_ranges[e->number]);
   else
-    hint = shared(Py_None);
-  PyObject* offsets = hint ? offsets_of(c->box_offsets + value, e->ndim) : NULL;
+    hint = shw_py_shared(Py_None);
+  PyObject* offsets = hint ? shw_py_offsets_of(c->box_offsets + value, e->ndim) : NULL;
   PyObject* made = NULL;
   if (offsets) {
-    made = item_of(index_of(e->name, offsets, hint),
+    made = item_of(shw_py_index_of(e->name, offsets, hint),
                    flags & ITEM_IS_SHARD ? classes->shard_kind : classes->tensor_kind,
                    data_of(e, offsets, c->box_sizes + value));
   }
@@ -325,25 +327,24 @@ static PyObject* reordered(const item_columns* c, PyObject* list) {
       shw_py_fail(SHW_DATA_LOSS, "the order of a plan names an item that it lacks");
       break;
     }
-    PyList_SetItem(made, (Py_ssize_t)i, shared(item));
+    PyList_SetItem(made, (Py_ssize_t)i, shw_py_shared(item));
   }
   Py_DECREF(list);
   return made;
 }
 
-/* Columns as a list of WriteItems. */
-PyObject* shw_py_items_decode(PyObject* tuple) {
-  item_columns c;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
-  const int was_on = pause_collector();
-  PyObject* list = PyList_New((Py_ssize_t)c.box_count);
-  const int failed = !list || fill_items(&c, list) < 0;
-  resume_collector(was_on);
-  if (failed) {
-    Py_XDECREF(list);
-    return NULL;
-  }
-  return c.order ? reordered(&c, list) : list;
+/* Columns or a plan buffer as a list of WriteItems. */
+PyObject* shw_py_items_decode(PyObject* given) {
+  item_source source;
+  if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
+  const item_columns* c = &source.columns;
+  const int was_on = shw_py_pause_collector();
+  PyObject* list = PyList_New((Py_ssize_t)c->box_count);
+  if (list && fill_items(c, list) < 0) Py_CLEAR(list);
+  shw_py_resume_collector(was_on);
+  if (list && c->order) list = reordered(c, list);
+  release_source(&source);
+  return list;
 }
 
 /* (size, properties of the first chunk, chunks) of a tensor whose box values begin at `value`. */
@@ -353,7 +354,7 @@ static PyObject* stored_tensor(const item_columns* c, const open_entry* e, uint6
   PyObject* properties = properties_of(e, boxes ? c->box_sizes + value : no_sizes);
   PyObject* chunks = properties ? PyList_New((Py_ssize_t)boxes) : NULL;
   for (uint64_t i = 0; chunks && i < boxes; ++i, value += e->ndim) {
-    PyObject* offsets = offsets_of(c->box_offsets + value, e->ndim);
+    PyObject* offsets = shw_py_offsets_of(c->box_offsets + value, e->ndim);
     PyObject* chunk = offsets ? chunk_of(e, offsets, c->box_sizes + value) : NULL;
     Py_XDECREF(offsets);
     if (!chunk || PyList_SetItem(chunks, (Py_ssize_t)i, chunk) < 0) Py_CLEAR(chunks);
@@ -371,7 +372,7 @@ static PyObject* stored_rows(const item_columns* c) {
   for (uint64_t entry = 0; list && entry < c->count; ++entry) {
     PyObject *found = NULL, *row = NULL;
     if (start_entry(c, entry, &e) == 0)
-      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shared(Py_None);
+      found = c->dtypes[entry] ? stored_tensor(c, &e, value) : shw_py_shared(Py_None);
     if (found) row = PyTuple_Pack(2, e.name, found);
     Py_XDECREF(found);
     if (!row || PyList_SetItem(list, (Py_ssize_t)entry, row) < 0) Py_CLEAR(list);
@@ -381,37 +382,33 @@ static PyObject* stored_rows(const item_columns* c) {
   return list;
 }
 
-/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor. */
-PyObject* shw_py_items_stored(PyObject* tuple) {
-  item_columns c;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(tuple, &c) < 0) return NULL;
-  const int was_on = pause_collector();
-  PyObject* list = stored_rows(&c);
-  resume_collector(was_on);
+/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor, from columns or a
+ * plan buffer. */
+PyObject* shw_py_items_stored(PyObject* given) {
+  item_source source;
+  if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
+  const int was_on = shw_py_pause_collector();
+  PyObject* list = stored_rows(&source.columns);
+  shw_py_resume_collector(was_on);
+  release_source(&source);
   return list;
 }
 
 /* ---- items that survive a merge ---- */
 
-/* The tensor item again, of the same name and kind, with another position hint. */
-static PyObject* renumbered(PyObject* item, PyObject* fqn, PyObject* kind, uint64_t number) {
+/* The tensor item again, of the same kind, with another position hint. */
+static PyObject* renumbered(PyObject* item, PyObject* kind, uint64_t number) {
   const item_names* names = shw_py_item_names();
   PyObject* index = PyObject_GetAttr(item, names->index);
-  PyObject* offset = index ? PyObject_GetAttr(index, names->offset) : NULL;
+  PyObject* fqn = index ? PyObject_GetAttr(index, names->fqn) : NULL;
+  PyObject* offset = fqn ? PyObject_GetAttr(index, names->offset) : NULL;
   PyObject* hint = offset ? PyLong_FromUnsignedLongLong(number) : NULL;
   PyObject* data = hint ? PyObject_GetAttr(item, names->tensor_data) : NULL;
-  PyObject* made = data ? item_of(index_of(fqn, offset, hint), kind, shared(data)) : NULL;
-  PyObject* all[] = {index, offset, hint, data};
+  PyObject* made =
+      data ? item_of(shw_py_index_of(fqn, offset, hint), kind, shw_py_shared(data)) : NULL;
+  PyObject* all[] = {index, fqn, offset, hint, data};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) Py_XDECREF(all[i]);
   return made;
-}
-
-/* Name of an item; a new reference. */
-static PyObject* name_of(PyObject* item) {
-  PyObject* index = PyObject_GetAttr(item, shw_py_item_names()->index);
-  PyObject* name = index ? PyObject_GetAttr(index, shw_py_item_names()->fqn) : NULL;
-  Py_XDECREF(index);
-  return name;
 }
 
 /* Length and bytes of a name are equal. */
@@ -438,20 +435,18 @@ static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
     return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
   const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;
   PyObject* kind = is_shard ? classes->shard_kind : classes->tensor_kind;
-  PyObject* name = name_of(PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
-  int failed = !name;
+  int failed = 0;
   for (uint64_t box = given->box_ranges[at->i];
        !failed && box < given->box_ranges[at->i + 1] && next < end; ++box, value += ndim) {
     if (ndim && memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0)
       continue;
     PyObject* item = PyList_GetItem(items, (Py_ssize_t)box);
-    PyObject* again = renumbered(item, name, kind, kept->numbers[next]);
+    PyObject* again = renumbered(item, kind, kept->numbers[next]);
     failed = !again || PyList_Append(out, again) < 0;
     Py_XDECREF(again);
     ++next;
     kept_value += ndim;
   }
-  Py_XDECREF(name);
   if (failed) return -1;
   if (next == end) return 0;
   shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds items that its local plan lacks");
@@ -478,17 +473,23 @@ static PyObject* keep_items(PyObject* items, const item_columns* given, const it
 }
 
 /* The items of a list that stand in its kept plan, each with its number there as position hint. `given` are the columns
- * of the list, `kept` those of the kept plan: the same entries and boxes in the same order, without some. */
-PyObject* shw_py_items_keep(PyObject* items, PyObject* given_tuple, PyObject* kept_tuple) {
-  item_columns given, kept;
-  if (!shw_py_item_classes() || prepare() < 0 || read_columns(given_tuple, &given) < 0 ||
-      read_columns(kept_tuple, &kept) < 0) {
+ * of the list, `after` the kept plan: the same entries and boxes in the same order, without some. */
+PyObject* shw_py_items_keep(PyObject* items, PyObject* given, PyObject* after) {
+  item_columns columns_given;
+  item_source kept;
+  if (!shw_py_item_classes() || read_columns(given, &columns_given) < 0 ||
+      read_source(after, &kept) < 0) {
     return NULL;
   }
-  if (PyList_Size(items) != (Py_ssize_t)given.box_count || (kept.box_count && !kept.numbers))
-    return shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
-  const int was_on = pause_collector();
-  PyObject* out = keep_items(items, &given, &kept);
-  resume_collector(was_on);
+  PyObject* out = NULL;
+  if (PyList_Size(items) != (Py_ssize_t)columns_given.box_count ||
+      (kept.columns.box_count && !kept.columns.numbers)) {
+    shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
+  } else {
+    const int was_on = shw_py_pause_collector();
+    out = keep_items(items, &columns_given, &kept.columns);
+    shw_py_resume_collector(was_on);
+  }
+  release_source(&kept);
   return out;
 }

@@ -144,7 +144,7 @@ PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count);
 PyObject* shw_py_plan_describe(PyObject* options, PyObject* entries);
 /* The arrays of a plan handle as (count, 17 memoryviews or None); they keep the plan alive. */
 PyObject* shw_py_plan_entries(PyObject* plan);
-/* options: (owner, preset, cover, verify_replicas); plans: list of buffers. Gives a list of bytes. */
+/* options: (owner, preset, cover, verify_replicas); plans: list of buffers. Gives a list of memoryviews. */
 PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans);
 /* options: (order, cover, missing, flags). Gives six bytes objects. */
 PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wanted);
@@ -175,6 +175,7 @@ PyObject* shw_py_tensor_allocate(PyObject* tensor_type, PyObject* dtypes, PyObje
 PyObject* shw_py_tensor_view(PyObject* tensor_type, PyObject* tensor);
 int shw_py_init_types(PyObject* module);
 int shw_py_init_columns(PyObject* module);
+int shw_py_init_buffers(PyObject* module);
 
 /* ---- columns.c: many tensors as flat arrays ---- */
 
@@ -195,13 +196,23 @@ PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject
 
 /* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size, WriteItemType.TENSOR,
  * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype},
- * torch.Tensor, torch.nn.Parameter). */
+ * torch.Tensor, torch.nn.Parameter, ReadItem, LoadItemType.TENSOR, .BYTE_IO). */
 PyObject* shw_py_items_configure(PyObject* classes);
 PyObject* shw_py_items_encode(PyObject* items);
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);
-PyObject* shw_py_items_decode(PyObject* columns);
-PyObject* shw_py_items_stored(PyObject* columns);
-PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_columns);
+/* `plan` is a plan buffer or its columns. */
+PyObject* shw_py_items_decode(PyObject* plan);
+PyObject* shw_py_items_stored(PyObject* plan);
+PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_plan);
+
+/* ---- columns_reads*.c: items of torch load plans as one array ---- */
+
+/* rows: list of (name, shape, stored chunks, wanted boxes or None = all of it); of byte objects all but the name are None.
+ * Gives (names, number of reads, values, first wanted box that is not filled), None where rows go item by item. */
+PyObject* shw_py_reads_plan(PyObject* rows);
+/* (names, number of reads, values) of a list of ReadItems or None, and back. */
+PyObject* shw_py_reads_encode(PyObject* items);
+PyObject* shw_py_reads_decode(PyObject* reads);
 
 /* ---- host_storage.c, host_collective.c: Python objects as transports ---- */
 

@@ -295,22 +295,6 @@ failed:
   return -1;
 }
 
-PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans) {
-  shw_merge_options given = SHW_MERGE_OPTIONS_INIT;
-  joined_plans joined;
-  if (!PyArg_ParseTuple(options, "iiii", &given.owner, &given.preset, &given.cover,
-                        &given.verify_replicas) ||
-      join_plans(plans, &joined) < 0)
-    return NULL;
-  shw_buffer* buffer = NULL;
-  shw_error* error = NULL;
-  shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_plan_merge(&given, joined.blob.data, joined.blob.offsets,
-                                                 joined.blob.count, &buffer, &error);
-  Py_END_ALLOW_THREADS shw_py_blob_free(&joined.blob);
-  return all_parts(status, buffer, error);
-}
-
 PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wanted) {
   shw_match_options given = SHW_MATCH_OPTIONS_INIT;
   void* plan = NULL;

@@ -370,5 +370,5 @@ int shw_py_init_types(PyObject* module) {
   tensor_base = (PyTypeObject*)PyType_FromSpec(&tensor_spec);
   if (!tensor_base || PyModule_AddObjectRef(module, "TensorBase", (PyObject*)tensor_base) < 0)
     return -1;
-  return shw_py_init_columns(module);
+  return shw_py_init_columns(module) < 0 ? -1 : shw_py_init_buffers(module);
 }

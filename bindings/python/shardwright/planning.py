@@ -95,8 +95,8 @@ _NAMES = tuple(field.name for field in fields(EntryBatch))
 class Merged(NamedTuple):
     """What `merge` gives: the merged plan, and for each rank what it keeps of its own."""
 
-    plan: bytes
-    kept: list[bytes]
+    plan: Any
+    kept: list[Any]
 
 
 class Matches(NamedTuple):
@@ -147,7 +147,7 @@ def entries(plan: Any) -> EntryBatch:
 
 
 def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
-          verify_replicas: str = "auto") -> Merged:
+          verify_replicas: str = "auto", copy: bool = True) -> Merged:
     """Merges the local plans of all ranks, which come in rank order.
 
     Args:
@@ -157,6 +157,7 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
         preset: "standard", "default" or "megatron": which boxes are the same, and how chunks are numbered.
         cover: what is proved about the boxes of each tensor: "full" (they tile it), "disjoint", "off".
         verify_replicas: "off" = sizes and digests of replicas are not compared.
+        copy: False = the plans come as memoryviews of one block of memory, which lives as long as one of them; else bytes.
 
     Raises:
         InvalidArgumentError: ranks contradict each other (both are named), or the proof fails (detail "cover").
@@ -164,7 +165,9 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
     """
     options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover),
                _options.word("verify_replicas", verify_replicas))
-    parts: list[bytes] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
+    parts: list[Any] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
+    if copy:
+        parts = list(map(bytes, parts))
     return Merged(parts[0], parts[1:])
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes of torch's metadata: overlap, bounds, intersections and the findings about a whole plan.
 
-Pairs that overlap are found by a sweep along the dimension with the most distinct begins, so that no layout is
-quadratic, and are then put into the order in which torch 2.15 lists them. Pure functions.
+Reads come from the engine (planning.match in the order of torch's sweep). What it cannot hold, and findings about chunks,
+come from pairs that overlap: these are found by a sweep along the dimension with the most distinct begins, so that no
+layout is quadratic, and are then put into the order in which torch 2.15 lists them. Pure functions.
 """
 from __future__ import annotations
 
@@ -16,8 +17,12 @@ import torch
 from torch.distributed.checkpoint.metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex
 from torch.distributed.checkpoint.planner import LoadItemType, ReadItem, SavePlan
 
+from ..._library import native
+from . import _items  # noqa: F401  # tells the native side torch's classes
+
 logger = logging.getLogger(__name__)
 Pair = tuple[int, int]
+ENGINE_BOXES_MIN = 8  # with fewer boxes on both sides the way to the engine costs more than what it saves
 
 
 def check_box_overlap(box0: ChunkStorageMetadata, box1: ChunkStorageMetadata) -> bool:
@@ -120,6 +125,16 @@ def _reach_dim(boxes: Sequence[ChunkStorageMetadata]) -> int:
                default=0)
 
 
+def reads_by_pairs(fqn: str, saved: Sequence[Any], wanted: Sequence[Any]) -> list[ReadItem]:
+    """create_read_items_for_chunk_list without the engine."""
+    pairs = overlapping_pairs(wanted, saved)
+    if pairs and wanted[0].offsets and len(pairs) > 1:
+        dim = _reach_dim([*wanted, *saved])
+        pairs.sort(key=lambda p: (wanted[p[0]].offsets[dim], p[0],
+                                  saved[p[1]].offsets[dim] + saved[p[1]].sizes[dim], p[1]))
+    return [_read_item(fqn, wanted[i], i, saved[j], j) for i, j in pairs]
+
+
 def create_read_items_for_chunk_list(fqn: str, checkpoint_md: Any, local_chunks: list[ChunkStorageMetadata]
                                      ) -> list[ReadItem]:
     """The reads that fill wanted boxes from the chunks of one stored tensor.
@@ -134,9 +149,8 @@ def create_read_items_for_chunk_list(fqn: str, checkpoint_md: Any, local_chunks:
     saved = checkpoint_md.chunks
     if not local_chunks or not saved:
         return []
-    pairs = overlapping_pairs(local_chunks, saved)
-    if local_chunks[0].offsets and len(pairs) > 1:
-        dim = _reach_dim([*local_chunks, *saved])
-        pairs.sort(key=lambda p: (local_chunks[p[0]].offsets[dim], p[0],
-                                  saved[p[1]].offsets[dim] + saved[p[1]].sizes[dim], p[1]))
-    return [_read_item(fqn, local_chunks[i], i, saved[j], j) for i, j in pairs]
+    if len(saved) + len(local_chunks) >= ENGINE_BOXES_MIN:
+        found = native.shw_py_reads_plan([(fqn, checkpoint_md.size, saved, local_chunks)])
+        if found is not None:
+            return native.shw_py_reads_decode(found[:3])
+    return reads_by_pairs(fqn, saved, local_chunks)

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan
 
-from . import _engine
+from . import _engine, _paths
 from ._errors import StalePlanError
 from ._items import PlanItems, StoredEntries
 
@@ -101,10 +101,11 @@ def description_digest(plan: SavePlan, options: str) -> bytes | None:
     if buffer is None:
         return None
     try:
-        beside = marshal.dumps((plan.planner_data, options), 0)
+        beside = _paths.packed(plan.planner_data) or marshal.dumps(plan.planner_data, 0)
     except ValueError:
         return None
-    return hashlib.blake2b(_engine.digest(buffer) + beside, digest_size=16).digest()
+    text = _engine.digest(buffer) + options.encode() + b"\0" + beside
+    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 # ---- on every rank ----

@@ -38,6 +38,9 @@ _FIELDS = ("count", *Columns._fields[1:])
 _PLACES = tuple(_NAMES.index(name) for name in _FIELDS)
 
 
+Plan = Any  # a plan buffer: bytes, or a memoryview of the block in which a merge made it
+
+
 def describe(columns: Columns) -> bytes:
     """Plan buffer of what one rank holds."""
     # Tensors are "sharded" one and all: that one rank's box is the whole tensor is no difference between ranks here.
@@ -49,7 +52,7 @@ def describe(columns: Columns) -> bytes:
     return planning.describe(planning.EntryBatch(**fields, kinds=kinds))
 
 
-def entries(plan: bytes) -> Columns:
+def entries(plan: Plan) -> Columns:
     """What a plan buffer describes; of a kept plan with the final numbers of its boxes."""
     handle = native.shw_plan_create(plan)
     found = native.shw_py_plan_entries(handle)
@@ -61,18 +64,19 @@ def entries(plan: bytes) -> Columns:
     return columns
 
 
-def digest(plan: bytes) -> bytes:
+def digest(plan: Plan) -> bytes:
     """16 bytes that are equal for equal descriptions."""
     return planning.digest(plan)
 
 
-def merge(plans: Sequence[bytes], owner: str, cover: str) -> tuple[bytes, list[bytes]]:
-    """Merged plan and the kept plan of every rank. Raises what the engine finds wrong in the plans together."""
-    merged = planning.merge(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off")
+def merge(plans: Sequence[Plan], owner: str, cover: str) -> tuple[Plan, list[Plan]]:
+    """Merged plan and the kept plan of every rank, as memoryviews. Raises what the engine finds wrong in the plans
+    together."""
+    merged = planning.merge(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off", copy=False)
     return merged.plan, merged.kept
 
 
-def box_count(plan: bytes) -> int:
+def box_count(plan: Plan) -> int:
     """Number of items of a plan."""
     found = entries(plan)
     return int(memoryview(found.box_ranges).cast("Q")[found.length])

@@ -48,10 +48,10 @@ def merged_by_engine(plans: Sequence[SavePlan], owner: str) -> tuple[list[SavePl
         owner: "exact" chooses among replicas as torch does, "lowest_rank", or "balanced" by bytes.
     Raises the engine's refusal of what ranks hold together.
     """
-    buffers: list[bytes] = []
+    buffers: list[Any] = []
     touched: list[_engine.Columns | None] = []
     for plan in plans:
-        untouched = plan.items.plan if isinstance(plan.items, PlanItems) else None
+        untouched = plan.items.buffer if isinstance(plan.items, PlanItems) else None
         columns = columns_of_items(plan.items) if untouched is None else None
         if untouched is None and columns is None:
             return None
@@ -185,18 +185,7 @@ def check_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> None:
         raise InvalidPlanError(f"Failed to validate global plan: {findings}")
 
 
-# ---- what travels beside the items ----
-
-def merged_planner_data(plans: Sequence[SavePlan]) -> Any:
-    """Paths of all ranks in one dict, of the lowest rank where two differ; None unless every plan has a dict."""
-    parts = [plan.planner_data for plan in plans]
-    if not all(isinstance(part, dict) for part in parts):
-        return None
-    found: dict[str, Any] = {}
-    for part in reversed(parts):
-        found.update(part)
-    return found
-
+# ---- replicas ----
 
 def differing_replicas(plans: Sequence[SavePlan]) -> list[str]:
     """Names of byte objects whose content is known and differs between ranks."""

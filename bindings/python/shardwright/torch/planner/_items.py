@@ -18,7 +18,7 @@ from torch.distributed.checkpoint.metadata import (
     TensorProperties,
     TensorStorageMetadata,
 )
-from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+from torch.distributed.checkpoint.planner import LoadItemType, ReadItem, TensorWriteData, WriteItem, WriteItemType
 
 from ..._library import native
 from ...errors import InvalidArgumentError
@@ -47,7 +47,8 @@ def _configure() -> None:
     native.shw_py_items_configure((
         MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size,
         WriteItemType.TENSOR, WriteItemType.SHARD, WriteItemType.BYTE_IO, torch.strided, torch.contiguous_format,
-        numbers, {number: dtype for dtype, number in numbers.items()}, torch.Tensor, torch.nn.Parameter))
+        numbers, {number: dtype for dtype, number in numbers.items()}, torch.Tensor, torch.nn.Parameter,
+        ReadItem, LoadItemType.TENSOR, LoadItemType.BYTE_IO))
 
 
 _configure()
@@ -61,8 +62,9 @@ def columns_of_items(items: list[Any]) -> Columns | None:
 
 def plan_of_items(items: list[Any]) -> bytes | None:
     """Plan buffer of a list of WriteItems; None where columns cannot hold it."""
-    if isinstance(items, PlanItems) and items.plan is not None:
-        return items.plan
+    plan = items.plan if isinstance(items, PlanItems) else None
+    if plan is not None:
+        return plan
     columns = columns_of_items(items)
     return None if columns is None else _engine.describe(columns)
 
@@ -74,19 +76,28 @@ def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
     return None if columns is None else _engine.describe(Columns(*columns))
 
 
-def kept_items(items: list[Any], columns: Columns, kept: bytes) -> list[Any]:
+def kept_items(items: list[Any], columns: Columns, kept: _engine.Plan) -> list[Any]:
     """The items of a list that survived a merge, with their final numbers. `columns` are those of the list."""
-    return native.shw_py_items_keep(items, tuple(columns), tuple(_engine.entries(kept)))
+    return native.shw_py_items_keep(items, tuple(columns), kept)
 
 
 # ---- containers that are filled on touch ----
 
-class _Items(list[Any], Fillable):
-    """A list of WriteItems that was a plan buffer (`plan`, None by now); pickled as one again."""
+def _bytes_of(plan: _engine.Plan | None) -> bytes | None:
+    return plan if plan is None or isinstance(plan, bytes) else bytes(plan)
 
-    __slots__ = ("digests", "plan")
-    plan: bytes | None
+
+class _Items(list[Any], Fillable):
+    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again."""
+
+    __slots__ = ("buffer", "digests")
+    buffer: _engine.Plan | None
     digests: dict[str, bytes] | None
+
+    @property
+    def plan(self) -> bytes | None:
+        """The plan buffer while nobody has looked into the list."""
+        return _bytes_of(self.buffer)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         plan = plan_of_items(self)
@@ -99,17 +110,17 @@ class _Items(list[Any], Fillable):
 class PlanItems(_Items):
     """A list of WriteItems that is still a plan buffer.
 
-    Attributes: `plan`, the buffer; `digests`, 16 bytes per byte object whose content is known, by name, or None.
+    Attributes: `plan`, the buffer as bytes; `digests`, 16 bytes per byte object whose content is known, by name, or None.
     """
 
     __slots__ = ()
 
-    def __init__(self, plan: bytes, digests: dict[str, bytes] | None = None) -> None:
+    def __init__(self, plan: _engine.Plan, digests: dict[str, bytes] | None = None) -> None:
         super().__init__()
-        self.plan, self.digests = plan, digests
+        self.buffer, self.digests = plan, digests
 
     def __len__(self) -> int:
-        plan = self.plan
+        plan = self.buffer
         return super().__len__() if plan is None else _engine.box_count(plan)
 
     def __bool__(self) -> bool:
@@ -120,18 +131,23 @@ class PlanItems(_Items):
 
     def _touch(self) -> None:
         with touching:
-            if self.plan is not None:
-                made = native.shw_py_items_decode(tuple(_engine.entries(self.plan)))
+            if self.buffer is not None:
+                made = native.shw_py_items_decode(self.buffer)
                 list.extend(self, made)
-                self.plan = None
+                self.buffer = None
                 self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
 
 
 class _Entries(dict[str, Any], Fillable):
-    """The entries of a Metadata that were a merged plan (`plan`, None by now); pickled as a plain dict."""
+    """The entries of a Metadata that were a merged plan (`buffer`, None by now); pickled as a plain dict."""
 
-    __slots__ = ("plan",)
-    plan: bytes | None
+    __slots__ = ("buffer",)
+    buffer: _engine.Plan | None
+
+    @property
+    def plan(self) -> bytes | None:
+        """The merged plan while nobody has looked into the dict."""
+        return _bytes_of(self.buffer)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return dict, (), None, None, iter(self.items())
@@ -143,22 +159,22 @@ class StoredEntries(_Entries):
 
     __slots__ = ()
 
-    def __init__(self, plan: bytes) -> None:
+    def __init__(self, plan: _engine.Plan) -> None:
         super().__init__()
-        self.plan = plan
+        self.buffer = plan
 
     def _touch(self) -> None:
         with touching:
-            if self.plan is not None:
-                dict.update(self, stored_of(self.plan))
-                self.plan = None
+            if self.buffer is not None:
+                dict.update(self, stored_of(self.buffer))
+                self.buffer = None
                 self.__class__ = _Entries  # type: ignore[assignment]  # equal layout
 
 
-def stored_of(merged: bytes) -> dict[str, Any]:
+def stored_of(merged: _engine.Plan) -> dict[str, Any]:
     """The entries of torch's Metadata for a merged plan."""
     found: dict[str, Any] = {}
-    for name, tensor in native.shw_py_items_stored(tuple(_engine.entries(merged))):
+    for name, tensor in native.shw_py_items_stored(merged):
         if tensor is None:
             found[name] = BytesStorageMetadata()
         else:

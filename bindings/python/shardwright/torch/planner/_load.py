@@ -8,7 +8,7 @@ import io
 import logging
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,14 +21,18 @@ from torch.distributed.checkpoint.metadata import (
 from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem
 from torch.distributed.tensor import DTensor
 
+from ..._library import native
 from . import _boxes
 from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UnfilledError, UntrustedObjectError
 from ._meta import flatten_sharded_tensors, materialise_meta_tensors
 from ._nested import Path, flatten_state_dict, set_element
-from ._read_items import FilledReads
-from ._values import find_object, global_size, wanted_chunks
+from ._read_items import Block, FilledReads, PackedReads
+from ._values import find_object, global_size, is_whole_tensor, wanted_chunks, whole_chunk
 
 logger = logging.getLogger(__name__)
+# Name, shape, stored chunks, wanted boxes (None = all of it); of a byte object all but the name are None.
+Row = tuple[str, Any, Any, Any]
+_BATCH_CHUNKS_MAX = 2**18  # chunks that are described at once: what bounds the memory of planning
 
 
 def _object_item(fqn: str) -> ReadItem:
@@ -37,15 +41,19 @@ def _object_item(fqn: str) -> ReadItem:
                     storage_index=MetadataIndex(fqn), storage_offsets=nothing, lengths=nothing)
 
 
-def _check_filled(fqn: str, wanted: Any, items: list[ReadItem]) -> None:
+def _unfilled(fqn: str, box: Any, volume: int) -> UnfilledError:
+    return UnfilledError(f"the checkpoint holds {volume} of the {math.prod(box.sizes)} elements of {fqn} at offsets "
+                         f"{tuple(box.offsets)}, sizes {tuple(box.sizes)}", {"tensor": fqn})
+
+
+def _check_filled(fqn: str, wanted: Sequence[Any], items: list[ReadItem]) -> None:
     """Chunks of a valid checkpoint are disjoint, so equal volumes mean that every element has a source."""
     filled = [0] * len(wanted)
     for item in items:
         filled[item.dest_index.index or 0] += math.prod(item.lengths)
     for box, volume in zip(wanted, filled, strict=True):
         if volume < math.prod(box.sizes):
-            raise UnfilledError(f"the checkpoint holds {volume} of the {math.prod(box.sizes)} elements of {fqn} at offsets "
-                                f"{tuple(box.offsets)}, sizes {tuple(box.sizes)}", {"tensor": fqn})
+            raise _unfilled(fqn, box, volume)
 
 
 def create_read_items(fqn: str, stored: Any, value: Any, strict: bool = False) -> list[ReadItem]:
@@ -60,17 +68,10 @@ def create_read_items(fqn: str, stored: Any, value: Any, strict: bool = False) -
     return items
 
 
-def create_default_local_load_plan(state_dict: Mapping[str, Any], metadata: Metadata, strict: bool = True) -> LoadPlan:
-    """What one rank reads to fill its state.
+# ---- all values of a state together ----
 
-    Args:
-        state_dict: flat names to tensors and objects.
-        metadata: of the checkpoint.
-        strict: False skips names that the checkpoint lacks and parts of tensors that it lacks.
-    Raises MissingKeyError (a RuntimeError), InvalidPlanError (a ValueError) for shapes that differ and for objects where
-    the checkpoint has a tensor, UnfilledError (a ValueError).
-    """
-    items: list[ReadItem] = []
+def _rows_of(state_dict: Mapping[str, Any], metadata: Metadata, strict: bool) -> Iterator[Row]:
+    """What is wanted of each value and what is stored of it, in the order of the state."""
     for fqn, value in state_dict.items():
         stored = metadata.state_dict_metadata.get(fqn)
         if stored is None:
@@ -84,8 +85,71 @@ def create_default_local_load_plan(state_dict: Mapping[str, Any], metadata: Meta
                                        {"tensor": fqn})
         if isinstance(value, DTensor) and value.device_mesh.get_coordinate() is None:
             continue
-        items += create_read_items(fqn, stored, value, strict)
-    return LoadPlan(FilledReads(items))
+        if isinstance(stored, BytesStorageMetadata):
+            yield fqn, None, None, None
+        else:
+            wanted = None if is_whole_tensor(value) else wanted_chunks(fqn, value, type(stored))
+            yield fqn, stored.size, stored.chunks, wanted
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    batch, chunks = [], 0
+    for row in rows:
+        batch.append(row)
+        chunks += len(row[2] or ())
+        if chunks >= _BATCH_CHUNKS_MAX:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def _wanted_boxes(row: Row) -> Sequence[Any]:
+    _, size, _, wanted = row
+    return [whole_chunk(size)] if wanted is None else wanted
+
+
+def _reads_by_pairs(rows: Iterable[Row], strict: bool) -> list[ReadItem]:
+    found: list[ReadItem] = []
+    for row in rows:
+        fqn, size, saved, _ = row
+        if size is None:
+            found.append(_object_item(fqn))
+            continue
+        wanted = _wanted_boxes(row)
+        items = _boxes.reads_by_pairs(fqn, saved, wanted)
+        if strict:
+            _check_filled(fqn, wanted, items)
+        found += items
+    return found
+
+
+def _planned_reads(rows: list[Row], strict: bool) -> list[ReadItem]:
+    """The reads of all rows, by the engine where it can hold them."""
+    blocks: list[Block] = []
+    for batch in _batches(rows):
+        found = native.shw_py_reads_plan(batch)
+        if found is None:
+            return FilledReads(_reads_by_pairs(rows, strict))
+        names, count, values, unfilled = found
+        if strict and unfilled is not None:
+            row, box, volume = unfilled
+            raise _unfilled(batch[row][0], _wanted_boxes(batch[row])[box], volume)
+        blocks.append((names, count, values))
+    return PackedReads(blocks)
+
+
+def create_default_local_load_plan(state_dict: Mapping[str, Any], metadata: Metadata, strict: bool = True) -> LoadPlan:
+    """What one rank reads to fill its state. The items are made when somebody looks at them.
+
+    Args:
+        state_dict: flat names to tensors and objects.
+        metadata: of the checkpoint.
+        strict: False skips names that the checkpoint lacks and parts of tensors that it lacks.
+    Raises MissingKeyError (a RuntimeError), InvalidPlanError (a ValueError) for shapes that differ and for objects where
+    the checkpoint has a tensor, UnfilledError (a ValueError).
+    """
+    return LoadPlan(_planned_reads(list(_rows_of(state_dict, metadata, strict)), strict))
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:

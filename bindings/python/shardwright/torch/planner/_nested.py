@@ -52,11 +52,22 @@ def _mapping_with_tensors(value: Mapping[Any, Any]) -> bool:
     return _list_is_open(list(value.values()), _mapping_with_tensors)
 
 
-def leaves(state_dict: Mapping[Any, Any], version: str = "2.4") -> Iterator[tuple[Path, Any]]:
+def _altered_below(path: Path, mapping: Mapping[Any, Any]) -> Iterator[Path]:
+    """What is lost of one opened mapping: all of it when it is empty, the type of keys that are no text."""
+    if not mapping:
+        yield path
+    for key in mapping:
+        if not isinstance(key, str):
+            yield (*path, key)
+
+
+def leaves(state_dict: Mapping[Any, Any], version: str = "2.4", altered: list[Path] | None = None
+           ) -> Iterator[tuple[Path, Any]]:
     """(path, value) of every leaf in the order of traversal.
 
     `version` "2.4" opens every mapping, "2.3" only mappings that hold tensors, at any depth. Tuples, sets and all other
-    types are leaves whatever they hold. An opened mapping without entries has no leaf.
+    types are leaves whatever they hold. An opened mapping without entries has no leaf. `altered` gets the paths that do
+    not come back as they are: such mappings, and keys that are no text.
     """
     if version not in VERSIONS:
         raise InvalidPlanError(f"there is no traversal {version!r}; versions: {', '.join(VERSIONS)}")
@@ -65,6 +76,8 @@ def leaves(state_dict: Mapping[Any, Any], version: str = "2.4") -> Iterator[tupl
     def below(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         kind = _kind_of(value)
         if kind == _MAPPING and mapping_opens(value):
+            if altered is not None:
+                altered.extend(_altered_below(path, value))
             for key, inner in value.items():
                 yield from below((*path, str(key)), inner)
         elif kind == _LIST and _list_is_open(value, mapping_opens):
@@ -73,6 +86,8 @@ def leaves(state_dict: Mapping[Any, Any], version: str = "2.4") -> Iterator[tupl
         else:
             yield path, value
 
+    if altered is not None and state_dict:
+        altered.extend(_altered_below((), state_dict))
     for key, value in state_dict.items():
         if _kind_of(value) in (_MAPPING, _LIST):
             yield from below((str(key),), value)
@@ -80,11 +95,13 @@ def leaves(state_dict: Mapping[Any, Any], version: str = "2.4") -> Iterator[tupl
             yield (str(key),), value
 
 
-def flatten_state_dict(state_dict: Mapping[Any, Any], version: str = "2.4") -> tuple[dict[str, Any], dict[str, Path]]:
-    """Flat dict and the path of each of its keys. InvalidPlanError (a ValueError) where two paths give one key."""
+def flatten_state_dict(state_dict: Mapping[Any, Any], version: str = "2.4", altered: list[Path] | None = None
+                       ) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Flat dict and the path of each of its keys. InvalidPlanError (a ValueError) where two paths give one key.
+    `altered`: as for leaves."""
     flat: dict[str, Any] = {}
     paths: dict[str, Path] = {}
-    for path, value in leaves(state_dict, version):
+    for path, value in leaves(state_dict, version, altered):
         key = str(path[0]) if len(path) == 1 else ".".join(map(str, path))
         if key in flat:
             raise InvalidPlanError(f"duplicated flatten key {key}: {paths[key]} and {path}", {"tensor": key})

@@ -18,7 +18,7 @@ import torch
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, StorageMeta
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem, WriteItemType
 
-from . import _cache, _global
+from . import _cache, _global, _paths
 from ._errors import InvalidPlanError
 from ._items import PlanItems, plan_of_state
 from ._meta import flatten_sharded_tensors
@@ -69,8 +69,9 @@ class DefaultSavePlanner(SavePlanner):
             to the lowest rank.
         verify_replicas: what to do where ranks hold different plain values under one name: "warn", "error" or "off".
 
-    Attributes: `state_dict` (flat), `mappings` (name to path), `plan`, `global_plan`, `metadata`, and
-    `replica_mismatches`, the names whose values differ between ranks.
+    Attributes: `state_dict` (flat), `mappings` (name to path), `plan`, `global_plan`, `metadata`,
+    `replica_mismatches`, the names whose values differ between ranks, and `altered_paths`, the paths that flattening does
+    not keep: mappings without entries, and keys that are no text and come back as text.
     """
 
     mappings: dict[str, Path]
@@ -92,6 +93,7 @@ class DefaultSavePlanner(SavePlanner):
         self.verify_replicas = verify_replicas
         self.mappings = {}
         self.replica_mismatches: list[str] = []
+        self.altered_paths: list[Path] = []
         self._enable_plan_caching = enable_plan_caching
         self._local_key: bytes | None = None
 
@@ -102,7 +104,11 @@ class DefaultSavePlanner(SavePlanner):
         """Takes the state dict; nothing is copied but the containers. InvalidPlanError for two equal flat names."""
         del storage_meta
         if self.flatten_state_dict:
-            state_dict, self.mappings = flatten_state_dict(state_dict)
+            self.altered_paths = []
+            state_dict, self.mappings = flatten_state_dict(state_dict, altered=self.altered_paths)
+            if self.altered_paths and is_coordinator:
+                logger.warning("%d paths do not come back as they are, empty mappings vanish and keys become text: %s",
+                               len(self.altered_paths), ", ".join(map(str, self.altered_paths[:8])))
         if self.flatten_sharded_tensors:
             state_dict = flatten_sharded_tensors(state_dict)
         self.state_dict = state_dict
@@ -114,7 +120,7 @@ class DefaultSavePlanner(SavePlanner):
         if self.verify_replicas != "off" and isinstance(plan.items, PlanItems):
             plan.items.digests = _object_digests(self.state_dict)
         if self.flatten_state_dict:
-            plan = dataclasses.replace(plan, planner_data=self.mappings)
+            plan = dataclasses.replace(plan, planner_data=_paths.Paths(self.mappings))
         self.plan = plan
         if not self._enable_plan_caching:
             return plan
@@ -168,7 +174,7 @@ class DefaultSavePlanner(SavePlanner):
             global_plan, metadata = _global.create_default_global_save_plan(self._dedup_save_plans(all_plans))
             _global.check_global_plan(global_plan, metadata)
         if self.flatten_state_dict:
-            metadata = dataclasses.replace(metadata, planner_data=_global.merged_planner_data(global_plan))
+            metadata = dataclasses.replace(metadata, planner_data=_paths.merged([plan.planner_data for plan in global_plan]))
         return global_plan, metadata
 
     def _create_global_plan_with_caching(self, all_plans: list[SavePlan]

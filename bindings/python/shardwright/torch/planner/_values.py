@@ -157,6 +157,17 @@ def wanted_chunks(fqn: str, value: Any, metadata_type: type) -> list[ChunkStorag
                            {"tensor": fqn})
 
 
+def is_whole_tensor(value: Any) -> bool:
+    """True for a plain tensor that is all of what it is a tensor of."""
+    return (type(value) in (torch.Tensor, torch.nn.Parameter) and not hasattr(value, "__create_chunk_list__")
+            and not hasattr(value, "global_shape"))
+
+
+def whole_chunk(size: torch.Size) -> ChunkStorageMetadata:
+    """The box that is all of a tensor."""
+    return ChunkStorageMetadata(torch.Size([0] * len(size)), size)
+
+
 def global_size(value: Any) -> torch.Size:
     """Shape of the whole tensor of which a value may be a part."""
     return torch.Size(value.global_shape) if is_placed_tensor(value) else value.size()

@@ -1944,6 +1944,15 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// shw_plan_merge of plans that lie apart, as a transport left them: plan r is the `plan_sizes[r]` bytes at `plans[r]`. Those at a multiple of 8 are read in place.
+    pub fn shw_plan_merge_buffers(
+        options: *const shw_merge_options,
+        plans: *const *const c_void,
+        plan_sizes: *const u64,
+        plan_count: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.
     pub fn shw_plan_match(
         options: *const shw_match_options,
@@ -4141,6 +4150,20 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().plan_merge.unwrap_unchecked())(options, plans, plan_offsets, plan_count, out, err) }
+    }
+
+    /// shw_plan_merge of plans that lie apart, as a transport left them: plan r is the `plan_sizes[r]` bytes at `plans[r]`. Those at a multiple of 8 are read in place.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_plan_merge_buffers(
+        options: *const shw_merge_options,
+        plans: *const *const c_void,
+        plan_sizes: *const u64,
+        plan_count: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().plan_merge_buffers.unwrap_unchecked())(options, plans, plan_sizes, plan_count, out, err) }
     }
 
     /// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.

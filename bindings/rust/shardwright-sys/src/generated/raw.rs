@@ -1367,6 +1367,23 @@ pub unsafe fn plan_merge(
     Ok(unsafe { out.assume_init() })
 }
 
+/// shw_plan_merge of plans that lie apart, as a transport left them: plan r is the `plan_sizes[r]` bytes at `plans[r]`. Those at a multiple of 8 are read in place.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn plan_merge_buffers(
+    options: *const shw_merge_options,
+    plans: *const *const c_void,
+    plan_sizes: *const u64,
+    plan_count: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_plan_merge_buffers(options, plans, plan_sizes, plan_count, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Intersects wanted boxes with the chunks of a merged plan, by name. Parts of `out`: 0 numbers of wanted boxes (u64), 1 numbers of chunks in their tensor (u64), 2 offsets inside the wanted box, 3 offsets inside the chunk, 4 sizes (i64, ndim values per match, back to back in the order of the matches), 5 first match of each entry and the end (u64, count + 1). A stored object is one match without dimensions.
 /// # Safety
 /// As in C: pointers are valid for the call.

@@ -1075,4 +1075,14 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub symbolic_plan_release: Option<unsafe extern "C" fn(plan: *mut shw_symbolic_plan)>,
+    pub plan_merge_buffers: Option<
+        unsafe extern "C" fn(
+            options: *const shw_merge_options,
+            plans: *const *const c_void,
+            plan_sizes: *const u64,
+            plan_count: u64,
+            out: *mut *mut shw_buffer,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }
