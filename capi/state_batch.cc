@@ -172,6 +172,7 @@ class TensorBatchReader {
     if (own == ruled) return {};
     const auto list = [](const std::vector<Box>& boxes) {
       std::vector<std::string> texts;
+      texts.reserve(boxes.size());
       for (const Box& box : boxes) texts.push_back(box_text(box));
       return texts.empty() ? std::string("nothing") : fmt::format("{}", fmt::join(texts, ", "));
     };

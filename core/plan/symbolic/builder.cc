@@ -180,6 +180,7 @@ Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) 
 Status SymbolicBuilder::add_pieces(const Tensor& tensor, const PieceList& pieces,
                                    const Layout* layout) {
   std::vector<Box> boxes;
+  boxes.reserve(pieces.size());
   for (size_t p = 0; p < pieces.size(); ++p) boxes.push_back(pieces[p].box);
   // By a rule the only box of a rank is the first of its pieces.
   const bool first =
