@@ -147,7 +147,7 @@ def entries(plan: Any) -> EntryBatch:
 
 
 def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
-          verify_replicas: str = "auto", copy: bool = True) -> Merged:
+          verify_replicas: str = "auto") -> Merged:
     """Merges the local plans of all ranks, which come in rank order.
 
     Args:
@@ -157,17 +157,22 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
         preset: "standard", "default" or "megatron": which boxes are the same, and how chunks are numbered.
         cover: what is proved about the boxes of each tensor: "full" (they tile it), "disjoint", "off".
         verify_replicas: "off" = sizes and digests of replicas are not compared.
-        copy: False = the plans come as memoryviews of one block of memory, which lives as long as one of them; else bytes.
 
     Raises:
         InvalidArgumentError: ranks contradict each other (both are named), or the proof fails (detail "cover").
         DataLossError, UnimplementedError: a plan is damaged or newer than this library.
     """
+    views = merge_views(plans, owner=owner, preset=preset, cover=cover, verify_replicas=verify_replicas)
+    return Merged(bytes(views.plan), list(map(bytes, views.kept)))
+
+
+def merge_views(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
+                verify_replicas: str = "auto") -> Merged:
+    """`merge` without a copy of what it makes: the plans come as memoryviews of one block of memory, which lives as long
+    as one of them."""
     options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover),
                _options.word("verify_replicas", verify_replicas))
     parts: list[Any] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
-    if copy:
-        parts = list(map(bytes, parts))
     return Merged(parts[0], parts[1:])
 
 

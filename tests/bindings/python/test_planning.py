@@ -74,6 +74,11 @@ def test_presets_choose_as_their_originals():
              for _ in range(4)]
     exact = planning.merge(plans(*ranks), owner="exact", preset="default")
     assert kept_names(exact) == [["a"], ["b"], ["c"], ["d", "e", "o"]]
+    views = planning.merge_views(plans(*ranks), owner="exact", preset="default")
+    assert (bytes(views.plan), list(map(bytes, views.kept))) == exact and views.plan.readonly
+    last = views.kept[-1]
+    del views
+    assert last == exact.kept[-1], "one view keeps the memory"
     lowest = planning.merge(plans(*ranks), owner="lowest_rank", preset="default")
     assert kept_names(lowest) == [["a", "b", "c", "d", "e", "o"], [], [], []]
     balanced = planning.merge(plans(*ranks), owner="balanced")

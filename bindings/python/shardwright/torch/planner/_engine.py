@@ -72,7 +72,7 @@ def digest(plan: Plan) -> bytes:
 def merge(plans: Sequence[Plan], owner: str, cover: str) -> tuple[Plan, list[Plan]]:
     """Merged plan and the kept plan of every rank, as memoryviews. Raises what the engine finds wrong in the plans
     together."""
-    merged = planning.merge(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off", copy=False)
+    merged = planning.merge_views(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off")
     return merged.plan, merged.kept
 
 
