@@ -119,7 +119,7 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.local->catalog), plan::view_of(plan.local->listing),
           plan.local->tensor_digests, plan.local->object_digests,
-          plan.local->kept ? Numbers::kPosition : Numbers::kPlace, std::span<const int32_t>());
+          plan.local->kept ? Numbers::kPosition : Numbers::kPlace);
     } else if (plan.merged.has_value()) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),

@@ -70,7 +70,7 @@ class EntryColumns {
   // file_ranks: of a merged plan with files, whose chunks name files instead of ranks; else empty.
   EntryColumns(const CatalogView& catalog, const ListingView& listing,
                std::span<const Digest128> tensor_digests, std::span<const Digest128> object_digests,
-               Numbers numbers, std::span<const int32_t> file_ranks);
+               Numbers numbers, std::span<const int32_t> file_ranks = {});
   EntryArrays arrays() const;
 
  private:
