@@ -70,6 +70,14 @@ class _Share:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Description:
+    """What one rank has sent: the plan without its items, and these as a buffer that no host can look into."""
+
+    plan: SavePlan
+    items: bytes
+
+
+@dataclasses.dataclass(frozen=True)
 class _World:
     """What all ranks write for one set of descriptions."""
 
@@ -80,7 +88,7 @@ class _World:
 
 shares: _Recent[_Share] = _Recent()
 _worlds: _Recent[_World] = _Recent()
-_descriptions: dict[int, _Recent[SavePlan]] = {}
+_descriptions: dict[int, _Recent[_Description]] = {}
 
 
 def forget() -> None:
@@ -142,9 +150,9 @@ def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePl
     for rank, plan in enumerate(plans):
         known = _descriptions.setdefault(rank, _Recent())
         if plan.usable:
-            digest = description_digest(plan, options)
-            if digest is not None:
-                known.put(digest, plan)
+            digest, buffer = description_digest(plan, options), _buffer_of(plan)
+            if digest is not None and buffer is not None:
+                known.put(digest, _Description(dataclasses.replace(plan, items=[]), buffer))
             full.append(plan)
         else:
             digest = getattr(plan.planner_data, "digest", None)
@@ -152,8 +160,7 @@ def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePl
             if found is None:
                 raise StalePlanError(f"rank {rank} sent the digest of a plan that the coordinator does not know; save "
                                      "again, and the plan is sent whole", {"rank": str(rank)})
-            full.append(dataclasses.replace(found, items=PlanItems(found.items.plan),  # type: ignore[attr-defined]
-                                            storage_data=plan.storage_data))
+            full.append(dataclasses.replace(found.plan, items=PlanItems(found.items), storage_data=plan.storage_data))
         digests.append(digest)
     return full, digests
 
