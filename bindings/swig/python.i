@@ -284,6 +284,7 @@ PyObject *shw_py_items_decode(PyObject *plan);
 PyObject *shw_py_items_stored(PyObject *plan);
 PyObject *shw_py_items_keep(PyObject *items, PyObject *columns, PyObject *kept_plan);
 PyObject *shw_py_reads_plan(PyObject *rows);
+PyObject *shw_py_reads_prove(PyObject *rows);
 PyObject *shw_py_reads_encode(PyObject *items);
 PyObject *shw_py_reads_decode(PyObject *reads);
 PyObject *shw_py_state_add_objects(PyObject *state, PyObject *batch);

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 from shardwright.torch import megatron as ours
+from shardwright.torch.planner import _cache
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.planner import WriteItemType
 
@@ -264,6 +265,35 @@ def cached_step(leaves):
     sent = planned(planner, leaves)
     (answer,), metadata = planner.create_global_plan([sent])
     return sent.usable, described(planner.finish_plan(answer)), set(metadata.state_dict_metadata)
+
+
+def saved_by_two(leaves, caches):
+    """Which ranks sent plans, names in the metadata, and names that either rank writes; ranks have a cache each."""
+    planners = [save_planner(enable_plan_caching=True) for _ in leaves]
+    sent, written = [], []
+    for rank, planner in enumerate(planners):
+        _cache.shares = caches[rank]
+        sent.append(pickle.loads(pickle.dumps(planned(planner, leaves[rank]))))
+    usable = [plan.usable for plan in sent]
+    answers, metadata = planners[0].create_global_plan(sent)
+    for rank, answer in enumerate(answers):
+        _cache.shares = caches[rank]
+        written.append({item[0] for item in described(planners[rank].finish_plan(pickle.loads(pickle.dumps(answer))))})
+    return usable, set(metadata.state_dict_metadata), written
+
+
+def test_what_one_rank_holds_is_not_lost_when_another_rank_changes(monkeypatch):
+    _cache.forget()
+    monkeypatch.setattr(_cache, "shares", None)
+    caches = [_cache._Recent(), _cache._Recent()]
+    leaves = [world(ours, rank) for rank in range(2)]
+    everything = {"split", "layers", "whole", "own/shard_0_2", "own/shard_1_2"}
+    assert saved_by_two(leaves, caches)[:2] == ([True, True], everything)
+    assert saved_by_two(leaves, caches)[:2] == ([False, False], everything)
+    leaves[1]["more"] = [part(ours, "more", torch.ones(2))]
+    usable, names, written = saved_by_two(leaves, caches)
+    assert usable == [False, True] and names == everything | {"more"}
+    assert written == [set(leaves[0]), set(leaves[1])]
 
 
 def test_a_key_that_is_new_is_not_lost_by_caching():

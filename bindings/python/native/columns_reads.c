@@ -143,19 +143,24 @@ static shw_entry_batch batch_of(const read_columns* c, int side) {
   return batch;
 }
 
-static shw_status match(const read_columns* c, shw_buffer** out, shw_error** error) {
-  shw_describe_options described = SHW_DESCRIBE_OPTIONS_INIT;
-  described.kind = SHW_PLAN_MERGED_SAVE;
+static shw_match_options by_sweep(void) {
   shw_match_options options = SHW_MATCH_OPTIONS_INIT;
   options.order = SHW_MATCH_BY_SWEEP;
   options.cover = SHW_COVER_OFF;
+  return options;
+}
+
+static shw_status match(const read_columns* c, const shw_match_options* options, shw_buffer** out,
+                        shw_error** error) {
+  shw_describe_options described = SHW_DESCRIBE_OPTIONS_INIT;
+  described.kind = SHW_PLAN_MERGED_SAVE;
   const shw_entry_batch stored = batch_of(c, STORED), wanted = batch_of(c, WANTED);
   shw_buffer* buffer = NULL;
   shw_plan* plan = NULL;
   shw_status status = shw_plan_describe(&described, &stored, &buffer, error);
   if (status == SHW_OK)
     status = shw_plan_create(shw_buffer_data(buffer), shw_buffer_size(buffer), &plan, error);
-  if (status == SHW_OK) status = shw_plan_match(&options, plan, &wanted, out, error);
+  if (status == SHW_OK) status = shw_plan_match(options, plan, &wanted, out, error);
   shw_plan_release(plan);
   shw_buffer_release(buffer);
   return status;
@@ -170,6 +175,7 @@ typedef struct {
   const int64_t *dest, *storage, *lengths;
   uint64_t tensor;
   size_t part_value, value[SIDES]; /* in dest, storage and lengths; in the boxes of either side */
+  int doubtful; /* parts of a box of this tensor may share elements, and volumes prove nothing */
 } found_matches;
 
 /* Where something is wanted that the chunks do not fill. */
@@ -198,6 +204,26 @@ static int64_t* put_values(int64_t* at, const int64_t* values, size_t ndim) {
   return at;
 }
 
+/* Compares part `i` of a box with the part before it. They come in the order of a grid, dimension s first, where s is the
+ * first dimension in which their intervals differ, else the lowest such dimension is, and the part begins there where the
+ * one before it has ended, or later. Gives those of `firsts`, a bit per s, that hold. Parts that are in the order of one
+ * grid all along share no element: up to the dimension of their first difference intervals only move on. */
+static uint64_t in_grid_order(const found_matches* m, size_t ndim, uint64_t firsts) {
+  const int64_t *begin = m->dest + m->part_value, *length = m->lengths + m->part_value;
+  const int64_t *begin_before = begin - ndim, *length_before = length - ndim;
+  uint64_t equal = 0, after = 0;
+  int lowest_is_after = -1; /* none differs yet */
+  for (size_t d = 0; d < ndim; ++d) {
+    const int moves_on = begin[d] >= begin_before[d] + length_before[d];
+    if (moves_on) after |= UINT64_C(1) << d;
+    if (begin[d] == begin_before[d] && length[d] == length_before[d])
+      equal |= UINT64_C(1) << d;
+    else if (lowest_is_after < 0)
+      lowest_is_after = moves_on;
+  }
+  return firsts & (after | (lowest_is_after == 1 ? equal : 0));
+}
+
 static int add_object_read(vector* out, Py_ssize_t row) {
   const int64_t values[] = {READ_BYTES, row, READ_NONE, READ_NONE, row, READ_NONE,
                             READ_NONE,  1,   0,         0,         0};
@@ -215,6 +241,8 @@ static int add_tensor_reads(vector* out, found_matches* m, Py_ssize_t row, uint6
   const uint64_t begin = m->begins[m->tensor], end = m->begins[m->tensor + 1];
   int64_t* at = vector_push(out, (end - begin) * (8 + 5 * ndim) * sizeof(int64_t));
   if (!at) return -1;
+  uint64_t firsts = UINT64_MAX; /* of the box so far */
+  m->doubtful = 0;
   for (uint64_t i = begin; i < end; ++i) {
     const uint64_t box = m->wanted[i] - first;
     *at++ = READ_TENSOR;
@@ -224,6 +252,9 @@ static int add_tensor_reads(vector* out, found_matches* m, Py_ssize_t row, uint6
     at = put_values(at, m->dest + m->part_value, ndim);
     at = put_values(at, m->storage + m->part_value, ndim);
     at = put_values(at, m->lengths + m->part_value, ndim);
+    const int is_next = i > begin && m->wanted[i - 1] == m->wanted[i];
+    firsts = is_next ? in_grid_order(m, ndim, firsts) : UINT64_MAX;
+    m->doubtful |= firsts == 0;
     filled[box] += volume(m->lengths + m->part_value, ndim);
     m->part_value += ndim;
   }
@@ -249,7 +280,16 @@ static void end_tensor(found_matches* m, Py_ssize_t row, const uint64_t* filled,
   ++m->tensor;
 }
 
-static int add_reads(vector* out, PyObject* rows, found_matches* m, unfilled_box* unfilled) {
+static int append_number(PyObject* list, Py_ssize_t value) {
+  PyObject* number = PyLong_FromSsize_t(value);
+  const int failed = !number || PyList_Append(list, number) < 0;
+  Py_XDECREF(number);
+  return failed ? -1 : 0;
+}
+
+/* `doubtful` gets the rows of tensors whose volumes prove nothing. */
+static int add_reads(vector* out, PyObject* rows, found_matches* m, unfilled_box* unfilled,
+                     PyObject* doubtful) {
   const uint64_t* ranges = (const uint64_t*)(void*)m->tensors->boxes[WANTED].ranges.data;
   vector filled = {NULL, 0, 0};
   int failed = 0;
@@ -266,6 +306,7 @@ static int add_reads(vector* out, PyObject* rows, found_matches* m, unfilled_box
       memset(volumes, 0, size);
       failed = add_tensor_reads(out, m, row, volumes) < 0;
     }
+    if (!failed && m->doubtful) failed = append_number(doubtful, row) < 0;
     if (!failed) end_tensor(m, row, volumes, unfilled);
   }
   vector_free(&filled);
@@ -303,16 +344,18 @@ static PyObject* reads_of(PyObject* rows, const read_columns* tensors, const shw
   vector out = {NULL, 0, 0};
   PyObject* made = NULL;
   PyObject* names = names_of(rows);
-  if (names && add_reads(&out, rows, &m, &unfilled) == 0) {
+  PyObject* doubtful = PyList_New(0);
+  if (names && doubtful && add_reads(&out, rows, &m, &unfilled, doubtful) == 0) {
     PyObject* hole = unfilled.row < 0
                          ? Py_NewRef(Py_None)
                          : Py_BuildValue("(nKK)", unfilled.row, (unsigned long long)unfilled.box,
                                          (unsigned long long)unfilled.filled);
     if (hole)
-      made = Py_BuildValue("(Ony#N)", names, count, out.data ? out.data : "", (Py_ssize_t)out.size,
-                           hole);
+      made = Py_BuildValue("(Ony#NO)", names, count, out.data ? out.data : "", (Py_ssize_t)out.size,
+                           hole, doubtful);
   }
   Py_XDECREF(names);
+  Py_XDECREF(doubtful);
   vector_free(&out);
   return made;
 }
@@ -328,7 +371,8 @@ static PyObject* matched(PyObject* rows, const read_columns* tensors) {
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = match(tensors, &buffer, &error);
+  const shw_match_options options = by_sweep();
+  Py_BEGIN_ALLOW_THREADS status = match(tensors, &options, &buffer, &error);
   Py_END_ALLOW_THREADS if (is_refusal(status)) {
     shw_error_release(error);
     return Py_NewRef(Py_None);
@@ -342,10 +386,23 @@ static PyObject* matched(PyObject* rows, const read_columns* tensors) {
   return made;
 }
 
-/* (names, number of reads, values, (row, box, elements that are filled) of the first wanted box that is not filled or
- * None) for rows of (name, shape, stored chunks, wanted boxes or None = all of it); of byte objects all but the name are
- * None. None where the rows must be read item by item. */
-PyObject* shw_py_reads_plan(PyObject* rows) {
+static PyObject* proved(PyObject* rows, const read_columns* tensors) {
+  (void)rows;
+  shw_buffer* buffer = NULL;
+  shw_error* error = NULL;
+  shw_status status = SHW_OK;
+  shw_match_options options = by_sweep();
+  options.cover = SHW_COVER_FULL;
+  options.flags = SHW_MATCH_FIRST_REPLICA;
+  Py_BEGIN_ALLOW_THREADS status = match(tensors, &options, &buffer, &error);
+  Py_END_ALLOW_THREADS shw_buffer_release(buffer);
+  if (status == SHW_OK) Py_RETURN_TRUE;
+  shw_py_raise(status, error);
+  return NULL;
+}
+
+/* What `work` makes of the columns of rows; None for rows that no columns hold. */
+static PyObject* with_columns(PyObject* rows, PyObject* (*work)(PyObject*, const read_columns*)) {
   if (!shw_py_item_classes()) return NULL;
   if (!PyList_Check(rows)) {
     PyErr_SetString(PyExc_TypeError, "expected a list of rows");
@@ -357,9 +414,23 @@ PyObject* shw_py_reads_plan(PyObject* rows) {
     answer = add_row(&tensors, PyList_GetItem(rows, i));
   PyObject* made = NULL;
   if (answer == 1)
-    made = matched(rows, &tensors);
+    made = work(rows, &tensors);
   else if (answer == 0)
     made = Py_NewRef(Py_None);
   read_columns_end(&tensors);
   return made;
+}
+
+/* (names, number of reads, values, (row, box, elements that are filled) of the first wanted box that is not filled or
+ * None, rows whose chunks may share elements) for rows of (name, shape, stored chunks, wanted boxes or None = all of it);
+ * of byte objects all but the name are None. Chunks that share elements may hide a box that is not filled. None where the
+ * rows must be read item by item. */
+PyObject* shw_py_reads_plan(PyObject* rows) {
+  return with_columns(rows, matched);
+}
+
+/* True where the chunks of tensors fill each element that is wanted, once; of chunks with equal boxes one counts. Else the
+ * library's refusal, with the detail "cover" where that is the reason; None where the rows must be read item by item. */
+PyObject* shw_py_reads_prove(PyObject* rows) {
+  return with_columns(rows, proved);
 }

@@ -208,8 +208,11 @@ PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_p
 /* ---- columns_reads*.c: items of torch load plans as one array ---- */
 
 /* rows: list of (name, shape, stored chunks, wanted boxes or None = all of it); of byte objects all but the name are None.
- * Gives (names, number of reads, values, first wanted box that is not filled), None where rows go item by item. */
+ * Gives (names, number of reads, values, first wanted box that is not filled, rows in doubt), None where rows go item by
+ * item. */
 PyObject* shw_py_reads_plan(PyObject* rows);
+/* True where the chunks in rows of tensors fill what is wanted once, None where rows go item by item, else an error. */
+PyObject* shw_py_reads_prove(PyObject* rows);
 /* (names, number of reads, values) of a list of ReadItems or None, and back. */
 PyObject* shw_py_reads_encode(PyObject* items);
 PyObject* shw_py_reads_decode(PyObject* reads);

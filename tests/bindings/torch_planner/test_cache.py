@@ -17,13 +17,13 @@ from shardwright.torch.planner import _cache
 class Ranks:
     """Ranks of one job in one process, each with a cache of its own, as in processes."""
 
-    def __init__(self, count, planner_class=ours.DefaultSavePlanner):
-        self.planner_class = planner_class
+    def __init__(self, count, planner_class=ours.DefaultSavePlanner, **options):
+        self.planner_class, self.options = planner_class, options
         self.caches = [_cache._Recent() for _ in range(count)]
 
     def planner(self, rank, state):
         _cache.shares = self.caches[rank]
-        made = self.planner_class(enable_plan_caching=True)
+        made = self.planner_class(enable_plan_caching=True, **self.options)
         made.set_up_planner(state, None, rank == 0)
         return made
 
@@ -80,6 +80,60 @@ def test_each_rank_may_change_alone():
     found = ranks.save(changed)
     assert found[0] == "FT" and found[4] == [dataclasses.replace(p, storage_data="w") for p in uncached(changed)[0]]
     assert ranks.save(states)[:2] == ("FF", "FF") and ranks.save(changed)[:2] == ("FF", "FF")
+
+
+class Looking(ours.DefaultSavePlanner):
+    """A host that looks into the plans that it was given, after they were merged."""
+
+    def create_global_plan(self, all_plans):
+        found = super().create_global_plan(all_plans)
+        self.seen = [list(plan.items) for plan in all_plans]
+        return found
+
+
+def test_a_host_that_looks_into_plans_takes_nothing_from_later_saves():
+    ranks, states = Ranks(2, Looking), [state(), state()]
+    ranks.save(states)
+    assert ranks.save(states)[0] == "FF"
+    changed = [state(), state(only=torch.ones(3))]
+    found = ranks.save(changed)
+    plain, metadata = uncached(changed)
+    assert found[0] == "FT" and found[3] == metadata and [plan.items for plan in found[4]] == [plan.items for plan in plain]
+
+
+VALUES = [([state(), state()], []), ([state(step=2), state(step=2)], []), ([state(step=2), state(step=999)], ["step"]),
+          ([state(step=2, own=5), state(step=2)], []), ([state(own=5), state(own=6)], ["own"])]
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("states", "names"), VALUES)
+def test_values_of_replicas_are_compared_in_every_save(states, names, before):
+    ranks = Ranks(2, verify_replicas="error")
+    for _ in range(2 if before else 0):
+        ranks.save([{name: 1 if name in ("step", "own") else v for name, v in held.items()} for held in states])
+    if names:
+        with pytest.raises(ours.InvalidPlanError, match=f"different values under one name.*: {names[0]}"):
+            ranks.save(states)
+    else:
+        assert ranks.save(states)[0] == ("FF" if before else "TT")
+
+
+def test_which_values_are_compared_is_part_of_the_key():
+    ranks, odd = Ranks(2, verify_replicas="error"), {"x": {1, 2}}
+    ranks.save([state(o=1), state(o=1)])
+    assert ranks.save([state(o=odd), state(o=2)])[0] == "TF", "a set has no digest"
+    assert ranks.save([state(o=odd), state(o=2)])[0] == "FF"
+    with pytest.raises(ours.InvalidPlanError, match=": o"):
+        ranks.save([state(o=1), state(o=2)])
+
+
+def test_a_digest_is_missing():
+    ranks, held = Ranks(1), [state()]
+    ranks.save(held)
+    sent = ranks.planner(0, held[0]).create_local_plan()
+    short = dataclasses.replace(sent.planner_data, values=sent.planner_data.values[1:])
+    with pytest.raises(ours.StalePlanError, match="rank 0"):
+        ranks.planner(0, held[0]).create_global_plan([dataclasses.replace(sent, planner_data=short)])
 
 
 def torch_saves(states_of_saves):

@@ -2,6 +2,7 @@
 """Reads of a load plan: the engine's are torch's in order and content, arrays are items when somebody looks, and what the
 engine cannot hold goes item by item."""
 import dataclasses
+import itertools
 import pickle
 import random
 
@@ -151,6 +152,12 @@ def test_names_that_are_no_text_are_read_item_by_item():
                 original.create_default_local_load_plan(state, Metadata(entries)).items)
 
 
+def without_engine(monkeypatch, by):
+    if by == "pairs":
+        monkeypatch.setattr(native, "shw_py_reads_plan", lambda rows: None)
+        monkeypatch.setattr(native, "shw_py_reads_prove", lambda rows: None)
+
+
 HOLES = [(stored([4], ([0], [3])), torch.empty(4), "3 of the 4 elements of w at offsets \\(0,\\), sizes \\(4,\\)"),
          (stored([4]), torch.empty(4), "0 of the 4 elements"), (stored([]), torch.tensor(1.0), "0 of the 1 elements"),
          (stored([4], ([0], [1]), ([3], [1])), placed((4,), [((3,), (1,)), ((0,), (2,))]), "1 of the 2 elements of w at offsets \\(0,\\)")]
@@ -159,14 +166,91 @@ HOLES = [(stored([4], ([0], [3])), torch.empty(4), "3 of the 4 elements of w at 
 @pytest.mark.parametrize("by", ["engine", "pairs"])
 @pytest.mark.parametrize(("entry", "value", "text"), HOLES)
 def test_holes_are_named(entry, value, text, by, monkeypatch):
-    if by == "pairs":
-        monkeypatch.setattr(native, "shw_py_reads_plan", lambda rows: None)
+    without_engine(monkeypatch, by)
     state, metadata = {"x": torch.empty(3), "w": value}, Metadata({"x": stored([3], ([0], [3])), "w": entry})
     original.create_default_local_load_plan(state, metadata)
     with pytest.raises(ours.UnfilledError, match=text):
         ours.create_default_local_load_plan(state, metadata)
     partial = ours.create_default_local_load_plan(state, metadata, strict=False)
     assert same(partial.items, original.create_default_local_load_plan(state, metadata, strict=False).items)
+
+
+REPEATED = [(stored([8], ([0], [4]), ([0], [4])), torch.empty(8)),
+            (stored([8], ([0], [5]), ([3], [5])), torch.empty(8)),
+            (stored([8], ([0], [4]), ([0], [4]), ([5], [3])), torch.empty(8)),
+            (stored([8], ([0], [4]), ([0], [6]), ([6], [2])), placed((8,), [((4,), (4,)), ((0,), (4,))])),
+            (stored([4, 4], ([0, 0], [2, 4]), ([0, 0], [4, 2]), ([0, 0], [2, 2])), torch.empty(4, 4))]
+
+
+@pytest.mark.parametrize("by", ["engine", "pairs"])
+@pytest.mark.parametrize(("entry", "value"), REPEATED)
+def test_chunks_that_share_elements_prove_nothing_by_their_volume(entry, value, by, monkeypatch):
+    without_engine(monkeypatch, by)
+    state, metadata = {"x": torch.empty(3), "w": value}, Metadata({"x": stored([3], ([0], [3])), "w": entry})
+    assert original.create_default_local_load_plan(state, metadata).items, "torch reads what there is"
+    with pytest.raises(ours.UnfilledError) as caught:
+        ours.create_default_local_load_plan(state, metadata)
+    assert caught.value.details["tensor"] == "w"
+    with pytest.raises(ours.UnfilledError):
+        _load.create_read_items("w", entry, value, strict=True)
+    partial = ours.create_default_local_load_plan(state, metadata, strict=False)
+    assert same(partial.items, original.create_default_local_load_plan(state, metadata, strict=False).items)
+
+
+COPIES = [(stored([8], ([0], [4]), ([4], [4]), ([0], [4])), torch.empty(8)),
+          (stored([], ([], []), ([], [])), torch.tensor(1.0)),
+          (stored([8], ([0], [6]), ([4], [4])), placed((8,), [((0,), (4,))])),
+          (stored([4, 4], *[([a, b], [2, 2]) for b in (2, 0) for a in (2, 0)]), torch.empty(4, 4))]
+
+
+@pytest.mark.parametrize("by", ["engine", "pairs"])
+@pytest.mark.parametrize(("entry", "value"), COPIES)
+def test_equal_chunks_and_overlaps_that_nobody_wants_are_read_as_in_torch(entry, value, by, monkeypatch):
+    without_engine(monkeypatch, by)
+    state, metadata = {"w": value}, Metadata({"w": entry})
+    assert same(ours.create_default_local_load_plan(state, metadata).items,
+                original.create_default_local_load_plan(state, metadata).items)
+
+
+def times_held(entry, value):
+    """The lowest and the highest number of distinct chunks that hold one wanted element."""
+    held = torch.zeros(tuple(entry.size), dtype=torch.int64)
+    for offset, size in {(tuple(c.offsets), tuple(c.sizes)) for c in entry.chunks}:
+        held[tuple(slice(o, o + n) for o, n in zip(offset, size, strict=True))] += 1
+    boxes = zip(value.global_offsets, value.local_sizes, strict=True)
+    wanted = torch.cat([held[tuple(slice(o, o + n) for o, n in zip(*box, strict=True))].flatten() for box in boxes])
+    return (int(wanted.min()), int(wanted.max())) if len(wanted) else (1, 1)
+
+
+@pytest.mark.parametrize("by", ["engine", "pairs"])
+def test_what_is_loaded_is_held_once(by, monkeypatch):
+    without_engine(monkeypatch, by)
+    refused = 0
+    for number in range(1000):
+        rng = random.Random(SEED + number)
+        shape = tuple(rng.randint(1, 6) for _ in range(rng.randint(1, 3)))
+        boxes = [*grid(shape, rng), *rng.choice([[], grid(shape, rng), boxes_with_empty_ones(shape, rng)])]
+        boxes = rng.sample(boxes, len(boxes) - (rng.random() < 0.3))
+        entry, value = stored(shape, *boxes, *boxes[:rng.randint(0, 2)]), placed(shape, [rng.choice(grid(shape, rng))])
+        good = times_held(entry, value) == (1, 1)
+        try:
+            ours.create_default_local_load_plan({"w": value}, Metadata({"w": entry}))
+            assert good, f"{SEED + number}"
+        except ours.UnfilledError:
+            assert not good, f"{SEED + number}"
+            refused += 1
+    assert 100 < refused < 900
+
+
+GRIDS = [([8], [1], [], []), ([9, 6], [3, 2], [], []), ([6, 9], [2, 3], [], []), ([4, 6, 8], [2, 3, 2], [], []),
+         ([8, 6, 4], [2, 3, 2], [], []), ([9, 6], [3, 2], [([0, 0], [3, 2])], [0]), ([8], [1], [([1], [2])], [0])]
+
+
+@pytest.mark.parametrize(("shape", "size", "more", "doubtful"), GRIDS)
+def test_the_parts_of_a_grid_need_no_further_proof(shape, size, more, doubtful):
+    cells = itertools.product(*[range(0, extent, step) for extent, step in zip(shape, size, strict=True)])
+    entry = stored(shape, *[(cell, size) for cell in cells], *more)
+    assert native.shw_py_reads_plan([("w", entry.size, entry.chunks, None)])[4] == doubtful
 
 
 def test_rows_of_a_wrong_kind_are_refused():

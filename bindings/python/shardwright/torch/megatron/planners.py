@@ -39,7 +39,7 @@ _MEGATRON_CLASSES = {
 class MCoreSavePlanner(DefaultSavePlanner):
     """Saves every byte stream on every rank, and can plan without the coordinator.
 
-    With enable_plan_caching a rank whose entries are described as before sends 16 bytes. Content decides, so a new or
+    With enable_plan_caching a rank whose entries are described as before sends digests. Content decides, so a new or
     changed key is never lost.
 
     Args:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan caching by content: what a rank holds is named by a digest, and equal digests mean equal plans.
 
-A rank whose description is unchanged sends the digest, and gets its share only where that has changed. Entries are plans
-and never results of a save, so a save that fails cannot make one wrong: a rank that was not answered sends everything
+A rank whose description is unchanged sends the digest, and gets its share only where that has changed. What plain values
+are is no part of a description: their digests of this save travel beside it. Entries are plans and never results of a
+save, so a save that fails cannot make one wrong: a rank that was not answered sends everything
 again. Both sides keep the last `SIZE` descriptions. torch's own cache (class-level dicts by class name) is not used.
 """
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ._errors import StalePlanError
 from ._items import PlanItems, StoredEntries
 
 SIZE = 8
+VALUE_DIGEST_SIZE = 16
 _T = TypeVar("_T")
 
 
@@ -53,10 +55,12 @@ class _Recent(Generic[_T]):
 
 @dataclasses.dataclass(frozen=True)
 class KnownPlan:
-    """What a rank sends in place of a plan: digests of its description and of the share that it got for it."""
+    """What a rank sends in place of a plan: digests of its description and of the share that it got for it. `values`: 16
+    bytes per plain value that replicas are compared by, in the order of the description."""
 
     digest: bytes
     share: bytes
+    values: bytes = b""
 
 
 @dataclasses.dataclass
@@ -70,6 +74,16 @@ class _Share:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Description:
+    """What one rank has sent: the plan without its items, these as a buffer that no host can look into, and the names of
+    plain values."""
+
+    plan: SavePlan
+    items: bytes
+    values: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class _World:
     """What all ranks write for one set of descriptions."""
 
@@ -80,7 +94,7 @@ class _World:
 
 shares: _Recent[_Share] = _Recent()
 _worlds: _Recent[_World] = _Recent()
-_descriptions: dict[int, _Recent[SavePlan]] = {}
+_descriptions: dict[int, _Recent[_Description]] = {}
 
 
 def forget() -> None:
@@ -94,17 +108,22 @@ def _buffer_of(plan: SavePlan) -> bytes | None:
     return plan.items.plan if isinstance(plan.items, PlanItems) else None
 
 
+def _values_of(plan: SavePlan) -> dict[str, bytes]:
+    return getattr(plan.items, "digests", None) or {}
+
+
 def description_digest(plan: SavePlan, options: str) -> bytes | None:
-    """16 bytes that name a local plan, its paths and the options of its planner; None where it is not a plan buffer or
-    carries planner data of an unknown kind."""
+    """16 bytes that name a local plan, its paths, which of its values are compared, and the options of its planner; None
+    where it is not a plan buffer or carries planner data of an unknown kind."""
     buffer = _buffer_of(plan)
     if buffer is None:
         return None
     try:
+        compared = marshal.dumps(list(_values_of(plan)), 0)
         beside = _paths.packed(plan.planner_data) or marshal.dumps(plan.planner_data, 0)
     except ValueError:
         return None
-    text = _engine.digest(buffer) + options.encode() + b"\0" + beside
+    text = _engine.digest(buffer) + options.encode() + b"\0" + len(compared).to_bytes(8, "little") + compared + beside
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
@@ -116,7 +135,8 @@ def local_plan(plan: SavePlan, key: bytes | None) -> SavePlan:
     if key is None or share is None or share.asked:
         return plan
     share.asked = True
-    return SavePlan([], planner_data=KnownPlan(key, share.digest), usable=False)
+    values = b"".join(_values_of(plan).values())
+    return SavePlan([], planner_data=KnownPlan(key, share.digest, values), usable=False)
 
 
 def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
@@ -135,24 +155,32 @@ def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
 
 # ---- on the coordinator ----
 
+def _digests_of(names: tuple[str, ...], values: bytes) -> dict[str, bytes]:
+    return {name: values[VALUE_DIGEST_SIZE * i:VALUE_DIGEST_SIZE * (i + 1)] for i, name in enumerate(names)}
+
+
 def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePlan], list[bytes | None]]:
     """The full plans of all ranks and their digests. What the storage writer put into a plan stays in its place."""
     full: list[SavePlan] = []
     digests: list[bytes | None] = []
+    values: dict[tuple[tuple[str, ...], bytes], dict[str, bytes]] = {}  # ranks with equal values share a dict
     for rank, plan in enumerate(plans):
         known = _descriptions.setdefault(rank, _Recent())
         if plan.usable:
-            digest = description_digest(plan, options)
-            if digest is not None:
-                known.put(digest, plan)
+            digest, buffer = description_digest(plan, options), _buffer_of(plan)
+            if digest is not None and buffer is not None:
+                known.put(digest, _Description(dataclasses.replace(plan, items=[]), buffer, tuple(_values_of(plan))))
             full.append(plan)
         else:
             digest = getattr(plan.planner_data, "digest", None)
             found = None if digest is None else known.get(digest)
-            if found is None:
+            if found is None or len(plan.planner_data.values) != VALUE_DIGEST_SIZE * len(found.values):
                 raise StalePlanError(f"rank {rank} sent the digest of a plan that the coordinator does not know; save "
                                      "again, and the plan is sent whole", {"rank": str(rank)})
-            full.append(dataclasses.replace(found, items=PlanItems(found.items.plan),  # type: ignore[attr-defined]
+            key = (found.values, plan.planner_data.values)
+            if key not in values:
+                values[key] = _digests_of(*key)
+            full.append(dataclasses.replace(found.plan, items=PlanItems(found.items, values[key]),
                                             storage_data=plan.storage_data))
         digests.append(digest)
     return full, digests

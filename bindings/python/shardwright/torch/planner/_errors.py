@@ -23,7 +23,7 @@ class InvalidPlanError(InvalidArgumentError):
 
 
 class UnfilledError(DataLossError, ValueError):
-    """The checkpoint holds no bytes for a part of a tensor that is wanted."""
+    """The checkpoint holds no bytes for a part of a tensor that is wanted, or several that may differ."""
 
 
 class UntrustedObjectError(PermissionDeniedError, RuntimeError):

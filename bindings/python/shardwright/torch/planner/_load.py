@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import io
 import logging
-import math
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -23,15 +22,14 @@ from torch.distributed.tensor import DTensor
 
 from ..._library import native
 from . import _boxes
-from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UnfilledError, UntrustedObjectError
+from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UntrustedObjectError
 from ._meta import flatten_sharded_tensors, materialise_meta_tensors
 from ._nested import Path, flatten_state_dict, set_element
+from ._proof import Row, check_doubtful, check_filled, unfilled, wanted_boxes
 from ._read_items import Block, FilledReads, PackedReads
-from ._values import find_object, global_size, is_whole_tensor, wanted_chunks, whole_chunk
+from ._values import find_object, global_size, is_whole_tensor, wanted_chunks
 
 logger = logging.getLogger(__name__)
-# Name, shape, stored chunks, wanted boxes (None = all of it); of a byte object all but the name are None.
-Row = tuple[str, Any, Any, Any]
 _BATCH_CHUNKS_MAX = 2**18  # chunks that are described at once: what bounds the memory of planning
 
 
@@ -41,30 +39,16 @@ def _object_item(fqn: str) -> ReadItem:
                     storage_index=MetadataIndex(fqn), storage_offsets=nothing, lengths=nothing)
 
 
-def _unfilled(fqn: str, box: Any, volume: int) -> UnfilledError:
-    return UnfilledError(f"the checkpoint holds {volume} of the {math.prod(box.sizes)} elements of {fqn} at offsets "
-                         f"{tuple(box.offsets)}, sizes {tuple(box.sizes)}", {"tensor": fqn})
-
-
-def _check_filled(fqn: str, wanted: Sequence[Any], items: list[ReadItem]) -> None:
-    """Chunks of a valid checkpoint are disjoint, so equal volumes mean that every element has a source."""
-    filled = [0] * len(wanted)
-    for item in items:
-        filled[item.dest_index.index or 0] += math.prod(item.lengths)
-    for box, volume in zip(wanted, filled, strict=True):
-        if volume < math.prod(box.sizes):
-            raise _unfilled(fqn, box, volume)
-
-
 def create_read_items(fqn: str, stored: Any, value: Any, strict: bool = False) -> list[ReadItem]:
     """Reads for one value of a state: one for a byte object, one per intersection of wanted boxes and chunks for a
-    tensor. With `strict`, UnfilledError where the checkpoint lacks a part of it."""
+    tensor. With `strict`, UnfilledError where the checkpoint lacks a part of it, or holds one in several chunks that are not
+    equal."""
     if isinstance(stored, BytesStorageMetadata):
         return [_object_item(fqn)]
     wanted = wanted_chunks(fqn, value, type(stored))
     items = _boxes.create_read_items_for_chunk_list(fqn, stored, wanted)
     if strict:
-        _check_filled(fqn, wanted, items)
+        check_filled((fqn, stored.size, stored.chunks, wanted), items)
     return items
 
 
@@ -104,11 +88,6 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _wanted_boxes(row: Row) -> Sequence[Any]:
-    _, size, _, wanted = row
-    return [whole_chunk(size)] if wanted is None else wanted
-
-
 def _reads_by_pairs(rows: Iterable[Row], strict: bool) -> list[ReadItem]:
     found: list[ReadItem] = []
     for row in rows:
@@ -116,10 +95,9 @@ def _reads_by_pairs(rows: Iterable[Row], strict: bool) -> list[ReadItem]:
         if size is None:
             found.append(_object_item(fqn))
             continue
-        wanted = _wanted_boxes(row)
-        items = _boxes.reads_by_pairs(fqn, saved, wanted)
+        items = _boxes.reads_by_pairs(fqn, saved, wanted_boxes(row))
         if strict:
-            _check_filled(fqn, wanted, items)
+            check_filled(row, items)
         found += items
     return found
 
@@ -131,10 +109,12 @@ def _planned_reads(rows: list[Row], strict: bool) -> list[ReadItem]:
         found = native.shw_py_reads_plan(batch)
         if found is None:
             return FilledReads(_reads_by_pairs(rows, strict))
-        names, count, values, unfilled = found
-        if strict and unfilled is not None:
-            row, box, volume = unfilled
-            raise _unfilled(batch[row][0], _wanted_boxes(batch[row])[box], volume)
+        names, count, values, hole, doubtful = found
+        if strict and hole is not None:
+            row, box, volume = hole
+            raise unfilled(batch[row][0], wanted_boxes(batch[row])[box], volume)
+        if strict:
+            check_doubtful([batch[row] for row in doubtful])
         blocks.append((names, count, values))
     return PackedReads(blocks)
 

@@ -37,7 +37,7 @@ def _object_digests(state_dict: Mapping[str, Any]) -> dict[str, bytes]:
         if isinstance(value, torch.Tensor):
             continue
         try:
-            found[name] = hashlib.blake2b(marshal.dumps(value, 0), digest_size=16).digest()
+            found[name] = hashlib.blake2b(marshal.dumps(value, 0), digest_size=_cache.VALUE_DIGEST_SIZE).digest()
         except ValueError:
             continue
     return found
@@ -64,7 +64,8 @@ class DefaultSavePlanner(SavePlanner):
         flatten_sharded_tensors: ShardedTensors inside ShardedTensors become simple ones.
         dedup_replicated_tensors: without effect, as in torch.
         dedup_save_to_lowest_rank: the lowest rank writes what several hold.
-        enable_plan_caching: ranks whose state is described as before send 16 bytes in place of a plan.
+        enable_plan_caching: ranks whose state is described as before send two digests of 16 bytes in place of a plan, and
+            one per plain value where `verify_replicas` compares them.
         owner: who writes what several ranks hold: "exact" as torch chooses, "lowest_rank", or "balanced" by bytes, ties
             to the lowest rank.
         verify_replicas: what to do where ranks hold different plain values under one name: "warn", "error" or "off".
