@@ -294,6 +294,37 @@ TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   EXPECT_EQ(plan.catalog.tensors[2].rank, 1);
 }
 
+// The plan buffers of states, as a save makes them.
+std::vector<PlanBytes> plans_of(const std::vector<State>& states) {
+  std::vector<PlanBytes> plans;
+  for (const LocalSavePlan& local : local_plans(states)) {
+    Result<PlanBytes> bytes = encode(local);
+    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+    plans.push_back(bytes.ok() ? *std::move(bytes) : PlanBytes());
+  }
+  return plans;
+}
+
+// Objects of a state share their content type, and go on sharing it in what is kept.
+TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
+  std::vector<Bytes> objects;
+  for (int i = 0; i < 1000; ++i) objects.push_back({fmt::format("o{}", i), "x"});
+  std::vector<State> states;
+  states.push_back(state_of({whole("w", {4})}, objects));
+  states.push_back(state_of({whole("w", {4})}));
+  const std::vector<PlanBytes> plans = plans_of(states);
+  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
+    for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kLowestRank, OwnerRule::kExact,
+                                  OwnerRule::kAll}) {
+      const Result<PlanParts> parts = merged(plans, rules_of(preset, owner));
+      ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+      EXPECT_GE(kept_texts(parts->part(1)).size(), 1000U);
+      constexpr size_t kRootBytes = 64;  // fields that only kept plans have
+      EXPECT_LE(parts->part(1).size(), plans[0].size() + kRootBytes);
+    }
+  }
+}
+
 TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {
   const std::vector<PlanBytes> plans = described(mesh_world());
   const Result<PlanParts> first = merged(plans, kStandardExact);
