@@ -24,7 +24,8 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
   SHW_ASSIGN_OR_RETURN(const MergePolicy policy, native_policy(rules.preset, rules.owner));
   SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
   SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_RETURN_IF_ERROR(
+      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
   SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);

@@ -57,7 +57,8 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
   SHW_ASSIGN_OR_RETURN(const LocalViews locals, open_local_saves(plans));
   SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
   SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_RETURN_IF_ERROR(
+      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
   SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> owners = internal::choose_owners(locals.views, policy, &distinct);

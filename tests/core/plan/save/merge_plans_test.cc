@@ -281,6 +281,35 @@ TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   EXPECT_EQ(listing.attribute(2), "");
 }
 
+Listed sized(std::string name, uint64_t bytes) {
+  Listed listed = object(std::move(name));
+  listed.bytes = bytes;
+  return listed;
+}
+
+TEST(MergePlans, SizesOfZeroAreUnknownAndAgreeWithAll) {
+  const Ranks ranks = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 0)}, {sized("o", 5)}};
+  for (const MergeRules& rules : {kStandardLowest, kStandardExact, kDefaultExact, kMegatronExact}) {
+    const Result<PlanParts> parts = merged(described(ranks), rules);
+    ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+    EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, 5U);
+  }
+  const Ranks differ = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 6)}};
+  EXPECT_FAILURE(merged(described(differ), kStandardLowest).status(), StatusCode::kInvalidArgument,
+                 "'o'", "size", "rank 1", "rank 2");
+  const Result<PlanParts> unknown = merged(described({{sized("o", 0)}}), kStandardLowest);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_EQ(merged_plan(*unknown).catalog.objects[0].size_bytes, 0U);
+}
+
+// The weight of an object whose size the first rank does not know.
+TEST(MergePlans, KnownSizesAreBalanced) {
+  const std::vector<Listed> known = {sized("a", 30), sized("b", 20), sized("c", 10)};
+  const std::vector<Listed> unknown = {sized("a", 0), sized("b", 0), sized("c", 0)};
+  const MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kBalanced);
+  EXPECT_EQ(kept_by_rank({unknown, known}, rules), (Kept{{"a"}, {"b", "c"}}));
+}
+
 TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   Listed rng = tensor("rng", {2});
   rng.kind = EntryKind::kRankLocal;
@@ -314,8 +343,8 @@ TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
   states.push_back(state_of({whole("w", {4})}));
   const std::vector<PlanBytes> plans = plans_of(states);
   for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
-    for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kLowestRank, OwnerRule::kExact,
-                                  OwnerRule::kAll}) {
+    for (const OwnerRule owner :
+         {OwnerRule::kBalanced, OwnerRule::kLowestRank, OwnerRule::kExact, OwnerRule::kAll}) {
       const Result<PlanParts> parts = merged(plans, rules_of(preset, owner));
       ASSERT_TRUE(parts.ok()) << parts.status().to_string();
       EXPECT_GE(kept_texts(parts->part(1)).size(), 1000U);
@@ -323,6 +352,30 @@ TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
       EXPECT_LE(parts->part(1).size(), plans[0].size() + kRootBytes);
     }
   }
+}
+
+TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
+  std::vector<PlanBytes> plans;
+  std::vector<Listed> entries;
+  for (int i = 0; i < 200; ++i) entries.push_back(object(fmt::format("o{}", i)));
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    DescribeRules rules;
+    rules.rank = rank;
+    rules.world_size = 2;
+    Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    const TextId type = plan->catalog.texts.append(std::string(1000, rank == 0 ? 'a' : 'b'));
+    for (ObjectRecord& each : plan->catalog.objects) each.content_type = type;
+    plans.push_back(*encode(*plan));
+  }
+  MergeRules rules = kStandardExact;
+  rules.verify_replicas = VerifyReplicas::kOff;
+  const Result<PlanParts> parts = merged(plans, rules);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_LT(parts->part(0).size(), plans[0].size() + 4000);
+  const Catalog catalog = merged_plan(*parts).catalog;
+  for (const ObjectRecord& each : catalog.objects)
+    EXPECT_EQ(catalog.texts.at(each.content_type)[0], each.place == 0 ? 'a' : 'b');
 }
 
 TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {
