@@ -65,6 +65,13 @@ class CatalogCheck {
     const std::string_view text = catalog_.texts.at(id);
     if (text.size() > limit)
       return add("{} {} has a text of {} bytes, more than {}", what, record, text.size(), limit);
+    // Whoever copies the text of each record must not need much more than what was there.
+    used_bytes_ += text.size();
+    if (used_bytes_ > kMaxTextUses * catalog_.texts.blob().size()) {
+      return add(
+          "up to {} {} the records use {} bytes of texts, more than {} times the {} there are",
+          what, record, used_bytes_, kMaxTextUses, catalog_.texts.blob().size());
+    }
     if (!is_valid_utf8(text))
       return add("{} {} has a text that is not UTF-8: {}", what, record, escape_text(text));
     return true;
@@ -204,7 +211,9 @@ class CatalogCheck {
       const ObjectRecord& object = catalog_.objects[i];
       names_sound_ &= check_text("object", i, object.name, kMaxNameBytes);
       check_text("object", i, object.path, kMaxPathTextBytes);
-      check_text("object", i, object.content_type, kMaxNameBytes);
+      // A run of objects shares its content type, which is copied once.
+      if (i == 0 || object.content_type != catalog_.objects[i - 1].content_type)
+        check_text("object", i, object.content_type, kMaxNameBytes);
       check_kind("object", i, object.kind, object.rank);
       if (object.kind == EntryKind::kSharded) add("object {} is sharded", i);
       uint64_t end = 0;
@@ -249,6 +258,7 @@ class CatalogCheck {
 
   const CatalogView catalog_;
   const size_t limit_;
+  uint64_t used_bytes_ = 0;  // of texts, by the records so far
   bool names_sound_ = true;  // of objects; tensor records are sound before names are looked at
   std::vector<std::string> findings_;
 };

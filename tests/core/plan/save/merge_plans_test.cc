@@ -354,6 +354,30 @@ TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
   }
 }
 
+// What a rank holds, with one path that all its entries share.
+PlanBytes with_shared_path(const std::vector<Listed>& entries, size_t path_bytes) {
+  DescribeRules rules;
+  Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  const TextId path = plan->catalog.texts.append(std::string(path_bytes, 'p'));
+  for (TensorRecord& each : plan->catalog.tensors) each.path = path;
+  return *encode(*plan);
+}
+
+// A buffer of 1 MiB must not become 150 MiB, twice.
+TEST(MergePlans, RefusesTextsThatAllEntriesShare) {
+  std::vector<Listed> entries;
+  for (int i = 0; i < 150; ++i) entries.push_back(tensor(fmt::format("t{}", i), {1}));
+  const PlanBytes bytes = with_shared_path(entries, 1 << 20);
+  const Status status = merged({bytes}, kStandardLowest).status();
+  EXPECT_FAILURE(status, StatusCode::kDataLoss, "rank 0", "more than 4 times the");
+  entries.resize(4);
+  const PlanBytes few = with_shared_path(entries, 1000);
+  const Result<PlanParts> parts = merged({few}, kStandardLowest);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_LT(parts->part(1).size(), few.size() + 500);  // it shares the path too
+}
+
 TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
   std::vector<PlanBytes> plans;
   std::vector<Listed> entries;
