@@ -310,6 +310,29 @@ TEST(MergePlans, KnownSizesAreBalanced) {
   EXPECT_EQ(kept_by_rank({unknown, known}, rules), (Kept{{"a"}, {"b", "c"}}));
 }
 
+// Files of other formats may hold larger objects than ours.
+TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
+  constexpr uint64_t kBytes = uint64_t{65} << 20;
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  for (const uint64_t bytes : {kBytes, kMost}) {
+    const Result<PlanParts> parts = merged(described({{sized("o", bytes)}}), kStandardLowest);
+    ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+    EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, bytes);
+    const Result<LocalSavePlan> kept = decode_kept_save(parts->part(1));
+    ASSERT_TRUE(kept.ok()) << kept.status().to_string();
+    EXPECT_EQ(kept->catalog.objects[0].size_bytes, bytes);
+  }
+  const Arrays arrays({sized("o", kMost + 1)});
+  EXPECT_FAILURE(describe_local(arrays.arrays(), {}).status(), StatusCode::kResourceExhausted,
+                 "'o'", "1099511627777", "1099511627776");
+  Result<LocalSavePlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_FAILURE(make_global_plan(std::span(&*plan, 1), {}, kGeneration).status(),
+                 StatusCode::kResourceExhausted, "'o'", "rank 0", "68157440");
+  plan->catalog.objects[0].size_bytes = kMost + 1;
+  EXPECT_FAILURE(decode_local_save(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");
+}
+
 TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   Listed rng = tensor("rng", {2});
   rng.kind = EntryKind::kRankLocal;
