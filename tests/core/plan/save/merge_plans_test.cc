@@ -262,6 +262,31 @@ TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
   EXPECT_TRUE(plan(overlap, CoverRule::kOff).ok());
 }
 
+// What docs/planning.md warns of, and who refuses it.
+TEST(MergePlans, OwnersKeepTheKeyOfThePresetAndNumberAsItDoes) {
+  const Ranks alike = {{shard("w", {8}, {0}, {4})}, {shard("w", {8}, {0}, {8})}};
+  EXPECT_EQ(texts_of(alike, kDefaultLowest), (std::vector<Names>{{"w[0:4]=0"}, {}}));
+  for (const CoverRule cover : {CoverRule::kFull, CoverRule::kDisjoint}) {
+    const MergeRules rules = rules_of(Preset::kDefault, OwnerRule::kLowestRank, cover);
+    EXPECT_EQ(merged(described(alike), rules).ok(), cover == CoverRule::kDisjoint);
+  }
+  for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kAll}) {
+    EXPECT_FAILURE(merged(described(alike), rules_of(Preset::kDefault, owner)).status(),
+                   StatusCode::kInvalidArgument, "[0:4]", "[0:8]");
+  }
+  // The first rank has the later half.
+  const Ranks halves = {{shard("w", {8}, {4}, {4})}, {shard("w", {8}, {0}, {4})}};
+  const std::vector<Names> as_kept = {{"w[4:8]=0"}, {"w[0:4]=1"}};
+  const std::vector<Names> row_major = {{"w[4:8]=1"}, {"w[0:4]=0"}};
+  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
+    const auto& numbers = preset == Preset::kMegatron ? row_major : as_kept;
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kExact)), numbers);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kLowestRank)), numbers);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kBalanced)), row_major);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kAll)), as_kept);
+  }
+}
+
 TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   Listed a = tensor("a", {4});
   a.attribute = "first";
