@@ -12,7 +12,10 @@ namespace shardwright {
 inline constexpr int32_t kMaxTensorRank = 64;            // dimensions of a tensor
 inline constexpr uint64_t kMaxNameBytes = 65535;         // UTF-8 bytes of a tensor name
 inline constexpr uint64_t kMaxPathTextBytes = 1U << 20;  // nested path of one entry, JSON text
-inline constexpr uint64_t kMaxObjectBytes = uint64_t{64} << 20;  // one byte object
+// Bytes of the texts that the records of a catalog use over the bytes of its texts.
+inline constexpr uint64_t kMaxTextUses = 4;
+inline constexpr uint64_t kMaxObjectBytes = uint64_t{64} << 20;  // one byte object in our files
+inline constexpr uint64_t kMaxDescribedObjectBytes = uint64_t{1} << 40;  // in files of others
 inline constexpr uint64_t kMaxMetadataBytes =
     uint64_t{16} << 20;  // all metadata keys and values of a checkpoint
 inline constexpr uint64_t kMaxFlatBufferBytes = (uint64_t{1} << 31) - 1;

@@ -148,7 +148,7 @@ class CatalogBuilder {
   Catalog* catalog_;
 };
 
-// Every index, mask, count and size in range; names valid UTF-8 and unique per (name, rank); boxes
+// Every index, mask, count and size in range; texts used at most kMaxTextUses times on the whole; names valid UTF-8 and unique per (name, rank); boxes
 // inside shapes; no overflow of any byte count. DATA_LOSS naming the record. Linear.
 Status check_catalog(const Catalog& catalog);
 // The same without stopping: one sentence per finding, at most limit; empty = sound.

@@ -23,7 +23,8 @@ namespace {
 
 class CatalogCheck {
  public:
-  CatalogCheck(const CatalogView& catalog, size_t limit) : catalog_(catalog), limit_(limit) {}
+  CatalogCheck(const CatalogView& catalog, size_t limit, uint64_t max_object_bytes)
+      : catalog_(catalog), limit_(limit), max_object_bytes_(max_object_bytes) {}
 
   std::vector<std::string> run(bool table_is_known) {
     if (table_is_known ? check_column_sizes() : check_texts() && check_tensor_records()) {
@@ -65,6 +66,13 @@ class CatalogCheck {
     const std::string_view text = catalog_.texts.at(id);
     if (text.size() > limit)
       return add("{} {} has a text of {} bytes, more than {}", what, record, text.size(), limit);
+    // Whoever copies the text of each record must not need much more than what was there.
+    used_bytes_ += text.size();
+    if (used_bytes_ > kMaxTextUses * catalog_.texts.blob().size()) {
+      return add(
+          "up to {} {} the records use {} bytes of texts, more than {} times the {} there are",
+          what, record, used_bytes_, kMaxTextUses, catalog_.texts.blob().size());
+    }
     if (!is_valid_utf8(text))
       return add("{} {} has a text that is not UTF-8: {}", what, record, escape_text(text));
     return true;
@@ -204,11 +212,13 @@ class CatalogCheck {
       const ObjectRecord& object = catalog_.objects[i];
       names_sound_ &= check_text("object", i, object.name, kMaxNameBytes);
       check_text("object", i, object.path, kMaxPathTextBytes);
-      check_text("object", i, object.content_type, kMaxNameBytes);
+      // A run of objects shares its content type, which is copied once.
+      if (i == 0 || object.content_type != catalog_.objects[i - 1].content_type)
+        check_text("object", i, object.content_type, kMaxNameBytes);
       check_kind("object", i, object.kind, object.rank);
       if (object.kind == EntryKind::kSharded) add("object {} is sharded", i);
       uint64_t end = 0;
-      if (object.size_bytes > kMaxObjectBytes ||
+      if (object.size_bytes > max_object_bytes_ ||
           !checked_add(object.position, object.size_bytes, &end)) {
         add("object {} has {} bytes at {}", i, object.size_bytes, object.position);
       }
@@ -249,6 +259,8 @@ class CatalogCheck {
 
   const CatalogView catalog_;
   const size_t limit_;
+  const uint64_t max_object_bytes_;
+  uint64_t used_bytes_ = 0;  // of texts, by the records so far
   bool names_sound_ = true;  // of objects; tensor records are sound before names are looked at
   std::vector<std::string> findings_;
 };
@@ -257,11 +269,11 @@ class CatalogCheck {
 
 std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,
                                        bool table_is_known) {
-  return CatalogCheck(catalog, limit).run(table_is_known);
+  return CatalogCheck(catalog, limit, kMaxDescribedObjectBytes).run(table_is_known);
 }
 
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
-  return view_findings(view_of(catalog), limit, /*table_is_known=*/false);
+  return CatalogCheck(view_of(catalog), limit, kMaxObjectBytes).run(/*table_is_known=*/false);
 }
 
 Status check_catalog(const Catalog& catalog) {

@@ -59,7 +59,8 @@ Box chunk_box_of(const CatalogView& catalog, size_t chunk);
 // Bytes of the whole tensor.
 uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor);
 
-// check_catalog for columns of any place. What the first three columns and `tensors` say was proved
+// check_catalog for columns of any place in which objects may be those of others' files, with up to
+// kMaxDescribedObjectBytes. What the first three columns and `tensors` say was proved
 // before when table_is_known: then only chunks, further pairs and objects are looked at, and whether
 // an object has the name of a tensor is left to the merge.
 std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,

@@ -50,7 +50,8 @@ typedef struct shw_entry_batch {
   /* One byte per box, 1 = not a main replica, only wanted by others: of preset MEGATRON, owner
    * EXACT, where a box comes after all others when every holder says so. NULL = 0. */
   const shw_bool* secondary;
-  /* One per entry: bytes of an object; 0 = unknown, and for tensors. NULL = 0. */
+  /* One per entry: bytes of an object, up to 2^40 (a native save takes up to 64 MiB); 0 = unknown,
+   * and for tensors. Holders that know the size must agree. NULL = 0. */
   const uint64_t* object_sizes;
   /* Nested paths, as in a state; NULL = flat. */
   const char* paths;

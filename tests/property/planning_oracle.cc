@@ -250,6 +250,126 @@ class SaveCheck {
   std::vector<SlowBalance::Item> objects_;
 };
 
+class KeptCheck {
+ public:
+  KeptCheck(const World& world, OwnerRule owner, const GlobalSavePlan& merged)
+      : world_(world), owner_(owner), merged_(merged.catalog) {}
+
+  std::string run(const std::vector<LocalSavePlan>& kept) {
+    if (kept.size() != static_cast<size_t>(world_.ranks))
+      return fmt::format("{} kept plans", kept.size());
+    for (int32_t r = 0; r < world_.ranks; ++r) {
+      const LocalSavePlan& plan = kept[static_cast<size_t>(r)];
+      if (plan.rank != r || plan.world_size != world_.ranks)
+        return fmt::format("the kept plan of rank {} is that of {}", r, plan.rank);
+      std::string wrong = items_of(plan.catalog) == expected(r) ? "" : "other items are kept";
+      if (wrong.empty()) wrong = check_entries(plan.catalog, r);
+      if (!wrong.empty()) return fmt::format("rank {}: {}", r, wrong);
+    }
+    return "";
+  }
+
+ private:
+  // Name, owner rank, number and box of a chunk; an object has number -1.
+  using Item = std::tuple<std::string, int32_t, int64_t, Box>;
+  using Items = std::multiset<Item>;
+
+  static Items items_of(const Catalog& catalog) {
+    Items items;
+    for (size_t c = 0; c < catalog.chunks.size(); ++c) {
+      const ChunkRecord& chunk = catalog.chunks[c];
+      items.emplace(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].rank,
+                    static_cast<int64_t>(chunk.position), catalog.chunk_box(c));
+    }
+    for (size_t i = 0; i < catalog.objects.size(); ++i)
+      items.emplace(catalog.object_name(i), catalog.objects[i].rank, -1, Box());
+    return items;
+  }
+
+  Items expected(int32_t rank) const {
+    Items items;
+    for (size_t c = 0; c < merged_.chunks.size(); ++c) {
+      const ChunkRecord& chunk = merged_.chunks[c];
+      const TensorRecord& tensor = merged_.tensors[chunk.tensor];
+      if (static_cast<int32_t>(chunk.place) != rank) continue;
+      items.emplace(merged_.tensor_name(chunk.tensor), tensor.rank,
+                    static_cast<int64_t>(c - tensor.chunk_begin), merged_.chunk_box(c));
+    }
+    for (size_t i = 0; i < merged_.objects.size(); ++i) {
+      const ObjectRecord& object = merged_.objects[i];
+      const bool own = static_cast<int32_t>(object.place) == rank;
+      if (own ||
+          (owner_ == OwnerRule::kAll && has_object(merged_.object_name(i), rank, object.rank)))
+        items.emplace(merged_.object_name(i), object.rank, -1, Box());
+    }
+    return items;
+  }
+
+  // owner: of a rank_local object, else -1.
+  bool has_object(std::string_view name, int32_t rank, int32_t owner) const {
+    if (owner >= 0) return owner == rank;
+    return std::ranges::any_of(world_.objects, [&](const ObjectWorld& object) {
+      return object.name == name && object.listed[static_cast<size_t>(rank)];
+    });
+  }
+
+  // Each tensor with a box, as the world says, boxes in the order of the rank; entries in its order.
+  std::string check_entries(const Catalog& kept, int32_t rank) const {
+    std::vector<const TensorWorld*> own;  // in the order of the rank's state
+    for (const TensorWorld& tensor : world_.tensors) {
+      if (tensor.listed[static_cast<size_t>(rank)]) own.push_back(&tensor);
+    }
+    if (world_.reversed[static_cast<size_t>(rank)]) std::ranges::reverse(own);
+    size_t next = 0;
+    for (size_t t = 0; t < kept.tensors.size(); ++t) {
+      const auto is_named = [&](const TensorWorld* each) {
+        return each->name == kept.tensor_name(t);
+      };
+      const auto found =
+          std::find_if(own.begin() + static_cast<std::ptrdiff_t>(next), own.end(), is_named);
+      if (found == own.end()) return fmt::format("tensor {} is out of order", kept.tensor_name(t));
+      next = static_cast<size_t>(found - own.begin()) + 1;
+      std::string wrong = check_tensor(kept, t, **found, rank);
+      if (!wrong.empty()) return wrong;
+    }
+    return check_sizes(kept);
+  }
+
+  static std::string check_tensor(const Catalog& kept, size_t t, const TensorWorld& tensor,
+                                  int32_t rank) {
+    const TensorRecord& record = kept.tensors[t];
+    if (record.dtype != tensor.dtype || record.kind != tensor.kind || record.chunk_count == 0 ||
+        Dims(kept.shape(t)) != tensor.shape)
+      return fmt::format("tensor {} is kept as another", tensor.name);
+    for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
+      const uint32_t piece = kept.chunks[c].place;
+      const std::vector<Box>& boxes = tensor.boxes[static_cast<size_t>(rank)];
+      if (piece >= boxes.size() || boxes[piece] != kept.chunk_box(c))
+        return fmt::format("piece {} of tensor {} is kept as another", piece, tensor.name);
+      if (c > record.chunk_begin && piece <= kept.chunks[c - 1].place)
+        return fmt::format("pieces of tensor {} are out of order", tensor.name);
+    }
+    return "";
+  }
+
+  std::string check_sizes(const Catalog& kept) const {
+    for (size_t i = 0; i < kept.objects.size(); ++i) {
+      const auto is_named = [&](const ObjectWorld& each) {
+        return each.name == kept.object_name(i);
+      };
+      const auto found = std::ranges::find_if(world_.objects, is_named);
+      if (found == world_.objects.end() || found->kind != kept.objects[i].kind ||
+          found->bytes.size() != kept.objects[i].size_bytes)
+        return fmt::format("object {} is kept as another", kept.object_name(i));
+    }
+    return "";
+  }
+
+  const World& world_;
+  const OwnerRule owner_;
+  const Catalog& merged_;
+};
+
 bool is_stored_for(const World& world, std::string_view name, int32_t rank) {
   const auto listed = [&](const auto& entries) {
     return std::ranges::any_of(entries, [&](const auto& entry) {
@@ -347,6 +467,11 @@ std::string reason_to_refuse(const World& world) {
 
 std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan) {
   return SaveCheck(world, owner, plan).run();
+}
+
+std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
+                       const std::vector<LocalSavePlan>& kept) {
+  return KeptCheck(world, owner, merged).run(kept);
 }
 
 std::string check_load(const World& stored, const Catalog& catalog, const World& wanted,

@@ -21,6 +21,12 @@ std::string reason_to_refuse(const World& world);
 // Every object is stored once, or once per rank.
 std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan);
 
+// What is left to each rank after a merge, compared with the merged plan: each chunk is kept by the
+// rank it names, under its number, and each object by the rank it names (owner = all: by all that
+// have it); what is kept is as the rank has it in its state, in its order, and nothing else is kept.
+std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
+                       const std::vector<LocalSavePlan>& kept);
+
 // What `rank` of `wanted` loads from a checkpoint of `stored`: each wanted element comes from the
 // one chunk that holds it, exactly once, elements that are not stored come from nowhere; names that
 // are loaded, missing and unexpected are those of the two worlds.

@@ -4,6 +4,7 @@
 // world, SHW_WORLDS=<count> how many there are. A world that fails is made smaller before it is
 // printed.
 #include <cstdlib>
+#include <functional>
 #include <random>
 
 #include <fmt/format.h>
@@ -54,11 +55,22 @@ Result<GlobalSavePlan> plan_by_wire(const std::vector<State>& states, const Save
 }
 
 // The same world without files, merged as the presets do.
-Result<GlobalSavePlan> merge_by_wire(const std::vector<State>& states, const MergeRules& rules) {
+struct Merge {
+  GlobalSavePlan merged;
+  std::vector<LocalSavePlan> kept;  // by rank
+};
+
+Result<Merge> merge_by_wire(const std::vector<State>& states, const MergeRules& rules) {
   SHW_ASSIGN_OR_RETURN(const Buffers buffers, local_buffers(states, {}));
   const std::vector<std::span<const std::byte>> plans(buffers.begin(), buffers.end());
   SHW_ASSIGN_OR_RETURN(const PlanParts parts, merge_plans(plans, rules));
-  return decode_merged_save(parts.part(0));
+  Merge merge;
+  SHW_ASSIGN_OR_RETURN(merge.merged, decode_merged_save(parts.part(0)));
+  for (size_t part = 1; part < parts.size(); ++part) {
+    SHW_ASSIGN_OR_RETURN(LocalSavePlan kept, decode_kept_save(parts.part(part)));
+    merge.kept.push_back(std::move(kept));
+  }
+  return merge;
 }
 
 Result<LoadPlan> load_by_wire(const State& state, const CatalogIndex& index, const LoadRules& rules,
@@ -79,9 +91,12 @@ MergeRules draw_merge_rules(Choices& choices) {
                                                Preset::kMegatron};
   static const std::vector<OwnerRule> kOwners = {OwnerRule::kBalanced, OwnerRule::kLowestRank,
                                                  OwnerRule::kExact, OwnerRule::kAll};
+  static const std::vector<CoverRule> kCovers = {CoverRule::kFull, CoverRule::kDisjoint,
+                                                 CoverRule::kOff};
   MergeRules rules;
   rules.preset = choices.pick(kPresets);
   rules.owner = choices.pick(kOwners);
+  rules.cover = choices.pick(kCovers);
   return rules;
 }
 
@@ -147,6 +162,22 @@ class PlanCheck {
   const std::string refusal_;
 };
 
+// What is wrong with the parts of a merge, or why it should have failed.
+std::string check_merge(const PlanCheck& check, const World& world, const Result<Merge>& merge,
+                        const MergeRules& rules) {
+  if (merge.ok()) {
+    std::string wrong = check_kept(world, rules.owner, merge->merged, merge->kept);
+    if (!wrong.empty()) return wrong;
+  }
+  // torch takes boxes that begin alike for copies, whatever their sizes, so it may take what is wrong;
+  // so does who does not ask for a full cover.
+  const bool by_begin = rules.preset == Preset::kDefault &&
+                        (rules.owner == OwnerRule::kExact || rules.owner == OwnerRule::kLowestRank);
+  if (check.is_refused() && (by_begin || rules.cover != CoverRule::kFull)) return "";
+  if (!merge.ok()) return check.run(merge.status(), rules.owner);
+  return check.run(merge->merged, rules.owner);
+}
+
 // Draws a world, saves and merges it, loads it as it was and in another way. What is wrong, or
 // nothing.
 std::string check_world(Choices& choices, std::string* description) {
@@ -161,15 +192,11 @@ std::string check_world(Choices& choices, std::string* description) {
   const PlanCheck check(world, wanted, load_rules);
   std::string wrong = check.run(plan_by_wire(check.states(), save_rules), save_rules.owner);
   if (!wrong.empty()) return wrong;
-  // torch takes boxes that begin alike for copies, whatever their sizes, so it may take what is wrong.
-  const bool by_begin =
-      merge_rules.preset == Preset::kDefault &&
-      (merge_rules.owner == OwnerRule::kExact || merge_rules.owner == OwnerRule::kLowestRank);
-  if (by_begin && check.is_refused()) return "";
-  wrong = check.run(merge_by_wire(check.states(), merge_rules), merge_rules.owner);
+  wrong = check_merge(check, world, merge_by_wire(check.states(), merge_rules), merge_rules);
   if (wrong.empty()) return wrong;
-  return fmt::format("merge, preset {}, owner {}: {}", static_cast<int>(merge_rules.preset),
-                     static_cast<int>(merge_rules.owner), wrong);
+  return fmt::format("merge, preset {}, owner {}, cover {}: {}",
+                     static_cast<int>(merge_rules.preset), static_cast<int>(merge_rules.owner),
+                     static_cast<int>(merge_rules.cover), wrong);
 }
 
 // The smallest world that fails, as text.
@@ -233,6 +260,39 @@ TEST(PlanningWorlds, OfAWrongPlanAreFoundAndMadeSmall) {
     EXPECT_TRUE(world.objects.empty()) << text_of(world);
   }
   EXPECT_EQ(found, 5U);
+}
+
+// As the oracle of merged plans must be able to say no, that of kept plans must.
+TEST(PlanningWorlds, OfWrongKeptPlansAreFound) {
+  const World world = [] {
+    World made;
+    made.ranks = 2;
+    made.reversed = {false, false};
+    made.tensors.push_back({"w",
+                            DType::kFloat32,
+                            {4},
+                            EntryKind::kSharded,
+                            {true, true},
+                            {{box({0}, {2})}, {box({2}, {2})}}});
+    made.objects.push_back({"o", EntryKind::kReplicated, {true, true}, "x"});
+    return made;
+  }();
+  const Result<Merge> merge = merge_by_wire(states_of(world), {});
+  ASSERT_TRUE(merge.ok()) << merge.status().to_string();
+  const auto wrong = [&](const std::function<void(Merge&)>& damage) {
+    Merge damaged = *merge;
+    damage(damaged);
+    return check_kept(world, OwnerRule::kBalanced, damaged.merged, damaged.kept);
+  };
+  EXPECT_EQ(wrong([](Merge&) {}), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept.pop_back(); }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].position = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].offset0 = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].place = 1; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.tensors[0].dtype = DType::kInt8; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.merged.catalog.chunks[0].place = 1; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[0].catalog.objects.clear(); }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog = m.kept[0].catalog; }), "");
 }
 
 }  // namespace

@@ -312,11 +312,21 @@ class Deduplication {
         .with_detail("rank", std::to_string(b.rank));
   }
 
+  // The first size of an object that is not unknown, else 0.
+  uint64_t known_size(std::span<const Member> members) const {
+    for (const Member& member : members) {
+      const uint64_t bytes = locals_[member.rank].catalog.objects[member.entry].size_bytes;
+      if (bytes != 0) return bytes;
+    }
+    return 0;
+  }
+
   void add_object(std::span<const Member> members) {
     Catalog& catalog = out_.catalog;
     const CatalogView& source = locals_[members[0].rank].catalog;
     ObjectRecord record = source.objects[members[0].entry];
     record.rank = owner_of(record.kind, members[0]);
+    if (policy_.described) record.size_bytes = known_size(members);
     record.name = catalog.texts.append(source.texts.at(record.name));
     record.path = catalog.texts.append(source.texts.at(record.path));
     const std::string_view type = source.texts.at(record.content_type);

@@ -269,9 +269,10 @@ class Describer {
       SHW_ASSIGN_OR_RETURN(record.place, place_of(box_, 0));
     }
     record.size_bytes = in_.object_sizes.empty() ? 0 : in_.object_sizes[i];
-    if (record.size_bytes > kMaxObjectBytes) {
-      return resource_exhausted("object_bytes", fmt::format("{} bytes are more than {}",
-                                                            record.size_bytes, kMaxObjectBytes));
+    if (record.size_bytes > kMaxDescribedObjectBytes) {
+      return resource_exhausted(
+          "object_bytes",
+          fmt::format("{} bytes are more than {}", record.size_bytes, kMaxDescribedObjectBytes));
     }
     object_begins_.push_back(static_cast<uint32_t>(catalog_->tensors.size()));
     catalog_->objects.push_back(record);

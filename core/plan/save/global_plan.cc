@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/digest_internal.h"
@@ -13,6 +14,24 @@
 #include "core/plan/wire/catalog_wire.h"
 
 namespace shardwright::plan {
+namespace {
+
+// A local plan may describe objects of others' files; ours hold smaller ones.
+Status check_object_sizes(const Catalog& catalog) {
+  for (const ObjectRecord& object : catalog.objects) {
+    if (object.size_bytes <= kMaxObjectBytes) continue;
+    const std::string_view name = catalog.texts.at(object.name);
+    return resource_exhausted(
+               "object_bytes",
+               fmt::format("object '{}' of rank {} has {} bytes, more than {}", escape_text(name),
+                           object.place, object.size_bytes, kMaxObjectBytes))
+        .with_detail("tensor", name)
+        .with_detail("rank", std::to_string(object.place));
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRules& rules,
                                         std::string generation) {
@@ -24,10 +43,12 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
   SHW_ASSIGN_OR_RETURN(const MergePolicy policy, native_policy(rules.preset, rules.owner));
   SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
   SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_RETURN_IF_ERROR(
+      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
   SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);
+  SHW_RETURN_IF_ERROR(check_object_sizes(distinct.catalog));
   SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(distinct.catalog, "rank"));
   const internal::Owners owners = internal::owners_of(distinct, chosen);
 

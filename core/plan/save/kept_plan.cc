@@ -10,7 +10,12 @@ namespace {
 class KeptPlan {
  public:
   KeptPlan(const LocalView& view, std::span<const uint32_t> numbers, LocalSavePlan* plan)
-      : view_(view), from_(view.catalog), numbers_(numbers), plan_(*plan), to_(plan->catalog) {}
+      : view_(view),
+        from_(view.catalog),
+        numbers_(numbers),
+        plan_(*plan),
+        to_(plan->catalog),
+        texts_(view.catalog.texts.size(), 0) {}
 
   void run() {
     clear();
@@ -43,6 +48,13 @@ class KeptPlan {
     listing.attribute_ends.clear();
   }
 
+  // The text in the kept plan. Records that share a text go on sharing it, so that no column of the
+  // kept plan is larger than that of the rank's own.
+  TextId text(TextId from) {
+    if (texts_[from] == 0) texts_[from] = to_.texts.append(from_.texts.at(from));
+    return texts_[from];
+  }
+
   void add_tensor(uint32_t t) {
     const TensorRecord& from = from_.tensors[t];
     const size_t chunk_begin = to_.chunks.size();
@@ -61,8 +73,8 @@ class KeptPlan {
     if (to_.chunks.size() == chunk_begin) return;
     TensorRecord record = from;
     if (record.rank >= 0) record.rank = view_.rank;
-    record.name = to_.texts.append(from_.texts.at(from.name));
-    record.path = to_.texts.append(from_.texts.at(from.path));
+    record.name = text(from.name);
+    record.path = text(from.path);
     record.shape_begin = to_.shapes.size();
     record.chunk_begin = chunk_begin;
     record.chunk_count = to_.chunks.size() - chunk_begin;
@@ -78,9 +90,9 @@ class KeptPlan {
     if (numbers_[from_.chunks.size() + i] == kNotKept) return;
     ObjectRecord record = from_.objects[i];
     if (record.rank >= 0) record.rank = view_.rank;
-    record.name = to_.texts.append(from_.texts.at(record.name));
-    record.path = to_.texts.append(from_.texts.at(record.path));
-    record.content_type = to_.texts.append(from_.texts.at(record.content_type));
+    record.name = text(record.name);
+    record.path = text(record.path);
+    record.content_type = text(record.content_type);
     to_.objects.push_back(record);
     if (!view_.object_digests.empty()) plan_.object_digests.push_back(view_.object_digests[i]);
     add_attribute(from_.tensors.size() + i);
@@ -124,6 +136,7 @@ class KeptPlan {
   std::span<const uint32_t> numbers_;
   LocalSavePlan& plan_;
   Catalog& to_;
+  std::vector<TextId> texts_;  // of each text of the rank: its number here, 0 = not yet there
   uint32_t tensors_seen_ = 0;
   uint32_t tensors_kept_ = 0;
 };

@@ -24,12 +24,40 @@ bool same_table(const CatalogView& a, const CatalogView& b) {
          std::ranges::equal(a.texts.blob(), b.texts.blob());
 }
 
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+  hash = (hash ^ value) * kOdd;
+  return hash ^ (hash >> 29);
+}
+
+template <typename T>
+uint64_t hash_column(std::span<const T> column) {
+  const auto bytes = std::as_bytes(column);
+  return hash_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// Of all that same_table compares.
 uint64_t table_hash(const CatalogView& catalog) {
-  const std::span<const char> blob = catalog.texts.blob();
-  const uint64_t names = hash_text({blob.data(), blob.size()});
-  const auto shapes = std::as_bytes(catalog.shapes);
-  return names ^ (hash_text({reinterpret_cast<const char*>(shapes.data()), shapes.size()}) << 1) ^
-         catalog.chunks.size();
+  uint64_t hash = mixed(0, hash_column(catalog.texts.blob()));
+  hash = mixed(hash, hash_column(catalog.texts.ends()));
+  hash = mixed(hash, hash_column(catalog.shapes));
+  for (const TensorRecord& tensor : catalog.tensors) {
+    hash = mixed(hash, tensor.name | uint64_t{tensor.path} << 32);
+    hash =
+        mixed(hash, static_cast<uint64_t>(tensor.dtype) | static_cast<uint64_t>(tensor.kind) << 16 |
+                        uint64_t{tensor.dimension_count} << 32);
+    hash = mixed(hash, static_cast<uint32_t>(tensor.rank));
+    hash = mixed(hash, tensor.split_mask);
+    hash = mixed(hash, tensor.chunk_count);
+  }
+  return hash;
+}
+
+// What belongs to a rank is shared with none.
+bool can_be_shared(const CatalogView& catalog) {
+  return std::ranges::none_of(catalog.tensors, [](const TensorRecord& tensor) {
+    return tensor.kind == EntryKind::kRankLocal;
+  });
 }
 
 }  // namespace
@@ -58,7 +86,9 @@ LocalViews views_of(std::span<const LocalSavePlan> locals) {
   std::unordered_map<uint64_t, std::vector<size_t>> firsts;  // by hash: first view of each table
   for (const LocalSavePlan& local : locals) {
     LocalView view = view_of(local);
-    if (!made.views.empty() && same_table(made.views.back().catalog, view.catalog)) {
+    if (!can_be_shared(view.catalog)) {
+      view.table = made.table_count++;
+    } else if (!made.views.empty() && same_table(made.views.back().catalog, view.catalog)) {
       view.table = made.views.back().table;
     } else {
       std::vector<size_t>& candidates = firsts[table_hash(view.catalog)];

@@ -2,8 +2,9 @@
 //
 // LocalView: what one rank described, wherever its columns lie; what merging reads. The ranks of a
 // job mostly describe the same tensors: those whose texts, extents and tensor records are equal
-// share one table, so that names are looked at once and not once per rank. Valid as long as the
-// plans or buffers that it was made of. Thread-compatible.
+// share one table, so that names are looked at once and not once per rank; a table in which tensors
+// belong to a rank is that rank's alone. Valid as long as the plans or buffers that it was made of.
+// Thread-compatible.
 #pragma once
 
 #include <cstdint>

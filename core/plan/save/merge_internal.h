@@ -89,8 +89,8 @@ struct Deduplicated {
 
 Status check_ranks(std::span<const LocalView> locals);
 Result<MergedEntries> merge_entries(const LocalViews& locals);
-Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
-                      VerifyReplicas rule);
+Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged, VerifyReplicas rule,
+                      const MergePolicy& policy);
 // The replicas of a group's members that have a digest, sorted as check_contents wants them.
 struct HeldContent;  // replica_contents_internal.h
 void collect_tensor_contents(std::span<const LocalView> locals, std::span<const Member> members,
@@ -103,7 +103,7 @@ Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntrie
                                  const MergePolicy& policy);
 
 // The holder that writes, for each unit, as an index into its holders. Sets place of the catalog's
-// records to its rank, and sizes and types of objects to what it holds. Choice::kAll gives the first.
+// records to its rank, and sizes (when it knows them) and types of objects to what it holds. Choice::kAll gives the first.
 std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
                                     Deduplicated* merged);
 

@@ -11,7 +11,7 @@
 namespace shardwright::plan {
 namespace {
 
-constexpr uint64_t kPartBytes = 4096;  // tables, padding and options of one part, generously
+constexpr uint64_t kPartBytes = 4096;  // tables and padding of the merged plan, generously
 
 Status prove(const Catalog& catalog, const MergeRules& rules) {
   if (rules.cover == CoverRule::kOff) return {};
@@ -27,13 +27,14 @@ Status prove(const Catalog& catalog, const MergeRules& rules) {
   return {};
 }
 
-// A kept plan is no larger than what the rank described, but for the fields that only it has.
-uint64_t capacity_for(std::span<const std::span<const std::byte>> plans, const Catalog& merged,
+// No column of a kept plan is larger than what the rank described. The buffer that a description came
+// in says less: its columns may lie in the same bytes.
+uint64_t capacity_for(std::span<const LocalView> locals, const Catalog& merged,
                       const Listing& listing) {
   uint64_t bytes = catalog_wire_bytes(merged) + listing.attributes.size() +
                    sizeof(uint64_t) * listing.attribute_ends.size() +
                    sizeof(uint32_t) * listing.object_begins.size() + kPartBytes;
-  for (const auto plan : plans) bytes += plan.size() + kPartBytes;
+  for (const LocalView& local : locals) bytes += local_save_wire_bytes(local);
   return bytes;
 }
 
@@ -56,7 +57,8 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
   SHW_ASSIGN_OR_RETURN(const LocalViews locals, open_local_saves(plans));
   SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
   SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(internal::check_replicas(locals.views, &groups, rules.verify_replicas));
+  SHW_RETURN_IF_ERROR(
+      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
   SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> owners = internal::choose_owners(locals.views, policy, &distinct);
@@ -67,7 +69,7 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
       internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
-  PlanParts parts(capacity_for(plans, numbered.catalog, numbered.listing));
+  PlanParts parts(capacity_for(locals.views, numbered.catalog, numbered.listing));
   SHW_RETURN_IF_ERROR(append_merged(&numbered, &parts));
   PlanEncoder encoder;
   LocalSavePlan kept;

@@ -69,6 +69,7 @@ Result<MergePolicy> native_policy(Preset preset, OwnerRule owner) {
         .with_detail("parameter", "owner");
   }
   MergePolicy policy = merge_policy(preset, owner);
+  policy.described = false;
   policy.numbering = MergePolicy::Numbering::kRowMajor;
   policy.key_has_sizes = true;
   policy.twice_on_rank = false;

@@ -30,6 +30,7 @@ struct MergePolicy {
   enum class Tie { kLowestRank, kSetOrder };
   enum class Numbering { kRowMajor, kAsKept };
 
+  bool described = true;  // not a native save: an object of 0 bytes has an unknown size
   Choice choice = Choice::kBalanced;
   Weight weight = Weight::kChunkBytes;
   bool objects_weigh_one = false;

@@ -3,7 +3,9 @@
 // Who writes what several ranks hold. Looking at every holder of every unit is linear in what was
 // listed, so no heap is needed; sorts make it O(n log n).
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
@@ -206,13 +208,26 @@ class OwnerChoice {
 };
 
 // Holders may disagree on size and type when nobody compared them; what is stored is the owner's.
-void take_from_owner(const LocalView& local, const ObjectRecord& own, Catalog* catalog,
-                     ObjectRecord* record) {
-  record->size_bytes = own.size_bytes;
-  const std::string_view type = local.catalog.texts.at(own.content_type);
-  if (catalog->texts.at(record->content_type) != type)
-    record->content_type = catalog->texts.append(type);
-}
+class OwnersValues {
+ public:
+  OwnersValues(const MergePolicy& policy, Catalog* catalog) : policy_(policy), catalog_(catalog) {}
+
+  void take(const LocalView& local, const ObjectRecord& own, ObjectRecord* record) {
+    if (own.size_bytes != 0 || !policy_.described) record->size_bytes = own.size_bytes;
+    const std::string_view type = local.catalog.texts.at(own.content_type);
+    if (catalog_->texts.at(record->content_type) == type) return;
+    // Objects that share a type in a description share it here. Native saves have one per object, as
+    // symbolic plans do.
+    TextId& known = types_[{local.rank, own.content_type}];
+    if (known == 0 || !policy_.described) known = catalog_->texts.append(type);
+    record->content_type = known;
+  }
+
+ private:
+  const MergePolicy& policy_;
+  Catalog* catalog_;
+  std::map<std::pair<int32_t, TextId>, TextId> types_;  // by rank and text there: text here
+};
 
 }  // namespace
 
@@ -221,14 +236,15 @@ std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const Mer
   std::vector<uint32_t> chosen = OwnerChoice(locals, policy, *merged).run();
   Catalog& catalog = merged->catalog;
   const size_t chunks = catalog.chunks.size();
+  OwnersValues values(policy, &catalog);
   for (size_t c = 0; c < chunks; ++c)
     catalog.chunks[c].place = merged->holders_of(c)[chosen[c]].rank;
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
     const UnitHolder owner = merged->holders_of(chunks + i)[chosen[chunks + i]];
     const LocalView& local = locals[owner.rank];
     catalog.objects[i].place = owner.rank;
-    take_from_owner(local, local.catalog.objects[owner.item - local.catalog.chunks.size()],
-                    &catalog, &catalog.objects[i]);
+    values.take(local, local.catalog.objects[owner.item - local.catalog.chunks.size()],
+                &catalog.objects[i]);
   }
   return chosen;
 }

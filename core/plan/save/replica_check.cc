@@ -37,18 +37,25 @@ Status members_differ(std::string_view name, std::string_view property, const Me
                          static_cast<int32_t>(other.rank));
 }
 
-Status check_object(std::span<const LocalView> locals, std::span<const Member> members) {
-  const CatalogView& catalog = locals[members[0].rank].catalog;
-  const ObjectRecord& first = catalog.objects[members[0].entry];
-  const std::string_view name = catalog.texts.at(first.name);
+// Sizes of 0 are unknown in descriptions: then the known ones must agree.
+Status check_object(std::span<const LocalView> locals, std::span<const Member> members,
+                    const MergePolicy& policy) {
+  const auto record = [&](const Member& member) -> const ObjectRecord& {
+    return locals[member.rank].catalog.objects[member.entry];
+  };
+  const auto type = [&](const Member& member) {
+    return locals[member.rank].catalog.texts.at(record(member).content_type);
+  };
+  const std::string_view name = locals[members[0].rank].catalog.object_name(members[0].entry);
+  const Member* sized = nullptr;
   for (const Member& member : members) {
-    const CatalogView& other_catalog = locals[member.rank].catalog;
-    const ObjectRecord& other = other_catalog.objects[member.entry];
-    if (other.size_bytes != first.size_bytes)
-      return members_differ(name, "size", members[0], member);
-    if (other_catalog.texts.at(other.content_type) != catalog.texts.at(first.content_type)) {
-      return members_differ(name, "content type", members[0], member);
+    if (!policy.described || record(member).size_bytes != 0) {
+      if (sized == nullptr) sized = &member;
+      if (record(member).size_bytes != record(*sized).size_bytes)
+        return members_differ(name, "size", *sized, member);
     }
+    if (type(member) != type(members[0]))
+      return members_differ(name, "content type", members[0], member);
   }
   std::vector<HeldContent> held;
   collect_object_contents(locals, members, &held);
@@ -75,8 +82,8 @@ void collect_object_contents(std::span<const LocalView> locals, std::span<const 
   collect(locals, members, &LocalView::object_digests, held);
 }
 
-Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
-                      VerifyReplicas rule) {
+Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged, VerifyReplicas rule,
+                      const MergePolicy& policy) {
   if (rule == VerifyReplicas::kOff) return {};
   const bool tensors_have_digests =
       std::any_of(locals.begin(), locals.end(),
@@ -91,7 +98,7 @@ Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged,
   }
   for (size_t g = 0; g < merged->objects.size(); ++g) {
     const std::span<const Member> members = merged->objects.of(g);
-    if (members.size() > 1) SHW_RETURN_IF_ERROR(check_object(locals, members));
+    if (members.size() > 1) SHW_RETURN_IF_ERROR(check_object(locals, members, policy));
   }
   return {};
 }

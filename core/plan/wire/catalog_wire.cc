@@ -133,7 +133,7 @@ Result<std::vector<ObjectRecord>> copy_objects(const Vector<const wire::ObjectRe
 
 }  // namespace
 
-uint64_t catalog_wire_bytes(const Catalog& catalog) {
+uint64_t catalog_wire_bytes(const CatalogView& catalog) {
   return kTableBytes + catalog.texts.blob().size() + 8 * catalog.texts.ends().size() +
          8 * catalog.shapes.size() + sizeof(wire::TensorRecord) * catalog.tensors.size() +
          sizeof(wire::ChunkRecord) * catalog.chunks.size() +

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/plan/catalog.h"
+#include "core/plan/catalog_view.h"
 #include "core/plan/save/save_plan.h"
 
 namespace flatbuffers {
@@ -28,7 +29,10 @@ namespace shardwright::plan {
 // Upper bound of the bytes that encode_catalog adds. FlatBuffers cannot report that a buffer
 // outgrows 2^31 bytes, so whoever encodes a catalog first passes the sum of its parts to
 // check_wire_size.
-uint64_t catalog_wire_bytes(const Catalog& catalog);
+uint64_t catalog_wire_bytes(const CatalogView& catalog);
+inline uint64_t catalog_wire_bytes(const Catalog& catalog) {
+  return catalog_wire_bytes(view_of(catalog));
+}
 // RESOURCE_EXHAUSTED naming what when the bytes exceed the limit of a buffer.
 Status check_wire_size(uint64_t bytes, std::string_view what);
 // Offset of the table inside the builder (flatbuffers::Offset<wire::Catalog>::o).

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/plan/wire/catalog_wire.h"
+#include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -74,7 +75,7 @@ Offset<Vector<Number>> numbers_of(FlatBufferBuilder* builder, const std::vector<
   return from.empty() ? 0 : builder->CreateVector(from);
 }
 
-uint64_t listing_bytes(const Listing& listing) {
+uint64_t listing_bytes(const ListingView& listing) {
   return 128 + listing.attributes.size() + sizeof(uint64_t) * listing.attribute_ends.size() +
          sizeof(uint32_t) * (listing.object_begins.size() + listing.order.size()) +
          listing.secondary.size();
@@ -138,12 +139,15 @@ uint64_t failure_bytes(const Status& link) {
 
 }  // namespace
 
+uint64_t local_save_wire_bytes(const LocalView& plan) {
+  return kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.options_text.size() +
+         listing_bytes(plan.listing) +
+         sizeof(Digest128) * (plan.tensor_digests.size() + plan.object_digests.size());
+}
+
 Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
                                                          const LocalSavePlan& plan) {
-  const uint64_t size =
-      kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.options_text.size() +
-      listing_bytes(plan.listing) +
-      sizeof(Digest128) * (plan.tensor_digests.size() + plan.object_digests.size());
+  const uint64_t size = local_save_wire_bytes(view_of(plan));
   SHW_RETURN_IF_ERROR(check_wire_size(size, plan.kept ? "the kept plan" : "the local plan"));
   builder->Clear();
   const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
@@ -262,7 +266,8 @@ Result<Bytes> encode(const WriteResult& result) {
 Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
                                                          const GlobalSavePlan& plan) {
   const uint64_t size = kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
-                        sizeof(int32_t) * plan.file_ranks.size() + listing_bytes(plan.listing);
+                        sizeof(int32_t) * plan.file_ranks.size() +
+                        listing_bytes(view_of(plan.listing));
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the merged plan"));
   builder->Clear();
   const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));

@@ -194,7 +194,9 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
       findings.add("file {} has rank {}", i, plan.file_ranks[i]);
   }
   if (findings.full()) return findings.take();
-  std::vector<std::string> of_catalog = catalog_findings(plan.catalog, findings.room());
+  std::vector<std::string> of_catalog =
+      described ? view_findings(view_of(plan.catalog), findings.room(), /*table_is_known=*/false)
+                : catalog_findings(plan.catalog, findings.room());
   const bool sound = of_catalog.empty();
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();

@@ -61,14 +61,13 @@ uint64_t hash_of(const TableBytes& table) {
   return hash;
 }
 
-// One distinct table.
-struct Table {
-  TableBytes bytes;
-  bool rank_local = false;  // some tensor belongs to the rank
-};
-
-bool is_rank_local(const TensorRecord& tensor) {
-  return tensor.kind == EntryKind::kRankLocal;
+// Whether a tensor of the table belongs to the rank.
+bool has_rank_local(const wire::Catalog& catalog) {
+  for (flatbuffers::uoffset_t t = 0; t < internal::count_of(catalog.tensors()); ++t) {
+    const auto kind = static_cast<EntryKind>(internal::record_at(catalog.tensors(), t).kind());
+    if (kind == EntryKind::kRankLocal) return true;
+  }
+  return false;
 }
 
 class LocalOpener {
@@ -87,7 +86,7 @@ class LocalOpener {
     const wire::Catalog* catalog = body.catalog();
     if (catalog == nullptr) return data_loss("the local save plan is damaged: it has no catalog");
     LocalView view;
-    SHW_ASSIGN_OR_RETURN(const bool known, find_table(*catalog, body.world_size() == 0, &view));
+    SHW_ASSIGN_OR_RETURN(const bool known, find_table(*catalog, &view));
     SHW_RETURN_IF_ERROR(read_columns(body, &view));
     const std::vector<std::string> findings =
         internal::local_view_findings(view, /*kept=*/false, 1, known);
@@ -104,28 +103,28 @@ class LocalOpener {
   }
 
  private:
-  // Sets texts, shapes, tensors and table of the view; true when the table was seen before. A plan
-  // of an unknown rank shares no table in which tensors belong to its rank.
-  Result<bool> find_table(const wire::Catalog& catalog, bool rank_unknown, LocalView* view) {
-    TableBytes bytes{bytes_of(catalog.texts()), bytes_of(catalog.text_ends()),
-                     bytes_of(catalog.shapes()), bytes_of(catalog.tensors())};
-    const auto shared = [&](uint32_t table) {
-      return !(rank_unknown && tables_[table].rank_local) && equal(tables_[table].bytes, bytes);
-    };
-    if (!made_.views.empty() && shared(made_.views.back().table)) {
-      use_table(made_.views.back().table, view);
-      return true;
-    }
-    std::vector<uint32_t>& candidates = by_hash_[hash_of(bytes)];
-    for (const uint32_t candidate : candidates) {
-      if (!shared(candidate)) continue;
-      use_table(candidate, view);
-      return true;
+  // Sets texts, shapes, tensors and table of the view; true when the table was seen before. A table
+  // in which tensors belong to the rank is shared with no other and not looked for.
+  Result<bool> find_table(const wire::Catalog& catalog, LocalView* view) {
+    const TableBytes bytes{bytes_of(catalog.texts()), bytes_of(catalog.text_ends()),
+                           bytes_of(catalog.shapes()), bytes_of(catalog.tensors())};
+    const auto number = static_cast<uint32_t>(tables_.size());
+    if (!has_rank_local(catalog)) {
+      const auto same = [&](uint32_t table) { return equal(tables_[table], bytes); };
+      if (!made_.views.empty() && same(made_.views.back().table)) {
+        use_table(made_.views.back().table, view);
+        return true;
+      }
+      std::vector<uint32_t>& candidates = by_hash_[hash_of(bytes)];
+      const auto found = std::ranges::find_if(candidates, same);
+      if (found != candidates.end()) {
+        use_table(*found, view);
+        return true;
+      }
+      candidates.push_back(number);
     }
     SHW_ASSIGN_OR_RETURN(std::vector<TensorRecord> tensors, copy_tensor_records(&catalog));
-    const auto number = static_cast<uint32_t>(tables_.size());
-    candidates.push_back(number);
-    tables_.push_back({bytes, std::ranges::any_of(tensors, is_rank_local)});
+    tables_.push_back(bytes);
     view->table = number;
     view->catalog.tensors = own(std::move(tensors));
     view->catalog.texts =
@@ -176,7 +175,7 @@ class LocalOpener {
   }
 
   LocalViews made_;
-  std::vector<Table> tables_;
+  std::vector<TableBytes> tables_;        // distinct ones
   std::vector<CatalogView> table_views_;  // texts, shapes and tensors of each table
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_hash_;
 };

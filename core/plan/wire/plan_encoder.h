@@ -10,9 +10,12 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save/local_view.h"
 
 namespace shardwright::plan {
+
+// Upper bound of the bytes of a local or kept plan.
+uint64_t local_save_wire_bytes(const LocalView& plan);
 
 class PlanEncoder {
  public:

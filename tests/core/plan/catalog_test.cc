@@ -194,6 +194,49 @@ TEST(CheckCatalog, RefusesNamesThatAreNotUtf8) {
   EXPECT_FAILURE(check_catalog(catalog), StatusCode::kDataLoss, "tensor 0", "UTF-8");
 }
 
+// Tensors with one path of 1000 bytes.
+Catalog with_shared_path(size_t tensors) {
+  Catalog catalog;
+  const Dims shape{1};
+  const std::string path(1000, 'p');
+  for (size_t t = 0; t < tensors; ++t) {
+    const std::string name = std::to_string(t);
+    CatalogBuilder::Tensor added = tensor(name, DType::kInt8, shape);
+    if (t == 0) added.path = path;
+    EXPECT_TRUE(CatalogBuilder(&catalog).add_tensor(added, {}).ok());
+    catalog.tensors[t].path = catalog.tensors[0].path;
+  }
+  return catalog;
+}
+
+// Objects of which every second has another long content type than the one before.
+Catalog with_types(size_t objects, bool alternating) {
+  Catalog catalog;
+  const std::string types[] = {std::string(1000, 'a'), std::string(1000, 'b')};
+  ObjectRecord record;
+  record.kind = EntryKind::kReplicated;
+  for (size_t i = 0; i < objects; ++i) {
+    const std::string& type = types[alternating ? i % 2 : 0];
+    EXPECT_TRUE(CatalogBuilder(&catalog).add_object(record, std::to_string(i), "", type).ok());
+  }
+  return catalog;
+}
+
+// A plan of 1 MiB must not need 150 to be read.
+TEST(CheckCatalog, BoundsTheBytesOfTextsThatRecordsShare) {
+  for (const size_t tensors : {1, 4}) EXPECT_TRUE(check_catalog(with_shared_path(tensors)).ok());
+  for (const size_t tensors : {5, 150}) {
+    EXPECT_FAILURE(check_catalog(with_shared_path(tensors)), StatusCode::kDataLoss, "up to tensor",
+                   "more than 4 times");
+  }
+  EXPECT_TRUE(check_catalog(with_types(150, /*alternating=*/false)).ok());
+  EXPECT_TRUE(check_catalog(with_types(150, /*alternating=*/true)).ok());
+  Catalog shared = with_types(150, /*alternating=*/false);
+  const TextId other = shared.texts.append(std::string(1000, 'b'));
+  for (size_t i = 1; i < shared.objects.size(); i += 2) shared.objects[i].content_type = other;
+  EXPECT_FAILURE(check_catalog(shared), StatusCode::kDataLoss, "object ", "more than 4 times");
+}
+
 TEST(CheckCatalog, TakesOneNameForEachOwner) {
   Catalog catalog;
   CatalogBuilder builder(&catalog);

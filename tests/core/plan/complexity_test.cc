@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 
+#include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {
@@ -411,6 +412,36 @@ TEST(PlanScaling, OfRanksThatHoldTheSame) {
         return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
       });
   EXPECT_LT(slope, kSlack * 1.2);
+}
+
+// Each rank has a table of its own then, and compares it with no other.
+TEST(PlanScaling, OfRanksThatHoldOneTensorEachForThemselves) {
+  const double slope =
+      slope_of("global plan, one rank_local tensor on n/256 ranks", kSlack * 1.25, [](int64_t n) {
+        std::vector<State> states;
+        for (int64_t r = 0; r < n / 256; ++r) {
+          std::vector<Holding> holdings;
+          for (int t = 0; t < 255; ++t) holdings.push_back(whole("t" + std::to_string(t), {4}));
+          holdings.push_back(whole("rng", {4}, EntryKind::kRankLocal));
+          states.push_back(state_of(holdings));
+        }
+        const std::vector<LocalSavePlan> locals = local_plans(states);
+        return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+      });
+  EXPECT_LT(slope, kSlack * 1.25);
+}
+
+// The same buffer may come from any number of ranks that do not know their place.
+TEST(PlanScaling, OfRanksThatDoNotKnowTheirPlace) {
+  Listed own = tensor("rng", {4});
+  own.kind = EntryKind::kRankLocal;
+  const PlanBytes bytes = described({own, tensor("w", {4})}, {0, 0});
+  const double slope =
+      slope_of("merge, one rank_local tensor on n/2 ranks", kSlack * 1.25, [&](int64_t n) {
+        const std::vector<std::span<const std::byte>> plans(static_cast<size_t>(n / 2), bytes);
+        return time_of([&] { ASSERT_TRUE(merge_plans(plans, {}).ok()); });
+      });
+  EXPECT_LT(slope, kSlack * 1.25);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PlanSlope, testing::Range<size_t>(0, 9));

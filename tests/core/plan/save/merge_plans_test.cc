@@ -168,7 +168,7 @@ TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const GlobalSavePlan plan = merged_plan(*parts);
   const EntryColumns columns(view_of(plan.catalog), view_of(plan.listing), {}, {},
-                             EntryColumns::Numbers::kPlace);
+                             EntryColumns::Numbers::kPlace, {});
   const EntryArrays arrays = columns.arrays();
   Names names;
   for (size_t i = 0; i < arrays.count; ++i) names.emplace_back(arrays.names.at(i));
@@ -262,6 +262,31 @@ TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
   EXPECT_TRUE(plan(overlap, CoverRule::kOff).ok());
 }
 
+// What docs/planning.md warns of, and who refuses it.
+TEST(MergePlans, OwnersKeepTheKeyOfThePresetAndNumberAsItDoes) {
+  const Ranks alike = {{shard("w", {8}, {0}, {4})}, {shard("w", {8}, {0}, {8})}};
+  EXPECT_EQ(texts_of(alike, kDefaultLowest), (std::vector<Names>{{"w[0:4]=0"}, {}}));
+  for (const CoverRule cover : {CoverRule::kFull, CoverRule::kDisjoint}) {
+    const MergeRules rules = rules_of(Preset::kDefault, OwnerRule::kLowestRank, cover);
+    EXPECT_EQ(merged(described(alike), rules).ok(), cover == CoverRule::kDisjoint);
+  }
+  for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kAll}) {
+    EXPECT_FAILURE(merged(described(alike), rules_of(Preset::kDefault, owner)).status(),
+                   StatusCode::kInvalidArgument, "[0:4]", "[0:8]");
+  }
+  // The first rank has the later half.
+  const Ranks halves = {{shard("w", {8}, {4}, {4})}, {shard("w", {8}, {0}, {4})}};
+  const std::vector<Names> as_kept = {{"w[4:8]=0"}, {"w[0:4]=1"}};
+  const std::vector<Names> row_major = {{"w[4:8]=1"}, {"w[0:4]=0"}};
+  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
+    const auto& numbers = preset == Preset::kMegatron ? row_major : as_kept;
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kExact)), numbers);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kLowestRank)), numbers);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kBalanced)), row_major);
+    EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kAll)), as_kept);
+  }
+}
+
 TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   Listed a = tensor("a", {4});
   a.attribute = "first";
@@ -281,6 +306,58 @@ TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   EXPECT_EQ(listing.attribute(2), "");
 }
 
+Listed sized(std::string name, uint64_t bytes) {
+  Listed listed = object(std::move(name));
+  listed.bytes = bytes;
+  return listed;
+}
+
+TEST(MergePlans, SizesOfZeroAreUnknownAndAgreeWithAll) {
+  const Ranks ranks = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 0)}, {sized("o", 5)}};
+  for (const MergeRules& rules : {kStandardLowest, kStandardExact, kDefaultExact, kMegatronExact}) {
+    const Result<PlanParts> parts = merged(described(ranks), rules);
+    ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+    EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, 5U);
+  }
+  const Ranks differ = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 6)}};
+  EXPECT_FAILURE(merged(described(differ), kStandardLowest).status(), StatusCode::kInvalidArgument,
+                 "'o'", "size", "rank 1", "rank 2");
+  const Result<PlanParts> unknown = merged(described({{sized("o", 0)}}), kStandardLowest);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_EQ(merged_plan(*unknown).catalog.objects[0].size_bytes, 0U);
+}
+
+// The weight of an object whose size the first rank does not know.
+TEST(MergePlans, KnownSizesAreBalanced) {
+  const std::vector<Listed> known = {sized("a", 30), sized("b", 20), sized("c", 10)};
+  const std::vector<Listed> unknown = {sized("a", 0), sized("b", 0), sized("c", 0)};
+  const MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kBalanced);
+  EXPECT_EQ(kept_by_rank({unknown, known}, rules), (Kept{{"a"}, {"b", "c"}}));
+}
+
+// Files of other formats may hold larger objects than ours.
+TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
+  constexpr uint64_t kBytes = uint64_t{65} << 20;
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  for (const uint64_t bytes : {kBytes, kMost}) {
+    const Result<PlanParts> parts = merged(described({{sized("o", bytes)}}), kStandardLowest);
+    ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+    EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, bytes);
+    const Result<LocalSavePlan> kept = decode_kept_save(parts->part(1));
+    ASSERT_TRUE(kept.ok()) << kept.status().to_string();
+    EXPECT_EQ(kept->catalog.objects[0].size_bytes, bytes);
+  }
+  const Arrays arrays({sized("o", kMost + 1)});
+  EXPECT_FAILURE(describe_local(arrays.arrays(), {}).status(), StatusCode::kResourceExhausted,
+                 "'o'", "1099511627777", "1099511627776");
+  Result<LocalSavePlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_FAILURE(make_global_plan(std::span(&*plan, 1), {}, kGeneration).status(),
+                 StatusCode::kResourceExhausted, "'o'", "rank 0", "68157440");
+  plan->catalog.objects[0].size_bytes = kMost + 1;
+  EXPECT_FAILURE(decode_local_save(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");
+}
+
 TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   Listed rng = tensor("rng", {2});
   rng.kind = EntryKind::kRankLocal;
@@ -292,6 +369,85 @@ TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   const GlobalSavePlan plan = merged_plan(*parts);
   EXPECT_EQ(plan.catalog.tensors[0].rank, 0);
   EXPECT_EQ(plan.catalog.tensors[2].rank, 1);
+}
+
+// The plan buffers of states, as a save makes them.
+std::vector<PlanBytes> plans_of(const std::vector<State>& states) {
+  std::vector<PlanBytes> plans;
+  for (const LocalSavePlan& local : local_plans(states)) {
+    Result<PlanBytes> bytes = encode(local);
+    EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+    plans.push_back(bytes.ok() ? *std::move(bytes) : PlanBytes());
+  }
+  return plans;
+}
+
+// Objects of a state share their content type, and go on sharing it in what is kept.
+TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
+  std::vector<Bytes> objects;
+  for (int i = 0; i < 1000; ++i) objects.push_back({fmt::format("o{}", i), "x"});
+  std::vector<State> states;
+  states.push_back(state_of({whole("w", {4})}, objects));
+  states.push_back(state_of({whole("w", {4})}));
+  const std::vector<PlanBytes> plans = plans_of(states);
+  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
+    for (const OwnerRule owner :
+         {OwnerRule::kBalanced, OwnerRule::kLowestRank, OwnerRule::kExact, OwnerRule::kAll}) {
+      const Result<PlanParts> parts = merged(plans, rules_of(preset, owner));
+      ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+      EXPECT_GE(kept_texts(parts->part(1)).size(), 1000U);
+      constexpr size_t kRootBytes = 64;  // fields that only kept plans have
+      EXPECT_LE(parts->part(1).size(), plans[0].size() + kRootBytes);
+    }
+  }
+}
+
+// What a rank holds, with one path that all its entries share.
+PlanBytes with_shared_path(const std::vector<Listed>& entries, size_t path_bytes) {
+  DescribeRules rules;
+  Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  const TextId path = plan->catalog.texts.append(std::string(path_bytes, 'p'));
+  for (TensorRecord& each : plan->catalog.tensors) each.path = path;
+  return *encode(*plan);
+}
+
+// A buffer of 1 MiB must not become 150 MiB, twice.
+TEST(MergePlans, RefusesTextsThatAllEntriesShare) {
+  std::vector<Listed> entries;
+  for (int i = 0; i < 150; ++i) entries.push_back(tensor(fmt::format("t{}", i), {1}));
+  const PlanBytes bytes = with_shared_path(entries, 1 << 20);
+  const Status status = merged({bytes}, kStandardLowest).status();
+  EXPECT_FAILURE(status, StatusCode::kDataLoss, "rank 0", "more than 4 times the");
+  entries.resize(4);
+  const PlanBytes few = with_shared_path(entries, 1000);
+  const Result<PlanParts> parts = merged({few}, kStandardLowest);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_LT(parts->part(1).size(), few.size() + 500);  // it shares the path too
+}
+
+TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
+  std::vector<PlanBytes> plans;
+  std::vector<Listed> entries;
+  for (int i = 0; i < 200; ++i) entries.push_back(object(fmt::format("o{}", i)));
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    DescribeRules rules;
+    rules.rank = rank;
+    rules.world_size = 2;
+    Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    const TextId type = plan->catalog.texts.append(std::string(1000, rank == 0 ? 'a' : 'b'));
+    for (ObjectRecord& each : plan->catalog.objects) each.content_type = type;
+    plans.push_back(*encode(*plan));
+  }
+  MergeRules rules = kStandardExact;
+  rules.verify_replicas = VerifyReplicas::kOff;
+  const Result<PlanParts> parts = merged(plans, rules);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_LT(parts->part(0).size(), plans[0].size() + 4000);
+  const Catalog catalog = merged_plan(*parts).catalog;
+  for (const ObjectRecord& each : catalog.objects)
+    EXPECT_EQ(catalog.texts.at(each.content_type)[0], each.place == 0 ? 'a' : 'b');
 }
 
 TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {

@@ -65,6 +65,19 @@ TEST(ReplicaCheck, ObjectsOfOtherSizeDifferWithoutADigest) {
   EXPECT_EQ(planned(states, rules).catalog.objects[0].size_bytes, 5U);
 }
 
+// The size of a state's object is known, 0 too.
+TEST(ReplicaCheck, AnEmptyObjectIsNoReplicaOfOneWithBytes) {
+  std::vector<State> states;
+  states.push_back(state_of({}, {{"o", ""}}));
+  states.push_back(state_of({}, {{"o", "12345"}}));
+  EXPECT_FAILURE(plan_save(states).status(), StatusCode::kInvalidArgument, "'o'", "size", "rank 0",
+                 "rank 1");
+  SaveRules rules;
+  rules.verify_replicas = VerifyReplicas::kOff;
+  rules.owner = OwnerRule::kLowestRank;
+  EXPECT_EQ(planned(states, rules).catalog.objects[0].size_bytes, 0U);
+}
+
 TEST(ReplicaCheck, ObjectsOfOtherContentTypeDiffer) {
   std::vector<State> states;
   for (const char* type : {"application/json", "text/plain"}) {

@@ -303,6 +303,57 @@ TEST(PlanBufferDamage, ValidateListsSeveralFindings) {
   EXPECT_EQ(validate_plan(encoded(list)).size(), 3U);
 }
 
+// A local plan of entries with long names whose attributes are the columns of its texts.
+Buffer with_shared_columns(const Catalog& catalog) {
+  flatbuffers::FlatBufferBuilder builder;
+  const flatbuffers::Offset<wire::Catalog> table(encode_catalog(&builder, catalog));
+  const auto* columns = flatbuffers::GetTemporaryPointer(builder, table);
+  const auto offset_of = [&](const auto* vector) {
+    const auto* begin = reinterpret_cast<const uint8_t*>(vector);
+    const auto before = static_cast<size_t>(begin - builder.GetCurrentBufferPointer());
+    return flatbuffers::Offset<std::remove_cvref_t<decltype(*vector)>>(
+        static_cast<flatbuffers::uoffset_t>(builder.GetSize() - before));
+  };
+  const auto texts = offset_of(columns->texts());
+  const auto attributes = wire::CreateNameList(builder, texts, offset_of(columns->text_ends()));
+  wire::Digest digest;
+  const Digest128 of_nothing = options_text_digest("");
+  std::memcpy(static_cast<void*>(&digest), of_nothing.data(), sizeof(digest));
+  const auto body =
+      wire::CreateLocalSave(builder, 0, 1, &digest, 0, table, 0, 0, attributes, 0, 0, 0);
+  wire::PlanBufferBuilder root(builder);
+  root.add_schema_major(1);
+  root.add_schema_minor(1);
+  root.add_minimum_reader_minor(1);
+  root.add_kind(wire::PlanBufferKind::LocalSave);
+  root.add_local_save(body);
+  builder.FinishSizePrefixed(root.Finish(), "SHWP");
+  const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  return Buffer(begin, begin + builder.GetSize());
+}
+
+// Columns of a buffer may lie in the same bytes; those of the kept plan do not.
+TEST(PlanBufferDamage, ColumnsThatShareBytesAreMergedIntoColumnsOfTheirOwn) {
+  Catalog catalog;
+  const Dims shape{1};
+  const std::vector<CatalogBuilder::Chunk> chunks = {{whole_box(shape), 0, 0}};
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    const std::string name(letter == 'a' ? 0 : 60000, letter);  // the first is text 0
+    CatalogBuilder::Tensor tensor;
+    tensor.name = name;
+    tensor.dtype = DType::kInt8;
+    tensor.kind = EntryKind::kReplicated;
+    tensor.shape = shape;
+    ASSERT_TRUE(CatalogBuilder(&catalog).add_tensor(tensor, chunks).ok());
+  }
+  const Buffer plan = with_shared_columns(catalog);
+  ASSERT_TRUE(decode_local_save(plan).ok()) << decode_local_save(plan).status().to_string();
+  const Result<PlanParts> parts = merged({plan}, {});
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_GT(parts->part(1).size(), plan.size() + 1000000);
+  EXPECT_EQ(kept_texts(parts->part(1)).size(), 26U);
+}
+
 TEST(PlanBufferDamage, BuffersThatWouldOutgrowTheLimitAreRefused) {
   EXPECT_TRUE(check_wire_size(kMaxFlatBufferBytes, "the plan").ok());
   EXPECT_FAILURE(check_wire_size(kMaxFlatBufferBytes + 1, "the plan"),
