@@ -317,3 +317,17 @@ def test_plans_of_unequal_names():
     _, plans, metadata = save_world([{"w": sharded(0), "only0": 1}, {"w": sharded(1), "t1": np.zeros(2, "f4")}, {}])
     assert [labels(plan) for plan in plans] == [["w@0,0", "only0"], ["w@2,0", "t1@0"], []]
     assert list(metadata.state_dict_metadata) == ["only0", "w", "t1"]
+
+
+@pytest.mark.parametrize("remove_redundancy", [True, False])
+@pytest.mark.parametrize("listed", [{0}, {1}, {0, 1}])
+def test_plans_that_became_lists_on_some_ranks_merge_with_the_others(listed, remove_redundancy):
+    """A host may hand on `list(plan.items)`: what is not known of such items, the sizes of objects, is not compared."""
+    states = [{"o": {"lr": [1, 2]}, "w": np.ones(3, "f4"), f"own{rank}": "x" * rank} for rank in range(2)]
+    planners, plans = zip(*(local_plan(state, rank, save_to_minimum_rank=False, remove_redundancy=remove_redundancy)
+                            for rank, state in enumerate(states)), strict=True)
+    expected, metadata = planners[0].build_global_plan(list(plans))
+    changed = [SavePlan(list(plan.items), plan.storage_data, plan.planner_data) if rank in listed else plan
+               for rank, plan in enumerate(plans)]
+    found, found_metadata = planners[0].build_global_plan(changed)
+    assert [labels(plan) for plan in found] == [labels(plan) for plan in expected] and found_metadata == metadata
