@@ -4,8 +4,8 @@
  * entries; ranks that differ only by their place in a mesh make equal descriptions. They exchange
  * the digests of these (16 bytes each), one description per distinct digest, and parts: what only
  * one rank knows, boxes without a layout and sizes of rank_local objects, mostly nothing. Whoever
- * has these makes the same plan, equal in every byte to the merge of explicit local plans, in time
- * and memory that do not grow with ranks x tensors. */
+ * has these makes the same plan, equal in every byte to what a save planner makes of explicit local
+ * plans, in time and memory that do not grow with ranks x tensors. */
 #ifndef SHARDWRIGHT_SYMBOLIC_H
 #define SHARDWRIGHT_SYMBOLIC_H
 

@@ -31,6 +31,18 @@ constexpr size_t kLeastBytes = 12 + kDigestBytes;
 
 // Everything that both directions demand of the fields; catalog and extents have checks of their
 // own.
+// Owners of rank_local entries are ranks of the world.
+template <typename Record>
+Status check_owners(const std::vector<Record>& records, int32_t world_size) {
+  for (const Record& record : records) {
+    if (record.rank >= world_size) {
+      return data_loss(
+          fmt::format("an entry belongs to rank {} of {} ranks", record.rank, world_size));
+    }
+  }
+  return {};
+}
+
 Status check_fields(const Manifest& manifest) {
   if (!is_generation(manifest.generation)) {
     return data_loss(fmt::format("the generation '{}' is not 32 lower-case hex digits",
@@ -64,7 +76,8 @@ Status check_fields(const Manifest& manifest) {
     }
     last_rank = file.rank;
   }
-  return {};
+  SHW_RETURN_IF_ERROR(check_owners(manifest.catalog.tensors, manifest.world_size));
+  return check_owners(manifest.catalog.objects, manifest.world_size);
 }
 
 Status check_meaning(const Manifest& manifest) {

@@ -36,6 +36,7 @@ Result<HeldCells> cells_of_layout(const Layout& layout, std::span<const int64_t>
     for (const Piece& piece : pieces) {
       if (!box_is_empty(piece.box)) made.cells.push_back(numbers.number_of(piece.box));
     }
+    if (made.cells.size() > kMaxSimulatedPieces) return too_many_pieces();
     made.cell_begins.push_back(made.cells.size());
   }
   return made;

@@ -2,9 +2,12 @@
 //
 // Describes every rank of a world. Nothing but the boxes of a rank differs from what make_local_plan
 // does with its state; a test compares the bytes of both.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/flat_chunks_internal.h"
 #include "core/plan/price/price_internal.h"
 
 namespace shardwright::plan::internal {
@@ -78,7 +81,7 @@ class WorldPlanning {
 
   Status add_tensor(const WorldTensor& tensor) {
     SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(tensor));
-    pieces_ += cells->ranks.size();
+    pieces_ += std::max(cells->ranks.size(), cells->cells.size());
     if (pieces_ > kMaxSimulatedPieces) return too_many_pieces();
     CatalogBuilder::Tensor record;
     record.name = tensor.name;
@@ -122,8 +125,7 @@ class WorldPlanning {
 }  // namespace
 
 uint64_t box_bytes(DType dtype, const Box& box) {
-  const auto elements = static_cast<uint64_t>(box_element_count(box));
-  return (elements * static_cast<uint64_t>(dtype_bits(dtype)) + 7) / 8;
+  return packed_bytes(static_cast<uint64_t>(dtype_bits(dtype)), box_element_count(box));
 }
 
 Status too_many_pieces() {

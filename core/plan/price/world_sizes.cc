@@ -2,6 +2,7 @@
 //
 // Tensors of one layout and shape are counted together, so that the cost is O(ranks) per kind of
 // tensor and not per tensor.
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -56,7 +57,7 @@ class SizeCounter {
   Status add_kind(const Kind& kind) {
     const Dims& shape = kind.first->shape;
     SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(*kind.first));
-    pieces_ += cells->ranks.size() * kind.count;
+    pieces_ += std::max(cells->ranks.size(), cells->cells.size()) * kind.count;
     if (pieces_ > kMaxSimulatedPieces) return too_many_pieces();
     const uint64_t per_rank =
         kind.name_bytes +

@@ -125,8 +125,16 @@ std::vector<std::string> part_findings(const SymbolicDescription& description,
   uint64_t pairs = 0;
   for (size_t t = 0; t < catalog.tensors.size(); ++t) {
     if (description.forms[t] != kBoxes) continue;
-    if (listed < part.box_counts.size())
-      pairs += uint64_t{part.box_counts[listed]} * catalog.tensors[t].dimension_count;
+    if (listed < part.box_counts.size()) {
+      const uint32_t dimensions = catalog.tensors[t].dimension_count;
+      // Boxes without dimensions take no room in the part, so their number is bounded here.
+      if (dimensions == 0 && part.box_counts[listed] > 1) {
+        return {fmt::format("rank {} lists {} boxes of tensor '{}', which has no dimensions",
+                            part.rank, part.box_counts[listed],
+                            escape_text(catalog.tensor_name(t)))};
+      }
+      pairs += uint64_t{part.box_counts[listed]} * dimensions;
+    }
     ++listed;
   }
   size_t local = 0;

@@ -336,12 +336,16 @@ Status EntryReader::read_tensor(JsonValueView entry) {
         fmt::format("a {} tensor is whole on each rank; it has no boxes and no placements",
                     entry_kind_name(tensor.kind)));
   }
+  size_t listed_ranks = 0;
+  for (const HeldBox& box : tensor.boxes) listed_ranks += box.ranks.size();
   return repeat(
       entry,
       [&](std::string name, std::span<const int64_t> values) -> Status {
         WorldTensor made = tensor;
         made.name = std::move(name);
-        if (!boxes.exists()) {
+        if (boxes.exists()) {
+          SHW_RETURN_IF_ERROR(meshes_->spend(boxes, listed_ranks));
+        } else {
           SHW_ASSIGN_OR_RETURN(made.layout, layout_for(values));
         }
         world_->tensors.push_back(std::move(made));

@@ -331,7 +331,7 @@ Status MeshReader::spend(JsonValueView where, size_t ranks) {
   spent_ += ranks;
   if (spent_ <= kMaxListedRanks) return {};
   return where.wrong(
-      fmt::format("the layouts of this description list more than {} ranks", kMaxListedRanks));
+      fmt::format("the entries of this description list more than {} ranks", kMaxListedRanks));
 }
 
 Result<Mesh> MeshReader::part_of(JsonValueView entry, const NamedMesh& mesh,

@@ -59,13 +59,13 @@ class MeshReader {
   Status note_ranks(JsonValueView where, std::span<const int32_t> ranks);
   // Highest rank of a mesh, -1 without one.
   int32_t highest_rank() const { return highest_rank_; }
+  // All layouts and boxes of a description together may list so many ranks.
+  Status spend(JsonValueView where, size_t ranks);
 
  private:
   Result<NamedMesh> read_mesh(JsonValueView mesh) const;
   // Ranks of the part of a mesh that fixed leaves, row-major.
   static std::vector<int32_t> part_ranks(const NamedMesh& mesh, const FixedAxes& fixed);
-  // All descriptions of layouts together may list so many ranks.
-  Status spend(JsonValueView where, size_t ranks);
   Result<std::vector<Placement>> read_placements(JsonValueView entry, const NamedMesh& mesh,
                                                  const FixedAxes& fixed,
                                                  int64_t dimension_count) const;

@@ -252,6 +252,12 @@ Result<std::vector<Box>> held_boxes(const World& world, const WorldTensor& tenso
 
 Result<World> world_of_checkpoint(std::shared_ptr<const StoredCheckpoint> stored,
                                   int32_t world_size) {
+  const auto stranger = [world_size](const auto& record) { return record.rank >= world_size; };
+  if (std::ranges::any_of(stored->catalog.tensors, stranger) ||
+      std::ranges::any_of(stored->catalog.objects, stranger)) {
+    return data_loss(
+        fmt::format("an entry belongs to a rank that is none of {} ranks", world_size));
+  }
   World world;
   world.rank_count = world_size;
   WholeLayouts layouts(&world);

@@ -92,6 +92,11 @@ TEST(Manifest, IsNotWrittenWhenItDoesNotHoldTogether) {
   EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].offset0 = 1; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files[0].index_position = UINT64_MAX - 5; }),
             StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) {
+              m->catalog.tensors[0].kind = EntryKind::kRankLocal;
+              m->catalog.tensors[0].rank = m->world_size;
+            }),
+            StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest*) {}), StatusCode::kOk);
 }
 

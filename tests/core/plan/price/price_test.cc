@@ -110,6 +110,29 @@ TEST(SimulateSave, BoundsStagingByTheMemoryBudget) {
   EXPECT_EQ(save->price.staging_bytes, RankColumn(8, 1000));
 }
 
+TEST(SimulateSave, IsBoundedByTheBoxesOfAllRanks) {
+  const World cut = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"dp": 128}}}, "tensors": [
+    {"name": "w", "dtype": "int8", "shape": [134217728],
+     "placements": {"dp": "StridedShard(0, 1048576)"}}]})json");
+  const Status status = simulate_save(cut, {}).status();
+  EXPECT_FAILURE(status, StatusCode::kResourceExhausted, "more than 67108864 boxes");
+}
+
+TEST(WorldOfCheckpoint, RefusesOwnersThatAreNoRanks) {
+  auto stored = std::make_shared<StoredCheckpoint>();
+  CatalogBuilder::Tensor tensor;
+  tensor.name = "rng";
+  tensor.dtype = DType::kUint8;
+  tensor.kind = EntryKind::kRankLocal;
+  tensor.rank = 300000;
+  const std::vector<int64_t> shape = {1};
+  tensor.shape = shape;
+  const std::vector<CatalogBuilder::Chunk> chunks = {{Box{{0}, {1}}, 0, 4096}};
+  ASSERT_TRUE(CatalogBuilder(&stored->catalog).add_tensor(tensor, chunks).ok());
+  stored->file_ranks = {0};
+  EXPECT_FAILURE(world_of_checkpoint(stored, 1).status(), StatusCode::kDataLoss, "1 ranks");
+}
+
 TEST(SimulateSave, FindsWhatTheSaveWouldRefuse) {
   const World hole = read(R"json({"schema": 1, "ranks": 2, "tensors": [
     {"name": "w", "dtype": "int8", "shape": [4],

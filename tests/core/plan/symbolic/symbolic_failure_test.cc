@@ -177,6 +177,19 @@ TEST(SymbolicFailure, WorldsThatWereNotPutTogether) {
   EXPECT_FAILURE(world_status(locals), StatusCode::kInvalidArgument, "2 pairs");
 }
 
+TEST(SymbolicFailure, BoxesThatTakeNoRoomAreNotMany) {
+  std::vector<LocalSymbolicPlan> locals;
+  for (int32_t r = 0; r < 2; ++r) {
+    Result<LocalSymbolicPlan> local =
+        describe({boxes_entry("s", {}, {box({}, {})}), whole_entry("w", {3})}, {r, 2});
+    ASSERT_TRUE(local.ok()) << local.status().to_string();
+    locals.push_back(*std::move(local));
+  }
+  locals[1].part.box_counts[0] = 0xFFFFFFFF;
+  EXPECT_FAILURE(world_status(locals), StatusCode::kInvalidArgument, "rank 1",
+                 "tensor 's', which has no dimensions");
+}
+
 TEST(SymbolicFailure, OptionsThatDiffer) {
   std::vector<LocalSymbolicPlan> locals;
   for (int32_t r = 0; r < 2; ++r) {

@@ -247,6 +247,14 @@ TEST(ReadWorld, SaysWhatIsWrongWithEntriesAndWhere) {
   });
 }
 
+TEST(ReadWorld, BoundsTheRanksOfRepeatedBoxes) {
+  const std::string text = R"json({"schema": 1, "ranks": 1048576, "tensors": [
+    {"name": "w{i}", "repeat": {"i": 17}, "dtype": "int8", "shape": [4],
+     "boxes": [{"offsets": [0], "sizes": [4], "ranks": {"count": 1048576}}]}]})json";
+  EXPECT_FAILURE(read_world(text).status(), StatusCode::kInvalidArgument, "line 3",
+                 "list more than 16777216 ranks");
+}
+
 TEST(ReadWorld, NamesTheVersionThatANewerSchemaNeeds) {
   const Status status = read_world("{\"schema\": 2, \"unknown\": 1}").status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
