@@ -170,6 +170,7 @@ Result<shw_buffer*> expand(const plan::SymbolicSavePlan& symbolic, std::string g
     plans.push_back(std::move(bytes));
   }
   std::vector<std::string_view> parts;
+  parts.reserve(plans.size());
   for (const plan::Bytes& bytes : plans) parts.push_back(bytes_of(bytes));
   return buffer_of_parts(parts);
 }
@@ -259,6 +260,7 @@ shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffe
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     std::vector<uint64_t> bytes;
+    bytes.reserve(static_cast<size_t>(impl->plan.ranks().rank_count()));
     for (int32_t r = 0; r < impl->plan.ranks().rank_count(); ++r)
       bytes.push_back(impl->plan.bytes_of_rank(r));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(bytes))));

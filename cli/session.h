@@ -11,7 +11,7 @@
 
 #include "cli/handles.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 

@@ -103,6 +103,7 @@ flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder*
   }
   const auto pair_vector = builder->CreateVector(pairs);
   std::vector<flatbuffers::Offset<wire::KeptGeneration>> kept;
+  kept.reserve(manifest.kept_generations.size());
   for (const std::string& each : manifest.kept_generations) {
     kept.push_back(wire::CreateKeptGeneration(*builder, encode_text(builder, each)));
   }

@@ -83,6 +83,7 @@ class EntryMatching {
     }
     if (rules_.missing == MissingRule::kReport) return {};
     std::vector<std::string_view> names;
+    names.reserve(stored_.tensors.size() + stored_.objects.size());
     for (size_t t = 0; t < stored_.tensors.size(); ++t) names.push_back(stored_.tensor_name(t));
     for (size_t k = 0; k < stored_.objects.size(); ++k) names.push_back(stored_.object_name(k));
     const std::vector<std::string> nearest = nearest_names(name, names, kNearestNames);

@@ -173,6 +173,7 @@ Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) 
   SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
                        layout.pieces(tensor.shape, position_.rank));
   std::vector<Box> boxes;
+  boxes.reserve(pieces.size());
   for (const Piece& piece : pieces) boxes.push_back(piece.box);
   return add_ruled(tensor, layout, boxes);
 }

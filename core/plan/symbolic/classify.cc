@@ -97,6 +97,7 @@ class Classification {
                                            : first.phase < second.phase;
     });
     std::vector<GridAxis> grid_axes;
+    grid_axes.reserve(order.size());
     for (const uint32_t i : order)
       grid_axes.push_back({(*first_)[i].dim, (*first_)[i].extent, static_cast<int32_t>(i)});
     for (HolderGroup& each : groups_) {

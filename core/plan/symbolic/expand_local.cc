@@ -73,12 +73,15 @@ class LocalExpansion {
 
   Status add_objects() {
     const Catalog& from = description_.catalog;
+    // A description with rank_local objects comes with a part, and that with their sizes.
+    std::span<const uint64_t> sizes;
+    if (part_ != nullptr) sizes = part_->object_sizes;
     size_t local = 0;
     for (size_t i = 0; i < from.objects.size(); ++i) {
       ObjectRecord record = from.objects[i];
       if (record.kind == EntryKind::kRankLocal) {
         record.rank = plan_.rank;
-        record.size_bytes = part_->object_sizes[local++];
+        record.size_bytes = sizes[local++];
       }
       SHW_RETURN_IF_ERROR(CatalogBuilder(&plan_.catalog)
                               .add_object(record, from.object_name(i), from.texts.at(record.path),

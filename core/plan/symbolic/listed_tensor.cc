@@ -78,6 +78,7 @@ class Listing {
     }
     const Box box = box_of_axes(description.axes_of(member.entry), shape_, rank);
     std::vector<ExtentPair> pairs;
+    pairs.reserve(shape_.size());
     for (size_t d = 0; d < shape_.size(); ++d) pairs.push_back({box.offsets[d], box.sizes[d]});
     add(pairs, holder);
   }

@@ -107,6 +107,7 @@ Status check_parts(const RankDescriptions& ranks) {
         .with_detail("rank", std::to_string(ranks.parts[i].rank));
   }
   std::vector<bool> needed;
+  needed.reserve(ranks.descriptions.size());
   for (const SymbolicDescription& description : ranks.descriptions)
     needed.push_back(needs_part(description));
   if (std::ranges::find(needed, true) == needed.end()) return {};

@@ -211,13 +211,16 @@ Result<Bytes> encode(const LoadPlan& plan) {
     }
   }
   std::vector<wire::ObjectReadRecord> objects;
+  objects.reserve(plan.objects.size());
   for (const ObjectRead& read : plan.objects) objects.emplace_back(read.entry, 0U, read.object);
   std::vector<wire::CastRecord> casts;
+  casts.reserve(plan.casts.size());
   for (const CastNote& note : plan.casts) {
     casts.emplace_back(note.entry, static_cast<uint8_t>(note.stored),
                        static_cast<uint8_t>(note.wanted), static_cast<uint16_t>(0));
   }
   std::vector<wire::ShapeRecord> shapes;
+  shapes.reserve(plan.shapes.size());
   for (const ShapeNote& note : plan.shapes) shapes.emplace_back(note.entry, 0U, note.tensor);
   const uint64_t size =
       kFixedBytes + plan.generation.size() + sizeof(wire::ReadRecord) * reads.size() +
@@ -250,6 +253,7 @@ Result<Bytes> encode(const WriteResult& result) {
   FlatBufferBuilder builder(size);
   const auto generation = text_bytes(&builder, result.generation);
   std::vector<Offset<wire::Failure>> links;
+  links.reserve(chain.size());
   for (const Status* link : chain) links.push_back(failure(&builder, *link));
   Offset<Vector<Offset<wire::Failure>>> failures = 0;
   if (!links.empty()) failures = builder.CreateVector(links);

@@ -322,7 +322,7 @@ Status EntryReader::read_tensor(JsonValueView entry) {
     for (const std::string_view other : {"mesh", "placements", "tensor_map", "at", "ranks"})
       SHW_RETURN_IF_ERROR(check_not_both(entry, "boxes", other));
     SHW_ASSIGN_OR_RETURN(tensor.boxes, read_boxes(boxes, tensor.shape));
-    if (variables.size() > 0 && tensor.boxes.size() > kMaxRepeatedBoxes)
+    if (!variables.empty() && tensor.boxes.size() > kMaxRepeatedBoxes)
       return boxes.wrong(fmt::format("more than {} boxes are not repeated", kMaxRepeatedBoxes));
   } else {
     SHW_ASSIGN_OR_RETURN(layout_for,
