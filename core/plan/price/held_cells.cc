@@ -33,10 +33,11 @@ Result<HeldCells> cells_of_layout(const Layout& layout, std::span<const int64_t>
   BoxNumbers numbers(&made.boxes);
   for (const int32_t rank : made.ranks) {
     SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, layout.pieces(shape, rank));
+    // Ranks hold about as much as each other: what will be too much is not made first.
+    if (pieces.size() > kMaxSimulatedPieces / made.ranks.size()) return too_many_pieces();
     for (const Piece& piece : pieces) {
       if (!box_is_empty(piece.box)) made.cells.push_back(numbers.number_of(piece.box));
     }
-    if (made.cells.size() > kMaxSimulatedPieces) return too_many_pieces();
     made.cell_begins.push_back(made.cells.size());
   }
   return made;

@@ -9,6 +9,7 @@
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "tests/core/exec/save_world.h"
+#include "tests/support/fake_clock.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -82,12 +83,14 @@ TEST_F(SavePlannerTest, HostsMayMoveThePlansThemselves) {
 // Threads gather and digest; neither plans nor files know how many there were.
 TEST_F(SavePlannerTest, AnyNumberOfThreadsGivesTheSamePlansAndFiles) {
   const World world = make_world(3, 11);
+  const shardwright::test::FakeClock clock;  // generations have the time in them
   std::vector<Bytes> plans;
   std::vector<std::pair<std::string, std::vector<std::byte>>> files;
   for (const int32_t threads : {1, 2, 7}) {
     RuntimeOptions options;
     options.threads = threads;
     options.random = counting_random(5);
+    options.clock = &clock;
     runtime_ = std::move(*Runtime::create(options));
     location_ = {storage::make_memory_storage(), "ckpt"};
     make_planners(world);

@@ -178,16 +178,21 @@ TEST(SymbolicFailure, WorldsThatWereNotPutTogether) {
 }
 
 TEST(SymbolicFailure, BoxesThatTakeNoRoomAreNotMany) {
-  std::vector<LocalSymbolicPlan> locals;
-  for (int32_t r = 0; r < 2; ++r) {
-    Result<LocalSymbolicPlan> local =
-        describe({boxes_entry("s", {}, {box({}, {})}), whole_entry("w", {3})}, {r, 2});
-    ASSERT_TRUE(local.ok()) << local.status().to_string();
-    locals.push_back(*std::move(local));
-  }
-  locals[1].part.box_counts[0] = 0xFFFFFFFF;
-  EXPECT_FAILURE(world_status(locals), StatusCode::kInvalidArgument, "rank 1",
-                 "tensor 's', which has no dimensions");
+  SymbolicDescription description;
+  CatalogBuilder::Tensor tensor;
+  tensor.name = "s";
+  tensor.dtype = DType::kInt8;
+  tensor.kind = EntryKind::kSharded;
+  ASSERT_TRUE(CatalogBuilder(&description.catalog).add_tensor(tensor, {}).ok());
+  description.forms = {kBoxes};
+  SymbolicPart part;
+  part.rank = 1;
+  part.box_counts = {1};
+  EXPECT_TRUE(part_findings(description, part, 1).empty());
+  part.box_counts = {0xFFFFFFFF};
+  const std::vector<std::string> findings = part_findings(description, part, 1);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0], "rank 1 lists 4294967295 boxes of tensor 's', which has no dimensions");
 }
 
 TEST(SymbolicFailure, OptionsThatDiffer) {
