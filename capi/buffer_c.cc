@@ -57,6 +57,15 @@ Result<shw_buffer*> buffer_of_parts(std::span<const std::string_view> parts) {
   return make_handle<shw_buffer>(std::move(impl));
 }
 
+Result<shw_buffer*> buffer_of_parts(std::span<const plan::Bytes> parts) {
+  std::vector<std::string_view> views;
+  views.reserve(parts.size());
+  for (const plan::Bytes& bytes : parts) {
+    views.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return buffer_of_parts(views);
+}
+
 Result<shw_buffer*> buffer_of_parts(plan::PlanParts parts) {
   static_assert(plan::PlanParts::kAlignment == kAlignment);
   auto impl = std::make_shared<BufferImpl>();

@@ -90,15 +90,6 @@ Status check_part_count(const SavePlannerImpl& planner, uint64_t count, const ch
   return bad_argument(parameter, fmt::format("{} parts for {} ranks", count, planner.world_size));
 }
 
-Result<shw_buffer*> parts_buffer(const std::vector<plan::Bytes>& list) {
-  std::vector<std::string_view> parts;
-  parts.reserve(list.size());
-  for (const plan::Bytes& bytes : list) {
-    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return buffer_of_parts(parts);
-}
-
 Result<std::shared_ptr<SavePlannerImpl>> make_planner(const SaveArguments& given,
                                                       plan::RankPosition position) {
   auto impl = std::make_shared<SavePlannerImpl>();
@@ -223,7 +214,7 @@ shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* 
     SHW_ASSIGN_OR_RETURN(const auto lists,
                          impl->planner->global_plan(locals, target, capi::call_of(*impl)));
     SHW_ASSIGN_OR_RETURN(const auto first, shardwright::plan::decode_write_list(lists.front()));
-    SHW_ASSIGN_OR_RETURN(*out, capi::parts_buffer(lists));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(lists));
     impl->generation = first.generation;
     impl->plan_digest = first.plan_digest;
     impl->target = std::move(target);

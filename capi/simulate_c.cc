@@ -52,15 +52,19 @@ std::shared_ptr<const plan::StoredCheckpoint> stored_of(const CheckpointImpl& im
   return stored;
 }
 
+plan::Bytes price_part(const plan::Price& price) {
+  const std::string json = plan::price_json(price);
+  const auto bytes = std::as_bytes(std::span(json.data(), json.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
 Result<shw_buffer*> priced_save(const plan::World& world, const plan::PriceOptions& options,
                                 bool with_plan) {
   SHW_ASSIGN_OR_RETURN(const plan::SimulatedSave save, plan::simulate_save(world, options));
-  const std::string json = plan::price_json(save.price);
-  std::vector<std::string_view> parts{json};
-  plan::Bytes bytes;
+  std::vector<plan::Bytes> parts{price_part(save.price)};
   if (with_plan) {
-    SHW_ASSIGN_OR_RETURN(bytes, plan::encode(save.plan));
-    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(save.plan));
+    parts.push_back(std::move(bytes));
   }
   return buffer_of_parts(parts);
 }
@@ -70,8 +74,7 @@ Result<shw_buffer*> priced_load(const plan::World& source, const plan::World& ta
                                 const plan::PriceOptions& options, bool with_plans) {
   SHW_ASSIGN_OR_RETURN(const auto stored, plan::stored_checkpoint(source, options));
   SHW_ASSIGN_OR_RETURN(const plan::Price price, plan::price_load(*stored, target, options));
-  const std::string json = plan::price_json(price);
-  std::vector<plan::Bytes> plans;
+  std::vector<plan::Bytes> parts{price_part(price)};
   uint64_t left = kMaxPlanBytes;
   if (with_plans) {
     SHW_RETURN_IF_ERROR(plan::simulate_load(*stored, target, [&](const plan::LoadPlan& load) {
@@ -82,13 +85,10 @@ Result<shw_buffer*> priced_load(const plan::World& source, const plan::World& ta
                                               target.rank_count, kMaxPlanBytes));
       }
       left -= bytes.size();
-      plans.push_back(std::move(bytes));
+      parts.push_back(std::move(bytes));
       return Status();
     }));
   }
-  std::vector<std::string_view> parts{json};
-  for (const plan::Bytes& bytes : plans)
-    parts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return buffer_of_parts(parts);
 }
 

@@ -169,10 +169,7 @@ Result<shw_buffer*> expand(const plan::SymbolicSavePlan& symbolic, std::string g
     SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list));
     plans.push_back(std::move(bytes));
   }
-  std::vector<std::string_view> parts;
-  parts.reserve(plans.size());
-  for (const plan::Bytes& bytes : plans) parts.push_back(bytes_of(bytes));
-  return buffer_of_parts(parts);
+  return buffer_of_parts(plans);
 }
 
 }  // namespace

@@ -218,6 +218,7 @@ namespace shardwright::capi {
 Result<shw_buffer*> buffer_of(std::span<const std::byte> bytes);
 Result<shw_buffer*> buffer_of(std::string_view text);
 Result<shw_buffer*> buffer_of_parts(std::span<const std::string_view> parts);
+Result<shw_buffer*> buffer_of_parts(std::span<const plan::Bytes> parts);
 Result<shw_buffer*> buffer_of_parts(plan::PlanParts parts);
 
 shw_report* report_of(exec::Report report);

@@ -166,8 +166,10 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(
       distinct.push_back(symbolic_->description);
       continue;
     }
-    const auto sent = std::ranges::find(descriptions, index, &OfferedPlan::rank);
-    if (sent == descriptions.end()) return of_rank(invalid_argument("it was not sent"), index);
+    // They come in the order of their ranks.
+    const auto sent = std::ranges::lower_bound(descriptions, index, {}, &OfferedPlan::rank);
+    if (sent == descriptions.end() || sent->rank != index)
+      return of_rank(invalid_argument("it was not sent"), index);
     Result<plan::SymbolicDescription> description = plan::decode_symbolic_save(sent->bytes);
     if (!description.ok()) return of_rank(description.status(), index);
     distinct.push_back(std::move(*description));

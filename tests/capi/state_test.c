@@ -115,6 +115,20 @@ static void adds_all_or_nothing(void) {
   shw_state_release(state);
 }
 
+/* Rows over a mesh of two ranks. */
+static shw_layout* rows_of_two(void) {
+  static const int32_t kinds[] = {SHW_PLACEMENT_SHARD}, dims[] = {0};
+  shw_error* error = NULL;
+  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
+  spec.mesh_ndim = 1;
+  spec.mesh_shape = SHAPE(2);
+  spec.placement_kinds = kinds;
+  spec.placement_dims = dims;
+  shw_layout* layout = NULL;
+  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  return layout;
+}
+
 static void takes_boxes_and_layouts(void) {
   shw_error* error = NULL;
   float data[12] = {0};
@@ -124,14 +138,7 @@ static void takes_boxes_and_layouts(void) {
   const struct shard outside = {"v", data, SHAPE(4, 6), SHAPE(3, 0), SHAPE(2, 6), 2};
   CHECK_FAILS(try_add_shard(state, &outside, &error), SHW_OUT_OF_RANGE, "leaves the shape");
 
-  static const int32_t kinds[] = {SHW_PLACEMENT_SHARD}, dims[] = {0};
-  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
-  spec.mesh_ndim = 1;
-  spec.mesh_shape = SHAPE(2);
-  spec.placement_kinds = kinds;
-  spec.placement_dims = dims;
-  shw_layout* layout = NULL;
-  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  shw_layout* layout = rows_of_two();
   const shw_layout* const layouts[] = {layout};
   const uint64_t name_offsets[] = {0, 1}, shape_offsets[] = {0, 2};
   const shw_tensor local = float_tensor(data, SHAPE(2, 6), 2);
@@ -157,14 +164,7 @@ static void compares_boxes_with_layouts(void) {
   shw_error* error = NULL;
   float data[24] = {0};
   shw_state* state = make_state();
-  static const int32_t kinds[] = {SHW_PLACEMENT_SHARD}, dims[] = {0};
-  shw_layout_spec spec = SHW_LAYOUT_SPEC_INIT;
-  spec.mesh_ndim = 1;
-  spec.mesh_shape = SHAPE(2);
-  spec.placement_kinds = kinds;
-  spec.placement_dims = dims;
-  shw_layout* layout = NULL;
-  CHECK_OK(shw_layout_create(&spec, &layout, &error));
+  shw_layout* layout = rows_of_two();
   const shw_layout* const layouts[] = {layout};
   const uint64_t name_offsets[] = {0, 1, 2, 3}, shape_offsets[] = {0, 2, 4, 6};
   const shw_tensor half = float_tensor(data, SHAPE(2, 6), 2);

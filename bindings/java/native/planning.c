@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
+#include "bindings/swig/entry_columns.h"
 
 shw_status shw_java_describe_options_create(const int32_t* ints, const char* kind_globs,
                                             const uint64_t* kind_offsets,
@@ -73,74 +74,6 @@ void shw_java_match_options_release(shw_match_options* options) {
 
 /* ---- entries ---- */
 
-/* What the length of a column follows from. */
-enum { BY_ENTRY, CUTS, CUT_BYTES, CUT_VALUES, BY_BOX, BY_BOX_VALUE };
-
-typedef struct column {
-  size_t offset; /* in shw_entry_batch */
-  uint32_t width;
-  int length;
-  size_t cuts; /* CUT_BYTES: where the cuts are */
-} column;
-
-#define AT(field) offsetof(shw_entry_batch, field)
-/* In the order of the struct, which is that of the arrays in Java. */
-static const column kColumns[] = {
-    {AT(names), 1, CUT_BYTES, AT(name_offsets)},
-    {AT(name_offsets), 8, CUTS, 0},
-    {AT(dtypes), 4, BY_ENTRY, 0},
-    {AT(kinds), 4, BY_ENTRY, 0},
-    {AT(shapes), 8, CUT_VALUES, 0},
-    {AT(shape_offsets), 8, CUTS, 0},
-    {AT(box_ranges), 8, CUTS, 0},
-    {AT(box_offsets), 8, BY_BOX_VALUE, 0},
-    {AT(box_sizes), 8, BY_BOX_VALUE, 0},
-    {AT(numbers), 8, BY_BOX, 0},
-    {AT(order), 8, BY_BOX, 0},
-    {AT(secondary), 1, BY_BOX, 0},
-    {AT(object_sizes), 8, BY_ENTRY, 0},
-    {AT(paths), 1, CUT_BYTES, AT(path_offsets)},
-    {AT(path_offsets), 8, CUTS, 0},
-    {AT(attributes), 1, CUT_BYTES, AT(attribute_offsets)},
-    {AT(attribute_offsets), 8, CUTS, 0},
-    {AT(digests), 16, BY_ENTRY, 0},
-};
-#undef AT
-enum { COLUMNS = sizeof kColumns / sizeof kColumns[0] };
-
-static const void** field_of(shw_entry_batch* batch, size_t offset) {
-  return (const void**)(void*)((char*)batch + offset);
-}
-
-static uint64_t box_values(const shw_entry_batch* batch) {
-  uint64_t values = 0;
-  for (uint64_t i = 0; i < batch->count; ++i) {
-    values += (batch->box_ranges[i + 1] - batch->box_ranges[i]) *
-              (batch->shape_offsets[i + 1] - batch->shape_offsets[i]);
-  }
-  return values;
-}
-
-/* Elements of a column; offsets of names, shapes and boxes must be there. */
-static uint64_t length_of(shw_entry_batch* batch, const column* c) {
-  switch (c->length) {
-    case BY_ENTRY:
-      return batch->count;
-    case CUTS:
-      return batch->count + 1;
-    case CUT_BYTES: {
-      const uint64_t* cuts = *field_of(batch, c->cuts);
-      return cuts != NULL ? cuts[batch->count] : 0;
-    }
-    case CUT_VALUES:
-      return batch->shape_offsets[batch->count];
-    case BY_BOX:
-      return batch->box_ranges[batch->count];
-    default:
-      return box_values(batch);
-  }
-}
-
 /* Java gives arrays of the lengths that its builder has checked; all are copied behind the struct. codes: dtypes, then
  * kinds. */
 shw_status shw_java_entry_batch_create(
@@ -171,15 +104,16 @@ shw_status shw_java_entry_batch_create(
   given.attribute_offsets = attribute_offsets;
   given.digests = (const uint8_t*)digests;
   uint64_t bytes = 0;
-  for (int i = 0; i < COLUMNS; ++i) bytes += length_of(&given, &kColumns[i]) * kColumns[i].width;
+  for (size_t i = 0; i < COLUMNS; ++i)
+    bytes += expected_length(&given, &kColumns[i]) * kColumns[i].width;
   char* end = NULL;
   shw_entry_batch* batch = shw_java_block(sizeof(*batch), bytes, COLUMNS, &end);
   if (batch == NULL) return shw_java_out_of_memory(err);
   *batch = given;
-  for (int i = 0; i < COLUMNS; ++i) {
+  for (size_t i = 0; i < COLUMNS; ++i) {
     const column* c = &kColumns[i];
     *field_of(batch, c->offset) =
-        shw_java_place(&end, *field_of(&given, c->offset), length_of(&given, c) * c->width);
+        shw_java_place(&end, *field_of(&given, c->offset), expected_length(&given, c) * c->width);
   }
   *out = batch;
   return SHW_OK;
@@ -213,15 +147,15 @@ NATIVE(jobject, planEntries)(JNIEnv* env, jclass type, jlong plan) {
   if (batch.count == 0) return NULL;
   jclass object = (*env)->FindClass(env, "java/lang/Object");
   jobjectArray arrays = object != NULL ? (*env)->NewObjectArray(env, COLUMNS, object, NULL) : NULL;
-  for (int i = 0; arrays != NULL && i < COLUMNS; ++i) {
+  for (size_t i = 0; arrays != NULL && i < COLUMNS; ++i) {
     const column* c = &kColumns[i];
     const void* data = *field_of(&batch, c->offset);
-    const uint64_t count = length_of(&batch, c);
+    const uint64_t count = expected_length(&batch, c);
     const int absent = data == NULL && (count != 0 || c->length == BY_BOX || c->length == CUTS);
     if (absent) continue;
-    jobject array = array_of(env, data, count, c->width);
+    jobject array = array_of(env, data, count, (uint32_t)c->width);
     if (array == NULL) return NULL;
-    (*env)->SetObjectArrayElement(env, arrays, i, array);
+    (*env)->SetObjectArrayElement(env, arrays, (jsize)i, array);
     (*env)->DeleteLocalRef(env, array);
   }
   return arrays;

@@ -60,8 +60,6 @@ struct WorldSizes {
 Result<WorldSizes> sizes_of(const World& world);
 Status too_many_pieces();
 
-inline constexpr std::string_view kWorldObjectType = "application/octet-stream";
-
 // simulate_save by explicit local plans.
 Result<SimulatedSave> simulate_explicit_save(const World& world, const PriceOptions& options);
 

@@ -17,8 +17,6 @@ namespace {
 
 using internal::HeldCells;
 
-constexpr std::string_view kContentType = "application/octet-stream";
-
 // The boxes of one rank, back to back in a local tensor of one dimension.
 class LocalBoxes {
  public:
@@ -141,7 +139,7 @@ class LoadSimulation {
       ObjectEntry object;
       object.name = wanted_.objects[number].name;
       object.kind = wanted_.objects[number].kind;
-      object.content_type = kContentType;
+      object.content_type = kWorldObjectType;
       objects.push_back(std::move(object));
     }
     return state->add_objects(std::move(objects));

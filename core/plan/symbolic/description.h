@@ -77,6 +77,9 @@ std::vector<std::string> description_findings(const SymbolicDescription& descrip
 std::vector<std::string> part_findings(const SymbolicDescription& description,
                                        const SymbolicPart& part, size_t limit);
 
+// The box of one pair per dimension.
+Box box_of(std::span<const ExtentPair> pairs);
+
 // The boxes of a part, tensor by tensor: next() in the order of the description's tensors that are
 // boxes. Views part.
 class PartBoxesView {

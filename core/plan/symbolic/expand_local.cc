@@ -58,15 +58,6 @@ class LocalExpansion {
       plan_.tensor_digests[part_->digest_tensors[i]] = part_->tensor_digests[i];
   }
 
-  static Box box_of(std::span<const ExtentPair> pairs) {
-    Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
-    for (size_t d = 0; d < pairs.size(); ++d) {
-      box.offsets[d] = pairs[d].offset;
-      box.sizes[d] = pairs[d].size;
-    }
-    return box;
-  }
-
   void add_box(Box box, size_t piece) {
     if (!box_is_empty(box)) chunks_.push_back({std::move(box), static_cast<uint32_t>(piece), 0});
   }

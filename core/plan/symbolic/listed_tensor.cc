@@ -101,12 +101,7 @@ class Listing {
 }  // namespace
 
 Status listed_twice(std::string_view name, int32_t rank, std::span<const ExtentPair> extents) {
-  Box box{Dims(extents.size(), 0), Dims(extents.size(), 0)};
-  for (size_t d = 0; d < extents.size(); ++d) {
-    box.offsets[d] = extents[d].offset;
-    box.sizes[d] = extents[d].size;
-  }
-  const std::string text = box_text(box);
+  const std::string text = box_text(box_of(extents));
   return invalid_argument(
              fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
                          escape_text(name), rank, text))

@@ -17,15 +17,6 @@ namespace {
 
 constexpr uint64_t kSurelyFits = uint64_t{1} << 61;  // bytes of a rank whose file needs no look
 
-Box box_of(std::span<const ExtentPair> pairs) {
-  Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
-  for (size_t d = 0; d < pairs.size(); ++d) {
-    box.offsets[d] = pairs[d].offset;
-    box.sizes[d] = pairs[d].size;
-  }
-  return box;
-}
-
 class TensorProof {
  public:
   explicit TensorProof(const SymbolicBody& body) : body_(body) {}

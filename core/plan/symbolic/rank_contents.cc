@@ -12,15 +12,6 @@ bool is_set(const Digest128& digest) {
   return digest != Digest128{};
 }
 
-Box box_of(std::span<const ExtentPair> pairs) {
-  Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
-  for (size_t d = 0; d < pairs.size(); ++d) {
-    box.offsets[d] = pairs[d].offset;
-    box.sizes[d] = pairs[d].size;
-  }
-  return box;
-}
-
 }  // namespace
 
 RankContents::RankContents(const RankDescriptions& ranks, const PartIndex& parts)

@@ -184,14 +184,7 @@ class LocalOpener {
 
 Result<LocalViews> open_local_saves(std::span<const std::span<const std::byte>> buffers) {
   LocalOpener opener;
-  for (size_t rank = 0; rank < buffers.size(); ++rank) {
-    Status status = opener.add(buffers[rank]);
-    if (!status.ok()) {
-      return std::move(status)
-          .with_detail("rank", std::to_string(rank))
-          .annotated(fmt::format("read the plan of rank {}", rank));
-    }
-  }
+  SHW_RETURN_IF_ERROR(internal::open_each(buffers, &opener));
   return opener.take();
 }
 

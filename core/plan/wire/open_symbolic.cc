@@ -60,14 +60,7 @@ class SymbolicOpener {
 
 Result<RankDescriptions> open_symbolic_locals(std::span<const std::span<const std::byte>> buffers) {
   SymbolicOpener opener(buffers.size());
-  for (size_t rank = 0; rank < buffers.size(); ++rank) {
-    Status status = opener.add(buffers[rank]);
-    if (!status.ok()) {
-      return std::move(status)
-          .with_detail("rank", std::to_string(rank))
-          .annotated(fmt::format("read the plan of rank {}", rank));
-    }
-  }
+  SHW_RETURN_IF_ERROR(internal::open_each(buffers, &opener));
   return opener.take();
 }
 

@@ -5,6 +5,7 @@
 #include "core/plan/world/describe_world.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -15,8 +16,6 @@
 namespace shardwright::plan {
 namespace {
 
-constexpr std::string_view kContentType = "application/octet-stream";
-
 template <typename Value>
 void append_bytes(std::string* text, std::span<const Value> values) {
   text->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -26,8 +25,9 @@ class WorldDescriber {
  public:
   WorldDescriber(const World& world, const std::string& agreement)
       : world_(world), agreement_(agreement) {
-    for (const WorldTensor& tensor : world.tensors) add_use({tensor.layout, tensor.shape.size()});
-    for (const WorldObject& object : world.objects) add_use({object.layout, kNotCut});
+    for (const WorldTensor& tensor : world.tensors)
+      uses_.emplace(tensor.layout, tensor.shape.size());
+    for (const WorldObject& object : world.objects) uses_.emplace(object.layout, kNotCut);
   }
 
   Result<RankDescriptions> run() && {
@@ -39,10 +39,6 @@ class WorldDescriber {
   static constexpr size_t kNotCut = ~size_t{0};
   // A layout, and the dimensions of what it is used for; kNotCut: only its ranks count.
   using Use = std::pair<uint32_t, size_t>;
-
-  void add_use(Use use) {
-    if (std::ranges::find(uses_, use) == uses_.end()) uses_.push_back(use);
-  }
 
   // A description that a rank made, and what other ranks with its signature add.
   struct Known {
@@ -100,14 +96,14 @@ class WorldDescriber {
     for (const WorldObject& object : world_.objects) {
       if (!layout(object.layout).contains(rank)) continue;
       SHW_RETURN_IF_ERROR(
-          builder.add_object({object.name, "", kContentType, object.kind, object.size_bytes}));
+          builder.add_object({object.name, "", kWorldObjectType, object.kind, object.size_bytes}));
     }
     return builder.finish();
   }
 
   const World& world_;
   const std::string& agreement_;
-  std::vector<Use> uses_;
+  std::set<Use> uses_;
   std::string signature_;  // of the rank at hand
   std::unordered_map<std::string, Known> known_;
   std::unordered_set<std::string> described_;

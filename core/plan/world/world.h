@@ -41,6 +41,9 @@ struct WorldTensor {
   std::vector<HeldBox> boxes;      // of a tensor that is held by boxes
 };
 
+// Content type of objects, which descriptions do not name.
+inline constexpr std::string_view kWorldObjectType = "application/octet-stream";
+
 struct WorldObject {
   std::string name;
   EntryKind kind = EntryKind::kReplicated;

@@ -8,6 +8,7 @@
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "tests/core/exec/save_world.h"
+#include "tests/support/sanitizers.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -15,17 +16,7 @@ namespace {
 constexpr size_t kShareBytes = 16;
 
 // Sanitizers are slow; there a smaller job shows as much.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int32_t kManyRanks = 512;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr int32_t kManyRanks = 512;
-#else
-constexpr int32_t kManyRanks = 16384;
-#endif
-#else
-constexpr int32_t kManyRanks = 16384;
-#endif
+constexpr int32_t kManyRanks = shardwright::test::kSanitized ? 512 : 16384;
 
 // All ranks of a job in one thread, moved from meeting to meeting as save() does.
 class Job {

@@ -10,23 +10,14 @@
 #include "core/plan/wire/wire.h"
 #include "tests/core/exec/save_world.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/sanitizers.h"
 
 namespace shardwright::exec::test {
 namespace {
 
 using internal::SaveSteps;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int32_t kManyRanks = 512;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr int32_t kManyRanks = 512;
-#else
-constexpr int32_t kManyRanks = 16384;
-#endif
-#else
-constexpr int32_t kManyRanks = 16384;
-#endif
+constexpr int32_t kManyRanks = shardwright::test::kSanitized ? 512 : 16384;
 
 using LayoutPtr = std::shared_ptr<const Layout>;
 

@@ -13,21 +13,12 @@
 
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
+#include "tests/support/sanitizers.h"
 
 namespace shardwright::plan::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSlack = 30;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr double kSlack = 30;
-#else
-constexpr double kSlack = 1;
-#endif
-#else
-constexpr double kSlack = 1;
-#endif
+constexpr double kSlack = shardwright::test::kSanitized ? 30 : 1;
 
 // Sanitizers distort times: sizes stay small and slopes are only printed.
 constexpr int64_t kMostPower = kSlack > 1 ? 14 : 18;

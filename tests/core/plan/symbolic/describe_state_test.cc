@@ -198,16 +198,6 @@ TEST(DescribeState, RandomStatesPlanAsTheExplicitPlannerDoes) {
   EXPECT_GT(refused, 0);
 }
 
-JobEntry sharded(std::string name, Dims shape, std::shared_ptr<const Layout> layout) {
-  JobEntry entry;
-  entry.name = std::move(name);
-  entry.form = JobEntry::Form::kLayout;
-  entry.kind = EntryKind::kSharded;
-  entry.shape = std::move(shape);
-  entry.layout = std::move(layout);
-  return entry;
-}
-
 TEST(DescribeState, RanksOfOneMeshSayTheSame) {
   const auto layout = layout_of({{4, 2}, {"dp", "tp"}, {}}, {shard(0), shard(1)});
   std::vector<Digest128> digests;

@@ -11,16 +11,6 @@ Placement strided(int32_t dim, int32_t factor) {
   return {PlacementKind::kStridedShard, dim, factor};
 }
 
-JobEntry sharded(std::string name, Dims shape, std::shared_ptr<const Layout> layout) {
-  JobEntry entry;
-  entry.name = std::move(name);
-  entry.form = JobEntry::Form::kLayout;
-  entry.kind = EntryKind::kSharded;
-  entry.shape = std::move(shape);
-  entry.layout = std::move(layout);
-  return entry;
-}
-
 uint32_t form_of(const JobEntry& entry, int32_t rank, int32_t ranks) {
   const Result<LocalSymbolicPlan> local = describe({entry}, {rank, ranks});
   EXPECT_TRUE(local.ok()) << local.status().to_string();

@@ -8,21 +8,12 @@
 #include <ctime>
 
 #include "tests/core/plan/symbolic/symbolic_jobs.h"
+#include "tests/support/sanitizers.h"
 
 namespace shardwright::plan::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
+using shardwright::test::kSanitized;
 
 double cpu_seconds() {
   timespec now{};

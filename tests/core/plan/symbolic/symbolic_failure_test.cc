@@ -86,12 +86,9 @@ TEST(SymbolicFailure, ReplicasThatDiffer) {
 
 TEST(SymbolicFailure, HolesAndOverlaps) {
   const auto half_a_mesh = layout_of({{4}, {}, {0, 1, 2, 3}}, {shard(0)});
-  JobEntry sharded = whole_entry("w", {10});
-  sharded.form = JobEntry::Form::kLayout;
-  sharded.kind = EntryKind::kSharded;
-  sharded.layout = half_a_mesh;
+  const JobEntry w = sharded("w", {10}, half_a_mesh);
   const Job hole = [&](int32_t rank) {
-    return rank == 2 ? std::vector<JobEntry>() : std::vector<JobEntry>{sharded};
+    return rank == 2 ? std::vector<JobEntry>() : std::vector<JobEntry>{w};
   };
   expect_same_refusal(hole, 4, {"tensor 'w' of shape [10]: no rank holds box"});
   const auto rows = [](int32_t rank, int64_t begin, int64_t count) {

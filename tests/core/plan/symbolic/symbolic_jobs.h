@@ -46,6 +46,16 @@ struct JobEntry {
   Digest128 digest{};
 };
 
+inline JobEntry sharded(std::string name, Dims shape, std::shared_ptr<const Layout> layout) {
+  JobEntry entry;
+  entry.name = std::move(name);
+  entry.form = JobEntry::Form::kLayout;
+  entry.kind = EntryKind::kSharded;
+  entry.shape = std::move(shape);
+  entry.layout = std::move(layout);
+  return entry;
+}
+
 // What each rank of a job holds.
 using Job = std::function<std::vector<JobEntry>(int32_t rank)>;
 

@@ -9,16 +9,6 @@
 namespace shardwright::plan::test {
 namespace {
 
-JobEntry sharded(std::string name, Dims shape, std::shared_ptr<const Layout> layout) {
-  JobEntry entry;
-  entry.name = std::move(name);
-  entry.form = JobEntry::Form::kLayout;
-  entry.kind = EntryKind::kSharded;
-  entry.shape = std::move(shape);
-  entry.layout = std::move(layout);
-  return entry;
-}
-
 JobEntry plain(std::string name, Dims shape, EntryKind kind = EntryKind::kAuto) {
   JobEntry entry;
   entry.name = std::move(name);
