@@ -2,10 +2,10 @@
 """CPU seconds of one core for save planning. `plan`: the whole plan of one rank with 100,000 tensors, local plan, global
 plan with the cover proof, the rank's own list taken back. `merge`: the global step alone, on what all ranks described:
 every second tensor is replicated on all ranks, the others are cut into rows; peers do it on their own objects, which
-they have at hand; its peak memory beside plans and result is at most 64 bytes per item. `open`, `encode`: plan buffers of all ranks through all checks, and one plan of many items into reused
-memory. Nothing is written.
+they have at hand; its peak memory beside plans and result is at most 64 bytes per item. `open`, `encode`: plan buffers
+of all ranks through all checks, and one plan of many items into reused memory. Nothing is written.
 """
-PEERS = ["torch_dcp_merge", "hyperparallel_merge"]
+PEERS = {"exact torch": ["torch_dcp_merge"], "exact HyperParallel": ["hyperparallel_merge"]}
 WORLDS = {  # preset, owner: as in include/shardwright/save.h
     "exact torch": {"preset": 1, "owner": 2}, "exact HyperParallel": {"preset": 0, "owner": 2},
     "balanced": {"preset": 0, "owner": 0}, "native": None}
@@ -45,10 +45,9 @@ def variants(quick):
     made = [{"name": f"{count} tensors", "op": "plan", "params": {"bytes": count * 64, "tensors": count}, "line": line,
              "reps": 3 if quick else 5, "contenders": ["shardwright", "torch_dcp_planner"]}]
     reps = 3 if quick else 5
-    made += [_merge(64, 1000, name, reps, PEERS if name.startswith("exact") else []) for name in WORLDS]
-    made += [_merge(1024, 1000, name, reps, []) for name in WORLDS]
+    made += [_merge(64, 1000, name, reps, PEERS.get(name, [])) for name in WORLDS]
+    made += [_merge(1024, 1000, name, 3, [] if quick else PEERS.get(name, [])) for name in WORLDS]
     if not quick:
-        made.append(_merge(1024, 1000, "exact torch", 3, PEERS))
         made.append(_merge(1024, 1000, "exact torch", 3, [], all_cut=True))
         made += [_merge(16384, 1000, name, 3, []) for name in ("exact torch", "native")]
     for op, ranks, tensors, boxes in (("open", 1024, 1000, 1), ("open", 1, 1000, 1000), ("encode", 1, 1000, 1000)):

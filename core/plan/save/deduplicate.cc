@@ -94,6 +94,7 @@ class Deduplication {
     for (const Member& member : members) record.split_mask |= tensor_of(member).split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
     split_ = split_dims(shape, record.split_mask);
+    uneven_ = false;
     if (record.split_mask != 0 || !emit_replicas(members)) {
       gather(members, record.split_mask);
       sort_candidates();
@@ -101,6 +102,7 @@ class Deduplication {
     }
     record.chunk_count = catalog.chunks.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
+    out_.uneven.push_back(uneven_);
     return {};
   }
 
@@ -143,7 +145,9 @@ class Deduplication {
   }
 
   void prefetch(const Member& member) const {
-    __builtin_prefetch(sources_[member.rank].chunks + tensor_of(member).chunk_begin);
+    const ChunkRecord* chunk = sources_[member.rank].chunks + tensor_of(member).chunk_begin;
+    __builtin_prefetch(chunk);
+    __builtin_prefetch(&chunk->position);  // where the record goes on in the next line
   }
 
   // Of a member that is split in fewer dimensions than the group.
@@ -267,6 +271,8 @@ class Deduplication {
       } else if (!policy_.twice_on_rank &&
                  candidates_[i - 1].holder.rank == candidate.holder.rank && !is_empty(candidate)) {
         return listed_twice(name, candidate.holder);
+      } else if (!policy_.key_has_sizes) {
+        uneven_ |= compare_sizes(candidates_[i - 1], candidate) != 0;
       }
       out_.holders.push_back(candidate.holder);
       out_.holder_begins.back() = out_.holders.size();
@@ -284,9 +290,8 @@ class Deduplication {
     record.offset1 = candidate.second.offset;
     record.size1 = candidate.second.size;
     catalog.chunks.push_back(record);
-    const auto further = more_.begin() + static_cast<std::ptrdiff_t>(candidate.more);
-    catalog.more.insert(catalog.more.end(), further,
-                        further + static_cast<std::ptrdiff_t>(more_per_chunk(split_.count)));
+    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k)
+      catalog.more.push_back(more_[candidate.more + k]);
     out_.holder_begins.push_back(out_.holders.size());
   }
 
@@ -347,6 +352,7 @@ class Deduplication {
   const MergePolicy& policy_;
   Deduplicated out_;
   SplitDims split_;
+  bool uneven_ = false;  // as Deduplicated::uneven, of the tensor at hand
   std::vector<Candidate> candidates_;
   std::vector<Candidate> sorted_;
   std::vector<Key> keys_;

@@ -2,66 +2,107 @@
 //
 // Units by the rank and the place in which they were listed first. Units come in the order of the
 // merged catalog, and ranks mostly list their items in that order too: after a counting sort by rank
-// there is nothing left to sort.
+// there is nothing left to sort. What a choice of owners wants to know of each goes with it, so that
+// it reads one column from its beginning to its end: the units of a rank lie as far apart as there
+// are ranks.
 #include <algorithm>
 
+#include "core/base/huge_pages.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-// Places of a rank's items in its own order.
-class Places {
- public:
-  explicit Places(std::span<const LocalView> locals) : locals_(locals) {}
-
-  void set_rank(uint32_t rank) {
-    const LocalView& view = locals_[rank];
-    natural_ = view.listing.order.empty() && view.listing.object_begins.empty();
-    if (natural_) return;
-    places_.resize(view.item_count());
-    uint32_t place = 0;
-    for_each_listed(view, &scratch_, [&](uint32_t item) { places_[item] = place++; });
-  }
-  uint32_t of(uint32_t item) const { return natural_ ? item : places_[item]; }
-
- private:
-  std::span<const LocalView> locals_;
-  bool natural_ = true;
-  std::vector<uint32_t> places_;
-  std::vector<uint32_t> scratch_;
-};
+bool lists_by_number(const LocalView& view) {
+  return view.listing.order.empty() && view.listing.object_begins.empty();
+}
 
 // The holder of the lowest rank that comes first in that rank's order.
-uint32_t first_place(const Places& places, std::span<const UnitHolder> holders) {
-  uint32_t first = places.of(holders[0].item);
+uint32_t first_place(const ListedPlaces& places, std::span<const UnitHolder> holders) {
+  uint32_t first = places.of(holders[0]);
   for (size_t i = 1; i < holders.size() && holders[i].rank == holders[0].rank; ++i)
-    first = std::min(first, places.of(holders[i].item));
+    first = std::min(first, places.of(holders[i]));
   return first;
 }
 
+class Listing {
+ public:
+  Listing(std::span<const LocalView> locals, const Deduplicated& merged,
+          std::span<const uint64_t> weights, ListedChoice choice)
+      : merged_(merged), weights_(weights), choice_(choice), places_(locals) {
+    out_.begins.assign(locals.size() + 1, 0);
+  }
+
+  ListedUnits run() {
+    for_each_wanted([&](uint32_t, const auto& holders) { ++out_.begins[holders[0].rank + 1]; });
+    for (size_t r = 1; r < out_.begins.size(); ++r) out_.begins[r] += out_.begins[r - 1];
+    scatter();
+    return std::move(out_);
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_wanted(const Visit& visit) const {
+    for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+      if (choice_ == ListedChoice::kAll || is_shared(holders)) visit(unit, holders);
+    }
+  }
+
+  void scatter() {
+    const size_t ranks = out_.begins.size() - 1;
+    reserve_large(&out_.units, out_.begins.back());
+    out_.units.resize(out_.begins.back());
+    std::vector<size_t> next(out_.begins.begin(), out_.begins.end());
+    std::vector<uint32_t> last(ranks, 0);  // place of the rank's last unit
+    std::vector<bool> sorted(ranks, true);
+    for_each_wanted([&](uint32_t unit, const auto& holders) {
+      const uint32_t rank = holders[0].rank;
+      const uint32_t place = first_place(places_, holders);
+      if (place < last[rank]) sorted[rank] = false;
+      last[rank] = place;
+      out_.units[next[rank]++] = {weights_[unit], unit, is_shared(holders)};
+    });
+    for (size_t r = 0; r < ranks; ++r) {
+      if (!sorted[r]) sort_rank(r);
+    }
+  }
+
+  void sort_rank(size_t rank) {
+    const auto units =
+        std::span(out_.units).subspan(out_.begins[rank], out_.begins[rank + 1] - out_.begins[rank]);
+    std::ranges::sort(units, {}, [this](const ListedUnits::Unit& listed) {
+      return first_place(places_, merged_.holders_of(listed.unit));
+    });
+  }
+
+  const Deduplicated& merged_;
+  std::span<const uint64_t> weights_;
+  ListedChoice choice_;
+  ListedPlaces places_;
+  ListedUnits out_;
+};
+
 }  // namespace
 
-std::vector<uint32_t> listed_order(std::span<const LocalView> locals, const Deduplicated& merged,
-                                   std::span<const uint32_t> wanted) {
-  std::vector<size_t> begins(locals.size() + 1, 0);
-  for (const uint32_t unit : wanted) ++begins[merged.holders_of(unit)[0].rank + 1];
-  for (size_t r = 0; r < locals.size(); ++r) begins[r + 1] += begins[r];
-  std::vector<uint32_t> order(wanted.size());
-  std::vector<size_t> next(begins.begin(), begins.end());
-  for (const uint32_t unit : wanted) order[next[merged.holders_of(unit)[0].rank]++] = unit;
-  Places places(locals);
-  for (uint32_t r = 0; r < locals.size(); ++r) {
-    const std::span<uint32_t> units =
-        std::span(order).subspan(begins[r], begins[r + 1] - begins[r]);
-    if (units.empty()) continue;
-    places.set_rank(r);
-    const auto place_of = [&](uint32_t unit) {
-      return first_place(places, merged.holders_of(unit));
-    };
-    if (!std::ranges::is_sorted(units, {}, place_of)) std::ranges::sort(units, {}, place_of);
+ListedPlaces::ListedPlaces(std::span<const LocalView> locals) {
+  if (std::ranges::all_of(locals, lists_by_number)) return;
+  begins_.reserve(locals.size() + 1);
+  begins_.push_back(0);
+  for (const LocalView& view : locals) begins_.push_back(begins_.back() + view.item_count());
+  reserve_large(&places_, begins_.back());
+  places_.resize(begins_.back());
+  std::vector<uint32_t> scratch;
+  for (size_t r = 0; r < locals.size(); ++r) {
+    uint32_t place = 0;
+    for_each_listed(locals[r], &scratch,
+                    [&](uint32_t item) { places_[begins_[r] + item] = place++; });
   }
-  return order;
+}
+
+ListedUnits list_units(std::span<const LocalView> locals, const Deduplicated& merged,
+                       std::span<const uint64_t> weights, ListedChoice choice) {
+  return Listing(locals, merged, weights, choice).run();
 }
 
 }  // namespace shardwright::plan::internal

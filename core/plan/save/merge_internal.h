@@ -81,6 +81,7 @@ struct Deduplicated {
   Catalog catalog;                      // place and position not set
   std::vector<UnitHolder> holders;      // of each unit, ascending rank, then item
   std::vector<uint64_t> holder_begins;  // one more than units
+  std::vector<bool> uneven;             // per tensor: holders of a unit list it with other sizes
   size_t unit_count() const { return holder_begins.size() - 1; }
   std::span<const UnitHolder> holders_of(size_t unit) const {
     return {holders.data() + holder_begins[unit], holder_begins[unit + 1] - holder_begins[unit]};
@@ -107,10 +108,39 @@ Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntrie
 std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
                                     Deduplicated* merged);
 
-// The units among `wanted` (ascending) in the order in which the host listed them first: by rank,
-// then by the rank's own order.
-std::vector<uint32_t> listed_order(std::span<const LocalView> locals, const Deduplicated& merged,
-                                   std::span<const uint32_t> wanted);
+// Where each item stands among those that its rank lists. Views the locals until it is made.
+class ListedPlaces {
+ public:
+  explicit ListedPlaces(std::span<const LocalView> locals);
+  uint32_t of(const UnitHolder& holder) const {
+    return places_.empty() ? holder.item : places_[begins_[holder.rank] + holder.item];
+  }
+
+ private:
+  std::vector<uint64_t> begins_;
+  std::vector<uint32_t> places_;  // empty: all ranks list their items by their numbers
+};
+
+// Units in the order in which the host listed them first: by rank, then by the rank's own order.
+struct ListedUnits {
+  struct Unit {
+    uint64_t weight = 0;
+    uint32_t unit = 0;
+    bool shared = false;  // several ranks hold it
+  };
+  std::vector<Unit> units;
+  std::vector<size_t> begins;  // per rank and one more
+  std::span<const Unit> of_rank(size_t rank) const {
+    return std::span(units).subspan(begins[rank], begins[rank + 1] - begins[rank]);
+  }
+};
+enum class ListedChoice { kAll, kShared };
+ListedUnits list_units(std::span<const LocalView> locals, const Deduplicated& merged,
+                       std::span<const uint64_t> weights, ListedChoice choice);
+// Whether several ranks hold a unit.
+inline bool is_shared(std::span<const UnitHolder> holders) {
+  return holders.back().rank != holders.front().rank;
+}
 
 // Entry and piece in the State of the rank that writes a chunk or object.
 struct Holder {

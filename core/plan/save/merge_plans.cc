@@ -11,8 +11,6 @@
 namespace shardwright::plan {
 namespace {
 
-constexpr uint64_t kPartBytes = 4096;  // tables and padding of the merged plan, generously
-
 Status prove(const Catalog& catalog, const MergeRules& rules) {
   if (rules.cover == CoverRule::kOff) return {};
   for (size_t t = 0; t < catalog.tensors.size(); ++t) {
@@ -29,22 +27,15 @@ Status prove(const Catalog& catalog, const MergeRules& rules) {
 
 // No column of a kept plan is larger than what the rank described. The buffer that a description came
 // in says less: its columns may lie in the same bytes.
-uint64_t capacity_for(std::span<const LocalView> locals, const Catalog& merged,
-                      const Listing& listing) {
-  uint64_t bytes = catalog_wire_bytes(merged) + listing.attributes.size() +
-                   sizeof(uint64_t) * listing.attribute_ends.size() +
-                   sizeof(uint32_t) * listing.object_begins.size() + kPartBytes;
+uint64_t capacity_for(std::span<const LocalView> locals, const GlobalSavePlan& merged) {
+  uint64_t bytes = merged_save_wire_bytes(merged);
   for (const LocalView& local : locals) bytes += local_save_wire_bytes(local);
   return bytes;
 }
 
-// The catalog goes with it: it is not needed any more.
-Status append_merged(internal::NumberedChunks* numbered, PlanParts* parts) {
-  GlobalSavePlan merged;
-  merged.catalog = std::move(numbered->catalog);
-  merged.listing = std::move(numbered->listing);
-  PlanEncoder encoder(catalog_wire_bytes(merged.catalog) + merged.listing.attributes.size() +
-                      kPartBytes);
+// It is not needed any more, and its memory goes.
+Status append_merged(GlobalSavePlan merged, PlanParts* parts) {
+  PlanEncoder encoder(merged_save_wire_bytes(merged));
   SHW_ASSIGN_OR_RETURN(const auto bytes, encoder.encode(merged));
   return parts->append(bytes);
 }
@@ -69,8 +60,11 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
       internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
-  PlanParts parts(capacity_for(locals.views, numbered.catalog, numbered.listing));
-  SHW_RETURN_IF_ERROR(append_merged(&numbered, &parts));
+  GlobalSavePlan merged;
+  merged.catalog = std::move(numbered.catalog);
+  merged.listing = std::move(numbered.listing);
+  PlanParts parts(capacity_for(locals.views, merged));
+  SHW_RETURN_IF_ERROR(append_merged(std::move(merged), &parts));
   PlanEncoder encoder;
   LocalSavePlan kept;
   const std::span<const uint32_t> numbers = numbered.numbers;

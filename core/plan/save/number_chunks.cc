@@ -5,6 +5,7 @@
 //   as kept    ranks in order, each with its items in the order in which it listed them: entries of
 //              the result come in the order of their first kept item, chunks of a tensor likewise.
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
@@ -13,7 +14,7 @@
 namespace shardwright::plan::internal {
 namespace {
 
-constexpr uint32_t kNoEntry = 0xFFFFFFFF;
+constexpr uint32_t kNobody = 0xFFFFFFFF;
 
 class Numbering {
  public:
@@ -23,7 +24,8 @@ class Numbering {
         groups_(groups),
         merged_(std::move(merged)),
         owners_(owners),
-        policy_(policy) {}
+        policy_(policy),
+        places_(locals) {}
 
   NumberedChunks run() {
     out_.item_begins.reserve(locals_.size() + 1);
@@ -73,81 +75,137 @@ class Numbering {
     }
   }
 
-  // Marks kept items with their entry, tensors first.
-  void mark_kept() {
-    const Catalog& catalog = merged_.catalog;
-    counts_.assign(catalog.tensors.size(), 0);
-    for (size_t unit = 0; unit < owners_.size(); ++unit) {
-      const bool chunk = unit < catalog.chunks.size();
-      const auto entry =
-          static_cast<uint32_t>(chunk ? catalog.chunks[unit].tensor
-                                      : catalog.tensors.size() + unit - catalog.chunks.size());
-      for_each_writer(unit, [&](const UnitHolder& holder) {
-        number_of(holder) = entry;
-        if (chunk) ++counts_[entry];
-      });
-    }
-  }
-
   void number_as_kept() {
-    mark_kept();
+    std::vector<Entry> entries = number_tensors();
+    number_objects(&entries);
+    const auto by_first = [](const Entry& a, const Entry& b) {
+      return std::tie(a.rank, a.place, a.number) < std::tie(b.rank, b.place, b.number);
+    };
+    if (!std::ranges::is_sorted(entries, by_first)) std::ranges::sort(entries, by_first);
     const Catalog& from = merged_.catalog;
-    const auto tensors = static_cast<uint32_t>(from.tensors.size());
-    placed_.assign(tensors, kNoEntry);
-    object_placed_.assign(from.objects.size(), false);
-    next_.assign(tensors, 0);
-    out_.catalog.tensors.reserve(tensors);
-    uint64_t chunks = 0;
-    for (const uint64_t count : counts_) chunks += count;
-    reserve_large(&out_.catalog.chunks, chunks);
-    out_.catalog.chunks.resize(chunks);
+    reserve_large(&out_.catalog.chunks, kept_count_);
+    out_.catalog.tensors.reserve(from.tensors.size());
     out_.catalog.shapes.reserve(from.shapes.size());
-    std::vector<uint32_t> scratch;
-    for (const LocalView& local : locals_) {
-      const uint64_t begin = out_.item_begins[static_cast<size_t>(local.rank)];
-      for_each_listed(local, &scratch, [&](uint32_t item) {
-        uint32_t& number = out_.numbers[begin + item];
-        if (number == kNotKept) return;
-        number =
-            number < tensors ? place_chunk(local, item, number) : place_object(number - tensors);
-      });
-    }
-    // Tensors of which nobody lists a box.
-    for (uint32_t t = 0; t < tensors; ++t) {
-      if (placed_[t] == kNoEntry) place_tensor(t);
+    for (const Entry& entry : entries) {
+      if (entry.number < from.tensors.size()) {
+        place_tensor(entry);
+      } else {
+        place_object(static_cast<uint32_t>(entry.number - from.tensors.size()));
+      }
     }
     out_.catalog.texts = std::move(merged_.catalog.texts);
     finish_attributes();
   }
 
-  // The chunk's number in its tensor.
-  uint32_t place_chunk(const LocalView& local, uint32_t item, uint32_t from) {
-    if (placed_[from] == kNoEntry) place_tensor(from);
-    Catalog& catalog = out_.catalog;
-    const TensorRecord& tensor = catalog.tensors[placed_[from]];
-    const uint32_t number = next_[from]++;
-    ChunkRecord& record = catalog.chunks[tensor.chunk_begin + number];
-    const ChunkRecord& own = local.catalog.chunks[item];
-    const TensorRecord& own_tensor = local.catalog.tensors[own.tensor];
-    record.tensor = placed_[from];
-    record.place = static_cast<uint32_t>(local.rank);
-    if (own_tensor.split_mask == tensor.split_mask && split_count(tensor) <= 2) {
-      record.offset0 = own.offset0;
-      record.size0 = own.size0;
-      record.offset1 = own.offset1;
-      record.size1 = own.size1;
-    } else {
-      copy_pairs(local.catalog, own_tensor, item, tensor, number);
+  // One item that is kept.
+  struct Kept {
+    UnitHolder holder;
+    uint32_t place = 0;
+    uint32_t unit = 0;
+  };
+  // An entry of the merged catalog, tensors first, and where it was kept first.
+  struct Entry {
+    uint32_t rank = kNobody;
+    uint32_t place = 0;
+    uint32_t number = 0;
+    bool as_merged = false;  // the kept boxes are those of the merged catalog, in its order
+  };
+
+  // Kept items of a tensor by rank and place. True when they are its units as they stand.
+  bool gather_kept(uint32_t tensor) {
+    const TensorRecord& record = merged_.catalog.tensors[tensor];
+    kept_.clear();
+    bool sorted = true;
+    for (uint64_t unit = record.chunk_begin; unit < record.chunk_begin + record.chunk_count;
+         ++unit) {
+      for_each_writer(unit, [&](const UnitHolder& holder) {
+        const Kept kept{holder, places_.of(holder), static_cast<uint32_t>(unit)};
+        sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
+        kept_.push_back(kept);
+      });
     }
-    return number;
+    if (!sorted) std::ranges::sort(kept_, before);
+    return sorted && kept_.size() == record.chunk_count && !merged_.uneven[tensor];
+  }
+  static bool before(const Kept& a, const Kept& b) {
+    return std::tie(a.holder.rank, a.place) < std::tie(b.holder.rank, b.place);
   }
 
-  // Pairs of a chunk that is split in fewer dimensions than its tensor, or in more than two.
-  void copy_pairs(const CatalogView& from, const TensorRecord& own_tensor, uint32_t item,
-                  const TensorRecord& tensor, uint32_t number) {
-    Catalog& catalog = out_.catalog;
-    ChunkRecord& record = catalog.chunks[tensor.chunk_begin + number];
-    const SplitDims split = split_dims(catalog, record.tensor);
+  // Tensors of which nobody lists a box come last.
+  std::vector<Entry> number_tensors() {
+    const auto tensors = static_cast<uint32_t>(merged_.catalog.tensors.size());
+    std::vector<Entry> entries(tensors);
+    for (uint32_t t = 0; t < tensors; ++t) {
+      entries[t].number = t;
+      entries[t].as_merged = gather_kept(t);
+      kept_count_ += kept_.size();
+      for (uint32_t k = 0; k < kept_.size(); ++k) number_of(kept_[k].holder) = k;
+      if (kept_.empty()) continue;
+      entries[t].rank = kept_[0].holder.rank;
+      entries[t].place = kept_[0].place;
+    }
+    return entries;
+  }
+
+  void number_objects(std::vector<Entry>* entries) {
+    const Catalog& from = merged_.catalog;
+    for (size_t unit = from.chunks.size(); unit < owners_.size(); ++unit) {
+      Entry entry;
+      entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.chunks.size());
+      for_each_writer(unit, [&](const UnitHolder& holder) {
+        number_of(holder) = 0;
+        const uint32_t place = places_.of(holder);
+        if (std::tie(holder.rank, place) >= std::tie(entry.rank, entry.place)) return;
+        entry.rank = holder.rank;
+        entry.place = place;
+      });
+      entries->push_back(entry);
+    }
+  }
+
+  void place_tensor(const Entry& entry) {
+    Catalog& to = out_.catalog;
+    TensorRecord record = merged_.catalog.tensors[entry.number];
+    const std::span<const int64_t> shape = merged_.catalog.shape(entry.number);
+    const uint64_t chunk_begin = to.chunks.size();
+    const uint64_t more_begin = to.more.size();
+    if (entry.as_merged) {
+      copy_merged(record);
+    } else {
+      gather_kept(entry.number);
+      for (const Kept& kept : kept_) copy_kept(kept, record.split_mask, shape);
+    }
+    record.shape_begin = to.shapes.size();
+    record.chunk_begin = chunk_begin;
+    record.chunk_count = to.chunks.size() - chunk_begin;
+    record.more_begin = more_begin;
+    to.shapes.insert(to.shapes.end(), shape.begin(), shape.end());
+    to.tensors.push_back(record);
+    add_tensor_attribute(entry.number);
+  }
+
+  // The boxes of the merged catalog, which name their owners already.
+  void copy_merged(const TensorRecord& from) {
+    Catalog& to = out_.catalog;
+    const auto tensor = static_cast<uint32_t>(to.tensors.size());
+    for (uint64_t c = from.chunk_begin; c < from.chunk_begin + from.chunk_count; ++c) {
+      to.chunks.push_back(merged_.catalog.chunks[c]);
+      to.chunks.back().tensor = tensor;
+    }
+    const auto more = merged_.catalog.more.begin() + static_cast<std::ptrdiff_t>(from.more_begin);
+    const uint64_t pairs = from.chunk_count * more_per_chunk(split_count(from));
+    to.more.insert(to.more.end(), more, more + static_cast<std::ptrdiff_t>(pairs));
+  }
+
+  // The box as its writer lists it, in the split dimensions of the merged tensor.
+  void copy_kept(const Kept& kept, uint64_t split_mask, std::span<const int64_t> shape) {
+    const CatalogView& from = locals_[kept.holder.rank].catalog;
+    const uint32_t item = kept.holder.item;
+    const TensorRecord& own_tensor = from.tensors[from.chunks[item].tensor];
+    ChunkRecord record;
+    record.tensor = static_cast<uint32_t>(out_.catalog.tensors.size());
+    record.place = kept.holder.rank;
+    const SplitDims split = split_dims(shape, split_mask);
     uint32_t own = 0;
     for (uint32_t k = 0; k < split.count; ++k) {
       const bool is_own = (own_tensor.split_mask >> split.dims[k] & 1) != 0;
@@ -160,34 +218,16 @@ class Numbering {
         record.offset1 = pair.offset;
         record.size1 = pair.size;
       } else {
-        catalog.more[tensor.more_begin + number * more_per_chunk(split.count) + k - 2] = pair;
+        out_.catalog.more.push_back(pair);
       }
     }
+    out_.catalog.chunks.push_back(record);
   }
 
-  void place_tensor(uint32_t from) {
-    Catalog& catalog = out_.catalog;
-    placed_[from] = static_cast<uint32_t>(catalog.tensors.size());
-    TensorRecord record = merged_.catalog.tensors[from];
-    const std::span<const int64_t> shape = merged_.catalog.shape(from);
-    record.shape_begin = catalog.shapes.size();
-    record.chunk_begin = chunk_end_;
-    record.chunk_count = counts_[from];
-    record.more_begin = catalog.more.size();
-    chunk_end_ += counts_[from];
-    catalog.more.resize(catalog.more.size() + counts_[from] * more_per_chunk(split_count(record)));
-    catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
-    catalog.tensors.push_back(record);
-    add_tensor_attribute(from);
-  }
-
-  uint32_t place_object(uint32_t from) {
-    if (object_placed_[from]) return 0;
-    object_placed_[from] = true;
+  void place_object(uint32_t from) {
     out_.catalog.objects.push_back(merged_.catalog.objects[from]);
     out_.listing.object_begins.push_back(static_cast<uint32_t>(out_.catalog.tensors.size()));
     add_object_attribute(from);
-    return 0;
   }
 
   void add_tensor_attribute(uint32_t group) {
@@ -222,11 +262,9 @@ class Numbering {
   std::span<const uint32_t> owners_;
   const MergePolicy& policy_;
   NumberedChunks out_;
-  uint64_t chunk_end_ = 0;        // of the tensors placed so far
-  std::vector<uint64_t> counts_;  // kept chunks of each merged tensor
-  std::vector<uint32_t> placed_;  // where each merged tensor is now, or kNoEntry
-  std::vector<bool> object_placed_;
-  std::vector<uint32_t> next_;  // number of the next chunk of each merged tensor
+  ListedPlaces places_;
+  size_t kept_count_ = 0;                            // of all tensors
+  std::vector<Kept> kept_;                           // of the tensor at hand
   std::vector<std::string_view> tensor_attributes_;  // in the order of the result
   std::vector<std::string_view> object_attributes_;
 };

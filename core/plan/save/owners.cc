@@ -41,14 +41,12 @@ class OwnerChoice {
         choose(largest_first(give_singles(chunks, units)));
         break;
       case Choice::kSinglesThenListed:
-        choose(listed_order(locals_, merged_, give_singles(0, units)));
+        give_singles(0, units);
+        choose_listed(ListedChoice::kShared);
         break;
-      case Choice::kListed: {
-        std::vector<uint32_t> all(units);
-        std::iota(all.begin(), all.end(), 0U);
-        choose(listed_order(locals_, merged_, all));
+      case Choice::kListed:
+        choose_listed(ListedChoice::kAll);
         break;
-      }
       case Choice::kGreedy:
         choose(greedy_order());
         break;
@@ -88,7 +86,7 @@ class OwnerChoice {
     std::vector<uint32_t> open;
     for (uint32_t unit = begin; unit < end; ++unit) {
       const std::span<const UnitHolder> holders = merged_.holders_of(unit);
-      if (holders.back().rank != holders[0].rank) {
+      if (is_shared(holders)) {
         open.push_back(unit);
       } else {
         loads_[holders[0].rank] += weights_[unit];
@@ -161,14 +159,29 @@ class OwnerChoice {
 
   // Each unit in turn to the holder with the least so far.
   void choose(const std::vector<uint32_t>& order) {
-    for (const uint32_t unit : order) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
-      if (holders.size() > 1) {
-        chosen_[unit] = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
-                                                                     : lightest_of_set(holders);
+    for (const uint32_t unit : order) choose(unit);
+  }
+
+  void choose_listed(ListedChoice wanted) {
+    const ListedUnits listed = list_units(locals_, merged_, weights_, wanted);
+    for (size_t rank = 0; rank < locals_.size(); ++rank) {
+      for (const ListedUnits::Unit& unit : listed.of_rank(rank)) {
+        if (unit.shared) {
+          choose(unit.unit);
+        } else {
+          loads_[rank] += unit.weight;
+        }
       }
-      loads_[holders[chosen_[unit]].rank] += weights_[unit];
     }
+  }
+
+  void choose(uint32_t unit) {
+    const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+    if (is_shared(holders)) {
+      chosen_[unit] = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
+                                                                   : lightest_of_set(holders);
+    }
+    loads_[holders[chosen_[unit]].rank] += weights_[unit];
   }
 
   uint32_t lightest(std::span<const UnitHolder> holders) const {

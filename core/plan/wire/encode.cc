@@ -173,7 +173,7 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
 }
 
 Result<Bytes> encode(const LocalSavePlan& plan) {
-  FlatBufferBuilder builder(kFixedBytes + catalog_wire_bytes(plan.catalog));
+  FlatBufferBuilder builder(local_save_wire_bytes(view_of(plan)));
   SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
   return Bytes(bytes.begin(), bytes.end());
 }
@@ -267,12 +267,14 @@ Result<Bytes> encode(const WriteResult& result) {
                 [&](auto* root) { root->add_write_result(body); });
 }
 
+uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan) {
+  return kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
+         sizeof(int32_t) * plan.file_ranks.size() + listing_bytes(view_of(plan.listing));
+}
+
 Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
                                                          const GlobalSavePlan& plan) {
-  const uint64_t size = kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
-                        sizeof(int32_t) * plan.file_ranks.size() +
-                        listing_bytes(view_of(plan.listing));
-  SHW_RETURN_IF_ERROR(check_wire_size(size, "the merged plan"));
+  SHW_RETURN_IF_ERROR(check_wire_size(merged_save_wire_bytes(plan), "the merged plan"));
   builder->Clear();
   const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
   const auto generation = text_bytes(builder, plan.generation);
@@ -289,7 +291,7 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
 }
 
 Result<Bytes> encode(const GlobalSavePlan& plan) {
-  FlatBufferBuilder builder(kFixedBytes + catalog_wire_bytes(plan.catalog));
+  FlatBufferBuilder builder(merged_save_wire_bytes(plan));
   SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
   return Bytes(bytes.begin(), bytes.end());
 }

@@ -16,6 +16,8 @@ namespace shardwright::plan {
 
 // Upper bound of the bytes of a local or kept plan.
 uint64_t local_save_wire_bytes(const LocalView& plan);
+// Of a merged plan: its lists do not travel.
+uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan);
 
 class PlanEncoder {
  public:

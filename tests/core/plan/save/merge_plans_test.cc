@@ -161,6 +161,23 @@ TEST(MergePlans, DefaultKnowsBoxesByTheirOffsets) {
   EXPECT_EQ(kept, (std::vector<Names>{{"w[0:1]=0"}, {"w[1:2]=1"}, {"w[2:2]=2"}, {}}));
 }
 
+// Boxes that begin alike are one: what is stored is what its owner lists.
+TEST(MergePlans, DefaultStoresTheBoxOfItsOwner) {
+  const Ranks ranks = {{tensor("heavy", {100}), shard("w", {4, 2}, {0, 0}, {0, 2})},
+                       {shard("w", {4, 2}, {0, 0}, {4, 1}), shard("w2", {4, 2}, {0, 0}, {4, 2})},
+                       {shard("w", {4, 2}, {0, 1}, {4, 1})}};
+  const Result<PlanParts> parts =
+      merged(described(ranks), rules_of(Preset::kDefault, OwnerRule::kExact, CoverRule::kFull));
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  const Catalog catalog = merged_plan(*parts).catalog;
+  ASSERT_EQ(catalog.tensor_name(1), "w");
+  const TensorRecord& w = catalog.tensors[1];
+  ASSERT_EQ(w.chunk_count, 2U);
+  EXPECT_EQ(catalog.chunk_box(w.chunk_begin), box({0, 0}, {4, 1}));
+  EXPECT_EQ(catalog.chunk_box(w.chunk_begin + 1), box({0, 1}, {4, 1}));
+  EXPECT_EQ(catalog.chunks[w.chunk_begin].place, 1U);
+}
+
 TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   const Ranks ranks = {{tensor("x", {1}), object("o"), tensor("y", {1})},
                        {tensor("y", {1}), tensor("x", {1}), object("p")}};
