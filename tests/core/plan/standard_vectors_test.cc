@@ -214,15 +214,7 @@ TEST(StandardVectors, Reads) {
   for (const Json& each : vectors()["reads"]) {
     const Dims shape = dims(each["shape"]);
     const std::vector<Box> saved = boxes(each["saved"]);
-    Catalog catalog;
-    std::vector<CatalogBuilder::Chunk> chunks;
-    for (const Box& box : saved) chunks.push_back({box, 0, 0});
-    CatalogBuilder::Tensor tensor;
-    tensor.name = "w";
-    tensor.dtype = DType::kFloat32;
-    tensor.kind = EntryKind::kSharded;
-    tensor.shape = shape;
-    ASSERT_TRUE(CatalogBuilder(&catalog).add_tensor(tensor, chunks).ok());
+    const Catalog catalog = catalog_of(shape, saved);
     std::vector<int64_t> offsets;
     std::vector<int64_t> sizes;
     const std::vector<Box> wanted = boxes(each["wanted"]);

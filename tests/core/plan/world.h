@@ -113,6 +113,21 @@ inline GlobalSavePlan planned(const std::vector<State>& states, const SaveRules&
   return plan.ok() ? *std::move(plan) : GlobalSavePlan();
 }
 
+// A stored tensor `w` of one-byte elements in these chunks, each at the place of its number.
+inline Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
+  Catalog catalog;
+  std::vector<CatalogBuilder::Chunk> chunks;
+  for (const Box& each : boxes) chunks.push_back({each, static_cast<uint32_t>(chunks.size()), 0});
+  CatalogBuilder::Tensor tensor;
+  tensor.name = "w";
+  tensor.dtype = DType::kInt8;
+  tensor.kind = EntryKind::kSharded;
+  tensor.shape = shape;
+  const Status status = CatalogBuilder(&catalog).add_tensor(tensor, chunks);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  return catalog;
+}
+
 inline bool mentions(const Status& status, std::string_view text) {
   return status.to_string().find(text) != std::string::npos;
 }

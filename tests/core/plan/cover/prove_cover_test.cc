@@ -7,20 +7,6 @@
 namespace shardwright::plan::test {
 namespace {
 
-Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
-  Catalog catalog;
-  std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : boxes) chunks.push_back({each, static_cast<uint32_t>(chunks.size()), 0});
-  CatalogBuilder::Tensor tensor;
-  tensor.name = "w";
-  tensor.dtype = DType::kInt8;
-  tensor.kind = EntryKind::kSharded;
-  tensor.shape = shape;
-  const Status status = CatalogBuilder(&catalog).add_tensor(tensor, chunks);
-  EXPECT_TRUE(status.ok()) << status.to_string();
-  return catalog;
-}
-
 Status prove(const Dims& shape, const std::vector<Box>& boxes) {
   return prove_cover(catalog_of(shape, boxes), 0);
 }

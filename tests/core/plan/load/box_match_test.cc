@@ -34,20 +34,6 @@ std::ostream& operator<<(std::ostream& out, const Row& row) {
              << box_text({row.stored_offsets, row.lengths});
 }
 
-Catalog stored_of(const Dims& shape, const std::vector<Box>& boxes) {
-  Catalog catalog;
-  std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : boxes) chunks.push_back({each, 0, 0});
-  CatalogBuilder::Tensor tensor;
-  tensor.name = "w";
-  tensor.dtype = DType::kInt8;
-  tensor.kind = EntryKind::kSharded;
-  tensor.shape = shape;
-  const Status status = CatalogBuilder(&catalog).add_tensor(tensor, chunks);
-  EXPECT_TRUE(status.ok()) << status.to_string();
-  return catalog;
-}
-
 std::vector<Row> rows_of(const BoxMatches& matches, size_t dimensions) {
   const auto part = [dimensions](const std::vector<int64_t>& column, size_t row) {
     return Dims(std::span(column).subspan(row * dimensions, dimensions));
@@ -68,7 +54,7 @@ std::vector<Row> match(const Dims& shape, const std::vector<Box>& stored,
     offsets.insert(offsets.end(), each.offsets.begin(), each.offsets.end());
     sizes.insert(sizes.end(), each.sizes.begin(), each.sizes.end());
   }
-  const Catalog catalog = stored_of(shape, stored);
+  const Catalog catalog = catalog_of(shape, stored);
   BoxMatches matches;
   match_boxes(catalog, 0, {wanted.size(), shape.size(), offsets, sizes}, rules, &matches);
   std::vector<Row> rows = rows_of(matches, shape.size());
