@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "capi/boundary/arguments.h"
+#include "core/plan/entry_arrays.h"
 
 namespace shardwright::capi {
 namespace {

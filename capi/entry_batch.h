@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/plan/entry_arrays.h"
 #include "core/plan/save/describe.h"
 #include "shardwright/planning.h"
 

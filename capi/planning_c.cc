@@ -19,9 +19,12 @@
 #include "capi/describe_options.h"
 #include "capi/entry_batch.h"
 #include "core/base/limits.h"
+#include "core/plan/digest.h"
+#include "core/plan/entry_arrays.h"
 #include "core/plan/load/entry_match.h"
 #include "core/plan/save/greedy.h"
 #include "core/plan/save/merge_plans.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::capi {
 namespace {

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/entry_arrays.h"
 #include "core/plan/save/describe.h"
+#include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"

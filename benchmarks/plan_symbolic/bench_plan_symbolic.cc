@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/save/global_plan.h"
 #include "core/plan/symbolic/builder.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/wire/wire.h"

@@ -14,7 +14,7 @@
 
 #include "core/exec/write_tasks_internal.h"
 #include "core/integrity/digest.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/state/state.h"
 
 namespace shardwright::exec::internal {

@@ -18,7 +18,8 @@
 #include "core/exec/save.h"
 #include "core/format/format.h"
 #include "core/integrity/digest.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
 
 namespace shardwright::exec {
 

@@ -12,6 +12,7 @@
 #include "core/exec/block_reader_internal.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/fragment_reader_internal.h"
+#include "core/plan/load/catalog_index.h"
 
 namespace shardwright::exec::internal {
 

@@ -8,6 +8,7 @@
 
 #include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
+#include "core/plan/save/local_plan.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec::internal {

@@ -6,7 +6,8 @@
 
 #include "core/exec/runtime.h"
 #include "core/exec/save.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::exec::internal {
 

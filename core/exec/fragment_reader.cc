@@ -11,6 +11,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/exec/chunk_region_internal.h"
+#include "core/plan/load/catalog_index.h"
 
 namespace shardwright::exec::internal {
 namespace {

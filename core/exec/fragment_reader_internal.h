@@ -11,7 +11,8 @@
 
 #include "core/exec/block_reader_internal.h"
 #include "core/exec/checkpoint.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
 #include "core/state/state.h"
 
 namespace shardwright::exec::internal {

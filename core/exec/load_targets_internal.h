@@ -4,7 +4,8 @@
 // the plan fits state and checkpoint is plan::check_load_plan's question. Pure, any thread.
 #pragma once
 
-#include "core/plan/load/load_plan.h"
+#include "core/plan/catalog.h"
+#include "core/plan/load_plan.h"
 #include "core/state/state.h"
 
 namespace shardwright::exec::internal {

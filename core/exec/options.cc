@@ -7,8 +7,10 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/digest.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_policy.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::exec {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "core/concurrency/mutex.h"
 #include "core/plan/save/replica_sets.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::exec {
 

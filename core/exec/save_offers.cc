@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "core/exec/stepwise_save_internal.h"
+#include "core/plan/save/global_plan.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {
 namespace {

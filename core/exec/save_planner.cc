@@ -19,10 +19,14 @@
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
+#include "core/plan/digest.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/save/write_list_check.h"
 #include "core/plan/symbolic/describe_state.h"
+#include "core/plan/symbolic/open_symbolic.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/wire/open_locals.h"
-#include "core/plan/wire/open_symbolic.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {

@@ -18,8 +18,8 @@
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/trace.h"
 #include "core/format/native/native_checkpoint.h"
-#include "core/plan/save/local_view.h"
-#include "core/plan/symbolic/description.h"
+#include "core/plan/local_view.h"
+#include "core/plan/symbolic_description.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::exec::internal {
 

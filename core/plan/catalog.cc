@@ -36,6 +36,15 @@ void TextColumn::reserve(size_t texts, size_t bytes) {
   blob_.reserve(bytes);
 }
 
+Box box_of(std::span<const ExtentPair> pairs) {
+  Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
+  for (size_t d = 0; d < pairs.size(); ++d) {
+    box.offsets[d] = pairs[d].offset;
+    box.sizes[d] = pairs[d].size;
+  }
+  return box;
+}
+
 Box chunk_box_of(const CatalogView& catalog, size_t chunk) {
   const uint32_t index = catalog.chunks[chunk].tensor;
   Box box = whole_box(catalog.shape(index));

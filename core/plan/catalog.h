@@ -80,6 +80,8 @@ struct ExtentPair {
   int64_t size = 0;
 };
 static_assert(sizeof(ExtentPair) == 16);
+// The box of one pair per dimension.
+Box box_of(std::span<const ExtentPair> pairs);
 
 struct ObjectRecord {
   TextId name = 0;

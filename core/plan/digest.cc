@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// XXH3-128 of plan bytes, stored in canonical byte order so that it is equal on every machine.
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 
 #include <cstring>
 
 #include <xxhash.h>
 
-namespace shardwright::plan::internal {
+namespace shardwright::plan {
 
-Digest128 plan_bytes_digest(std::span<const std::byte> bytes) {
+Digest128 content_digest(std::span<const std::byte> bytes) {
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   Digest128 digest;
@@ -18,8 +16,8 @@ Digest128 plan_bytes_digest(std::span<const std::byte> bytes) {
   return digest;
 }
 
-Digest128 plan_text_digest(std::string_view text) {
-  return plan_bytes_digest(std::as_bytes(std::span(text.data(), text.size())));
+Digest128 options_text_digest(std::string_view text) {
+  return content_digest(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-}  // namespace shardwright::plan::internal
+}  // namespace shardwright::plan

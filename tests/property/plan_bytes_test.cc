@@ -15,7 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
@@ -41,8 +44,9 @@ constexpr std::pair<OwnerRule, const char*> kOwners[] = {{OwnerRule::kBalanced, 
 class Digests {
  public:
   void add(const std::string& name, std::span<const std::byte> bytes) {
-    const Digest128 digest = internal::plan_bytes_digest(bytes);
-    chains_[name] = internal::plan_text_digest(to_hex(chains_[name]) + to_hex(digest));
+    const Digest128 digest = content_digest(bytes);
+    const std::string link = to_hex(chains_[name]) + to_hex(digest);
+    chains_[name] = content_digest(std::as_bytes(std::span(link)));
   }
   void add(const std::string& name, const Status& failure) {
     const std::string text = failure.to_string();

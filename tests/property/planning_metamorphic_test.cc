@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "core/layout/layout.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
 #include "tests/core/plan/world.h"
 #include "tests/property/planning_oracle.h"
 #include "tests/property/planning_world.h"

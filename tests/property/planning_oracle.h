@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "core/plan/load/load_plan.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/save_plan.h"
 #include "tests/property/planning_world.h"
 
 namespace shardwright::plan::test {

@@ -10,6 +10,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/load/plan_check.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "core/plan/load/chunk_search_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan {
 namespace {

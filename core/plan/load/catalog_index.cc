@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables behind CatalogIndex: two hash tables and a chunk search per tensor, built at once.
+#include "core/plan/load/catalog_index.h"
+
 #include "core/plan/entry_index_internal.h"
-#include "core/plan/load/chunk_search_internal.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan {
 

@@ -11,7 +11,8 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/entry_index_internal.h"
-#include "core/plan/save/merge_internal.h"
+#include "core/plan/save/describe.h"
+#include "core/plan/search/prove_disjoint_internal.h"
 
 namespace shardwright::plan {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/plan/entry_arrays.h"
 #include "core/plan/load/box_match.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/save/describe.h"
 
 namespace shardwright::plan {
 

@@ -10,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
+#include "core/plan/load/catalog_index.h"
 #include "core/plan/load/match_internal.h"
 #include "core/plan/subbyte_box_internal.h"
 

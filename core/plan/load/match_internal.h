@@ -7,8 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/load/chunk_search_internal.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/plan_options.h"
+#include "core/plan/search/chunk_search_internal.h"
+#include "core/state/state.h"
 
 namespace shardwright::plan::internal {
 

@@ -7,6 +7,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/load/catalog_index.h"
 #include "core/plan/load/match_internal.h"
 
 namespace shardwright::plan::internal {

@@ -2,6 +2,8 @@
 //
 // A load plan may have travelled; before it is executed it must fit the state and the catalog at
 // hand, and fill every element of what it says it loads.
+#include "core/plan/load/plan_check.h"
+
 #include <algorithm>
 #include <array>
 #include <unordered_set>
@@ -11,8 +13,8 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/load/load_plan.h"
 #include "core/plan/load/match_internal.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/subbyte_box_internal.h"
 
 namespace shardwright::plan {

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/price/price_internal.h"
+#include "core/plan/save/local_plan.h"
 
 namespace shardwright::plan::internal {
 namespace {

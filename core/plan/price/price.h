@@ -14,9 +14,9 @@
 
 #include "core/base/limits.h"
 #include "core/base/result.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/plan/world/world.h"
 
 namespace shardwright::plan {

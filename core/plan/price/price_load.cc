@@ -10,8 +10,9 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/digest.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/price/price_internal.h"
 
 namespace shardwright::plan {
@@ -75,7 +76,7 @@ class LoadPricing {
     const uint64_t further = split > 2 ? (split - 2) * record.chunk_count : 0;
     for (uint64_t m = record.more_begin; m < record.more_begin + further; ++m)
       append(catalog_.more[m]);
-    const Digest128 digest = internal::plan_bytes_digest(bytes);
+    const Digest128 digest = content_digest(bytes);
     return classes_.emplace(digest, static_cast<uint32_t>(classes_.size())).first->second;
   }
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/price/price_internal.h"
 
 namespace shardwright::plan {

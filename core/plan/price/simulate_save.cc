@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/price/price_internal.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/world/describe_world.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/state/tensor_entry.h"
 
 namespace shardwright::plan::internal {

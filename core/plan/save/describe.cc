@@ -13,6 +13,7 @@
 #include "core/base/hash_index.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan {

@@ -9,45 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/entry_arrays.h"
+#include "core/plan/local_view.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/save/local_view.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
 
-// Texts in a blob: text i lies from offsets[i] to offsets[i + 1]. Without offsets all are empty.
-struct TextArray {
-  std::span<const char> blob;
-  std::span<const uint64_t> offsets;
-  std::string_view at(size_t index) const {
-    if (offsets.empty()) return {};
-    return {blob.data() + offsets[index], offsets[index + 1] - offsets[index]};
-  }
-};
-
-// The arrays of shw_entry_batch (include/shardwright/planning.h says what each means). Empty spans
-// are absent arrays. Offsets ascend inside their blobs; everything else is checked here.
-struct EntryArrays {
-  size_t count = 0;
-  TextArray names;
-  std::span<const int32_t> dtypes;  // code + 256 x bits, 0 = a byte object
-  std::span<const int32_t> kinds;
-  const int64_t* shapes = nullptr;
-  std::span<const uint64_t> shape_offsets;
-  std::span<const uint64_t> box_ranges;
-  const int64_t* box_offsets = nullptr;
-  const int64_t* box_sizes = nullptr;
-  const uint64_t* numbers = nullptr;
-  const uint64_t* order = nullptr;
-  const uint8_t* secondary = nullptr;
-  std::span<const uint64_t> object_sizes;
-  TextArray paths;
-  TextArray attributes;
-  std::span<const Digest128> digests;
-};
-
-// Rank and world size of a local plan (0 = not known: it may be merged at any place), the text that all ranks must have alike, and kinds by
-// pattern.
+// Rank and world size of a local plan (0 = not known: it may be merged at any place), the text that
+// all ranks must have alike, and kinds by pattern.
 struct DescribeRules {
   int32_t rank = 0;
   int32_t world_size = 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Step 2: all local plans to one global plan, in the stages of merge_internal.h.
+#include "core/plan/save/global_plan.h"
+
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/generation_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/wire/catalog_wire.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Step 1: a rank's state as a catalog.
+#include "core/plan/save/local_plan.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,9 +10,10 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/save/entry_kind_internal.h"
 #include "core/plan/save/merge_policy.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/plan/tensor_appender_internal.h"
 
 namespace shardwright::plan {

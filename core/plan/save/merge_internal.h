@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/save/local_view.h"
+#include "core/plan/local_view.h"
 #include "core/plan/save/merge_policy.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::plan::internal {
 
@@ -184,8 +184,5 @@ void make_kept_plan(const LocalView& view, std::span<const uint32_t> numbers, Lo
 // (tensors as first described, boxes row-major), so that a whole tensor is read in ascending
 // positions. Empty objects take no bytes.
 Status lay_out_files(const Owners& owners, GlobalSavePlan* plan);
-
-// INVALID_ARGUMENT naming two chunks of the tensor that share an element, and their places.
-Status prove_disjoint(const Catalog& catalog, size_t tensor, std::string_view place_noun);
 
 }  // namespace shardwright::plan::internal

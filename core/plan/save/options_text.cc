@@ -5,8 +5,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save/local_plan.h"
 
 namespace shardwright::plan {
 namespace {
@@ -60,10 +59,6 @@ std::string save_rules_text(const SaveRules& rules) {
                         entry_kind_name(rules.kinds[i].kind));
   }
   return text;
-}
-
-Digest128 options_text_digest(std::string_view text) {
-  return internal::plan_text_digest(text);
 }
 
 }  // namespace shardwright::plan

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/save/conflicts_internal.h"
 
 namespace shardwright::plan::internal {
@@ -18,7 +18,7 @@ Digest128 digest_of_boxes(std::vector<Box> boxes) {
     values.insert(values.end(), box.offsets.begin(), box.offsets.end());
     values.insert(values.end(), box.sizes.begin(), box.sizes.end());
   }
-  return plan_bytes_digest(std::as_bytes(std::span(values)));
+  return content_digest(std::as_bytes(std::span(values)));
 }
 
 void sort_by_boxes(std::vector<HeldContent>* held) {

@@ -6,7 +6,8 @@
 
 #include <xxhash.h>
 
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/replica_contents_internal.h"
 
@@ -26,7 +27,7 @@ Digest128 digest_of_set(const ReplicaSet& set, const ReplicaDigests& digests) {
   contents.reserve(set.tensors.size() + set.objects.size());
   for (const uint32_t tensor : set.tensors) contents.push_back(digests.tensors[tensor]);
   for (const uint32_t object : set.objects) contents.push_back(digests.objects[object]);
-  return internal::plan_bytes_digest(std::as_bytes(std::span(contents)));
+  return content_digest(std::as_bytes(std::span(contents)));
 }
 
 // h(contents, position) in a set of a world.
@@ -62,7 +63,7 @@ Result<std::vector<ReplicaSets>> replica_sets(const LocalViews& locals) {
 }
 
 Digest128 world_key(std::span<const Digest128> keys) {
-  return internal::plan_bytes_digest(std::as_bytes(keys));
+  return content_digest(std::as_bytes(keys));
 }
 
 Share key_share(const Digest128& key, const Digest128& world) {

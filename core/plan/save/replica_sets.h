@@ -13,8 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/save/local_view.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/local_view.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
 

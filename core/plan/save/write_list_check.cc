@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A write list comes from another rank; before anything is written it must fit the state at hand.
+#include "core/plan/save/write_list_check.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
 namespace {

@@ -10,7 +10,10 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
+#include "core/plan/digest.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/tensor_appender_internal.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 namespace {

@@ -15,7 +15,8 @@
 #include "core/base/hash_index.h"
 #include "core/layout/layout.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/symbolic/description.h"
+#include "core/plan/save_plan.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 

@@ -9,6 +9,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/entry_arrays.h"
 
 namespace shardwright::plan {
 namespace {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/layout/layout.h"
+#include "core/plan/entry_arrays.h"
 #include "core/plan/save/describe.h"
 #include "core/plan/symbolic/builder.h"
 

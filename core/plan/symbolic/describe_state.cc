@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/plan/save/entry_kind_internal.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/symbolic/builder.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 

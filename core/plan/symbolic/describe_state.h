@@ -5,8 +5,9 @@
 
 #include <string>
 
-#include "core/plan/save/save_plan.h"
-#include "core/plan/symbolic/description.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/save_plan.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 

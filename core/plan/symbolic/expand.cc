@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/base/huge_pages.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
 #include "core/plan/wire/catalog_wire.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank's description as an explicit local plan.
+#include "core/plan/save_plan.h"
 #include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan {

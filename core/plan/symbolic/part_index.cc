@@ -5,18 +5,7 @@
 
 #include <algorithm>
 
-namespace shardwright::plan {
-
-Box box_of(std::span<const ExtentPair> pairs) {
-  Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
-  for (size_t d = 0; d < pairs.size(); ++d) {
-    box.offsets[d] = pairs[d].offset;
-    box.sizes[d] = pairs[d].size;
-  }
-  return box;
-}
-
-namespace internal {
+namespace shardwright::plan::internal {
 
 PartIndex::PartIndex(const RankDescriptions& ranks) : ranks_(ranks) {
   list_of_.resize(ranks.descriptions.size());
@@ -84,6 +73,4 @@ std::vector<ListedBox> sorted_boxes(const PartBoxesView::Boxes& boxes) {
   return sorted;
 }
 
-}  // namespace internal
-
-}  // namespace shardwright::plan
+}  // namespace shardwright::plan::internal

@@ -11,6 +11,7 @@
 #include "core/base/hash_index.h"
 #include "core/base/limits.h"
 #include "core/plan/save/conflicts_internal.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 namespace {

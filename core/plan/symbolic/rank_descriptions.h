@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/plan/symbolic/description.h"
+#include "core/plan/save_plan.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/symbolic/shard_cut_internal.h"
+#include "core/plan/shard_cut_internal.h"
 #include "core/plan/symbolic/shard_grid_internal.h"
 
 namespace shardwright::plan::internal {

@@ -13,7 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/plan/catalog.h"
-#include "core/plan/symbolic/shard_axis.h"
+#include "core/plan/shard_axis.h"
 
 namespace shardwright::plan::internal {
 

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/generation_internal.h"
 #include "core/plan/symbolic/expand_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
@@ -164,7 +164,7 @@ Digest128 SymbolicSavePlan::digest() const {
     append_bytes(&bytes, std::span<const ExtentPair>(part.extents));
     append_bytes(&bytes, std::span<const uint64_t>(part.object_sizes));
   }
-  return internal::plan_bytes_digest(bytes);
+  return content_digest(bytes);
 }
 
 Result<WriteList> SymbolicSavePlan::write_list(int32_t rank, const Stamp& stamp) const {

@@ -18,7 +18,7 @@
 
 #include "core/plan/plan_options.h"
 #include "core/plan/save/replica_sets.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/plan/symbolic/rank_descriptions.h"
 
 namespace shardwright::plan {

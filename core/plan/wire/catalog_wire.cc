@@ -12,7 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/wire/catalog_generated.h"
 #include "core/plan/wire/columns_internal.h"
@@ -197,7 +197,7 @@ Result<Digest128> catalog_digest(const Catalog& catalog) {
   internal::LargeAllocator allocator;
   FlatBufferBuilder builder(size, &allocator);
   builder.FinishSizePrefixed(Offset<wire::Catalog>(encode_catalog(&builder, catalog)));
-  return internal::plan_bytes_digest(std::as_bytes(builder.GetBufferSpan()));
+  return content_digest(std::as_bytes(builder.GetBufferSpan()));
 }
 
 }  // namespace shardwright::plan

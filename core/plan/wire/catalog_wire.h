@@ -13,7 +13,7 @@
 
 #include "core/plan/catalog.h"
 #include "core/plan/catalog_view.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace flatbuffers {
 template <bool Is64Aware>

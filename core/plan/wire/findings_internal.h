@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/save/local_view.h"
+#include "core/plan/local_view.h"
 
 namespace shardwright::plan::internal {
 
@@ -41,5 +41,10 @@ class Findings {
 void check_rank(int32_t rank, int32_t world_size, Findings* findings);
 // The catalog is sound.
 void check_listing(const ListingView& listing, const CatalogView& catalog, Findings* findings);
+
+// At most limit sentences about a local or kept plan; empty = sound. table_is_known: texts, extents
+// and tensor records were proved with another view of the same table.
+std::vector<std::string> local_view_findings(const LocalView& view, bool kept, size_t limit,
+                                             bool table_is_known);
 
 }  // namespace shardwright::plan::internal

@@ -6,7 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/wire/findings_internal.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -124,7 +124,7 @@ std::vector<std::string> local_view_findings(const LocalView& view, bool kept, s
   Findings findings(limit);
   // World size 0: not known when it was described.
   check_rank(view.rank, view.world_size == 0 ? kMaxWorldSize : view.world_size, &findings);
-  if (view.options_digest != plan_text_digest(view.options_text))
+  if (view.options_digest != options_text_digest(view.options_text))
     findings.add("the options have another digest");
   if (!is_valid_utf8(view.options_text)) findings.add("the options are not UTF-8");
   const CatalogView& catalog = view.catalog;

@@ -11,10 +11,12 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/wire/catalog_generated.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/columns_internal.h"
+#include "core/plan/wire/findings_internal.h"
+#include "core/plan/wire/open_each_internal.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -54,7 +56,7 @@ uint64_t hash_of(const TableBytes& table) {
   uint64_t hash = 0;
   for (const auto bytes : table.all()) {
     uint64_t part = 0;
-    const Digest128 digest = internal::plan_bytes_digest(bytes);
+    const Digest128 digest = content_digest(bytes);
     std::memcpy(&part, digest.data(), sizeof(part));
     hash = hash * 31 + part;
   }

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "core/plan/save/local_view.h"
+#include "core/plan/local_view.h"
 
 namespace shardwright::plan {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/save/local_view.h"
+#include "core/plan/local_view.h"
 
 namespace shardwright::plan {
 

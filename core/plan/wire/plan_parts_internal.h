@@ -8,10 +8,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "core/plan/wire/wire.h"
 
@@ -50,20 +47,6 @@ struct OpenedPlan {
 };
 // Exactly the body that kind names is present in a buffer that this returns.
 Result<OpenedPlan> open_plan(std::span<const std::byte> buffer);
-
-// Gives the opener each rank's buffer; what fails names the rank.
-template <typename Opener>
-Status open_each(std::span<const std::span<const std::byte>> buffers, Opener* opener) {
-  for (size_t rank = 0; rank < buffers.size(); ++rank) {
-    Status status = opener->add(buffers[rank]);
-    if (!status.ok()) {
-      return std::move(status)
-          .with_detail("rank", std::to_string(rank))
-          .annotated(fmt::format("read the plan of rank {}", rank));
-    }
-  }
-  return {};
-}
 
 Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body);
 Result<WriteList> copy_write_list(const wire::WriteList* body);

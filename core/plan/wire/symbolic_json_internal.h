@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/plan/symbolic/description.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan::internal {
 

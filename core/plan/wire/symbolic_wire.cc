@@ -9,11 +9,12 @@
 #include "core/base/checked.h"
 #include "core/base/hash_index.h"
 #include "core/base/limits.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/columns_internal.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 namespace {
@@ -285,11 +286,6 @@ Result<Bytes> encode(const LocalSymbolicPlan& plan) {
   const auto part_bytes = nested(part);
   return finish(&builder, wire::PlanBufferKind::SymbolicLocal,
                 wire::CreateSymbolicLocal(builder, description_bytes, part_bytes));
-}
-
-Result<Digest128> description_digest(const SymbolicDescription& description) {
-  SHW_ASSIGN_OR_RETURN(const Bytes bytes, encode(description));
-  return internal::plan_bytes_digest(bytes);
 }
 
 Result<SymbolicDescription> internal::copy_symbolic_save(const wire::SymbolicSave* body) {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/load/load_plan.h"
-#include "core/plan/save/save_plan.h"
-#include "core/plan/symbolic/description.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/save_plan.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 
@@ -55,6 +55,12 @@ Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, fo
 Result<Bytes> encode(const SymbolicDescription& description);
 Result<Bytes> encode(const SymbolicPart& part);
 Result<Bytes> encode(const LocalSymbolicPlan& plan);  // both in one buffer
+
+// Digest of what the plan describes: equal for equal entries in equal order on equal ranks, whatever
+// their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
+Result<Digest128> description_digest(const LocalSavePlan& plan);
+// 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
+Result<Digest128> description_digest(const SymbolicDescription& description);
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);

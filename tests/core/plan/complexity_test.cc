@@ -11,6 +11,10 @@
 #include <optional>
 #include <random>
 
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
 #include "tests/support/sanitizers.h"

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/entry_arrays.h"
 #include "core/plan/save/describe.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load_plan.h"
 
 namespace shardwright::plan::test {
 

@@ -11,8 +11,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/plan/load/load_plan.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/save_plan.h"
 #include "core/state/state.h"
 #include "tests/core/plan/read_list.h"
 

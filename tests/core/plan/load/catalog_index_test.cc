@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finding entries and chunks, compared with looking at all of them.
+#include "core/plan/load/catalog_index.h"
+
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A load plan that came from elsewhere must fit the state and the catalog.
+#include "core/plan/load/plan_check.h"
+
 #include <functional>
 
+#include "core/plan/load/make_load_plan.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

@@ -7,8 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/price/price_internal.h"
+#include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
 

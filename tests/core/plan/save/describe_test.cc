@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/entry_arrays.h"
 #include "tests/core/plan/described.h"
 
 namespace shardwright::plan::test {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole save planning against a dense oracle: one owner mark per element.
+#include "core/plan/save/global_plan.h"
+
 #include <algorithm>
 #include <set>
 
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/load/plan_check.h"
+#include "core/plan/save/write_list_check.h"
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a rank describes: kinds, pieces, digests that are wanted, refusals.
+#include "core/plan/save/local_plan.h"
+
 #include "core/base/limits.h"
+#include "core/plan/digest.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/entry_arrays.h"
+#include "core/plan/save/global_plan.h"
 #include "tests/core/plan/described.h"
 
 namespace shardwright::plan::test {

@@ -3,6 +3,8 @@
 // Ranks that contradict each other are refused, naming both.
 #include <functional>
 
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

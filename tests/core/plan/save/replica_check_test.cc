@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replicas that differ are found, and the message says what to do.
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

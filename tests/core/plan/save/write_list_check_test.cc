@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A write list that does not fit the state is refused.
+#include "core/plan/save/write_list_check.h"
+
 #include <functional>
 
 #include "tests/core/plan/world.h"

@@ -5,7 +5,10 @@
 // planner.
 #include "core/plan/symbolic/describe_state.h"
 
-#include "core/plan/save/local_view.h"
+#include "core/plan/digest.h"
+#include "core/plan/local_view.h"
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/save/replica_sets.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "tests/core/plan/symbolic/random_job.h"

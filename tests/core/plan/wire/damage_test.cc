@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/base/limits.h"
+#include "core/plan/digest.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_generated.h"
 #include "tests/core/plan/wire/plan_samples.h"

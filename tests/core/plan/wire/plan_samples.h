@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/symbolic/builder.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/described.h"

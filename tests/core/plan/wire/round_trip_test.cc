@@ -3,6 +3,8 @@
 // Plans survive their encoding.
 #include <algorithm>
 
+#include "core/plan/save/global_plan.h"
+#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/random_world.h"
 #include "tests/core/plan/wire/plan_samples.h"
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/plan/price/price_internal.h"
+#include "core/plan/save/local_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
 #include "tests/support/random_source.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Views of local plans, and which of them share a table.
-#include "core/plan/save/local_view.h"
+#include "core/plan/local_view.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -2,7 +2,7 @@
 //
 // make_load_plan: what each entry takes, then what is stored and not wanted, then the reads, in the
 // order of the stored tensors, so that they come out in the order of stored chunks.
-#include "core/plan/load/load_plan.h"
+#include "core/plan/load/make_load_plan.h"
 
 #include <algorithm>
 #include <numeric>

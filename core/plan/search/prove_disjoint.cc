@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Proof that chunks share no element, for tensors that need not be covered. Chunks that tile the
-// tensor are disjoint, which is linear to show; else a sweep along the first split dimension keeps
-// the chunks that it is inside of, ordered by the second: with one or two split dimensions they are
-// then intervals that may not touch, so neighbours are all that must be compared, O(n log n). With
-// more, chunks that meet in the first two dimensions are compared one by one.
+// Chunks that tile the tensor are disjoint, which is linear to show; else a sweep along the first
+// split dimension keeps the chunks that it is inside of, ordered by the second: with one or two split
+// dimensions they are then intervals that may not touch, so neighbours are all that must be compared,
+// O(n log n). With more, chunks that meet in the first two dimensions are compared one by one.
+#include "core/plan/search/prove_disjoint_internal.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -14,8 +15,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/load/chunk_search_internal.h"
-#include "core/plan/save/merge_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {

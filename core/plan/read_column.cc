@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/load/read_column.h"
+#include "core/plan/read_column.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 // visit many runs would have been tried with as many visits as there is room for.
 #include <algorithm>
 
-#include "core/plan/load/chunk_search_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {

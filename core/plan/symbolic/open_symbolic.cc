@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Most ranks send a description that was seen already, which costs its digest and no more.
-#include "core/plan/wire/open_symbolic.h"
+#include "core/plan/symbolic/open_symbolic.h"
 
 #include <unordered_set>
 #include <utility>
@@ -9,11 +9,10 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
+#include "core/plan/digest.h"
 #include "core/plan/save/conflicts_internal.h"
-#include "core/plan/wire/columns_internal.h"
-#include "core/plan/wire/plan_generated.h"
-#include "core/plan/wire/plan_parts_internal.h"
+#include "core/plan/wire/open_each_internal.h"
+#include "core/plan/wire/symbolic_local_view.h"
 
 namespace shardwright::plan {
 namespace {
@@ -23,23 +22,16 @@ class SymbolicOpener {
   explicit SymbolicOpener(size_t rank_count) : rank_count_(rank_count) {}
 
   Status add(std::span<const std::byte> buffer) {
-    SHW_ASSIGN_OR_RETURN(const internal::OpenedPlan opened, internal::open_plan(buffer));
-    if (opened.kind != PlanKind::kSymbolicLocal) {
-      return invalid_argument("the plan buffer holds no symbolic local plan")
-          .with_detail("expected", "symbolic local plan");
-    }
-    const wire::SymbolicLocal& body = *opened.root->symbolic_local();
-    SHW_ASSIGN_OR_RETURN(SymbolicPart part,
-                         decode_symbolic_part(internal::bytes_of_column(body.part())));
+    SHW_ASSIGN_OR_RETURN(const SymbolicLocalView plan, view_symbolic_local(buffer));
+    SHW_ASSIGN_OR_RETURN(SymbolicPart part, decode_symbolic_part(plan.part));
     SHW_RETURN_IF_ERROR(
         internal::check_position({part.rank, part.world_size}, digests_.size(), rank_count_));
-    const std::span<const std::byte> bytes = internal::bytes_of_column(body.description());
-    digests_.push_back(internal::plan_bytes_digest(bytes));
+    digests_.push_back(content_digest(plan.description));
     if (part.description_digest != digests_.back())
       return invalid_argument("its part belongs to another description");
     parts_.push_back(std::move(part));
     if (!known_.insert(to_hex(digests_.back())).second) return {};
-    SHW_ASSIGN_OR_RETURN(SymbolicDescription description, decode_symbolic_save(bytes));
+    SHW_ASSIGN_OR_RETURN(SymbolicDescription description, decode_symbolic_save(plan.description));
     descriptions_.push_back(std::move(description));
     return {};
   }

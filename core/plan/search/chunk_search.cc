@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses how the chunks of a tensor are searched.
-#include "core/plan/load/chunk_search_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 #include <algorithm>
 #include <utility>

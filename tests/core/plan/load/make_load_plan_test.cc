@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a load does and refuses: missing, unexpected, casts, shapes, kinds.
+#include "core/plan/load/make_load_plan.h"
+
 #include <algorithm>
 
+#include "core/plan/load/plan_check.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

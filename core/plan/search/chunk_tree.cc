@@ -9,7 +9,7 @@
 #include <array>
 #include <limits>
 
-#include "core/plan/load/chunk_search_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/load/coordinate_set_internal.h"
+#include "core/plan/search/coordinate_set_internal.h"
 
 #include <algorithm>
 #include <array>

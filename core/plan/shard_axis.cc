@@ -3,14 +3,14 @@
 // Layouts to axes. The stride of a mesh axis is read off the rank's neighbour on it; the phase makes
 // the rank's own coordinate right, so an irregular mesh costs further distinct descriptions and
 // never correctness.
-#include "core/plan/symbolic/shard_axis.h"
+#include "core/plan/shard_axis.h"
 
 #include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
-#include "core/plan/symbolic/shard_cut_internal.h"
+#include "core/plan/shard_cut_internal.h"
 
 namespace shardwright::plan {
 namespace {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/plan/load/chunk_search_internal.h"
-#include "core/plan/load/coordinate_set_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
+#include "core/plan/search/coordinate_set_internal.h"
 
 namespace shardwright::plan::internal {
 

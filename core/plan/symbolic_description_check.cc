@@ -5,8 +5,8 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/digest_internal.h"
-#include "core/plan/symbolic/description.h"
+#include "core/plan/digest.h"
+#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 namespace {
@@ -98,7 +98,7 @@ std::vector<std::string> description_findings(const SymbolicDescription& descrip
                                               size_t limit) {
   Findings findings;
   const Catalog& catalog = description.catalog;
-  if (description.options_digest != internal::plan_text_digest(description.options_text))
+  if (description.options_digest != options_text_digest(description.options_text))
     findings.push_back("the options have another digest");
   if (!is_valid_utf8(description.options_text)) findings.push_back("the options are not UTF-8");
   if (description.forms.size() != catalog.tensors.size()) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/plan/catalog_view.h"
-#include "core/plan/save/save_plan.h"
+#include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
 
@@ -95,14 +95,5 @@ void for_each_listed(const LocalView& view, std::vector<uint32_t>* scratch, cons
   for_each_item(view, [scratch](uint32_t item) { scratch->push_back(item); });
   for (const uint32_t box : view.listing.order) visit((*scratch)[box]);
 }
-
-namespace internal {
-
-// At most limit sentences about a local or kept plan; empty = sound. table_is_known: texts, extents
-// and tensor records were proved with another view of the same table.
-std::vector<std::string> local_view_findings(const LocalView& view, bool kept, size_t limit,
-                                             bool table_is_known);
-
-}  // namespace internal
 
 }  // namespace shardwright::plan

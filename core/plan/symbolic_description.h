@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/plan/catalog.h"
-#include "core/plan/save/save_plan.h"
-#include "core/plan/symbolic/shard_axis.h"
+#include "core/plan/digest.h"
+#include "core/plan/shard_axis.h"
 
 namespace shardwright::plan {
 
@@ -69,16 +69,11 @@ struct LocalSymbolicPlan {
   SymbolicPart part;  // its description_digest is set
 };
 
-// 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
-Result<Digest128> description_digest(const SymbolicDescription& description);
 // Everything that the comments above promise, and check_catalog. At most limit sentences.
 std::vector<std::string> description_findings(const SymbolicDescription& description, size_t limit);
 // Counts of the part against its description, boxes against shapes; the digest is the caller's.
 std::vector<std::string> part_findings(const SymbolicDescription& description,
                                        const SymbolicPart& part, size_t limit);
-
-// The box of one pair per dimension.
-Box box_of(std::span<const ExtentPair> pairs);
 
 // The boxes of a part, tensor by tensor: next() in the order of the description's tensors that are
 // boxes. Views part.

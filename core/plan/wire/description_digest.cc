@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a local plan says, without what changes from save to save.
-#include "core/plan/digest_internal.h"
-#include "core/plan/save/save_plan.h"
+// What ranks describe in 16 bytes, without what changes from save to save.
+#include "core/plan/digest.h"
 #include "core/plan/wire/plan_encoder.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 
@@ -13,11 +13,12 @@ Result<Digest128> description_digest(const LocalSavePlan& plan) {
   bare.object_digests.clear();
   PlanEncoder encoder;
   SHW_ASSIGN_OR_RETURN(const auto bytes, encoder.encode(bare));
-  return internal::plan_bytes_digest(bytes);
+  return content_digest(bytes);
 }
 
-Digest128 content_digest(std::span<const std::byte> bytes) {
-  return internal::plan_bytes_digest(bytes);
+Result<Digest128> description_digest(const SymbolicDescription& description) {
+  SHW_ASSIGN_OR_RETURN(const Bytes bytes, encode(description));
+  return content_digest(bytes);
 }
 
 }  // namespace shardwright::plan

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CatalogIndex: what a checkpoint stores, found by name and by box.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/layout/box.h"
+#include "core/plan/catalog.h"
+
+namespace shardwright::plan {
+
+namespace internal {
+class ChunkSearch;
+}
+
+// Index over stored entries, built once per checkpoint: (name, rank) to entry by a hash table,
+// wanted box to chunks by arithmetic where the chunks of a tensor are a grid (rows included) and by
+// a tree of bounding boxes where they are not. Linear to build for grids, O(n log n) for others.
+// Immutable, any thread; the catalog must outlive it.
+class CatalogIndex {
+ public:
+  // The catalog passed check_catalog.
+  explicit CatalogIndex(const Catalog& catalog);
+  ~CatalogIndex();
+  CatalogIndex(CatalogIndex&&) noexcept;
+  CatalogIndex& operator=(CatalogIndex&&) noexcept;
+
+  const Catalog& catalog() const;
+  // Entry usable by rank: its own rank_local one, else the shared one; -1 when absent. Rank -1: the
+  // shared one.
+  int64_t find_tensor(std::string_view name, int32_t rank) const;
+  int64_t find_object(std::string_view name, int32_t rank) const;
+  // Chunks of tensor whose box has an element in common with the wanted box, in chunk order; of
+  // copies the first one only.
+  std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
+  const internal::ChunkSearch& search(size_t tensor) const;
+
+ private:
+  struct Tables;
+  std::unique_ptr<const Tables> tables_;
+};
+
+}  // namespace shardwright::plan
