@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go one way: a folder of core/ includes only folders to its left, capi/ stands to the right of all of them,
-and cli/, bindings/ and examples/ see include/ only. Private headers stay in their folder; third-party headers stay in
-the folder that owns them.
+"""Includes go one way: a folder of core/ includes only folders to its left, so does a folder of core/plan/ inside it,
+capi/ stands to the right of all of them, and cli/, bindings/ and examples/ see include/ only. Private headers stay in
+their folder; third-party headers stay in the folder that owns them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 # Pipeline order. The steps of one tuple may not include each other either, apart from what stands further left.
 ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "storage", "format", "collective",
          "device", "exec", "hsdp")
+# The same inside core/plan; its own files are values and checks of values, and stand to the left of all.
+PLAN_ORDER = ("cover", "search", "wire", "save", "load", "symbolic", "world", "price")
 # Folders that are pure functions of what they are given.
 FORBIDDEN_FOR = {
     "plan": {"concurrency", "storage", "collective", "exec"},
@@ -58,6 +60,25 @@ def _check_core(path: str, included: str) -> str | None:
     return None
 
 
+def plan_step(path: str) -> str | None:
+    """Name of the folder of core/plan/ that holds the path, "" for a file of core/plan/ itself."""
+    parts = path.split("/")
+    return None if parts[:2] != ["core", "plan"] else parts[2] if len(parts) > 3 else ""
+
+
+def _check_plan(path: str, included: str) -> str | None:
+    own = plan_step(path)
+    other = plan_step(included)
+    if own is None or other is None:
+        return None
+    order = ("", *PLAN_ORDER)
+    if own not in order or other not in order:
+        return f"folder plan/{own if own not in order else other} is not in the order of core/plan"
+    if order.index(other) > order.index(own):
+        return f"plan/{own} stands to the left of plan/{other} and may not include {included}"
+    return None
+
+
 def _check_backends(path: str, included: str) -> str | None:
     """format/ and storage/ never know each other's children."""
     own = folder_of(path)
@@ -90,6 +111,7 @@ def _check_owner(path: str, included: str) -> str | None:
         return None
     for header, owners in OWNED_HEADERS.items():
         matches = included.startswith(header) if header.endswith("/") else included == header
+        matches |= header == "flatbuffers/" and included.endswith("_generated.h")
         if matches and not path.startswith(owners):
             return f"{included} may be included only below {', '.join(owners)}"
     return None
@@ -103,7 +125,7 @@ def check(tree: SourceTree) -> list[Finding]:
             included = match[2]
             reasons = [_check_private(path, included), _check_owner(path, included)]
             if path.startswith("core/"):
-                reasons += [_check_core(path, included), _check_backends(path, included)]
+                reasons += [_check_core(path, included), _check_plan(path, included), _check_backends(path, included)]
             elif path.startswith(tuple(f"{folder}/" for folder in HOST_SIDE)):
                 reasons.append(_check_host_side(path, included))
             elif path.startswith("include/") and match[1] == '"' and "/" in included:
