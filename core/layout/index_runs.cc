@@ -7,10 +7,6 @@
 namespace shardwright {
 namespace {
 
-int64_t divide_up(int64_t size, int64_t parts) {
-  return size / parts + (size % parts == 0 ? 0 : 1);
-}
-
 // Copies slices of a list of indices, whose positions ascend from call to call.
 class Slicer {
  public:
@@ -41,19 +37,12 @@ class Slicer {
 
 }  // namespace
 
-IndexRange chunk_of(const IndexRange& range, int64_t parts, int64_t part) {
-  const int64_t step = divide_up(range.size, parts);
-  // At most size + parts, which fits: with a large size (part < parts) x step is below size.
-  const int64_t skipped = std::min(part * step, range.size);
-  return {range.begin + skipped, std::min(step, range.size - skipped)};
-}
-
 IndexRuns::IndexRuns(int64_t extent) : size_(extent) {
   if (extent > 0) runs_.push_back({0, extent});
 }
 
 void IndexRuns::keep_part(int64_t parts, int64_t part, int64_t factor) {
-  const int64_t step = divide_up(size_, factor);
+  const int64_t step = chunk_parts(size_, factor).step;
   std::vector<IndexRange> kept;
   Slicer slicer(runs_);
   int64_t kept_size = 0;

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranges and runs of indices along one dimension, and the rule that cuts them into parts: that of
-// torch.chunk (2.x), parts of ceil(size / parts) indices in order, the last ones short or empty.
-// Value types, pure.
+// IndexRuns: ascending indices of one dimension, of which a rank keeps its part. Value; pure.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/layout/index_range.h"
+
 namespace shardwright {
 
-struct IndexRange {
-  int64_t begin = 0;
-  int64_t size = 0;
-  friend bool operator==(const IndexRange&, const IndexRange&) = default;
-};
-
-// The given one of `parts` (at most kMaxWorldSize) parts of the range. An empty part lies at its end.
-IndexRange chunk_of(const IndexRange& range, int64_t parts, int64_t part);
-
-// Ascending indices of one dimension, as few runs as possible.
+// As few runs as possible.
 class IndexRuns {
  public:
   explicit IndexRuns(int64_t extent);  // all indices below extent

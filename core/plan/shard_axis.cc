@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/shard_cut_internal.h"
+#include "core/layout/index_range.h"
 
 namespace shardwright::plan {
 namespace {
@@ -71,10 +71,10 @@ Box box_of_axes(std::span<const ShardAxis> axes, std::span<const int64_t> shape,
   Box box = whole_box(shape);
   for (const ShardAxis& axis : axes) {
     const auto d = static_cast<size_t>(axis.dim);
-    const internal::Cut cut = internal::cut_of(box.sizes[d], axis.extent);
-    const int64_t part = axis_coordinate(axis, rank);
-    box.offsets[d] += internal::part_offset(cut, part);
-    box.sizes[d] = internal::part_size(cut, part);
+    const IndexRange kept =
+        chunk_of({box.offsets[d], box.sizes[d]}, axis.extent, axis_coordinate(axis, rank));
+    box.offsets[d] = kept.begin;
+    box.sizes[d] = kept.size;
   }
   return box;
 }

@@ -16,9 +16,9 @@
 
 namespace shardwright::plan {
 
-// Cuts dimension `dim` into `extent` parts of ceil(size / extent); the rank holds part
-// (rank / stride + phase) mod extent. Several axes of one dimension nest in the order of their list:
-// the first cuts the tensor, each further one what the one before left.
+// Cuts dimension `dim` into `extent` parts as chunk_of does (core/layout/index_range.h); the rank
+// holds part (rank / stride + phase) mod extent. Several axes of one dimension nest in the order of
+// their list: the first cuts the tensor, each further one what the one before left.
 struct ShardAxis {
   int32_t dim = 0;     // from 0
   int32_t extent = 2;  // at least 2

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/plan/shard_cut_internal.h"
+#include "core/layout/index_range.h"
 #include "core/plan/symbolic/shard_grid_internal.h"
 
 namespace shardwright::plan::internal {
@@ -64,14 +64,14 @@ Result<ShardGrid> ShardGrid::make(std::span<const int64_t> shape, std::span<cons
 uint64_t ShardGrid::leaf_count(const CutDim& cut, size_t level, int64_t size) const {
   if (size == 0) return 0;
   if (level == cut.axes.size()) return 1;
-  const Cut parts = cut_of(size, axes_[cut.axes[level]].extent);
+  const ChunkParts parts = chunk_parts(size, axes_[cut.axes[level]].extent);
   return static_cast<uint64_t>(parts.full) * leaf_count(cut, level + 1, parts.step) +
          leaf_count(cut, level + 1, parts.remainder);
 }
 
 int64_t ShardGrid::leaf_total(const CutDim& cut, size_t level, int64_t size) const {
   if (size == 0 || level == cut.axes.size()) return size;
-  const Cut parts = cut_of(size, axes_[cut.axes[level]].extent);
+  const ChunkParts parts = chunk_parts(size, axes_[cut.axes[level]].extent);
   if (parts.full + (parts.remainder > 0 ? 1 : 0) > axes_[cut.axes[level]].extent) return -1;
   return parts.full * leaf_total(cut, level + 1, parts.step) +
          leaf_total(cut, level + 1, parts.remainder);
@@ -82,11 +82,11 @@ uint32_t ShardGrid::column_of_leaf(const CutDim& cut, int64_t leaf) const {
   int64_t size = shape_[static_cast<size_t>(cut.dim)];
   for (size_t level = 0; level < cut.axes.size(); ++level) {
     const uint8_t axis = cut.axes[level];
-    const Cut parts = cut_of(size, axes_[axis].extent);
+    const ChunkParts parts = chunk_parts(size, axes_[axis].extent);
     const auto each = static_cast<int64_t>(leaf_count(cut, level + 1, parts.step));
     const int64_t part = std::min(leaf / each, parts.full);
     leaf -= part * each;
-    size = part_size(parts, part);
+    size = parts.size_of(part);
     column += static_cast<uint32_t>(part) * column_strides_[axis];
   }
   return column;
@@ -105,10 +105,9 @@ uint32_t ShardGrid::column_of_chunk(uint64_t chunk) const {
 ExtentPair ShardGrid::extent_of(const CutDim& cut, uint32_t column) const {
   ExtentPair extent{0, shape_[static_cast<size_t>(cut.dim)]};
   for (const uint8_t axis : cut.axes) {
-    const Cut parts = cut_of(extent.size, axes_[axis].extent);
-    const int64_t part = coordinate(column, axis);
-    extent.offset += part_offset(parts, part);
-    extent.size = part_size(parts, part);
+    const IndexRange part =
+        chunk_of({extent.offset, extent.size}, axes_[axis].extent, coordinate(column, axis));
+    extent = {part.begin, part.size};
   }
   return extent;
 }
@@ -133,7 +132,8 @@ void ShardGrid::collect(size_t axis, uint32_t column, int64_t elements,
                         std::vector<ColumnRun>* runs) const {
   if (axis == axes_.size()) return append_run(runs, {column, 1, elements});
   const uint32_t stride = column_strides_[axis];
-  const Cut parts = cut_of(shape_[static_cast<size_t>(axes_[axis].dim)], axes_[axis].extent);
+  const ChunkParts parts =
+      chunk_parts(shape_[static_cast<size_t>(axes_[axis].dim)], axes_[axis].extent);
   if (axis + 1 == axes_.size() || even_from_[axis + 1]) {
     for (size_t i = axis + 1; i < axes_.size(); ++i)
       elements *= shape_[static_cast<size_t>(axes_[i].dim)] / axes_[i].extent;
@@ -156,11 +156,11 @@ void ShardGrid::fill(const Descent& at, uint32_t column, std::span<int64_t> elem
   const GridAxis& axis = axes_[at.axes[0]];
   const std::span<const uint8_t> rest = at.axes.subspan(1);
   const bool ends_dim = rest.empty() || axes_[rest[0]].dim != axis.dim;
-  const Cut parts = cut_of(at.size, axis.extent);
+  const ChunkParts parts = chunk_parts(at.size, axis.extent);
   const int64_t held = parts.full + (parts.remainder > 0 ? 1 : 0);
   for (int64_t part = 0; part < held; ++part) {
     const uint32_t next = column + static_cast<uint32_t>(part) * column_strides_[at.axes[0]];
-    const int64_t size = part_size(parts, part);
+    const int64_t size = parts.size_of(part);
     if (rest.empty()) {
       elements[next] = at.elements * size;
     } else if (ends_dim) {
