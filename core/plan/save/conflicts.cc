@@ -80,6 +80,16 @@ Status replicas_differ(std::string_view name, std::string_view property, int32_t
       .with_detail("hint", "declare it rank_local (kind pattern) or verify_replicas=off");
 }
 
+Status listed_twice(std::string_view name, int32_t rank, const Box& box) {
+  const std::string text = box_text(box);
+  return invalid_argument(
+             fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
+                         escape_text(name), rank, text))
+      .with_detail("tensor", name)
+      .with_detail("rank", std::to_string(rank))
+      .with_detail("box", text);
+}
+
 Status options_differ(const RankOptions& first, const RankOptions& other) {
   std::string_view expected = first.text;
   std::string_view found = other.text;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "core/layout/box.h"
 #include "core/plan/save_plan.h"
 #include "core/state/tensor_entry.h"
 
@@ -39,6 +40,9 @@ Status check_same_entry(std::string_view noun, std::string_view name, const Entr
 // Replicas whose content digests, sizes or content types (`property`) differ.
 Status replicas_differ(std::string_view name, std::string_view property, int32_t first_rank,
                        int32_t other_rank);
+
+// A rank that gives the same box of a tensor twice.
+Status listed_twice(std::string_view name, int32_t rank, const Box& box);
 
 // Whether the plan at this place of `count` may stand there; those before it may. World size 0 = not
 // known.

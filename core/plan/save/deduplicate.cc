@@ -3,7 +3,10 @@
 // Writes the merged catalog: per group the distinct boxes of all members in row-major order of
 // their offsets, and for each the members that hold it. Scratch columns are reused from group to
 // group. Tensors of a model are mostly cut alike, so the order that sorted the boxes of one group is
-// tried on the next before sorting: the work per item is a copy and two comparisons.
+// tried on the next before sorting: the work per item is a copy and two comparisons. What this
+// enumerates, symbolic plans have in closed form where a tensor is a grid of shards
+// (core/plan/symbolic/shard_grid_internal.h) and with a plain sort where it is not (listed_tensor.cc);
+// SymbolicPlan.RandomJobsEqualTheExplicitPlan holds all of them equal.
 #include <algorithm>
 #include <limits>
 
@@ -12,6 +15,7 @@
 #include "core/base/huge_pages.h"
 #include "core/base/text.h"
 #include "core/plan/flat_chunks_internal.h"
+#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
@@ -270,7 +274,7 @@ class Deduplication {
         begin_chunk(candidate);
       } else if (!policy_.twice_on_rank &&
                  candidates_[i - 1].holder.rank == candidate.holder.rank && !is_empty(candidate)) {
-        return listed_twice(name, candidate.holder);
+        return lists_twice(name, candidate.holder);
       } else if (!policy_.key_has_sizes) {
         uneven_ |= compare_sizes(candidates_[i - 1], candidate) != 0;
       }
@@ -295,14 +299,10 @@ class Deduplication {
     out_.holder_begins.push_back(out_.holders.size());
   }
 
-  Status listed_twice(std::string_view name, const UnitHolder& holder) const {
-    const std::string box = box_text(chunk_box_of(locals_[holder.rank].catalog, holder.item));
-    return invalid_argument(
-               fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
-                           escape_text(name), holder.rank, box))
-        .with_detail("tensor", name)
-        .with_detail("rank", std::to_string(holder.rank))
-        .with_detail("box", box);
+  // Stands apart from the loop over the candidates.
+  Status lists_twice(std::string_view name, const UnitHolder& holder) const {
+    return listed_twice(name, static_cast<int32_t>(holder.rank),
+                        chunk_box_of(locals_[holder.rank].catalog, holder.item));
   }
 
   Status sizes_differ(std::string_view name, const UnitHolder& a, const UnitHolder& b) const {

@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/plan/save/greedy_rule_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -56,23 +57,19 @@ Result<std::vector<int32_t>> choose_greedily(const GreedyShards& shards) {
     const uint64_t begin = shards.set_offsets[shards.sets[i]];
     return shards.holders.subspan(begin, shards.set_offsets[shards.sets[i] + 1] - begin);
   };
-  const auto is_secondary = [&shards](uint32_t i) {
-    return !shards.secondary.empty() && shards.secondary[i] != 0;
+  const auto turn_of = [&](uint32_t i) {
+    const bool secondary = !shards.secondary.empty() && shards.secondary[i] != 0;
+    return internal::GreedyTurn{secondary, holders_of(i).size(), shards.weights[i]};
   };
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
-    if (is_secondary(a) != is_secondary(b)) return is_secondary(b);
-    if (holders_of(a).size() != holders_of(b).size())
-      return holders_of(a).size() < holders_of(b).size();
-    return shards.weights[a] > shards.weights[b];
-  });
+  std::ranges::stable_sort(order, {}, turn_of);
   std::vector<int32_t> owners(count);
   std::vector<uint64_t> loads(static_cast<size_t>(shards.rank_count), 0);
   const auto load_of = [&loads](int32_t rank) { return loads[static_cast<size_t>(rank)]; };
   for (const uint32_t i : order) {
     const std::span<const int32_t> holders = holders_of(i);
-    owners[i] = *std::ranges::min_element(holders, {}, load_of);
+    owners[i] = holders[internal::lightest_of(holders, load_of)];
     loads[static_cast<size_t>(owners[i])] += shards.weights[i];
   }
   return owners;

@@ -187,6 +187,17 @@ void TensorGroups::gather(std::span<const Member> tables) {
   }
 }
 
+Result<NamedGroups> group_entries(std::vector<const LocalView*> with_tensors,
+                                  std::vector<const LocalView*> with_objects) {
+  Grouping<TensorColumn> tensors(std::move(with_tensors));
+  Grouping<ObjectColumn> objects(std::move(with_objects));
+  NamedGroups named;
+  SHW_ASSIGN_OR_RETURN(named.tensors, tensors.run());
+  SHW_ASSIGN_OR_RETURN(named.objects, objects.run());
+  SHW_RETURN_IF_ERROR(check_names_apart(tensors, objects));
+  return named;
+}
+
 Result<MergedEntries> merge_entries(const LocalViews& locals) {
   std::vector<const LocalView*> tables(locals.table_count, nullptr);
   std::vector<const LocalView*> with_objects;
@@ -194,14 +205,10 @@ Result<MergedEntries> merge_entries(const LocalViews& locals) {
     if (tables[view.table] == nullptr) tables[view.table] = &view;
     with_objects.push_back(&view);
   }
-  Grouping<TensorColumn> tensors(std::move(tables));
-  Grouping<ObjectColumn> objects(std::move(with_objects));
-  MergedEntries merged;
-  SHW_ASSIGN_OR_RETURN(Groups by_table, tensors.run());
-  merged.tensors = TensorGroups(std::move(by_table), locals.views, locals.table_count);
-  SHW_ASSIGN_OR_RETURN(merged.objects, objects.run());
-  SHW_RETURN_IF_ERROR(check_names_apart(tensors, objects));
-  return merged;
+  SHW_ASSIGN_OR_RETURN(NamedGroups named,
+                       group_entries(std::move(tables), std::move(with_objects)));
+  return MergedEntries{TensorGroups(std::move(named.tensors), locals.views, locals.table_count),
+                       std::move(named.objects)};
 }
 
 }  // namespace shardwright::plan::internal

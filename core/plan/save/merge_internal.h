@@ -89,6 +89,16 @@ struct Deduplicated {
 };
 
 Status check_ranks(std::span<const LocalView> locals);
+
+// Entries of some views by name: the rank of a member is the number of its view in the list. One
+// group per rank_local entry, all entries of another name in one. INVALID_ARGUMENT naming the ranks
+// of two views that contradict each other.
+struct NamedGroups {
+  Groups tensors;
+  Groups objects;
+};
+Result<NamedGroups> group_entries(std::vector<const LocalView*> with_tensors,
+                                  std::vector<const LocalView*> with_objects);
 Result<MergedEntries> merge_entries(const LocalViews& locals);
 Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged, VerifyReplicas rule,
                       const MergePolicy& policy);

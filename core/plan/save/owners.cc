@@ -9,6 +9,7 @@
 
 #include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
+#include "core/plan/save/greedy_rule_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/set_order_internal.h"
 
@@ -127,9 +128,7 @@ class OwnerChoice {
 
   std::vector<uint32_t> greedy_order() const {
     struct Key {
-      bool secondary;
-      size_t holders;
-      uint64_t weight;
+      GreedyTurn turn;
       uint32_t name;
       uint32_t unit;
     };
@@ -141,13 +140,11 @@ class OwnerChoice {
       const size_t entry = unit < catalog.chunks.size()
                                ? catalog.chunks[unit].tensor
                                : catalog.tensors.size() + unit - catalog.chunks.size();
-      keys.push_back({is_secondary(unit), merged_.holders_of(unit).size(), weights_[unit],
-                      names[entry], unit});
+      const GreedyTurn turn{is_secondary(unit), merged_.holders_of(unit).size(), weights_[unit]};
+      keys.push_back({turn, names[entry], unit});
     }
     std::ranges::sort(keys, [](const Key& a, const Key& b) {
-      if (a.secondary != b.secondary) return b.secondary;
-      if (a.holders != b.holders) return a.holders < b.holders;
-      if (a.weight != b.weight) return a.weight > b.weight;
+      if (a.turn != b.turn) return a.turn < b.turn;
       if (a.name != b.name) return a.name < b.name;
       return a.unit < b.unit;  // chunks of a tensor are row-major
     });
@@ -185,11 +182,8 @@ class OwnerChoice {
   }
 
   uint32_t lightest(std::span<const UnitHolder> holders) const {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < holders.size(); ++i) {
-      if (loads_[holders[i].rank] < loads_[holders[best].rank]) best = i;
-    }
-    return best;
+    return static_cast<uint32_t>(
+        lightest_of(holders, [this](const UnitHolder& holder) { return loads_[holder.rank]; }));
   }
 
   uint32_t lightest_of_set(std::span<const UnitHolder> holders) {
@@ -201,10 +195,8 @@ class OwnerChoice {
       set_of_ = ranks_;
       set_order_ = python_set_order(ranks_);
     }
-    uint32_t best = set_order_[0];
-    for (const uint32_t rank : set_order_) {
-      if (loads_[rank] < loads_[best]) best = rank;
-    }
+    const uint32_t best =
+        set_order_[lightest_of(set_order_, [this](uint32_t rank) { return loads_[rank]; })];
     return static_cast<uint32_t>(std::ranges::lower_bound(holders, best, {}, &UnitHolder::rank) -
                                  holders.begin());
   }

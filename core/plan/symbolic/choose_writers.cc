@@ -4,7 +4,9 @@
 // matter, then the others by size, largest first, ties in catalog order. Chunks of one size of one
 // tensor are held by different ranks, so they are one item; items in a row over the same columns are
 // one batch. Then objects likewise. Megatron's rule goes by fewer holders first, then by size and name,
-// objects among tensors; there the columns of an item have equally many holders, too.
+// objects among tensors; there the columns of an item have equally many holders, too. The rules are
+// those of save/greedy_rule_internal.h; what differs is that items of many columns are chosen at once.
+// SymbolicPlan.RandomJobsEqualTheExplicitPlan holds both choices equal.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "core/plan/flat_chunks_internal.h"
+#include "core/plan/save/greedy_rule_internal.h"
 #include "core/plan/symbolic/column_balancer_internal.h"
 #include "core/plan/symbolic/plan_body_internal.h"
 
@@ -192,6 +195,7 @@ class Writers {
     OpenItem item;
     bool is_object = false;
     std::string_view name;
+    GreedyTurn greedy() const { return {false, item.holders, item.weight}; }
   };
 
   std::vector<Turn> greedy_turns() {
@@ -204,9 +208,8 @@ class Writers {
       turns.push_back({item, true, body_.description(first).catalog.object_name(first.entry)});
     }
     std::ranges::stable_sort(turns, [](const Turn& a, const Turn& b) {
-      if (a.item.holders != b.item.holders) return a.item.holders < b.item.holders;
-      if (a.item.weight != b.item.weight) return a.item.weight > b.item.weight;
-      return a.name < b.name;
+      const auto order = a.greedy() <=> b.greedy();
+      return order == 0 ? a.name < b.name : order < 0;
     });
     return turns;
   }
@@ -253,11 +256,10 @@ class Writers {
   void assign_listed(const OpenItem& item) {
     ListedTensor& listed = body_.listed[body_.tensors[item.group].map];
     const auto chunk = static_cast<size_t>(item.elements);
-    const auto lightest =
-        std::ranges::min_element(listed.holders_of(chunk), {},
-                                 [this](const Holder& each) { return body_.loads[each.rank]; });
-    listed.owners[chunk] = static_cast<uint32_t>(&*lightest - listed.holders.data());
-    body_.loads[lightest->rank] += item.weight;
+    const size_t lightest = lightest_of(
+        listed.holders_of(chunk), [this](const Holder& each) { return body_.loads[each.rank]; });
+    listed.owners[chunk] = listed.holder_begins[chunk] + static_cast<uint32_t>(lightest);
+    body_.loads[listed.owner(chunk).rank] += item.weight;
   }
 
   // Chunks hold bytes, so a rank that writes one bears a load.

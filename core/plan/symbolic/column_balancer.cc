@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/plan/save/greedy_rule_internal.h"
+
 namespace shardwright::plan::internal {
 namespace {
 
@@ -80,9 +82,8 @@ void ColumnBalancer::choose(std::span<uint32_t> picks) {
   const auto weight = static_cast<int64_t>(weight_);
   if (picks.size() == 1 || picks.size() * current_.size() <= kScanWork) {
     for (uint32_t& pick : picks) {
-      const auto least = std::ranges::min_element(current_);
-      pick = static_cast<uint32_t>(least - current_.begin());
-      *least += weight;
+      pick = static_cast<uint32_t>(lightest_of(current_, [](int64_t load) { return load; }));
+      current_[pick] += weight;
     }
     return;
   }

@@ -4,7 +4,7 @@
 // item by item: to the holder with the fewest bytes so far, ties to the lowest rank. The holders of
 // different columns are different ranks, so columns are taken one by one with all their items; what
 // is chosen depends only on the differences between the loads, so it is worked out once per distinct
-// vector of differences. One thread.
+// vector of differences. SymbolicPlan.RandomJobsEqualTheExplicitPlan holds the two equal. One thread.
 #pragma once
 
 #include <cstdint>

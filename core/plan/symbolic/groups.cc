@@ -1,148 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grouping by name. Descriptions mostly list the same names in the same order, so the name after the
-// last one found is tried before the hash table.
+// The groups of save/merge.cc over one view per description, and the check of replicas.
 #include "core/plan/symbolic/groups_internal.h"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 
-#include "core/base/hash_index.h"
 #include "core/plan/save/conflicts_internal.h"
+#include "core/plan/save/merge_internal.h"
 #include "core/plan/symbolic/rank_contents_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-struct TensorEntries {
-  static constexpr std::string_view kNoun = "tensor";
-  static const std::vector<TensorRecord>& records(const SymbolicDescription& description) {
-    return description.catalog.tensors;
-  }
-  static EntryFacts facts(const Catalog& catalog, uint32_t entry, int32_t rank) {
-    const TensorRecord& record = catalog.tensors[entry];
-    return {rank, record.kind, catalog.texts.at(record.path), record.dtype, catalog.shape(entry)};
-  }
-};
-
-struct ObjectEntries {
-  static constexpr std::string_view kNoun = "object";
-  static const std::vector<ObjectRecord>& records(const SymbolicDescription& description) {
-    return description.catalog.objects;
-  }
-  static EntryFacts facts(const Catalog& catalog, uint32_t entry, int32_t rank) {
-    const ObjectRecord& record = catalog.objects[entry];
-    return {rank, record.kind, catalog.texts.at(record.path), DType::kInvalid, {}};
-  }
-};
-
-template <typename Column>
-class Grouping {
- public:
-  Grouping(const RankDescriptions& ranks, const std::vector<int32_t>& first_ranks)
-      : ranks_(ranks), first_ranks_(first_ranks) {}
-
-  Result<EntryGroups> run() {
-    EntryGroups groups;
-    groups.group_of.resize(ranks_.descriptions.size());
-    uint32_t group_count = 0;
-    for (uint32_t d = 0; d < ranks_.descriptions.size(); ++d) {
-      const auto& records = Column::records(ranks_.descriptions[d]);
-      std::vector<uint32_t>& group_of = groups.group_of[d];
-      group_of.resize(records.size());
-      size_t expected = 0;
-      for (uint32_t i = 0; i < records.size(); ++i) {
-        const bool local = records[i].kind == EntryKind::kRankLocal;
-        const size_t found = find_or_add({d, i}, expected);
-        Named& named = names_[found];
-        SHW_RETURN_IF_ERROR(check(named.first, {d, i}));
-        if (!local && named.group == kLocalEntry) named.group = group_count++;
-        group_of[i] = local ? kLocalEntry : named.group;
-        expected = found + 1;
-      }
+// The groups that belong to no single rank, numbered anew. records: those of a description.
+template <typename RecordsOf>
+EntryGroups shared_groups(const RankDescriptions& ranks, const Groups& named,
+                          const RecordsOf& records_of) {
+  EntryGroups shared;
+  shared.begins.push_back(0);
+  for (const SymbolicDescription& description : ranks.descriptions)
+    shared.group_of.emplace_back(records_of(description).size(), kLocalEntry);
+  for (size_t g = 0; g < named.size(); ++g) {
+    const std::span<const Member> members = named.of(g);
+    const SymbolicDescription& first = ranks.descriptions[members[0].rank];
+    if (records_of(first)[members[0].entry].kind == EntryKind::kRankLocal) continue;
+    for (const Member& member : members) {
+      shared.group_of[member.rank][member.entry] = static_cast<uint32_t>(shared.size());
+      shared.members.push_back({member.rank, member.entry});
     }
-    scatter(group_count, &groups);
-    return groups;
+    shared.begins.push_back(shared.members.size());
   }
+  return shared;
+}
 
-  std::optional<size_t> named(std::string_view name) const {
-    return index_.find(hash_text(name), [&](size_t i) { return name_at(i) == name; });
+// Each description as its first rank lists it.
+std::vector<LocalView> views_of(const RankDescriptions& ranks,
+                                std::span<const int32_t> first_ranks) {
+  std::vector<LocalView> views(ranks.descriptions.size());
+  for (size_t d = 0; d < views.size(); ++d) {
+    views[d].rank = first_ranks[d];
+    views[d].catalog = view_of(ranks.descriptions[d].catalog);
   }
-  size_t name_count() const { return names_.size(); }
-  GroupMember first(size_t name) const { return names_[name].first; }
-  std::string_view name_at(size_t name) const { return name_of(names_[name].first); }
-
- private:
-  struct Named {
-    GroupMember first;
-    uint32_t group = kLocalEntry;
-  };
-
-  std::string_view name_of(const GroupMember& member) const {
-    const SymbolicDescription& description = ranks_.descriptions[member.description];
-    return description.catalog.texts.at(Column::records(description)[member.entry].name);
-  }
-
-  size_t find_or_add(const GroupMember& member, size_t expected) {
-    const std::string_view name = name_of(member);
-    if (expected < names_.size() && name_at(expected) == name) return expected;
-    const uint64_t hash = hash_text(name);
-    const auto found = index_.find(hash, [&](size_t i) { return name_at(i) == name; });
-    if (found.has_value()) return *found;
-    names_.push_back({member, kLocalEntry});
-    index_.reserve(names_.size(), [this](size_t i) { return hash_text(name_at(i)); });
-    index_.insert(hash, names_.size() - 1);
-    return names_.size() - 1;
-  }
-
-  Status check(const GroupMember& first, const GroupMember& other) const {
-    if (first.description == other.description) return {};
-    return check_same_entry(Column::kNoun, name_of(first), facts(first), facts(other));
-  }
-  EntryFacts facts(const GroupMember& member) const {
-    return Column::facts(ranks_.descriptions[member.description].catalog, member.entry,
-                         first_ranks_[member.description]);
-  }
-
-  // Counting sort of the members by group.
-  void scatter(uint32_t group_count, EntryGroups* groups) const {
-    groups->begins.assign(size_t{group_count} + 1, 0);
-    for (const std::vector<uint32_t>& column : groups->group_of) {
-      for (const uint32_t group : column) {
-        if (group != kLocalEntry) ++groups->begins[group + 1];
-      }
-    }
-    for (size_t g = 0; g < group_count; ++g) groups->begins[g + 1] += groups->begins[g];
-    groups->members.resize(groups->begins[group_count]);
-    std::vector<uint64_t> next(groups->begins.begin(), groups->begins.end());
-    for (uint32_t d = 0; d < groups->group_of.size(); ++d) {
-      for (uint32_t i = 0; i < groups->group_of[d].size(); ++i) {
-        const uint32_t group = groups->group_of[d][i];
-        if (group != kLocalEntry) groups->members[next[group]++] = {d, i};
-      }
-    }
-  }
-
-  const RankDescriptions& ranks_;
-  const std::vector<int32_t>& first_ranks_;
-  std::vector<Named> names_;
-  HashIndex index_;
-};
-
-// A name is a tensor on all ranks that have it, or an object on all.
-Status check_names_apart(const std::vector<int32_t>& first_ranks,
-                         const Grouping<TensorEntries>& tensors,
-                         const Grouping<ObjectEntries>& objects) {
-  for (size_t i = 0; i < objects.name_count(); ++i) {
-    const std::optional<size_t> tensor = tensors.named(objects.name_at(i));
-    if (!tensor.has_value()) continue;
-    return entry_conflict("entry", objects.name_at(i), "type",
-                          {first_ranks[tensors.first(*tensor).description], "tensor"},
-                          {first_ranks[objects.first(i).description], "object"});
-  }
-  return {};
+  return views;
 }
 
 class ReplicaCheck {
@@ -223,11 +124,19 @@ Result<MergedDescriptions> merge_descriptions(const RankDescriptions& ranks, con
   merged.first_ranks.assign(ranks.descriptions.size(), -1);
   for (int32_t r = ranks.rank_count(); r-- > 0;)
     merged.first_ranks[ranks.description_of_rank[static_cast<size_t>(r)]] = r;
-  Grouping<TensorEntries> tensors(ranks, merged.first_ranks);
-  Grouping<ObjectEntries> objects(ranks, merged.first_ranks);
-  SHW_ASSIGN_OR_RETURN(merged.tensors, tensors.run());
-  SHW_ASSIGN_OR_RETURN(merged.objects, objects.run());
-  SHW_RETURN_IF_ERROR(check_names_apart(merged.first_ranks, tensors, objects));
+  const std::vector<LocalView> views = views_of(ranks, merged.first_ranks);
+  std::vector<const LocalView*> sources;
+  sources.reserve(views.size());
+  for (const LocalView& view : views) sources.push_back(&view);
+  SHW_ASSIGN_OR_RETURN(const NamedGroups named, group_entries(sources, sources));
+  merged.tensors = shared_groups(ranks, named.tensors,
+                                 [](const SymbolicDescription& description) -> const auto& {
+                                   return description.catalog.tensors;
+                                 });
+  merged.objects = shared_groups(ranks, named.objects,
+                                 [](const SymbolicDescription& description) -> const auto& {
+                                   return description.catalog.objects;
+                                 });
   if (rules.verify_replicas != VerifyReplicas::kOff)
     SHW_RETURN_IF_ERROR(ReplicaCheck(ranks, parts, merged).run());
   return merged;

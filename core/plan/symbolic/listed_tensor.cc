@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Boxes of all ranks to distinct chunks with holders.
+// Boxes of all ranks to distinct chunks with holders, as save/deduplicate.cc finds them in catalogs.
 #include "core/plan/symbolic/listed_tensor_internal.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include <fmt/format.h>
-
-#include "core/base/text.h"
+#include "core/plan/save/conflicts_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -40,7 +38,8 @@ class Listing {
         out.holder_begins.push_back(static_cast<uint32_t>(out.holders.size()));
         out.boxes.insert(out.boxes.end(), box(order[i]).begin(), box(order[i]).end());
       } else if (holders_[order[i - 1]].rank == holders_[order[i]].rank) {
-        return listed_twice(name_, static_cast<int32_t>(holders_[order[i]].rank), box(order[i]));
+        return listed_twice(name_, static_cast<int32_t>(holders_[order[i]].rank),
+                            box_of(box(order[i])));
       }
       out.holders.push_back(holders_[order[i]]);
     }
@@ -99,16 +98,6 @@ class Listing {
 };
 
 }  // namespace
-
-Status listed_twice(std::string_view name, int32_t rank, std::span<const ExtentPair> extents) {
-  const std::string text = box_text(box_of(extents));
-  return invalid_argument(
-             fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
-                         escape_text(name), rank, text))
-      .with_detail("tensor", name)
-      .with_detail("rank", std::to_string(rank))
-      .with_detail("box", text);
-}
 
 Result<ListedTensor> list_tensor(const RankDescriptions& ranks, const PartIndex& parts,
                                  std::span<const GroupMember> members) {

@@ -40,7 +40,4 @@ struct ListedTensor {
 Result<ListedTensor> list_tensor(const RankDescriptions& ranks, const PartIndex& parts,
                                  std::span<const GroupMember> members);
 
-// The failure of a rank that lists the box twice.
-Status listed_twice(std::string_view name, int32_t rank, std::span<const ExtentPair> box);
-
 }  // namespace shardwright::plan::internal

@@ -9,6 +9,7 @@
 
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/flat_chunks_internal.h"
+#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/symbolic/list_files_internal.h"
 #include "core/plan/symbolic/plan_body_internal.h"
 
@@ -105,7 +106,7 @@ class TensorProof {
     std::vector<CatalogBuilder::Chunk> chunks;
     for (size_t i = 0; i < boxes.size(); ++i) {
       if (i > 0 && compare_extents(boxes[i - 1].extents, boxes[i].extents) == 0)
-        return listed_twice(catalog.tensor_name(entry), rank, boxes[i].extents);
+        return listed_twice(catalog.tensor_name(entry), rank, box_of(boxes[i].extents));
       chunks.push_back({box_of(boxes[i].extents), static_cast<uint32_t>(rank), 0});
     }
     const TensorRecord& record = catalog.tensors[entry];

@@ -3,7 +3,8 @@
 // ShardGrid: the boxes of a tensor that is cut by axes, as a rule. A column is one combination of
 // coordinates, numbered row-major over the axes as given; a chunk is a column whose box is not
 // empty, numbered row-major by offsets as catalogs number them. Nothing is listed: size, box and
-// number come from arithmetic in O(axes). Immutable after make, any thread.
+// number come from arithmetic in O(axes). The boxes are those that box_of_axes gives rank by rank;
+// ShardGrid.EqualsTheEnumerationOfItsColumns holds them equal. Immutable after make, any thread.
 #pragma once
 
 #include <array>

@@ -45,12 +45,7 @@ Case random_case(RandomSource& random) {
 Box box_of(const ShardGrid& grid, uint32_t column) {
   std::vector<ExtentPair> pairs(grid.shape().size());
   grid.box_of_column(column, pairs);
-  Box box{Dims(pairs.size(), 0), Dims(pairs.size(), 0)};
-  for (size_t d = 0; d < pairs.size(); ++d) {
-    box.offsets[d] = pairs[d].offset;
-    box.sizes[d] = pairs[d].size;
-  }
-  return box;
+  return plan::box_of(pairs);
 }
 
 TEST(ShardGrid, EqualsTheEnumerationOfItsColumns) {

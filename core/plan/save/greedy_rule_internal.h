@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two rules of a greedy choice of writers, for explicit merges, for symbolic plans and for plain
+// arrays: who gets what is next, and Megatron's order of what is next. Pure functions.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+
+namespace shardwright::plan::internal {
+
+// Number of the holder with the least load, of equal ones the first. At least one holder; holders
+// mostly ascend by rank, so that ties go to the lowest.
+template <typename Holders, typename LoadOf>
+size_t lightest_of(const Holders& holders, const LoadOf& load_of) {
+  size_t best = 0;
+  for (size_t i = 1; i < holders.size(); ++i) {
+    if (load_of(holders[i]) < load_of(holders[best])) best = i;
+  }
+  return best;
+}
+
+// What Megatron's order looks at before names and numbers: what is not secondary comes first, then
+// what fewer ranks hold, then what weighs more (megatron-core 0.16, distribute_shards_to_ranks).
+struct GreedyTurn {
+  bool secondary = false;
+  uint64_t holders = 0;
+  uint64_t weight = 0;
+
+  friend std::strong_ordering operator<=>(const GreedyTurn& a, const GreedyTurn& b) {
+    if (a.secondary != b.secondary) return a.secondary <=> b.secondary;
+    if (a.holders != b.holders) return a.holders <=> b.holders;
+    return b.weight <=> a.weight;
+  }
+  friend bool operator==(const GreedyTurn&, const GreedyTurn&) = default;
+};
+
+}  // namespace shardwright::plan::internal
