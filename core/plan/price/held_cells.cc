@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
+#include "core/base/text.h"
 #include "core/plan/price/price_internal.h"
 
 namespace shardwright::plan::internal {
@@ -66,11 +69,39 @@ HeldCells cells_of_boxes(const WorldTensor& tensor) {
 
 }  // namespace
 
+Status check_held_bytes(const WorldTensor& tensor, const HeldCells& cells) {
+  if (!dtype_is_subbyte(tensor.dtype)) return {};
+  const int64_t bits = dtype_bits(tensor.dtype);
+  const auto whole_bytes = [bits](int64_t elements) { return elements % 8 * bits % 8 == 0; };
+  for (const Box& box : cells.boxes) {
+    const size_t dimensions = box.sizes.size();
+    if (dimensions != 0 && whole_bytes(box.offsets[dimensions - 1]) &&
+        whole_bytes(box.sizes[dimensions - 1])) {
+      continue;
+    }
+    const std::string text = box_text(box);
+    return unimplemented(
+               fmt::format("tensor '{}': the box {} of dtype {} does not begin and end on "
+                           "whole bytes, so no rank can hold it",
+                           escape_text(tensor.name), text, dtype_name(tensor.dtype)))
+        .with_detail("tensor", tensor.name)
+        .with_detail("box", text);
+  }
+  return {};
+}
+
 Result<const HeldCells*> HeldCellsCache::of(const WorldTensor& tensor) {
+  const HeldCells* cells = &boxes_;
   if (tensor.layout == kHeldByBoxes) {
     boxes_ = cells_of_boxes(tensor);
-    return &boxes_;
+  } else {
+    SHW_ASSIGN_OR_RETURN(cells, of_layout(tensor));
   }
+  SHW_RETURN_IF_ERROR(check_held_bytes(tensor, *cells));
+  return cells;
+}
+
+Result<const HeldCells*> HeldCellsCache::of_layout(const WorldTensor& tensor) {
   const std::pair<uint32_t, Dims> key{tensor.layout, tensor.shape};
   auto found = kept_.find(key);
   if (found == kept_.end()) {

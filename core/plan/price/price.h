@@ -97,7 +97,8 @@ struct SimulatedSave {
   GlobalSavePlan plan;
 };
 
-// All ranks of the world save what they hold. The failures of make_global_plan;
+// All ranks of the world save what they hold. The failures of make_global_plan; UNIMPLEMENTED for
+// boxes of sub-byte tensors that begin or end inside a byte, which no state can hold.
 Result<SimulatedSave> simulate_save(const World& world, const PriceOptions& options);
 
 // The checkpoint of a world that comes from one, else what a save of it would store.
@@ -105,7 +106,7 @@ Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const World& w
                                                                   const PriceOptions& options);
 
 // Ranks of wanted load what stored holds. wanted was laid out (lay_out) on the world whose checkpoint
-// that is, or is that world itself.
+// that is, or is that world itself. UNIMPLEMENTED as simulate_save.
 Result<Price> price_load(const StoredCheckpoint& stored, const World& wanted,
                          const PriceOptions& options);
 

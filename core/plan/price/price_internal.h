@@ -28,15 +28,21 @@ struct HeldCells {
   }
 };
 
+// UNIMPLEMENTED for a box of a sub-byte tensor that a state refuses: it does not begin and end on whole
+// bytes.
+Status check_held_bytes(const WorldTensor& tensor, const HeldCells& cells);
+
 // HeldCells of every layout and shape of a world, made when they are asked for and kept. Tensors
 // that are held by boxes are made each time. One thread; the world outlives it.
 class HeldCellsCache {
  public:
   explicit HeldCellsCache(const World& world) : world_(world) {}
-  // Valid until the next call. The failures of Layout::pieces.
+  // Valid until the next call. The failures of Layout::pieces and check_held_bytes.
   Result<const HeldCells*> of(const WorldTensor& tensor);
 
  private:
+  Result<const HeldCells*> of_layout(const WorldTensor& tensor);
+
   const World& world_;
   std::map<std::pair<uint32_t, Dims>, HeldCells> kept_;
   HeldCells boxes_;

@@ -11,12 +11,17 @@
 namespace shardwright::plan::internal {
 namespace {
 
+struct TensorCount {
+  const WorldTensor* first = nullptr;
+  uint64_t count = 0;
+};
+
 // Tensors of one layout and shape.
 struct Kind {
   const WorldTensor* first = nullptr;
   uint64_t count = 0;
   uint64_t name_bytes = 0;
-  std::map<DType, uint64_t> dtypes;  // how many are of each
+  std::map<DType, TensorCount> dtypes;
 };
 
 // Dimensions that some of the boxes do not cover whole.
@@ -45,7 +50,8 @@ class SizeCounter {
       Kind& kind = kinds[{tensor.layout, tensor.shape}];
       if (kind.count++ == 0) kind.first = &tensor;
       kind.name_bytes += tensor.name.size();
-      ++kind.dtypes[tensor.dtype];
+      TensorCount& alike = kind.dtypes[tensor.dtype];
+      if (alike.count++ == 0) alike.first = &tensor;
     }
     for (const auto& [key, kind] : kinds) SHW_RETURN_IF_ERROR(add_kind(kind));
     std::vector<bool> has_object(sizes_.held_bytes.size(), false);
@@ -57,6 +63,8 @@ class SizeCounter {
   Status add_kind(const Kind& kind) {
     const Dims& shape = kind.first->shape;
     SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(*kind.first));
+    for (const auto& [dtype, alike] : kind.dtypes)
+      SHW_RETURN_IF_ERROR(check_held_bytes(*alike.first, *cells));
     pieces_ += std::max(cells->ranks.size(), cells->cells.size()) * kind.count;
     if (pieces_ > kMaxSimulatedPieces) return too_many_pieces();
     const uint64_t per_rank =
@@ -70,8 +78,8 @@ class SizeCounter {
       sizes_.local_plan_bytes += per_rank + kind.count * held.size() * per_chunk;
       uint64_t& bytes = sizes_.held_bytes[static_cast<size_t>(cells->ranks[i])];
       for (const uint32_t cell : held) {
-        for (const auto& [dtype, count] : kind.dtypes)
-          bytes += count * box_bytes(dtype, cells->boxes[cell]);
+        for (const auto& [dtype, alike] : kind.dtypes)
+          bytes += alike.count * box_bytes(dtype, cells->boxes[cell]);
       }
     }
     return {};

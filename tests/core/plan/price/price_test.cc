@@ -219,6 +219,27 @@ TEST(SimulateLoad, EndsWithTheFirstFailure) {
                  StatusCode::kNotFound, "'other'");
 }
 
+TEST(Price, RefusesBoxesThatBeginOrEndInsideAByte) {
+  const auto world = [](const char* dtype, const char* where) {
+    return read(std::string(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}}, "tensors": [
+      {"name": "wide", "dtype": "int8", "shape": [2, 6], "placements": {"a": "Shard(1)"}},
+      {"name": "w", "shape": [2, 6], "dtype": ")json") +
+                dtype + "\", " + where + "}]}");
+  };
+  const char* by_layout = R"json("placements": {"a": "Shard(1)"})json";
+  const char* by_boxes = R"json("boxes": [{"offsets": [0, 0], "sizes": [2, 3], "ranks": [0]},
+                                         {"offsets": [0, 3], "sizes": [2, 3], "ranks": [1]}])json";
+  for (const char* where : {by_layout, by_boxes}) {
+    const World held = world("int4", where);
+    EXPECT_FAILURE(simulate_save(held, {}).status(), StatusCode::kUnimplemented, "'w'",
+                   "[0:2, 0:3]", "int4", "whole bytes");
+    const auto stored = stored_checkpoint(world("int8", where), {});
+    ASSERT_TRUE(stored.ok());
+    EXPECT_FAILURE(price_load(**stored, held, {}).status(), StatusCode::kUnimplemented, "'w'");
+  }
+  EXPECT_TRUE(simulate_save(world("int4", R"json("placements": {"a": "Shard(0)"})json"), {}).ok());
+}
+
 TEST(PriceLoad, OfItsOwnLayoutReadsNothingElse) {
   const World world = read(kMixed);
   const auto price = price_load(**stored_checkpoint(world, {}), world, {});
