@@ -3,11 +3,9 @@
 // Any bytes as a plan buffer. They are decoded as they are, and again with prefix and identifier
 // repaired, so that mutations reach the verifier and the meaning behind it. Findings and decoding
 // agree; what decodes must encode and decode to the same bytes; its JSON can be written.
-#include <cstring>
-#include <vector>
-
 #include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"
+#include "tests/fuzz/byte_source.h"
 
 namespace {
 
@@ -64,11 +62,6 @@ void check(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   check(bytes);
-  if (size < 12) return 0;
-  std::vector<std::byte> repaired(bytes.begin(), bytes.end());
-  const auto length = static_cast<uint32_t>(size - 4);
-  std::memcpy(repaired.data(), &length, sizeof(length));
-  std::memcpy(repaired.data() + 8, "SHWP", 4);
-  check(repaired);
+  check(shardwright::fuzz::with_plan_frame(bytes));
   return 0;
 }

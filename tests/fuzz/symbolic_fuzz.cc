@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Symbolic plans of hostile descriptions and parts of several ranks. They are described entry by
+// entry from the input and then perhaps damaged on their way, or they are the input itself, cut into
+// buffers. Where the symbolic planner makes a plan, the explicit planner makes the same one of the
+// local plans that the descriptions stand for; where it refuses, that one refuses too.
+//
+//   input = rules, mode, ranks, descriptions
+//   rules : owner and preset 0 to 5, + 8 x verify_replicas
+//   mode  : bit 0 = buffers, each with a description and a part; bit 1 = damaged; bit 2 = parts keep
+//           the rank, the world size and the digest that they came with
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/wire/wire.h"
+#include "tests/fuzz/described_job.h"
+
+namespace {
+
+using namespace shardwright::plan;
+using shardwright::Result;
+using shardwright::Status;
+using shardwright::StatusCode;
+using shardwright::fuzz::ByteSource;
+
+constexpr int32_t kMostRanks = 12;
+constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_reason(const Status& status) {
+  check(!status.message().empty() && status.code() != StatusCode::kInternal);
+}
+
+SaveRules read_rules(uint8_t byte) {
+  constexpr std::array<std::pair<OwnerRule, Preset>, 6> kRules = {
+      {{OwnerRule::kBalanced, Preset::kStandard},
+       {OwnerRule::kLowestRank, Preset::kStandard},
+       {OwnerRule::kExact, Preset::kMegatron},
+       {OwnerRule::kBalanced, Preset::kDefault},
+       {OwnerRule::kLowestRank, Preset::kMegatron},
+       {OwnerRule::kExact, Preset::kStandard}}};  // the last is refused
+  SaveRules rules;
+  std::tie(rules.owner, rules.preset) = kRules[byte % 8 % kRules.size()];
+  rules.verify_replicas = static_cast<VerifyReplicas>(byte / 8 % 3);
+  return rules;
+}
+
+// What the coordinator receives: through buffers, which may be damaged on the way.
+class Exchange {
+ public:
+  Exchange(ByteSource source, SaveRules rules) : source_(source), rules_(std::move(rules)) {
+    mode_ = source_.byte();
+    ranks_ = 1 + source_.below(kMostRanks);
+  }
+
+  // Empty when the input describes nothing that can be decoded.
+  std::vector<LocalSymbolicPlan> locals() {
+    std::vector<LocalSymbolicPlan> locals = (mode_ & 1) != 0 ? decoded() : described();
+    if ((mode_ & 2) != 0 && !damage(&locals)) return {};
+    return locals;
+  }
+
+  Result<RankDescriptions> gather(const std::vector<LocalSymbolicPlan>& locals) const {
+    std::vector<Digest128> digests;
+    for (const LocalSymbolicPlan& local : locals) {
+      SHW_ASSIGN_OR_RETURN(digests.emplace_back(), description_digest(local.description));
+    }
+    std::vector<SymbolicDescription> descriptions;
+    for (const int32_t rank : representative_ranks(digests))
+      descriptions.push_back(locals[static_cast<size_t>(rank)].description);
+    std::vector<SymbolicPart> parts;
+    for (size_t r = 0; r < locals.size(); ++r) {
+      parts.push_back(locals[r].part);
+      if ((mode_ & 4) != 0) continue;
+      parts.back().rank = static_cast<int32_t>(r);
+      parts.back().world_size = static_cast<int32_t>(locals.size());
+      parts.back().description_digest = digests[r];
+    }
+    return make_rank_descriptions(digests, std::move(descriptions), std::move(parts));
+  }
+
+ private:
+  std::vector<LocalSymbolicPlan> described() {
+    return shardwright::fuzz::described_job(&source_, ranks_, rules_);
+  }
+
+  // Ranks without a buffer of their own have that of another one.
+  std::vector<LocalSymbolicPlan> decoded() {
+    std::vector<LocalSymbolicPlan> given;
+    while (!source_.ended() && given.size() < static_cast<size_t>(ranks_)) {
+      const Bytes buffer = shardwright::fuzz::with_plan_frame(source_.block());
+      Result<LocalSymbolicPlan> local = decode_symbolic_local(buffer);
+      if (!local.ok()) return {};
+      given.push_back(*std::move(local));
+    }
+    if (given.empty()) return {};
+    std::vector<LocalSymbolicPlan> locals;
+    for (size_t r = 0; r < static_cast<size_t>(ranks_); ++r)
+      locals.push_back(given[r % given.size()]);
+    return locals;
+  }
+
+  bool damage(std::vector<LocalSymbolicPlan>* locals) {
+    for (LocalSymbolicPlan& local : *locals) {
+      Result<Bytes> description = encode(local.description);
+      Result<Bytes> part = encode(local.part);
+      check(description.ok() && part.ok());
+      shardwright::fuzz::damage(&source_, &*description);
+      shardwright::fuzz::damage(&source_, &*part);
+      Result<SymbolicDescription> left = decode_symbolic_save(*description);
+      Result<SymbolicPart> rest = decode_symbolic_part(*part);
+      if (!left.ok() || !rest.ok()) return false;
+      local = {*std::move(left), *std::move(rest)};
+    }
+    return true;
+  }
+
+  ByteSource source_;
+  SaveRules rules_;
+  uint8_t mode_ = 0;
+  int32_t ranks_ = 1;
+};
+
+Result<GlobalSavePlan> explicit_plan(const RankDescriptions& ranks, const SaveRules& rules) {
+  std::vector<LocalSavePlan> locals;
+  for (int32_t r = 0; r < ranks.rank_count(); ++r) {
+    Result<LocalSavePlan> local = expand_local_plan(ranks, r);
+    if (!local.ok()) return std::move(local).status();
+    locals.push_back(*std::move(local));
+  }
+  return make_global_plan(locals, rules, kGeneration);
+}
+
+bool same_items(const WriteList& a, const WriteList& b) {
+  return a.data_bytes == b.data_bytes &&
+         std::ranges::equal(a.items, b.items, [](const WriteItem& x, const WriteItem& y) {
+           return x.entry == y.entry && x.piece == y.piece && x.position == y.position &&
+                  x.size_bytes == y.size_bytes;
+         });
+}
+
+void check_lists(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
+  uint64_t bytes = 0;
+  for (size_t r = 0; r < expected.lists.size(); ++r) {
+    const auto rank = static_cast<int32_t>(r);
+    const Result<WriteList> list = plan.write_list(rank, {kGeneration, expected.plan_digest});
+    check(list.ok() && same_items(*list, expected.lists[r]));
+    uint64_t of_rank = 0;
+    for (const WriteItem& item : list->items) of_rank += item.size_bytes;
+    check(plan.bytes_of_rank(rank) == of_rank);
+    bytes += of_rank;
+  }
+  const SymbolicTotals totals = plan.totals();
+  check(totals.bytes == bytes && totals.chunks == expected.catalog.chunks.size());
+  check(totals.objects == expected.catalog.objects.size());
+  check(totals.files == expected.file_ranks.size() && plan.file_ranks() == expected.file_ranks);
+}
+
+void check_owners(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
+  size_t shared = 0;
+  for (const TensorRecord& tensor : expected.catalog.tensors) {
+    if (tensor.rank >= 0) continue;
+    check(plan.chunk_count(shared) == tensor.chunk_count);
+    for (uint64_t c = 0; c < tensor.chunk_count; ++c) {
+      const Result<int32_t> owner = plan.owner(shared, c);
+      const uint32_t file = expected.catalog.chunks[tensor.chunk_begin + c].place;
+      check(owner.ok() && *owner == expected.file_ranks[file]);
+    }
+    ++shared;
+  }
+  check(plan.tensor_count() == shared);
+}
+
+void check_equal(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
+  const Result<GlobalSavePlan> expanded = plan.expand(kGeneration);
+  check(expanded.ok() && expanded->plan_digest == expected.plan_digest);
+  const Result<Bytes> bytes = encode(*expanded);
+  const Result<Bytes> expected_bytes = encode(expected);
+  check(bytes.ok() && expected_bytes.ok() && *bytes == *expected_bytes);
+  check(validate_plan(*bytes).empty());
+  check_lists(plan, expected);
+  check_owners(plan, expected);
+  check(plan.replica_sets().size() == expected.lists.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ByteSource source({reinterpret_cast<const std::byte*>(data), size});
+  const SaveRules rules = read_rules(source.byte());
+  Exchange exchange(source, rules);
+  const std::vector<LocalSymbolicPlan> locals = exchange.locals();
+  if (locals.empty()) return 0;
+  const Result<RankDescriptions> ranks = exchange.gather(locals);
+  if (!ranks.ok()) {
+    check_reason(ranks.status());
+    return 0;
+  }
+  const Result<SymbolicSavePlan> plan = make_symbolic_plan(*ranks, rules);
+  if (!plan.ok()) check_reason(plan.status());
+  if (!follows_owner_rule(rules)) {
+    check(plan.status().code() == StatusCode::kUnimplemented);
+    return 0;
+  }
+  const Result<GlobalSavePlan> expected = explicit_plan(*ranks, rules);
+  check(plan.ok() == expected.ok());
+  if (plan.ok()) check_equal(*plan, *expected);
+  return 0;
+}
