@@ -165,7 +165,7 @@ shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int
   return shw_context_create(&options, out, err);
 }
 
-enum { kAddress, kBytes, kDtype, kNdim, kFlags, kKind, kFacts };
+enum { kAddress, kBytes, kDtype, kNdim, kFlags, kKind, kLayout, kFacts };
 
 /* Descriptor i from its facts; *shapes and *strides move on to the next tensor. */
 static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const int64_t** strides) {
@@ -187,35 +187,62 @@ static shw_tensor describe(const int64_t* facts, const int64_t** shapes, const i
   return t;
 }
 
+/* Columns that the library wants otherwise than Java has them, in one block. */
+typedef struct columns {
+  shw_tensor* tensors;
+  const shw_layout** layouts;
+  int32_t* kinds;
+  uint32_t* layout_indices;
+} columns;
+
+static int allocate_columns(uint64_t count, uint64_t layout_count, columns* made) {
+  made->tensors = malloc(count * (sizeof(shw_tensor) + sizeof(int32_t) + sizeof(uint32_t)) +
+                         layout_count * sizeof(shw_layout*) + 1);
+  if (made->tensors == NULL) return -1;
+  made->layouts = (const shw_layout**)(made->tensors + count);
+  made->kinds = (int32_t*)(made->layouts + layout_count);
+  made->layout_indices = (uint32_t*)(made->kinds + count);
+  return 0;
+}
+
 shw_status shw_java_state_add_tensors(
     shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
     const int64_t* facts, const int64_t* shapes, const int64_t* strides,
     const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
     const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
-    const char* paths, const uint64_t* path_offsets, shw_error** err) {
-  shw_tensor* tensors = malloc((count + 1) * (sizeof(*tensors) + sizeof(int32_t)));
-  if (tensors == NULL) return shw_java_out_of_memory(err);
-  int32_t* kinds = (int32_t*)(tensors + count + 1);
+    const int64_t* layouts, uint64_t layout_count, int32_t rank, const char* paths,
+    const uint64_t* path_offsets, shw_error** err) {
+  columns made;
+  if (allocate_columns(count, layout_count, &made) != 0) return shw_java_out_of_memory(err);
   for (uint64_t i = 0; i < count; ++i) {
-    tensors[i] = describe(facts + i * kFacts, &shapes, &strides);
-    kinds[i] = (int32_t)facts[i * kFacts + kKind];
+    made.tensors[i] = describe(facts + i * kFacts, &shapes, &strides);
+    made.kinds[i] = (int32_t)facts[i * kFacts + kKind];
+    made.layout_indices[i] = (uint32_t)facts[i * kFacts + kLayout];
   }
+  for (uint64_t i = 0; i < layout_count; ++i)
+    made.layouts[i] = (const shw_layout*)(intptr_t)layouts[i];
   shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
   batch.count = count;
   batch.names = names;
   batch.name_offsets = name_offsets;
-  batch.tensors = tensors;
+  batch.tensors = made.tensors;
   batch.global_shapes = global_shapes;
   batch.global_shape_offsets = global_shape_offsets;
   batch.box_ranges = box_ranges;
   batch.box_offsets = box_offsets;
   batch.box_sizes = box_sizes;
   batch.local_offsets = local_offsets;
+  if (layout_count != 0) {
+    batch.layouts = made.layouts;
+    batch.layout_indices = made.layout_indices;
+    batch.layout_count = layout_count;
+    batch.rank = rank;
+  }
   batch.paths = paths;
   batch.path_offsets = path_offsets;
-  batch.kinds = kinds;
+  batch.kinds = made.kinds;
   const shw_status status = shw_state_add_tensors(state, &batch, err);
-  free(tensors);
+  free(made.tensors);
   return status;
 }
 

@@ -77,14 +77,16 @@ void shw_java_price_options_release(shw_price_options* options);
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,
                                    void* log_bridge, shw_context** out, shw_error** err);
 
-/* Tensors in bulk. facts: six numbers per tensor: address, bytes, dtype code + 256 * bits, ndim, flags, kind. shapes and
- * strides back to back (strides NULL = row-major all). The other arrays are those of shw_tensor_batch. */
+/* Tensors in bulk. facts: seven numbers per tensor: address, bytes, dtype code + 256 * bits, ndim, flags, kind, number of
+ * its layout (0 = none). shapes and strides back to back (strides NULL = row-major all). layouts: their handles. The other
+ * arrays are those of shw_tensor_batch. */
 shw_status shw_java_state_add_tensors(
     shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
     const int64_t* facts, const int64_t* shapes, const int64_t* strides,
     const int64_t* global_shapes, const uint64_t* global_shape_offsets, const uint64_t* box_ranges,
     const int64_t* box_offsets, const int64_t* box_sizes, const int64_t* local_offsets,
-    const char* paths, const uint64_t* path_offsets, shw_error** err);
+    const int64_t* layouts, uint64_t layout_count, int32_t rank, const char* paths,
+    const uint64_t* path_offsets, shw_error** err);
 shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names,
                                       const uint64_t* name_offsets, const char* contents,
                                       const uint64_t* content_offsets, const char* content_types,

@@ -24,8 +24,8 @@ shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const ch
                                       const int64_t* facts, const int64_t* shapes, const int64_t* strides,
                                       const int64_t* global_shapes, const uint64_t* global_shape_offsets,
                                       const uint64_t* box_ranges, const int64_t* box_offsets, const int64_t* box_sizes,
-                                      const int64_t* local_offsets, const char* paths, const uint64_t* path_offsets,
-                                      shw_error** err);
+                                      const int64_t* local_offsets, const int64_t* layouts, uint64_t layout_count,
+                                      int32_t rank, const char* paths, const uint64_t* path_offsets, shw_error** err);
 shw_status shw_java_state_add_objects(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,
                                       const char* contents, const uint64_t* content_offsets, const char* content_types,
                                       const uint64_t* content_type_offsets, const char* paths,

@@ -23,6 +23,8 @@ public final class HostTensor {
     private long[] globalShape;
     private List<Box> boxes = Collections.emptyList();
     private long[] localOffsets = {};
+    private Layout layout;
+    private int rank;
 
     private HostTensor(HostMemory memory, DType dtype, long[] shape) {
         this.memory = memory;
@@ -37,6 +39,8 @@ public final class HostTensor {
         globalShape = other.globalShape;
         boxes = other.boxes;
         localOffsets = other.localOffsets;
+        layout = other.layout;
+        rank = other.rank;
     }
 
     /**
@@ -130,23 +134,43 @@ public final class HostTensor {
         made.globalShape = global.clone();
         made.boxes = List.copyOf(parts);
         made.localOffsets = starts.clone();
+        made.layout = null;
         return made;
     }
 
     /**
-     * This tensor as what a rank holds of a larger one under a layout; it has {@link Layout#localShape}.
+     * This tensor as what a rank holds of a larger one under a layout; it has {@link Layout#localShape}. The state keeps
+     * the layout, by which saves are planned.
      *
      * @param global extents of the whole tensor
-     * @param layout the rule
-     * @param rank global rank
+     * @param layout the rule; it is open until the state is built
+     * @param rank global rank, the one that saves; layouts of another rank than the first of a state count as their boxes
      * @return a new value
      */
     public HostTensor partOf(long[] global, Layout layout, int rank) {
         List<Piece> held = layout.pieces(global, rank);
-        HostTensor made = partOf(global, held.stream().map(Piece::box).toList(),
-                held.stream().mapToLong(Piece::localOffset).toArray());
+        return partOf(global, held.stream().map(Piece::box).toList(),
+                held.stream().mapToLong(Piece::localOffset).toArray()).layout(layout, rank);
+    }
+
+    /**
+     * The same boxes of a larger tensor as what a layout gives to a rank; building the state refuses other boxes.
+     *
+     * @param layout the rule; it is open until the state is built
+     * @param rank global rank, as in {@link #partOf(long[], Layout, int)}
+     * @return a new value
+     * @throws InvalidArgumentException for a whole tensor, which has no boxes
+     */
+    public HostTensor layout(Layout layout, int rank) {
+        if (globalShape == null) {
+            throw ShardwrightException.invalid("layout", "the tensor is whole; partOf gives it boxes or a layout");
+        }
+        HostTensor made = new HostTensor(this);
+        made.layout = Objects.requireNonNull(layout, "layout");
+        made.rank = rank;
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
-        return kind == Kind.AUTO ? made.kind(Kind.SHARDED) : made;
+        made.kind = kind == Kind.AUTO ? Kind.SHARDED : kind;
+        return made;
     }
 
     /**
@@ -213,6 +237,16 @@ public final class HostTensor {
 
     long[] localOffsets() {
         return localOffsets;
+    }
+
+    /** null = the boxes follow no layout. */
+    Layout layout() {
+        return layout;
+    }
+
+    /** Global rank to which the layout gives the boxes. */
+    int rank() {
+        return rank;
     }
 
     /** Refuses what native code would read beyond the memory, with the entry's name. */

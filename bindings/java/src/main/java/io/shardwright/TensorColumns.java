@@ -3,11 +3,13 @@
 package io.shardwright;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Tensors of a state, either all whole or all parts of larger ones. Not thread-safe. */
 final class TensorColumns {
-    private static final int FACTS = 6;
+    private static final int FACTS = 7;
 
     private final boolean sharded;
     private final List<String> names = new ArrayList<>();
@@ -35,6 +37,7 @@ final class TensorColumns {
         LongList shapes = new LongList();
         boolean strided = tensors.stream().anyMatch(HostTensor::isStrided);
         LongList strides = new LongList();
+        Layouts layouts = new Layouts();
         for (int i = 0; i < count; i++) {
             HostTensor tensor = tensors.get(i);
             long[] shape = tensor.shape();
@@ -45,6 +48,7 @@ final class TensorColumns {
             facts[at + 3] = shape.length;
             facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
             facts[at + 5] = tensor.kind().number();
+            facts[at + 6] = layouts.number(tensor);
             shapes.addAll(shape);
             if (strided) {
                 strides.addAll(tensor.stridesOrDense());
@@ -53,9 +57,30 @@ final class TensorColumns {
         Text.Blob nameBlob = Text.Blob.ofTexts(names);
         Text.Blob pathBlob = Text.Blob.ofTexts(paths);
         Boxes boxes = sharded ? new Boxes(tensors) : Boxes.NONE;
-        shw_nativeJNI.shw_java_state_add_tensors(state, count, nameBlob.bytes, nameBlob.offsets, facts, shapes.toArray(),
-                strided ? strides.toArray() : null, boxes.globalShapes, boxes.globalShapeOffsets, boxes.ranges,
-                boxes.offsets, boxes.sizes, boxes.localOffsets, pathBlob.bytes, pathBlob.offsets);
+        try (Uses during = new Uses()) {
+            long[] handles = layouts.numbers.keySet().stream().mapToLong(during::of).toArray();
+            shw_nativeJNI.shw_java_state_add_tensors(state, count, nameBlob.bytes, nameBlob.offsets, facts,
+                    shapes.toArray(), strided ? strides.toArray() : null, boxes.globalShapes, boxes.globalShapeOffsets,
+                    boxes.ranges, boxes.offsets, boxes.sizes, boxes.localOffsets, handles, handles.length, layouts.rank,
+                    pathBlob.bytes, pathBlob.offsets);
+        }
+    }
+
+    /** Layouts beside the boxes of tensors. The library takes those of one rank per call. */
+    private static final class Layouts {
+        final Map<Layout, Integer> numbers = new LinkedHashMap<>();
+        int rank;
+
+        /** From 1 on in the order of the map; 0 for none, or of another rank than the first: its boxes say all. */
+        int number(HostTensor tensor) {
+            Layout layout = tensor.layout();
+            if (layout == null || !numbers.isEmpty() && rank != tensor.rank()) {
+                return 0;
+            }
+            rank = tensor.rank();
+            numbers.putIfAbsent(layout, numbers.size() + 1);
+            return numbers.get(layout);
+        }
     }
 
     /** Boxes of all tensors as flat arrays; all null when tensors are whole. */
