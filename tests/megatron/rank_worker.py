@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of two ranks: rank_worker.py RANK FOLDER runs every case of rank_cases.py and prints one JSON line per case.
+"""One rank: rank_worker.py MODULE WORLD_SIZE FOLDER RANK runs every case of a module and prints one JSON line per case.
 
-A rank ends at its first failure, so that the other one, which may wait for it, ends soon, too.
+A rank ends at its first failure, so that others, which may wait for it, end soon, too.
 """
 import faulthandler
+import importlib
 import json
 import sys
 import traceback
 from datetime import timedelta
 from pathlib import Path
 
-import rank_cases
 import torch
 import torch.distributed as dist
 
-WORLD_SIZE = 2
 CASE_SECONDS = 100
 
 
 def main():
-    rank, folder = int(sys.argv[1]), Path(sys.argv[2])
+    module, world_size, folder, rank = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     torch.set_num_threads(1)
-    store = dist.FileStore(str(folder / "store"), WORLD_SIZE)
+    store = dist.FileStore(str(folder / "store"), world_size)
     store.set_timeout(timedelta(seconds=CASE_SECONDS))
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD_SIZE, timeout=timedelta(seconds=CASE_SECONDS))
-    for case in rank_cases.CASES:
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=CASE_SECONDS))
+    for case in importlib.import_module(module).CASES:
         faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)  # a case that hangs says where
         place = folder / case.__name__
         place.mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ import pickle
 import types
 
 import pytest
+import shardwright
 import torch
 import torch.distributed.checkpoint as dcp
 from shardwright.torch import megatron as ours
@@ -305,3 +306,61 @@ def test_a_key_that_is_new_is_not_lost_by_caching():
     assert usable and names == set(more) and [item[0] for item in items] == ["a", "o/shard_0_1", "b"]
     changed = leaves | {"a": [part(ours, "a", torch.ones(4, dtype=torch.int8))]}
     assert cached_step(changed)[1][0][3][2] is torch.int8
+
+
+def test_a_rank_that_plans_alone_takes_no_digest_for_understood():
+    _cache.forget()
+    leaves = {"a": [part(ours, "a", torch.ones(4))], "o/shard_0_1": [ours.ShardedObject("o", 1, (1,), (0,))]}
+    cached_step(leaves)
+    planner = save_planner(enable_plan_caching=True)
+    sent = dataclasses.replace(planned(planner, leaves), storage_data="writer")
+    own = planner.create_decentralized_global_plan(sent)
+    assert not sent.usable and own.usable and own.storage_data == "writer" and own.planner_data == {}
+    assert described(planner.finish_plan(own)) == described(planned(save_planner(), leaves))
+    assert planned(save_planner(enable_plan_caching=True), leaves).usable, "nobody answered, so the plan is sent whole"
+    assert not planned(save_planner(enable_plan_caching=True), {"b": leaves["a"]} | leaves).planner_data
+
+
+def test_the_coordinator_stores_whole_plans_where_digests_came():
+    _cache.forget()
+    leaves = {"a": [part(ours, "a", torch.ones(4))]}
+    cached_step(leaves)
+    planner = save_planner(enable_plan_caching=True)
+    plans = [planned(planner, leaves)]
+    assert not plans[0].usable
+    planner.create_global_plan(plans)
+    assert type(plans[0].items) is list and plans[0].usable and described(plans[0]) == described(planned(save_planner(), leaves))
+
+
+def reused(plan, leaves):
+    """What a planner that made no plan of its own does with the one of an earlier save."""
+    planner = save_planner()
+    planner.set_up_planner(ours.mcore_to_pyt_state_dict(leaves), None, True)
+    return described(planner.finish_plan(plan))
+
+
+def halves(key, *numbers, **changed):
+    return {key: [part(ours, key, torch.ones(4, **changed), (0, number, 2)) for number in numbers]}
+
+
+def test_a_plan_serves_states_that_are_described_alike_in_any_order():
+    both = halves("a", 0, 1) | halves("b", 0)
+    planner = save_planner()
+    plan = planner.finish_plan(planned(planner, both))
+    for leaves in (both, halves("b", 0) | halves("a", 1, 0)):
+        assert reused(plan, leaves) == described(plan)
+        assert reused(pickle.loads(pickle.dumps(plan)), leaves) == described(plan)
+    assert len(list(plan.items)) == 3 and reused(plan, both) == described(plan), "looked at and still the same plan"
+
+
+@pytest.mark.parametrize(("leaves", "words"), [
+    (halves("a", 0), "a is described otherwise; "), (halves("a", 0, 1, dtype=torch.int8), "a is described otherwise; "),
+    (halves("b", 0, 1), "a is gone, b is new; "), (halves("a", 0, 1) | halves("b", 0), "b is new; "), ({}, "a is gone; "),
+    (halves("a", 0, 1) | {key: leaf for n in range(7) for key, leaf in halves(f"k{n}", 0).items()}, "k4 is new ...; ")])
+def test_a_state_that_changed_is_refused_with_what_to_do(leaves, words):
+    planner = save_planner()
+    plan = planner.finish_plan(planned(planner, halves("a", 0, 1)))
+    for again in (plan, pickle.loads(pickle.dumps(plan)), dataclasses.replace(plan, items=list(plan.items))):
+        with pytest.raises(ours.CheckpointingException, match=words) as caught:
+            reused(again, leaves)
+        assert "let all ranks plan anew" in str(caught.value) and isinstance(caught.value, shardwright.errors.FailedPreconditionError)

@@ -210,6 +210,19 @@ def test_a_share_that_is_gone_is_an_error():
         planner.finish_plan(SavePlan([], usable=False))
 
 
+def test_an_answer_for_another_description_is_an_error():
+    ranks, held, other = Ranks(1), [state()], [state(more=torch.ones(3))]
+    for states in (held, other):
+        ranks.save(states)
+    planner = ranks.planner(0, held[0])
+    (answer,), _ = planner.create_global_plan([planner.create_local_plan()])
+    stranger = ranks.planner(0, other[0])
+    stranger.create_local_plan()
+    with pytest.raises(ours.StalePlanError):
+        stranger.finish_plan(answer)
+    assert len(planner.finish_plan(answer).items) == 3
+
+
 def test_the_number_of_ranks_may_change():
     held = state()
     three, two = Ranks(3), Ranks(2)

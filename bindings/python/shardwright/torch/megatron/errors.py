@@ -34,6 +34,10 @@ class PlannerStateError(CheckpointingException, FailedPreconditionError, Asserti
     """A planner was asked for what its options exclude."""
 
 
+class ChangedStateError(CheckpointingException, FailedPreconditionError):
+    """A save was to use the plan of an earlier one, and the state is not described as it was then."""
+
+
 class MissingKeyError(CheckpointingException, NotFoundError, KeyError):
     """A requested key is not in the checkpoint; detail `nearest` has up to five keys that look like it."""
 

@@ -18,10 +18,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
 from torch.distributed.checkpoint.planner import LoadPlan, ReadItem, SavePlan, WriteItem
 from torch.distributed.tensor import DTensor
 
+from ..planner import PlanItems
+from ..planner._cache import KnownPlan
+from . import _reuse
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
 from ._flattened_entries import FlattenedRequest, flattened_shapes
 from .checkpointable import CroppedRequest
@@ -40,7 +43,8 @@ class MCoreSavePlanner(DefaultSavePlanner):
     """Saves every byte stream on every rank, and can plan without the coordinator.
 
     With enable_plan_caching a rank whose entries are described as before sends digests. Content decides, so a new or
-    changed key is never lost.
+    changed key is never lost. Ranks that plan without the coordinator send whole plans, and the coordinator merges them
+    once.
 
     Args:
         dedup_replicated_tensors: must not be set with can_run_decentralized_global_plan.
@@ -54,41 +58,68 @@ class MCoreSavePlanner(DefaultSavePlanner):
     def __init__(self, *args: Any, dedup_replicated_tensors: bool | None = None,
                  can_run_decentralized_global_plan: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._described: SavePlan | None = None  # the local plan that this planner made of its state
         self.can_run_decentralized_global_plan = can_run_decentralized_global_plan
         if can_run_decentralized_global_plan:
             _refuse(bool(dedup_replicated_tensors), "Cannot run decentralized plan with dedup_replicated_tensors=True")
             _refuse(self.flatten_state_dict, "Cannot run decentralized plan with flatten_state_dict=True")
+
+    def set_up_planner(self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None,
+                       is_coordinator: bool = False) -> None:
+        """Takes the state dict; nothing is copied but the containers."""
+        super().set_up_planner(state_dict, storage_meta, is_coordinator)
+        self._described = None
 
     def create_local_plan(self) -> SavePlan:
         """Items of all entries. ShardingAssertionError for a DTensor, which is no part of Megatron's states."""
         for name, value in self.state_dict.items():
             require(not isinstance(value, DTensor), f"{name} is a DTensor", key=name)
         plan: SavePlan = super().create_local_plan()
-        if self._enable_plan_caching:
-            return plan  # its planner data is the content's digest where the content is known
-        self.plan = dataclasses.replace(plan, planner_data=self.mappings)
-        return self.plan
+        self._described = self.plan
+        return plan
+
+    def _planner_data(self) -> Any:
+        return super()._planner_data() if self.flatten_state_dict else {}
 
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
         """What every rank writes, and the metadata.
 
-        In plans of ranks that may do without the coordinator, items that are plan buffers become items in `all_plans`:
-        Megatron stores these plans with the metadata, where others must be able to read them.
+        In plans of ranks that may do without the coordinator, digests and items that are plan buffers become items in
+        `all_plans`: Megatron stores these plans with the metadata, where others must be able to read them.
         """
         found: tuple[list[SavePlan], Metadata] = super().create_global_plan(all_plans)
         if self.can_run_decentralized_global_plan and isinstance(all_plans, list):
-            all_plans[:] = [dataclasses.replace(plan, items=list(plan.items)) for plan in all_plans]
+            all_plans[:] = [dataclasses.replace(plan, items=_listed(plan.items)) for plan in self._received]
         return found
 
     def create_decentralized_global_plan(self, local_plan: SavePlan) -> SavePlan:
-        """The plan of this rank without an exchange: `local_plan` as it is.
+        """The plan of this rank without an exchange: `local_plan` as it is, or what it is the digest of.
 
         Raises:
             PlannerStateError: the planner flattens state dicts, or the plan carries planner data.
         """
         _refuse(self.flatten_state_dict, "Cannot run decentralized plan with flatten_state_dict=True")
+        if self._described is not None and not local_plan.usable and isinstance(local_plan.planner_data, KnownPlan):
+            local_plan = dataclasses.replace(self._described, storage_data=local_plan.storage_data)
         _refuse(bool(local_plan.planner_data), "Planner data should be empty with decentralized plan")
+        self._local_key = None  # no coordinator answers, so none is known to have understood a digest
         return local_plan
+
+    def finish_plan(self, new_plan: SavePlan) -> SavePlan:
+        """What this rank writes.
+
+        A plan that a host kept from an earlier save, as Megatron does with `cached_metadata`, is taken while the state is
+        described as it was then: names, shapes, places, dtypes.
+
+        Raises:
+            ChangedStateError: the plan is an earlier save's, and what this rank holds has changed since.
+        """
+        plan: SavePlan = super().finish_plan(new_plan)
+        if self._described is None:
+            _reuse.check(plan, self.state_dict)
+        else:
+            _reuse.remember(plan, self._described)
+        return plan
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
         """The object as it is: byte streams are serialised already."""
@@ -179,6 +210,12 @@ def _allowed_classes() -> list[Any]:
     for module, names in _MEGATRON_CLASSES.items():
         found += [getattr(sys.modules[module], name) for name in names if hasattr(sys.modules.get(module), name)]
     return found
+
+
+def _listed(items: list[WriteItem]) -> list[WriteItem]:
+    """Items in a plain list; a plan buffer stays one."""
+    buffer = items.plan if isinstance(items, PlanItems) else None
+    return list(items if buffer is None else PlanItems(buffer))
 
 
 def _refuse(condition: bool, message: str) -> None:

@@ -140,13 +140,15 @@ def local_plan(plan: SavePlan, key: bytes | None) -> SavePlan:
 
 
 def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
-    """The plan to write by, from the coordinator's answer. StalePlanError where the share is gone."""
+    """The plan to write by, from the coordinator's answer. StalePlanError where the share is gone, or where the answer is for
+    another description than that of `key`. None for `key`: a host sent the digest of an earlier save again."""
     if new_plan.usable:
         buffer = _buffer_of(new_plan)
         if key is not None and buffer is not None:
             shares.put(key, _Share(buffer, _engine.digest(buffer), new_plan.planner_data))
         return new_plan
-    share = None if key is None else shares.get(key)
+    answered = new_plan.planner_data
+    share = None if answered is None or key not in (None, answered) else shares.get(answered)
     if share is None:
         raise StalePlanError("the coordinator takes this rank's share for known, and it is not; save again")
     share.asked = False
@@ -208,13 +210,13 @@ def remember_world(plans: Sequence[SavePlan], metadata: Metadata, key: Hashable 
 
 
 def answers(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[SavePlan]:
-    """What each rank gets: nothing where it said that it has its share already, else the share."""
+    """What each rank gets: its digest where it said that it has its share already, else the share."""
     found = []
     for asked, plan in zip(received, plans, strict=True):
         buffer = _buffer_of(plan)
         has = getattr(asked.planner_data, "share", None) if not asked.usable else None
         if has is not None and buffer is not None and has == _engine.digest(buffer):
-            found.append(SavePlan([], storage_data=plan.storage_data, usable=False))
+            found.append(SavePlan([], storage_data=plan.storage_data, planner_data=asked.planner_data.digest, usable=False))
         else:
             found.append(plan)
     return found

@@ -88,11 +88,13 @@ def _bytes_of(plan: _engine.Plan | None) -> bytes | None:
 
 
 class _Items(list[Any], Fillable):
-    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again."""
+    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again. `made_for`: digest of the
+    description whose share this is, where a planner has noted it; it does not travel."""
 
-    __slots__ = ("buffer", "digests")
+    __slots__ = ("buffer", "digests", "made_for")
     buffer: _engine.Plan | None
     digests: dict[str, bytes] | None
+    made_for: bytes | None
 
     @property
     def plan(self) -> bytes | None:
@@ -117,7 +119,7 @@ class PlanItems(_Items):
 
     def __init__(self, plan: _engine.Plan, digests: dict[str, bytes] | None = None) -> None:
         super().__init__()
-        self.buffer, self.digests = plan, digests
+        self.buffer, self.digests, self.made_for = plan, digests, None
 
     def __len__(self) -> int:
         plan = self.buffer

@@ -97,6 +97,7 @@ class DefaultSavePlanner(SavePlanner):
         self.altered_paths: list[Path] = []
         self._enable_plan_caching = enable_plan_caching
         self._local_key: bytes | None = None
+        self._received: list[SavePlan] = []  # of all ranks in the last global step, digests replaced by their plans
 
     # ---- on every rank ----
 
@@ -120,13 +121,16 @@ class DefaultSavePlanner(SavePlanner):
         plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
         if self.verify_replicas != "off" and isinstance(plan.items, PlanItems):
             plan.items.digests = _object_digests(self.state_dict)
-        if self.flatten_state_dict:
-            plan = dataclasses.replace(plan, planner_data=_paths.Paths(self.mappings))
+        plan = dataclasses.replace(plan, planner_data=self._planner_data())
         self.plan = plan
         if not self._enable_plan_caching:
             return plan
         self._local_key = _cache.description_digest(plan, self._options_text())
         return _cache.local_plan(plan, self._local_key)
+
+    def _planner_data(self) -> Any:
+        """What a local plan carries beside its items."""
+        return _paths.Paths(self.mappings) if self.flatten_state_dict else None
 
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
         """What this rank writes."""
@@ -158,6 +162,7 @@ class DefaultSavePlanner(SavePlanner):
         if self._enable_plan_caching:
             answers, self.global_plan, self.metadata = self._create_global_plan_with_caching(all_plans)
             return answers, self.metadata
+        self._received = all_plans
         self._compare_replicas(all_plans)
         self.global_plan, self.metadata = self._create_global_plan(all_plans)
         return self.global_plan, self.metadata
@@ -183,6 +188,7 @@ class DefaultSavePlanner(SavePlanner):
         """(what to send to the ranks, what they write, metadata)."""
         options = self._options_text()
         full, digests = _cache.received_plans(all_plans, options)
+        self._received = full
         self._compare_replicas(full)
         key = None if any(digest is None for digest in digests) else (options, tuple(digests))
         done = _cache.known_world(full, key)
