@@ -80,8 +80,11 @@ typedef struct {
   vector names, name_offsets, dtypes, shapes, shape_offsets, box_ranges, box_offsets, box_sizes,
       attributes, attribute_offsets;
   uint64_t boxes;
-  PyObject* seen; /* set of names */
-  PyObject* last; /* name of the last entry, borrowed from `seen` */
+  PyObject*
+      key; /* of the dict that is read, whose keys differ; borrowed, NULL for a list of items */
+  PyObject* seen;    /* set of names, NULL while all of them are keys of the dict */
+  PyObject* last;    /* name of the last entry */
+  PyObject* objects; /* list of the names of byte objects, NULL where nobody asks */
 } encoder;
 
 /* One tensor item before it is stored. Sizes and offsets have ndim values. */
@@ -97,8 +100,7 @@ typedef struct {
 static int encoder_start(encoder* self) {
   memset(self, 0, sizeof *self);
   const uint64_t zero = 0;
-  self->seen = PySet_New(NULL);
-  return self->seen && vector_append(&self->name_offsets, &zero, sizeof zero) == 0 &&
+  return vector_append(&self->name_offsets, &zero, sizeof zero) == 0 &&
                  vector_append(&self->shape_offsets, &zero, sizeof zero) == 0 &&
                  vector_append(&self->box_ranges, &zero, sizeof zero) == 0 &&
                  vector_append(&self->attribute_offsets, &zero, sizeof zero) == 0
@@ -113,6 +115,8 @@ static void encoder_end(encoder* self) {
       &self->attributes,    &self->attribute_offsets};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) vector_free(all[i]);
   Py_XDECREF(self->seen);
+  Py_XDECREF(self->last);
+  Py_XDECREF(self->objects);
 }
 
 static PyObject* bytes_of(const vector* v) {
@@ -130,6 +134,33 @@ static PyObject* encoder_result(const encoder* self) {
       bytes_of(&self->attributes), bytes_of(&self->attribute_offsets));
 }
 
+static PyObject* name_at(const encoder* self, size_t entry) {
+  const uint64_t* ends = (const uint64_t*)self->name_offsets.data + entry;
+  return PyUnicode_FromStringAndSize(self->names.data + ends[0], (Py_ssize_t)(ends[1] - ends[0]));
+}
+
+/* The names so far, once one comes that is no key of the dict. */
+static int see_names(encoder* self) {
+  const size_t count = VECTOR_COUNT(self->dtypes, int32_t);
+  self->seen = PySet_New(NULL);
+  for (size_t i = 0; self->seen && i < count; ++i) {
+    PyObject* name = name_at(self, i);
+    const int failed = !name || PySet_Add(self->seen, name) < 0;
+    Py_XDECREF(name);
+    if (failed) return -1;
+  }
+  return self->seen ? 0 : -1;
+}
+
+/* 1 for a name that no entry has, 0 for another, -1 with an exception. */
+static int is_new_name(encoder* self, PyObject* name) {
+  if (!self->seen && name == self->key && name != self->last) return 1;
+  if (!self->seen && see_names(self) < 0) return -1;
+  const Py_ssize_t known = PySet_Size(self->seen);
+  if (PySet_Add(self->seen, name) < 0) return -1;
+  return PySet_Size(self->seen) != known;
+}
+
 /* Begins an entry: 1, 0 when the name was seen before or is no plain text, -1 with an exception. */
 static int begin_entry(encoder* self, PyObject* name, int32_t dtype) {
   if (!PyUnicode_CheckExact(name)) return 0;
@@ -139,15 +170,15 @@ static int begin_entry(encoder* self, PyObject* name, int32_t dtype) {
     PyErr_Clear(); /* half of a surrogate pair */
     return 0;
   }
-  const Py_ssize_t known = PySet_Size(self->seen);
-  if (PySet_Add(self->seen, name) < 0) return -1;
-  if (PySet_Size(self->seen) == known) return 0;
+  const int is_new = is_new_name(self, name);
+  if (is_new != 1) return is_new;
   if (vector_append(&self->names, text, (size_t)size) < 0 ||
       vector_append(&self->dtypes, &dtype, sizeof dtype) < 0) {
     return -1;
   }
   const uint64_t end = self->names.size;
-  self->last = name;
+  Py_XDECREF(self->last);
+  self->last = Py_NewRef(name);
   return vector_append(&self->name_offsets, &end, sizeof end) < 0 ? -1 : 1;
 }
 
@@ -165,6 +196,7 @@ static int end_entry(encoder* self) {
 static int add_object(encoder* self, PyObject* name) {
   const int begun = begin_entry(self, name, 0);
   if (begun != 1) return begun;
+  if (self->objects && PyList_Append(self->objects, name) < 0) return -1;
   ++self->boxes;
   return end_entry(self);
 }
@@ -439,7 +471,7 @@ static int add_plain(encoder* self, PyObject* name, PyObject* value, const leaf_
   t.hint = -1;
   if (size) memcpy(t.shape, found.shape, size);
   if (size) memcpy(t.sizes, found.shape, size);
-  memset(t.offsets, 0, sizeof t.offsets);
+  memset(t.offsets, 0, size);
   set_strides(&t, found.strides);
   PyObject* grad = PyObject_GetAttr(value, names.requires_grad);
   if (!grad) return -1;
@@ -481,8 +513,23 @@ static int add_value(encoder* self, PyObject* name, PyObject* value, PyObject* i
   return add_by_items(self, name, value, items_of);
 }
 
-/* Columns of a flat state dict, None when they cannot hold it. `items_of` (name, value) gives the items of what is
- * neither a plain dense tensor nor a plain object. */
+static int collect(encoder* self, PyObject* dict, PyObject* items_of, int may_be_pinned) {
+  Py_ssize_t next = 0;
+  PyObject *name, *value;
+  int answer = 1;
+  while (answer == 1 && PyDict_Next(dict, &next, &name, &value)) {
+    Py_INCREF(name);
+    Py_INCREF(value);
+    self->key = name;
+    answer = add_value(self, name, value, items_of, may_be_pinned);
+    Py_DECREF(name);
+    Py_DECREF(value);
+  }
+  return answer;
+}
+
+/* (columns, names of byte objects) of a flat state dict, None when columns cannot hold it. `items_of` (name, value) gives
+ * the items of what is neither a plain dense tensor nor a plain object. */
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* pinned) {
   if (!shw_py_item_classes()) return NULL;
   if (!PyDict_Check(dict)) {
@@ -492,14 +539,11 @@ PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* pin
   const int may_be_pinned = PyObject_IsTrue(pinned);
   encoder self;
   int answer = encoder_start(&self) < 0 || may_be_pinned < 0 ? -1 : 1;
-  Py_ssize_t next = 0;
-  PyObject *name, *value;
-  while (answer == 1 && PyDict_Next(dict, &next, &name, &value)) {
-    Py_INCREF(name);
-    Py_INCREF(value);
-    answer = add_value(&self, name, value, items_of, may_be_pinned);
-    Py_DECREF(name);
-    Py_DECREF(value);
-  }
-  return finished(&self, answer);
+  PyObject* objects = self.objects = PyList_New(0);
+  if (answer == 1) answer = objects ? collect(&self, dict, items_of, may_be_pinned) : -1;
+  Py_XINCREF(objects);
+  PyObject* made = finished(&self, answer);
+  if (answer == 1 && made) made = Py_BuildValue("(NO)", made, objects);
+  Py_XDECREF(objects);
+  return made;
 }

@@ -188,3 +188,32 @@ def test_items_are_out_of_the_collectors_sight_and_end_with_their_list():
     ends = [weakref.ref(o) for o in (item, item.tensor_data, item.tensor_data.chunk)]
     del item, items
     assert [end() for end in ends] == [None] * 3
+
+
+class Parts:
+    """A value of the host that is saved as items of these names."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def __create_write_items__(self, fqn, value):
+        return [tensor(name.replace("KEY", fqn), 2) for name in self.names]
+
+
+PARTS = [{"a": Parts("KEY"), "b": 1}, {"a": Parts("KEY.x", "KEY.y"), "b": torch.ones(2), "c": 3}, {"a": torch.ones(2), "b": Parts("b"[:])},
+         {"x": torch.ones(2), "a": Parts("x")}, {"a": Parts("x"), "x": torch.ones(2)}, {"a": Parts("KEY", "KEY")},
+         {"a": Parts("KEY", "x", "KEY")}, {"a": Parts("y"), "b": Parts("y")}]
+
+
+@pytest.mark.parametrize("state", PARTS)
+def test_items_of_the_host_may_have_names_of_their_own(state):
+    plan = untouched(state)
+    names = [item.index.fqn for item in expected(state).items]
+    assert [item.index.fqn for item in plan.items] == names and plan == expected(state)
+    assert (untouched(state).items.plan is not None) if len(set(names)) == len(names) else type(plan.items) is list
+
+
+def test_values_that_are_plain_data_have_digests():
+    planner = ours.DefaultSavePlanner(flatten_state_dict=False)
+    planner.set_up_planner(STATE | {"parts": Parts("KEY"), "any": object(), "complex": 1j})
+    assert list(planner.create_local_plan().items.digests) == ["step", "list", "complex"]

@@ -69,11 +69,11 @@ def plan_of_items(items: list[Any]) -> bytes | None:
     return None if columns is None else _engine.describe(columns)
 
 
-def plan_of_state(state_dict: dict[str, Any]) -> bytes | None:
-    """Plan buffer of a flat state dict; None where it holds what columns cannot."""
+def plan_of_state(state_dict: dict[str, Any]) -> tuple[bytes, list[str]] | None:
+    """Plan buffer of a flat state dict, and the names of its byte objects; None where it holds what columns cannot."""
     may_be_pinned = torch.accelerator.is_available()
-    columns = native.shw_py_items_collect(state_dict, write_items, may_be_pinned)
-    return None if columns is None else _engine.describe(Columns(*columns))
+    found = native.shw_py_items_collect(state_dict, write_items, may_be_pinned)
+    return None if found is None else (_engine.describe(Columns(*found[0])), found[1])
 
 
 def kept_items(items: list[Any], columns: Columns, kept: _engine.Plan) -> list[Any]:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import logging
 import marshal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -30,25 +30,29 @@ OWNERS = ("exact", "lowest_rank", "balanced")
 REPLICA_CHECKS = ("off", "warn", "error")
 
 
-def _object_digests(state_dict: Mapping[str, Any]) -> dict[str, bytes]:
-    """Digests of the values that are plain data; others are not compared."""
+def _object_digests(state_dict: Mapping[str, Any], names: Iterable[str]) -> dict[str, bytes]:
+    """Digests of the named values that are plain data; others are not compared."""
     found = {}
-    for name, value in state_dict.items():
-        if isinstance(value, torch.Tensor):
-            continue
+    for name in names:
         try:
-            found[name] = hashlib.blake2b(marshal.dumps(value, 0), digest_size=_cache.VALUE_DIGEST_SIZE).digest()
-        except ValueError:
+            data = marshal.dumps(state_dict[name], 0)
+        except (KeyError, ValueError):  # an item of a name of its own; no plain data
             continue
+        found[name] = hashlib.blake2b(data, digest_size=_cache.VALUE_DIGEST_SIZE).digest()
     return found
+
+
+def _described(state_dict: dict[str, Any]) -> tuple[SavePlan, list[str]]:
+    """What one rank holds, and the names of byte objects where its items are a plan buffer."""
+    found = plan_of_state(state_dict)
+    return (save_plan_of(state_dict), []) if found is None else (SavePlan(PlanItems(found[0])), found[1])
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
     """What one rank holds: an item per shard, tensor and object of a flat state dict, replicas included. The items are
     made when somebody looks at them. `is_coordinator` changes nothing, as in torch 2.15."""
     del is_coordinator
-    plan = plan_of_state(state_dict)
-    return save_plan_of(state_dict) if plan is None else SavePlan(PlanItems(plan))
+    return _described(state_dict)[0]
 
 
 def create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:
@@ -118,9 +122,9 @@ class DefaultSavePlanner(SavePlanner):
 
     def create_local_plan(self) -> SavePlan:
         """What this rank holds."""
-        plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
+        plan, objects = _described(self.state_dict)
         if self.verify_replicas != "off" and isinstance(plan.items, PlanItems):
-            plan.items.digests = _object_digests(self.state_dict)
+            plan.items.digests = _object_digests(self.state_dict, objects)
         plan = dataclasses.replace(plan, planner_data=self._planner_data())
         self.plan = plan
         if not self._enable_plan_caching:
