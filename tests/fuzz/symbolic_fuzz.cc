@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/save/global_plan.h"
 #include "core/plan/symbolic/symbolic_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/fuzz/described_job.h"
