@@ -364,3 +364,17 @@ def test_a_state_that_changed_is_refused_with_what_to_do(leaves, words):
         with pytest.raises(ours.CheckpointingException, match=words) as caught:
             reused(again, leaves)
         assert "let all ranks plan anew" in str(caught.value) and isinstance(caught.value, shardwright.errors.FailedPreconditionError)
+
+
+class FewerItems(ours.MCoreSavePlanner):
+    """Describes its state in a way of its own."""
+
+    def create_local_plan(self):
+        plan = super().create_local_plan()
+        self._described = None  # as where nothing of the base class is called
+        return dataclasses.replace(plan, items=plan.items[:1])
+
+
+def test_a_subclass_may_describe_a_state_in_its_own_way():
+    planner = FewerItems(flatten_state_dict=False)
+    assert [name for name, *_ in described(planner.finish_plan(planned(planner, halves("a", 0) | halves("b", 0))))] == ["a"]

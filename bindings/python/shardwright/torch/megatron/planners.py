@@ -115,10 +115,10 @@ class MCoreSavePlanner(DefaultSavePlanner):
             ChangedStateError: the plan is an earlier save's, and what this rank holds has changed since.
         """
         plan: SavePlan = super().finish_plan(new_plan)
-        if self._described is None:
-            _reuse.check(plan, self.state_dict)
-        else:
+        if self._described is not None:
             _reuse.remember(plan, self._described)
+        elif type(self).create_local_plan is MCoreSavePlanner.create_local_plan:
+            _reuse.check(plan, self.state_dict)  # a subclass may describe a state in its own way
         return plan
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
