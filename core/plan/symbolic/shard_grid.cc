@@ -83,7 +83,9 @@ uint32_t ShardGrid::column_of_leaf(const CutDim& cut, int64_t leaf) const {
   for (size_t level = 0; level < cut.axes.size(); ++level) {
     const uint8_t axis = cut.axes[level];
     const ChunkParts parts = chunk_parts(size, axes_[axis].extent);
-    const auto each = static_cast<int64_t>(leaf_count(cut, level + 1, parts.step));
+    // There is a leaf, so no size on the way to it is 0, and full parts have leaves.
+    const auto each =
+        std::max(static_cast<int64_t>(leaf_count(cut, level + 1, parts.step)), int64_t{1});
     const int64_t part = std::min(leaf / each, parts.full);
     leaf -= part * each;
     size = parts.size_of(part);
