@@ -59,7 +59,7 @@ def without_replicas(plans):
     for index, ranks in holders.items():
         if len(ranks) == 1:
             continue
-        owner = min(ranks, key=load.__getitem__)
+        owner = min(sorted(ranks), key=load.__getitem__)
         load[owner] += items[index].storage_bytes() or 1
         for other in ranks - {owner}:
             kept[other].discard(index)

@@ -18,8 +18,8 @@
 #include "core/exec/load_targets_internal.h"
 #include "core/exec/trace.h"
 #include "core/exec/without_exceptions_internal.h"
+#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
-#include "core/plan/load/plan_check.h"
 
 namespace shardwright::exec {
 namespace {

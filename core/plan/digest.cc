@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// XXH3-128 in canonical byte order.
 #include "core/plan/digest.h"
 
 #include <cstring>

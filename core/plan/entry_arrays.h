@@ -24,7 +24,8 @@ struct TextArray {
 };
 
 // The arrays of shw_entry_batch (include/shardwright/planning.h says what each means). Empty spans
-// are absent arrays. Offsets ascend inside their blobs; everything else is checked here.
+// are absent arrays. Offsets ascend inside their blobs; everything else is checked by
+// who describes them (save/describe.h).
 struct EntryArrays {
   size_t count = 0;
   TextArray names;

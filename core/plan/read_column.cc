@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Appends to the columns, and reads that lie in a box of them.
 #include "core/plan/read_column.h"
 
 #include <algorithm>

@@ -44,8 +44,9 @@ Status check_kind(EntryKind kind) {
 }
 
 Status check_subbyte_piece(const TensorRef& tensor, size_t piece, PiecePlace place) {
-  const int64_t bits = dtype_bits(tensor.local.dtype);
-  const auto whole_bytes = [bits](int64_t elements) { return elements % 8 * bits % 8 == 0; };
+  const auto whole_bytes = [&tensor](int64_t elements) {
+    return dtype_fills_bytes(tensor.local.dtype, elements);
+  };
   const std::span<const int64_t> sizes = tensor.pieces.sizes(piece);
   if (sizes.empty()) {
     return unimplemented(

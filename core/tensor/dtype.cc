@@ -142,4 +142,8 @@ Result<uint64_t> dtype_packed_bytes(DType dtype, int64_t element_count) {
   return bytes;
 }
 
+bool dtype_fills_bytes(DType dtype, int64_t element_count) {
+  return element_count % 8 * dtype_bits(dtype) % 8 == 0;
+}
+
 }  // namespace shardwright

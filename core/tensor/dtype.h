@@ -65,5 +65,7 @@ Result<DType> dtype_from_dlpack(uint8_t code, uint8_t bits, uint16_t lanes);
 // Bytes of count elements packed without padding; INVALID_ARGUMENT when it does not fit; sub-byte
 // counts round up.
 Result<uint64_t> dtype_packed_bytes(DType dtype, int64_t element_count);
+// Whether so many packed elements end where a byte ends.
+bool dtype_fills_bytes(DType dtype, int64_t element_count);
 
 }  // namespace shardwright

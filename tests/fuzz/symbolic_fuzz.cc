@@ -74,7 +74,7 @@ class Exchange {
   Result<RankDescriptions> gather(const std::vector<LocalSymbolicPlan>& locals) const {
     std::vector<Digest128> digests;
     for (const LocalSymbolicPlan& local : locals) {
-      SHW_ASSIGN_OR_RETURN(digests.emplace_back(), description_digest(local.description));
+      SHW_ASSIGN_OR_RETURN(digests.emplace_back(), symbolic_digest(local.description));
     }
     std::vector<SymbolicDescription> descriptions;
     for (const int32_t rank : representative_ranks(digests))

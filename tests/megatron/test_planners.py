@@ -12,6 +12,7 @@ import shardwright
 import torch
 import torch.distributed.checkpoint as dcp
 from shardwright.torch import megatron as ours
+from shardwright.torch.megatron import _reuse
 from shardwright.torch.planner import _cache
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.planner import WriteItemType
@@ -366,15 +367,78 @@ def test_a_state_that_changed_is_refused_with_what_to_do(leaves, words):
         assert "let all ranks plan anew" in str(caught.value) and isinstance(caught.value, shardwright.errors.FailedPreconditionError)
 
 
+
+class Telling(ours.MCoreSavePlanner):
+    """Only looks on."""
+
+    def create_local_plan(self):
+        return super().create_local_plan()
+
+
 class FewerItems(ours.MCoreSavePlanner):
-    """Describes its state in a way of its own."""
+    """Leaves out what comes after the first item."""
 
     def create_local_plan(self):
         plan = super().create_local_plan()
-        self._described = None  # as where nothing of the base class is called
         return dataclasses.replace(plan, items=plan.items[:1])
 
 
-def test_a_subclass_may_describe_a_state_in_its_own_way():
-    planner = FewerItems(flatten_state_dict=False)
-    assert [name for name, *_ in described(planner.finish_plan(planned(planner, halves("a", 0) | halves("b", 0))))] == ["a"]
+class OwnWay(ours.MCoreSavePlanner):
+    """Describes states without the base class."""
+
+    def create_local_plan(self):
+        self.plan = dataclasses.replace(dcp.default_planner.create_default_local_save_plan(self.state_dict, True), planner_data={})
+        return self.plan
+
+
+def on_one_object(**options):
+    planner = ours.MCoreSavePlanner(**options)
+    base = planner.create_local_plan
+    planner.create_local_plan = lambda: dataclasses.replace(base(), storage_data="changed")
+    return planner
+
+
+@pytest.mark.parametrize("caching", [False, True])
+@pytest.mark.parametrize("kind", [Telling, FewerItems, OwnWay, on_one_object])
+def test_overrides_describe_states_in_their_own_way_and_are_asked_about_kept_plans(kind, caching):
+    def planner_for(leaves):
+        planner = kind(flatten_state_dict=False, enable_plan_caching=caching)
+        planner.set_up_planner(ours.mcore_to_pyt_state_dict(leaves), None, True)
+        return planner
+
+    _cache.forget()
+    _reuse._descriptions.clear()
+    leaves = halves("a", 0) | halves("b", 0)
+    first = planner_for(leaves)
+    plan = first.finish_plan(first.create_decentralized_global_plan(first.create_local_plan()))
+    assert [name for name, *_ in described(plan)] == (["a"] if kind is FewerItems else ["a", "b"])
+    for again in (plan, pickle.loads(pickle.dumps(plan))):
+        assert described(planner_for(leaves).finish_plan(again)) == described(plan)
+        changed = planner_for(halves("a", 0, dtype=torch.int8) | halves("b", 0))
+        if kind is OwnWay:
+            assert described(changed.finish_plan(again)) == described(plan)
+        else:
+            with pytest.raises(ours.CheckpointingException, match="a is described otherwise"):
+                changed.finish_plan(again)
+    _reuse._descriptions.clear()
+    assert described(planner_for(leaves).finish_plan(plan)) == described(plan), "a process that has not planned before"
+
+
+def test_a_share_of_items_that_columns_cannot_hold_is_known_again():
+    leaves = halves("a", 0) | halves("replica", 0)
+    planner = save_planner()
+    own = planned(planner, leaves)
+    odd = dataclasses.replace(own, items=[dataclasses.replace(item, tensor_data=dataclasses.replace(
+        item.tensor_data, properties=dataclasses.replace(item.tensor_data.properties, dtype=torch.qint8))) for item in own.items])
+    share = dataclasses.replace(odd, items=odd.items[:1])
+    assert _reuse._digest(odd) is None
+    _reuse.remember(share, odd)
+    _reuse.check(share, [odd])
+    with pytest.raises(ours.CheckpointingException, match="replica is"):
+        _reuse.check(dataclasses.replace(share, items=[]), [odd])
+
+
+def test_the_coordinator_keeps_no_plans_of_ranks():
+    planner = save_planner(enable_plan_caching=True)
+    planner.create_global_plan([planned(planner, halves("a", 0, 1))])
+    assert planner._received == []

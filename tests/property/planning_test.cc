@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "core/plan/load/catalog_index.h"
+#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
-#include "core/plan/load/plan_check.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
-#include "bindings/swig/entry_columns.h"
+#include "bindings/native/entry_columns.h"
 
 shw_status shw_java_describe_options_create(const int32_t* ints, const char* kind_globs,
                                             const uint64_t* kind_offsets,
@@ -104,16 +104,16 @@ shw_status shw_java_entry_batch_create(
   given.attribute_offsets = attribute_offsets;
   given.digests = (const uint8_t*)digests;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < COLUMNS; ++i)
-    bytes += expected_length(&given, &kColumns[i]) * kColumns[i].width;
+  for (size_t i = 0; i < ENTRY_COLUMNS; ++i)
+    bytes += entry_column_length(&given, &kEntryColumns[i]) * kEntryColumns[i].width;
   char* end = NULL;
-  shw_entry_batch* batch = shw_java_block(sizeof(*batch), bytes, COLUMNS, &end);
+  shw_entry_batch* batch = shw_java_block(sizeof(*batch), bytes, ENTRY_COLUMNS, &end);
   if (batch == NULL) return shw_java_out_of_memory(err);
   *batch = given;
-  for (size_t i = 0; i < COLUMNS; ++i) {
-    const column* c = &kColumns[i];
-    *field_of(batch, c->offset) =
-        shw_java_place(&end, *field_of(&given, c->offset), expected_length(&given, c) * c->width);
+  for (size_t i = 0; i < ENTRY_COLUMNS; ++i) {
+    const entry_column* c = &kEntryColumns[i];
+    *entry_field(batch, c->offset) = shw_java_place(&end, *entry_field(&given, c->offset),
+                                                    entry_column_length(&given, c) * c->width);
   }
   *out = batch;
   return SHW_OK;
@@ -134,7 +134,7 @@ static jobject array_of(JNIEnv* env, const void* data, uint64_t count, uint32_t 
   return array;
 }
 
-/* Arrays in the order of kColumns, null for those that the plan does not have; null for a plan without entries. */
+/* Arrays in the order of kEntryColumns, null for those that the plan does not have; null for a plan without entries. */
 NATIVE(jobject, planEntries)(JNIEnv* env, jclass type, jlong plan) {
   (void)type;
   shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;
@@ -146,11 +146,12 @@ NATIVE(jobject, planEntries)(JNIEnv* env, jclass type, jlong plan) {
   }
   if (batch.count == 0) return NULL;
   jclass object = (*env)->FindClass(env, "java/lang/Object");
-  jobjectArray arrays = object != NULL ? (*env)->NewObjectArray(env, COLUMNS, object, NULL) : NULL;
-  for (size_t i = 0; arrays != NULL && i < COLUMNS; ++i) {
-    const column* c = &kColumns[i];
-    const void* data = *field_of(&batch, c->offset);
-    const uint64_t count = expected_length(&batch, c);
+  jobjectArray arrays =
+      object != NULL ? (*env)->NewObjectArray(env, ENTRY_COLUMNS, object, NULL) : NULL;
+  for (size_t i = 0; arrays != NULL && i < ENTRY_COLUMNS; ++i) {
+    const entry_column* c = &kEntryColumns[i];
+    const void* data = *entry_field(&batch, c->offset);
+    const uint64_t count = entry_column_length(&batch, c);
     const int absent = data == NULL && (count != 0 || c->length == BY_BOX || c->length == CUTS);
     if (absent) continue;
     jobject array = array_of(env, data, count, (uint32_t)c->width);

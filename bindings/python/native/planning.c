@@ -8,24 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/swig/entry_columns.h"
+#include "bindings/native/entry_columns.h"
 
 /* A batch over buffers that are held. */
 typedef struct {
   shw_entry_batch batch;
-  Py_buffer views[COLUMNS];
-  int held[COLUMNS];
+  Py_buffer views[ENTRY_COLUMNS];
+  int held[ENTRY_COLUMNS];
 } held_batch;
 
 static void release_batch(held_batch* held) {
-  for (size_t i = 0; i < COLUMNS; ++i) {
+  for (size_t i = 0; i < ENTRY_COLUMNS; ++i) {
     if (held->held[i]) PyBuffer_Release(&held->views[i]);
     held->held[i] = 0;
   }
 }
 
 static int take_column(held_batch* held, size_t i, PyObject* object) {
-  const column* c = &kColumns[i];
+  const entry_column* c = &kEntryColumns[i];
   if (object == Py_None) return 0;
   if (PyObject_GetBuffer(object, &held->views[i], PyBUF_SIMPLE) < 0) return -1;
   held->held[i] = 1;
@@ -35,11 +35,11 @@ static int take_column(held_batch* held, size_t i, PyObject* object) {
     shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' is not aligned to its elements", c->name);
     return -1;
   }
-  *field_of(&held->batch, c->offset) = held->views[i].buf;
+  *entry_field(&held->batch, c->offset) = held->views[i].buf;
   return 0;
 }
 
-static int check_cuts(const column* c, const uint64_t* cuts, uint64_t count) {
+static int check_cuts(const entry_column* c, const uint64_t* cuts, uint64_t count) {
   if (cuts[0] != 0) {
     shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' does not begin with 0", c->name);
     return -1;
@@ -54,8 +54,8 @@ static int check_cuts(const column* c, const uint64_t* cuts, uint64_t count) {
 }
 
 static int check_length(const held_batch* held, size_t i) {
-  const column* c = &kColumns[i];
-  const uint64_t expected = expected_length(&held->batch, c);
+  const entry_column* c = &kEntryColumns[i];
+  const uint64_t expected = entry_column_length(&held->batch, c);
   if ((uint64_t)held->views[i].len == expected * c->width) return 0;
   shw_py_fail(SHW_INVALID_ARGUMENT, "parameter '%s' has %zd bytes, expected %llu of %zu each",
               c->name, held->views[i].len, (unsigned long long)expected, c->width);
@@ -66,20 +66,21 @@ static int check_length(const held_batch* held, size_t i) {
 static int read_batch(PyObject* entries, held_batch* held) {
   memset(held, 0, sizeof *held);
   shw_entry_batch_init(&held->batch, sizeof held->batch);
-  if (!PyTuple_Check(entries) || PyTuple_Size(entries) != COLUMNS + 1) {
+  if (!PyTuple_Check(entries) || PyTuple_Size(entries) != ENTRY_COLUMNS + 1) {
     PyErr_SetString(PyExc_TypeError, "expected a count and the arrays of entries");
     return -1;
   }
   held->batch.count = PyLong_AsUnsignedLongLong(PyTuple_GetItem(entries, 0));
   if (PyErr_Occurred()) return -1;
-  for (size_t i = 0; i < COLUMNS; ++i) {
+  for (size_t i = 0; i < ENTRY_COLUMNS; ++i) {
     if (take_column(held, i, PyTuple_GetItem(entries, (Py_ssize_t)i + 1)) < 0) goto failed;
   }
   for (int cuts = 1; cuts >= 0; --cuts) {
-    for (size_t i = 0; i < COLUMNS; ++i) {
-      if (!held->held[i] || (kColumns[i].length == CUTS) != cuts) continue;
+    for (size_t i = 0; i < ENTRY_COLUMNS; ++i) {
+      if (!held->held[i] || (kEntryColumns[i].length == CUTS) != cuts) continue;
       if (check_length(held, i) < 0) goto failed;
-      if (cuts && check_cuts(&kColumns[i], held->views[i].buf, held->batch.count) < 0) goto failed;
+      if (cuts && check_cuts(&kEntryColumns[i], held->views[i].buf, held->batch.count) < 0)
+        goto failed;
     }
   }
   return 0;
@@ -150,18 +151,18 @@ PyObject* shw_py_plan_entries(PyObject* capsule) {
     shw_py_raise(status, error);
     return NULL;
   }
-  PyObject* tuple = PyTuple_New(COLUMNS + 1);
+  PyObject* tuple = PyTuple_New(ENTRY_COLUMNS + 1);
   PyObject* count = PyLong_FromUnsignedLongLong(batch.count);
   if (!tuple || !count || PyTuple_SetItem(tuple, 0, count) < 0) {
     Py_XDECREF(tuple);
     return NULL;
   }
-  for (size_t i = 0; i < COLUMNS; ++i) {
-    const column* c = &kColumns[i];
-    const void* data = *field_of(&batch, c->offset);
-    const uint64_t bytes = expected_length(&batch, c) * c->width;
+  for (size_t i = 0; i < ENTRY_COLUMNS; ++i) {
+    const entry_column* c = &kEntryColumns[i];
+    const void* data = *entry_field(&batch, c->offset);
+    const uint64_t bytes = entry_column_length(&batch, c) * c->width;
     /* Texts are there with their cuts, values where there can be none are empty. */
-    const int cut = c->length != CUT_BYTES || *field_of(&batch, c->cuts);
+    const int cut = c->length != CUT_BYTES || *entry_field(&batch, c->cuts);
     const int absent = !data && (bytes != 0 || !cut || strcmp(c->name, "order") == 0);
     PyObject* value = absent ? Py_NewRef(Py_None)
                              : PyBytes_FromStringAndSize(data ? data : "", (Py_ssize_t)bytes);

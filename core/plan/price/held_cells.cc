@@ -71,12 +71,10 @@ HeldCells cells_of_boxes(const WorldTensor& tensor) {
 
 Status check_held_bytes(const WorldTensor& tensor, const HeldCells& cells) {
   if (!dtype_is_subbyte(tensor.dtype)) return {};
-  const int64_t bits = dtype_bits(tensor.dtype);
-  const auto whole_bytes = [bits](int64_t elements) { return elements % 8 * bits % 8 == 0; };
   for (const Box& box : cells.boxes) {
     const size_t dimensions = box.sizes.size();
-    if (dimensions != 0 && whole_bytes(box.offsets[dimensions - 1]) &&
-        whole_bytes(box.sizes[dimensions - 1])) {
+    if (dimensions != 0 && dtype_fills_bytes(tensor.dtype, box.offsets[dimensions - 1]) &&
+        dtype_fills_bytes(tensor.dtype, box.sizes[dimensions - 1])) {
       continue;
     }
     const std::string text = box_text(box);

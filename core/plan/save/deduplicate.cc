@@ -149,7 +149,9 @@ class Deduplication {
   }
 
   void prefetch(const Member& member) const {
-    const ChunkRecord* chunk = sources_[member.rank].chunks + tensor_of(member).chunk_begin;
+    const TensorRecord& tensor = tensor_of(member);
+    if (tensor.chunk_count == 0) return;
+    const ChunkRecord* chunk = sources_[member.rank].chunks + tensor.chunk_begin;
     __builtin_prefetch(chunk);
     __builtin_prefetch(&chunk->position);  // where the record goes on in the next line
   }

@@ -5,7 +5,7 @@
 //   2 merge_entries     entries of all ranks to groups by name; conflicts
 //   3 check_replicas    content digests of replicated groups
 //   4 deduplicate       distinct boxes of each group with their holders: the units
-//   5 choose_owners     one holder per unit
+//   5 choose_owners     one holder per unit, in listed order by list_units
 //   6 native saves: the cover proof, lay_out_files (positions, file numbers, write lists);
 //     descriptions: number_chunks, the cover proof, kept plans
 // A group is one entry of the merged catalog: a shared name, or one rank's own under a rank_local

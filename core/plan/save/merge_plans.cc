@@ -6,7 +6,6 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/search/prove_disjoint_internal.h"
-#include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/open_locals.h"
 
 namespace shardwright::plan {

@@ -101,7 +101,6 @@ class Numbering {
   struct Kept {
     UnitHolder holder;
     uint32_t place = 0;
-    uint32_t unit = 0;
   };
   // An entry of the merged catalog, tensors first, and where it was kept first.
   struct Entry {
@@ -119,7 +118,7 @@ class Numbering {
     for (uint64_t unit = record.chunk_begin; unit < record.chunk_begin + record.chunk_count;
          ++unit) {
       for_each_writer(unit, [&](const UnitHolder& holder) {
-        const Kept kept{holder, places_.of(holder), static_cast<uint32_t>(unit)};
+        const Kept kept{holder, places_.of(holder)};
         sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
         kept_.push_back(kept);
       });

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Distinct values sorted by comparison, or by digits where there are many.
 #include "core/plan/search/coordinate_set_internal.h"
 
 #include <algorithm>

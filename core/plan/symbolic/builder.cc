@@ -247,7 +247,7 @@ Result<LocalSymbolicPlan> SymbolicBuilder::finish() {
   if (all_zero(plan.description.object_digests)) plan.description.object_digests.clear();
   plan.part.rank = position_.rank;
   plan.part.world_size = position_.world_size;
-  SHW_ASSIGN_OR_RETURN(plan.part.description_digest, description_digest(plan.description));
+  SHW_ASSIGN_OR_RETURN(plan.part.description_digest, symbolic_digest(plan.description));
   return plan;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The groups of save/merge.cc over one view per description, and the check of replicas.
+// The groups of save/group_entries.cc over one view per description, and the check of replicas.
 #include "core/plan/symbolic/groups_internal.h"
 
 #include <algorithm>
@@ -36,12 +36,13 @@ EntryGroups shared_groups(const RankDescriptions& ranks, const Groups& named,
 }
 
 // Each description as its first rank lists it.
-std::vector<LocalView> views_of(const RankDescriptions& ranks,
-                                std::span<const int32_t> first_ranks) {
+std::vector<LocalView> description_views(const RankDescriptions& ranks,
+                                         std::span<const int32_t> first_ranks) {
   std::vector<LocalView> views(ranks.descriptions.size());
   for (size_t d = 0; d < views.size(); ++d) {
     views[d].rank = first_ranks[d];
     views[d].catalog = view_of(ranks.descriptions[d].catalog);
+    views[d].table = static_cast<uint32_t>(d);
   }
   return views;
 }
@@ -124,7 +125,7 @@ Result<MergedDescriptions> merge_descriptions(const RankDescriptions& ranks, con
   merged.first_ranks.assign(ranks.descriptions.size(), -1);
   for (int32_t r = ranks.rank_count(); r-- > 0;)
     merged.first_ranks[ranks.description_of_rank[static_cast<size_t>(r)]] = r;
-  const std::vector<LocalView> views = views_of(ranks, merged.first_ranks);
+  const std::vector<LocalView> views = description_views(ranks, merged.first_ranks);
   std::vector<const LocalView*> sources;
   sources.reserve(views.size());
   for (const LocalView& view : views) sources.push_back(&view);

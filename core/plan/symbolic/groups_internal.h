@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of all descriptions to groups by name: what save/merge.cc does with one member per rank,
-// here by the same function with one per distinct description. Groups are numbered in the order in which the explicit
-// catalog lists them: by the first rank that has them, then that rank's own order. rank_local
-// entries have no group, for each of their ranks has an entry of its own in the catalog.
+// Entries of all descriptions to groups by name: what save/group_entries.cc does with one member per
+// rank, here by the same function with one per distinct description. Groups are numbered in the
+// order in which the explicit catalog lists them: by the first rank that has them, then that rank's
+// own order. rank_local entries have no group, for each of their ranks has an entry of its own in
+// the catalog.
 #pragma once
 
 #include <cstdint>

@@ -11,10 +11,10 @@
 namespace shardwright::plan::internal {
 namespace {
 
-class Listing {
+class BoxLister {
  public:
-  Listing(const RankDescriptions& ranks, const PartIndex& parts,
-          std::span<const GroupMember> members)
+  BoxLister(const RankDescriptions& ranks, const PartIndex& parts,
+            std::span<const GroupMember> members)
       : ranks_(ranks), parts_(parts), members_(members) {
     const Catalog& catalog = ranks.descriptions[members[0].description].catalog;
     name_ = catalog.tensor_name(members[0].entry);
@@ -101,7 +101,7 @@ class Listing {
 
 Result<ListedTensor> list_tensor(const RankDescriptions& ranks, const PartIndex& parts,
                                  std::span<const GroupMember> members) {
-  return Listing(ranks, parts, members).run();
+  return BoxLister(ranks, parts, members).run();
 }
 
 void ListedTensor::index_owners() {

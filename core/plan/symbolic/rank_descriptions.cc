@@ -68,7 +68,7 @@ Status check_descriptions(const RankDescriptions& ranks, const std::vector<int32
                  fmt::format("the description of rank {} is wrong: {}", firsts[d], findings[0]))
           .with_detail("rank", std::to_string(firsts[d]));
     }
-    SHW_ASSIGN_OR_RETURN(const Digest128 digest, description_digest(description));
+    SHW_ASSIGN_OR_RETURN(const Digest128 digest, symbolic_digest(description));
     if (digest != ranks.digests[d]) {
       return invalid_argument(
                  fmt::format("the description of rank {} is not the one whose digest it gave",

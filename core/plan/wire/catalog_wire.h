@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Catalog to and from its FlatBuffers table (catalog.fbs). Shared by plan buffers, manifests and
-// indexes; only core/plan/wire and core/format/native include it. Names of FlatBuffers types stay
-// in the .cc files of those folders.
+// indexes. Names of FlatBuffers types stay in the .cc files of core/plan/wire and core/format/native.
 #pragma once
 
 #include <cstddef>

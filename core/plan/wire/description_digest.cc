@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks describe in 16 bytes, without what changes from save to save.
+// What ranks describe in 16 bytes.
 #include "core/plan/digest.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
@@ -16,7 +16,7 @@ Result<Digest128> description_digest(const LocalSavePlan& plan) {
   return content_digest(bytes);
 }
 
-Result<Digest128> description_digest(const SymbolicDescription& description) {
+Result<Digest128> symbolic_digest(const SymbolicDescription& description) {
   SHW_ASSIGN_OR_RETURN(const Bytes bytes, encode(description));
   return content_digest(bytes);
 }

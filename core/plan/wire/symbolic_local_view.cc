@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The doors of a plan buffer, then both parts as the bytes that they are.
 #include "core/plan/wire/symbolic_local_view.h"
 
 #include <utility>

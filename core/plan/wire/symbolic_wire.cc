@@ -333,7 +333,7 @@ Result<LocalSymbolicPlan> internal::copy_symbolic_local(const wire::SymbolicLoca
 
 std::vector<std::string> internal::symbolic_local_findings(const LocalSymbolicPlan& plan,
                                                            size_t limit) {
-  const Result<Digest128> digest = description_digest(plan.description);
+  const Result<Digest128> digest = symbolic_digest(plan.description);
   if (!digest.ok()) return {std::string(digest.status().message())};
   if (*digest != plan.part.description_digest) return {"the part belongs to another description"};
   return part_findings(plan.description, plan.part, limit);

@@ -60,7 +60,7 @@ Result<Bytes> encode(const LocalSymbolicPlan& plan);  // both in one buffer
 // their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
 Result<Digest128> description_digest(const LocalSavePlan& plan);
 // 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
-Result<Digest128> description_digest(const SymbolicDescription& description);
+Result<Digest128> symbolic_digest(const SymbolicDescription& description);
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);

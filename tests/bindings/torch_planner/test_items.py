@@ -200,9 +200,18 @@ class Parts:
         return [tensor(name.replace("KEY", fqn), 2) for name in self.names]
 
 
-PARTS = [{"a": Parts("KEY"), "b": 1}, {"a": Parts("KEY.x", "KEY.y"), "b": torch.ones(2), "c": 3}, {"a": torch.ones(2), "b": Parts("b"[:])},
-         {"x": torch.ones(2), "a": Parts("x")}, {"a": Parts("x"), "x": torch.ones(2)}, {"a": Parts("KEY", "KEY")},
-         {"a": Parts("KEY", "x", "KEY")}, {"a": Parts("y"), "b": Parts("y")}]
+def other(name):
+    """An equal text that is another object, whatever the interpreter shares."""
+    made = "".join([name[:1], name[1:]])
+    assert made is not name
+    return made
+
+
+PARTS = [{"first": Parts("KEY"), "b": 1}, {"first": Parts("KEY.x", "KEY.y"), "b": torch.ones(2), "c": 3},
+         {"first": torch.ones(2), "second": Parts(other("second"))}, {"first": torch.ones(2), "step": 1, "second": Parts(other("step"))},
+         {"second": torch.ones(2), "first": Parts(other("second"))}, {"first": Parts(other("second")), "second": torch.ones(2)},
+         {"first": Parts(other("second")), "second": 7}, {"first": Parts("KEY", "KEY")},
+         {"first": Parts("KEY", "other", "KEY")}, {"first": Parts(other("part")), "second": Parts(other("part"))}]
 
 
 @pytest.mark.parametrize("state", PARTS)

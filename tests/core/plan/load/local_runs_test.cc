@@ -3,9 +3,9 @@
 // Boxes of one entry that share local memory: refused by loads, harmless in saves.
 #include <chrono>
 
+#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load/match_internal.h"
-#include "core/plan/load/plan_check.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

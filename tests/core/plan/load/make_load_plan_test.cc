@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/plan/load/plan_check.h"
+#include "core/plan/load/load_plan_check.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

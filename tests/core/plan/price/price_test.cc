@@ -238,6 +238,12 @@ TEST(Price, RefusesBoxesThatBeginOrEndInsideAByte) {
     EXPECT_FAILURE(price_load(**stored, held, {}).status(), StatusCode::kUnimplemented, "'w'");
   }
   EXPECT_TRUE(simulate_save(world("int4", R"json("placements": {"a": "Shard(0)"})json"), {}).ok());
+  for (const char* shape : {"[3]", "[]"}) {
+    const World whole = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}}, "tensors": [
+        {"name": "w", "dtype": "int4", "shape": )json" +
+                             std::string(shape) + "}]}");
+    EXPECT_FAILURE(simulate_save(whole, {}).status(), StatusCode::kUnimplemented, "'w'");
+  }
 }
 
 TEST(PriceLoad, OfItsOwnLayoutReadsNothingElse) {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/plan/load/catalog_index.h"
+#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
-#include "core/plan/load/plan_check.h"
 #include "core/plan/save/write_list_check.h"
 #include "tests/core/plan/random_world.h"
 

@@ -7,9 +7,8 @@ the description behind it; for an equal plan that comes anew from the coordinato
 """
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem
 
@@ -17,7 +16,6 @@ from ..planner import _engine
 from ..planner._cache import _Recent
 from ..planner._items import _Items as Items
 from ..planner._items import plan_of_items
-from ..planner._save import create_default_local_save_plan
 from .errors import ChangedStateError, failure
 
 _NAMES_MAX = 5
@@ -25,6 +23,8 @@ _ADVICE = ("nothing was written by this rank; let all ranks plan anew, with a ne
            "cached_central_plan, cached_local_plan and cached_global_metadata None and validated_cache_reuse False, "
            "and save again")
 _descriptions: _Recent[bytes] = _Recent()
+_Named = dict[str, list[WriteItem]]
+_whole: deque[tuple[_Named, _Named]] = deque(maxlen=2)  # (share, description) where no digest names the items
 
 
 def _digest(plan: SavePlan) -> bytes | None:
@@ -35,48 +35,58 @@ def _digest(plan: SavePlan) -> bytes | None:
 
 def remember(plan: SavePlan, described: SavePlan) -> None:
     """Notes that `plan` is what this rank writes where it holds what `described` says."""
-    held = _digest(described)
-    if held is None:
+    if plan.items is described.items:
+        _note(plan, _digest(described))
         return
-    if plan.items is not described.items:
-        written = _digest(plan)
-        if written is not None and written != held:
-            _descriptions.put(written, held)
+    held, written = _digest(described), _digest(plan)
+    if held is None or written is None:
+        _whole.append((_by_name(plan.items), _by_name(described.items)))
+    elif written != held:
+        _descriptions.put(written, held)
     _note(plan, held)
 
 
-def check(plan: SavePlan, state_dict: dict[str, Any]) -> None:
-    """Raises ChangedStateError where the state is not described as that for which `plan` was made. Values are no part of
-    a description."""
-    described = create_default_local_save_plan(state_dict, False)
-    held, noted = _digest(described), getattr(plan.items, "made_for", None)
-    if held is not None and (noted == held if noted is not None else _known(plan, held)):
-        _note(plan, held)
-        return
-    changes = _changes(_by_name(plan.items), _by_name(described.items))
+def check(plan: SavePlan, now: Sequence[SavePlan]) -> None:
+    """Raises ChangedStateError where the state, in none of the ways `now` to describe it, is what `plan` was made for.
+    Values and paths are no part of a description."""
+    changes: list[str] = []
+    for described in now:
+        if _is_made_for(plan, described):
+            return
+        changes = _changes(_by_name(plan.items), _by_name(described.items))
+        if not changes:
+            return
     if changes:
         raise failure(ChangedStateError, "this save uses the plan of an earlier one again, and what this rank holds has "
                       f"changed since: {', '.join(changes[:_NAMES_MAX])}{' ...' * (len(changes) > _NAMES_MAX)}; {_ADVICE}")
 
 
-def _note(plan: SavePlan, held: bytes) -> None:
-    if isinstance(plan.items, Items):
+def _is_made_for(plan: SavePlan, described: SavePlan) -> bool:
+    held, noted = _digest(described), getattr(plan.items, "made_for", None)
+    if held is None:
+        return bool(_whole) and (_by_name(plan.items), _by_name(described.items)) in _whole
+    if noted is not None:
+        return bool(noted == held)
+    written = _digest(plan)
+    if written is None or held not in (written, _descriptions.get(written)):
+        return False
+    _note(plan, held)
+    return True
+
+
+def _note(plan: SavePlan, held: bytes | None) -> None:
+    if held is not None and isinstance(plan.items, Items):
         plan.items.made_for = held
 
 
-def _known(plan: SavePlan, held: bytes) -> bool:
-    written = _digest(plan)
-    return written is not None and held in (written, _descriptions.get(written))
-
-
-def _by_name(items: Iterable[WriteItem]) -> dict[str, list[WriteItem]]:
+def _by_name(items: Iterable[WriteItem]) -> _Named:
     found: dict[str, list[WriteItem]] = defaultdict(list)
     for item in items:
         found[item.index.fqn].append(item)
     return {name: sorted(held, key=lambda item: item.index.offset or ()) for name, held in found.items()}
 
 
-def _changes(before: dict[str, list[WriteItem]], now: dict[str, list[WriteItem]]) -> list[str]:
+def _changes(before: _Named, now: _Named) -> list[str]:
     """What differs, in words. The order of items is no difference."""
     return [f"{name} is {'gone' if name not in now else 'new' if name not in before else 'described otherwise'}"
             for name in {**before, **now} if before.get(name) != now.get(name)]

@@ -58,7 +58,8 @@ class MCoreSavePlanner(DefaultSavePlanner):
     def __init__(self, *args: Any, dedup_replicated_tensors: bool | None = None,
                  can_run_decentralized_global_plan: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._described: SavePlan | None = None  # the local plan that this planner made of its state
+        self._own_plan: SavePlan | None = None  # what this planner made of the state that it was set up for
+        self._received: list[SavePlan] = []  # of all ranks, during a global step
         self.can_run_decentralized_global_plan = can_run_decentralized_global_plan
         if can_run_decentralized_global_plan:
             _refuse(bool(dedup_replicated_tensors), "Cannot run decentralized plan with dedup_replicated_tensors=True")
@@ -68,14 +69,14 @@ class MCoreSavePlanner(DefaultSavePlanner):
                        is_coordinator: bool = False) -> None:
         """Takes the state dict; nothing is copied but the containers."""
         super().set_up_planner(state_dict, storage_meta, is_coordinator)
-        self._described = None
+        self._own_plan = None
 
     def create_local_plan(self) -> SavePlan:
         """Items of all entries. ShardingAssertionError for a DTensor, which is no part of Megatron's states."""
         for name, value in self.state_dict.items():
             require(not isinstance(value, DTensor), f"{name} is a DTensor", key=name)
         plan: SavePlan = super().create_local_plan()
-        self._described = self.plan
+        self._own_plan = self.plan
         return plan
 
     def _planner_data(self) -> Any:
@@ -88,9 +89,14 @@ class MCoreSavePlanner(DefaultSavePlanner):
         `all_plans`: Megatron stores these plans with the metadata, where others must be able to read them.
         """
         found: tuple[list[SavePlan], Metadata] = super().create_global_plan(all_plans)
+        received, self._received = self._received, []
         if self.can_run_decentralized_global_plan and isinstance(all_plans, list):
-            all_plans[:] = [dataclasses.replace(plan, items=_listed(plan.items)) for plan in self._received]
+            all_plans[:] = [dataclasses.replace(plan, items=_listed(plan.items)) for plan in received]
         return found
+
+    def _gathered(self, plans: list[SavePlan]) -> None:
+        super()._gathered(plans)
+        self._received = plans
 
     def create_decentralized_global_plan(self, local_plan: SavePlan) -> SavePlan:
         """The plan of this rank without an exchange: `local_plan` as it is, or what it is the digest of.
@@ -99,8 +105,8 @@ class MCoreSavePlanner(DefaultSavePlanner):
             PlannerStateError: the planner flattens state dicts, or the plan carries planner data.
         """
         _refuse(self.flatten_state_dict, "Cannot run decentralized plan with flatten_state_dict=True")
-        if self._described is not None and not local_plan.usable and isinstance(local_plan.planner_data, KnownPlan):
-            local_plan = dataclasses.replace(self._described, storage_data=local_plan.storage_data)
+        if self._own_plan is not None and not local_plan.usable and isinstance(local_plan.planner_data, KnownPlan):
+            local_plan = dataclasses.replace(self._own_plan, storage_data=local_plan.storage_data)
         _refuse(bool(local_plan.planner_data), "Planner data should be empty with decentralized plan")
         self._local_key = None  # no coordinator answers, so none is known to have understood a digest
         return local_plan
@@ -109,17 +115,30 @@ class MCoreSavePlanner(DefaultSavePlanner):
         """What this rank writes.
 
         A plan that a host kept from an earlier save, as Megatron does with `cached_metadata`, is taken while the state is
-        described as it was then: names, shapes, places, dtypes.
+        described as it was then: names, shapes, places, dtypes. A subclass that describes states without the base class's
+        create_local_plan is not asked.
 
         Raises:
             ChangedStateError: the plan is an earlier save's, and what this rank holds has changed since.
         """
         plan: SavePlan = super().finish_plan(new_plan)
-        if self._described is not None:
-            _reuse.remember(plan, self._described)
-        elif type(self).create_local_plan is MCoreSavePlanner.create_local_plan:
-            _reuse.check(plan, self.state_dict)  # a subclass may describe a state in its own way
+        if self._own_plan is not None:
+            _reuse.remember(plan, self._own_plan)
+        else:
+            _reuse.check(plan, self._plans_now())
         return plan
+
+    def _plans_now(self) -> list[SavePlan]:
+        """What create_local_plan would say, which nobody called for this state: in the base class, and as an override
+        changes that. Empty where it never gets to the base class."""
+        caching, plan = self._enable_plan_caching, self.plan
+        self._enable_plan_caching = False
+        try:
+            made = self.create_local_plan()
+        finally:
+            self._enable_plan_caching, self.plan = caching, plan
+        own, self._own_plan = self._own_plan, None
+        return [] if own is None else [own] if made is own else [own, made]
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
         """The object as it is: byte streams are serialised already."""

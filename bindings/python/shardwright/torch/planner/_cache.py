@@ -92,6 +92,9 @@ class _World:
     planner_data: Any
 
 
+_ADVICE = ("save again, and the plan is sent whole; where the host itself keeps plans from save to save, let all ranks plan "
+           "anew first")
+
 shares: _Recent[_Share] = _Recent()
 _worlds: _Recent[_World] = _Recent()
 _descriptions: dict[int, _Recent[_Description]] = {}
@@ -150,7 +153,7 @@ def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
     answered = new_plan.planner_data
     share = None if answered is None or key not in (None, answered) else shares.get(answered)
     if share is None:
-        raise StalePlanError("the coordinator takes this rank's share for known, and it is not; save again")
+        raise StalePlanError(f"the coordinator takes this rank's share for known, and it is not; {_ADVICE}")
     share.asked = False
     return dataclasses.replace(new_plan, items=PlanItems(share.plan), planner_data=share.planner_data, usable=True)
 
@@ -177,8 +180,8 @@ def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePl
             digest = getattr(plan.planner_data, "digest", None)
             found = None if digest is None else known.get(digest)
             if found is None or len(plan.planner_data.values) != VALUE_DIGEST_SIZE * len(found.values):
-                raise StalePlanError(f"rank {rank} sent the digest of a plan that the coordinator does not know; save "
-                                     "again, and the plan is sent whole", {"rank": str(rank)})
+                raise StalePlanError(f"rank {rank} sent the digest of a plan that the coordinator does not know; {_ADVICE}",
+                                     {"rank": str(rank)})
             key = (found.values, plan.planner_data.values)
             if key not in values:
                 values[key] = _digests_of(*key)

@@ -101,7 +101,6 @@ class DefaultSavePlanner(SavePlanner):
         self.altered_paths: list[Path] = []
         self._enable_plan_caching = enable_plan_caching
         self._local_key: bytes | None = None
-        self._received: list[SavePlan] = []  # of all ranks in the last global step, digests replaced by their plans
 
     # ---- on every rank ----
 
@@ -119,6 +118,7 @@ class DefaultSavePlanner(SavePlanner):
             state_dict = flatten_sharded_tensors(state_dict)
         self.state_dict = state_dict
         self.is_coordinator = is_coordinator
+        self._local_key = None
 
     def create_local_plan(self) -> SavePlan:
         """What this rank holds."""
@@ -166,8 +166,7 @@ class DefaultSavePlanner(SavePlanner):
         if self._enable_plan_caching:
             answers, self.global_plan, self.metadata = self._create_global_plan_with_caching(all_plans)
             return answers, self.metadata
-        self._received = all_plans
-        self._compare_replicas(all_plans)
+        self._gathered(all_plans)
         self.global_plan, self.metadata = self._create_global_plan(all_plans)
         return self.global_plan, self.metadata
 
@@ -192,8 +191,7 @@ class DefaultSavePlanner(SavePlanner):
         """(what to send to the ranks, what they write, metadata)."""
         options = self._options_text()
         full, digests = _cache.received_plans(all_plans, options)
-        self._received = full
-        self._compare_replicas(full)
+        self._gathered(full)
         key = None if any(digest is None for digest in digests) else (options, tuple(digests))
         done = _cache.known_world(full, key)
         if done is None:
@@ -202,7 +200,8 @@ class DefaultSavePlanner(SavePlanner):
         plans, metadata = done
         return _cache.answers(all_plans, plans), plans, metadata
 
-    def _compare_replicas(self, plans: list[SavePlan]) -> None:
+    def _gathered(self, plans: list[SavePlan]) -> None:
+        """The plans of all ranks before they are merged, none of them a digest."""
         self.replica_mismatches = [] if self.verify_replicas == "off" else _global.differing_replicas(plans)
         if not self.replica_mismatches:
             return

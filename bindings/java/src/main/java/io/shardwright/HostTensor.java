@@ -8,6 +8,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * A tensor of the host: memory, element type and shape, and which part of a larger tensor it is. Immutable; the memory is
@@ -247,6 +249,20 @@ public final class HostTensor {
     /** Global rank to which the layout gives the boxes. */
     int rank() {
         return rank;
+    }
+
+    /** Refuses boxes that the layout does not give to the rank. */
+    void checkLayout(String name) {
+        List<Box> given = layout.pieces(globalShape, rank).stream().map(Piece::box).toList();
+        if (!held(boxes).equals(held(given))) {
+            throw ShardwrightException.invalidEntry(name,
+                    "rank " + rank + " holds " + boxes + " by its boxes and " + given + " by its layout");
+        }
+    }
+
+    private static Set<Box> held(List<Box> boxes) {
+        return boxes.stream().filter(box -> Arrays.stream(box.sizes()).noneMatch(size -> size == 0))
+                .collect(Collectors.toSet());
     }
 
     /** Refuses what native code would read beyond the memory, with the entry's name. */

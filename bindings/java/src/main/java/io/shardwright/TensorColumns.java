@@ -48,7 +48,7 @@ final class TensorColumns {
             facts[at + 3] = shape.length;
             facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
             facts[at + 5] = tensor.kind().number();
-            facts[at + 6] = layouts.number(tensor);
+            facts[at + 6] = layouts.number(names.get(i), tensor);
             shapes.addAll(shape);
             if (strided) {
                 strides.addAll(tensor.stridesOrDense());
@@ -72,9 +72,13 @@ final class TensorColumns {
         int rank;
 
         /** From 1 on in the order of the map; 0 for none, or of another rank than the first: its boxes say all. */
-        int number(HostTensor tensor) {
+        int number(String name, HostTensor tensor) {
             Layout layout = tensor.layout();
-            if (layout == null || !numbers.isEmpty() && rank != tensor.rank()) {
+            if (layout == null) {
+                return 0;
+            }
+            if (!numbers.isEmpty() && rank != tensor.rank()) {
+                tensor.checkLayout(name); // the library, which does not see this one, compares the others
                 return 0;
             }
             rank = tensor.rank();

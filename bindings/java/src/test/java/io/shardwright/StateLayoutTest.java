@@ -104,6 +104,10 @@ class StateLayoutTest {
             assertTrue(refused.getMessage().contains("'w'"), refused.getMessage());
             assertTrue(refused.getMessage().contains("rank 1 holds [0:3, 0:2] by its boxes and [3:5, 0:2] by its layout"),
                     refused.getMessage());
+            State.Builder behind = State.builder().add("a", rows(0).partOf(GLOBAL, layout, 0))
+                    .add("w", byBoxes(0).layout(layout, 1));
+            refused = assertThrows(InvalidArgumentException.class, behind::build);
+            assertTrue(refused.getMessage().contains("w: rank 1 holds"), refused.getMessage());
             assertThrows(InvalidArgumentException.class, () -> HostTensor.of(WHOLE, 5, 2).layout(layout, 0));
             // Other boxes than those of the layout need no layout.
             State.builder().add("w", byBoxes(0).layout(layout, 1).partOf(GLOBAL, 0, 0)).build().close();

@@ -25,10 +25,10 @@ uint32_t first_place(const ListedPlaces& places, std::span<const UnitHolder> hol
   return first;
 }
 
-class Listing {
+class UnitLister {
  public:
-  Listing(std::span<const LocalView> locals, const Deduplicated& merged,
-          std::span<const uint64_t> weights, ListedChoice choice)
+  UnitLister(std::span<const LocalView> locals, const Deduplicated& merged,
+             std::span<const uint64_t> weights, ListedChoice choice)
       : merged_(merged), weights_(weights), choice_(choice), places_(locals) {
     out_.begins.assign(locals.size() + 1, 0);
   }
@@ -102,7 +102,7 @@ ListedPlaces::ListedPlaces(std::span<const LocalView> locals) {
 
 ListedUnits list_units(std::span<const LocalView> locals, const Deduplicated& merged,
                        std::span<const uint64_t> weights, ListedChoice choice) {
-  return Listing(locals, merged, weights, choice).run();
+  return UnitLister(locals, merged, weights, choice).run();
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A load plan that came from elsewhere must fit the state and the catalog.
-#include "core/plan/load/plan_check.h"
+#include "core/plan/load/load_plan_check.h"
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 //
 // A load plan may have travelled; before it is executed it must fit the state and the catalog at
 // hand, and fill every element of what it says it loads.
-#include "core/plan/load/plan_check.h"
+#include "core/plan/load/load_plan_check.h"
 
 #include <algorithm>
 #include <array>

@@ -26,10 +26,10 @@ typedef struct {
   size_t width;  /* bytes of one */
   int length;
   size_t cuts; /* CUT_BYTES: where the cuts are */
-} column;
+} entry_column;
 
 #define AT(field) #field, offsetof(shw_entry_batch, field)
-static const column kColumns[] = {
+static const entry_column kEntryColumns[] = {
     {AT(names), 1, CUT_BYTES, offsetof(shw_entry_batch, name_offsets)},
     {AT(name_offsets), 8, CUTS, 0},
     {AT(dtypes), 4, BY_ENTRY, 0},
@@ -50,14 +50,14 @@ static const column kColumns[] = {
     {AT(digests), 16, BY_ENTRY, 0},
 };
 #undef AT
-enum { COLUMNS = sizeof kColumns / sizeof kColumns[0] };
+enum { ENTRY_COLUMNS = sizeof kEntryColumns / sizeof kEntryColumns[0] };
 
-static inline const void** field_of(shw_entry_batch* batch, size_t offset) {
+static inline const void** entry_field(shw_entry_batch* batch, size_t offset) {
   return (const void**)(void*)((char*)batch + offset);
 }
 
 /* Values in box_offsets; the cuts were checked. */
-static inline uint64_t box_values(const shw_entry_batch* batch) {
+static inline uint64_t entry_box_values(const shw_entry_batch* batch) {
   uint64_t values = 0;
   if (!batch->box_ranges || !batch->shape_offsets) return 0;
   for (uint64_t i = 0; i < batch->count; ++i) {
@@ -68,7 +68,7 @@ static inline uint64_t box_values(const shw_entry_batch* batch) {
 }
 
 /* Elements that the array must have. */
-static inline uint64_t expected_length(const shw_entry_batch* batch, const column* c) {
+static inline uint64_t entry_column_length(const shw_entry_batch* batch, const entry_column* c) {
   switch (c->length) {
     case BY_ENTRY:
       return batch->count;
@@ -83,7 +83,7 @@ static inline uint64_t expected_length(const shw_entry_batch* batch, const colum
     case BY_BOX:
       return batch->box_ranges ? batch->box_ranges[batch->count] : batch->count;
     default:
-      return box_values(batch);
+      return entry_box_values(batch);
   }
 }
 
