@@ -5,6 +5,7 @@
 //   as kept    ranks in order, each with its items in the order in which it listed them: entries of
 //              the result come in the order of their first kept item, chunks of a tensor likewise.
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "core/base/huge_pages.h"
@@ -24,8 +25,7 @@ class Numbering {
         groups_(groups),
         merged_(std::move(merged)),
         owners_(owners),
-        policy_(policy),
-        places_(locals) {}
+        policy_(policy) {}
 
   NumberedChunks run() {
     out_.item_begins.reserve(locals_.size() + 1);
@@ -76,6 +76,7 @@ class Numbering {
   }
 
   void number_as_kept() {
+    places_.emplace(locals_);
     std::vector<Entry> entries = number_tensors();
     number_objects(&entries);
     const auto by_first = [](const Entry& a, const Entry& b) {
@@ -118,7 +119,7 @@ class Numbering {
     for (uint64_t unit = record.chunk_begin; unit < record.chunk_begin + record.chunk_count;
          ++unit) {
       for_each_writer(unit, [&](const UnitHolder& holder) {
-        const Kept kept{holder, places_.of(holder)};
+        const Kept kept{holder, places_->of(holder)};
         sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
         kept_.push_back(kept);
       });
@@ -153,7 +154,7 @@ class Numbering {
       entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.chunks.size());
       for_each_writer(unit, [&](const UnitHolder& holder) {
         number_of(holder) = 0;
-        const uint32_t place = places_.of(holder);
+        const uint32_t place = places_->of(holder);
         if (std::tie(holder.rank, place) >= std::tie(entry.rank, entry.place)) return;
         entry.rank = holder.rank;
         entry.place = place;
@@ -261,7 +262,7 @@ class Numbering {
   std::span<const uint32_t> owners_;
   const MergePolicy& policy_;
   NumberedChunks out_;
-  ListedPlaces places_;
+  std::optional<ListedPlaces> places_;               // of items that are numbered as kept
   size_t kept_count_ = 0;                            // of all tensors
   std::vector<Kept> kept_;                           // of the tensor at hand
   std::vector<std::string_view> tensor_attributes_;  // in the order of the result
