@@ -96,6 +96,14 @@ shw_status shw_state_create(shw_state** out, shw_error** err) noexcept {
   });
 }
 
+shw_status shw_state_reserve(shw_state* state, uint64_t tensors, uint64_t name_bytes,
+                             shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    return impl->state->reserve(tensors, name_bytes);
+  });
+}
+
 shw_status shw_state_add_tensors(shw_state* state, const shw_tensor_batch* batch,
                                  shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {

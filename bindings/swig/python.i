@@ -271,7 +271,7 @@ PyObject *shw_py_grid_pieces(PyObject *shard);
 PyObject *shw_py_grid_flat_entry(PyObject *shard);
 PyObject *shw_py_grid_flat_pieces(PyObject *shape, PyObject *entry, PyObject *chunk);
 PyObject *shw_py_grid_overlap(PyObject *stored, PyObject *wanted, PyObject *index);
-PyObject *shw_py_columns(PyObject *writable);
+PyObject *shw_py_columns(PyObject *writable, PyObject *state);
 PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path);
 PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement);
 PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);

@@ -148,6 +148,15 @@ Status State::add_objects(std::vector<ObjectEntry> entries) {
   return status;
 }
 
+Status State::reserve(size_t tensors, size_t name_bytes) {
+  if (tensors > kMaxEntries) return check_count(tensors);
+  SHW_RETURN_IF_ERROR(check_count(tensors_.size() + tensors));
+  tensors_.reserve_more(tensors, std::min(name_bytes, tensors * kMaxNameBytes));
+  tensor_index_.reserve(tensors_.size() + tensors,
+                        [this](size_t i) { return hash_text(tensors_.name(i)); });
+  return {};
+}
+
 Status State::index_tensors(size_t first) {
   const size_t stopped = enter_names(
       first, tensors_.size(), [this](size_t i) { return tensors_.name(i); },

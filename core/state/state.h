@@ -43,6 +43,9 @@ class State {
   // Pieces come in any order and may be empty. Many tensors come faster by TensorAdd.
   Status add_tensors(const std::vector<TensorEntry>& entries);
   Status add_objects(std::vector<ObjectEntry> entries);
+  // Room for that many more tensors whose names have that many bytes in all: what comes in pieces
+  // then moves no memory. RESOURCE_EXHAUSTED for more than a state may hold.
+  Status reserve(size_t tensors, size_t name_bytes);
   // Kept until the state goes: called once with the state's end (DLPack deleters, host buffers).
   void add_keepalive(std::shared_ptr<void> owner);
 

@@ -379,6 +379,8 @@ struct shw_api {
   void (*symbolic_plan_release)(shw_symbolic_plan* plan);
   shw_status (*plan_merge_buffers)(const shw_merge_options* options, const void* const* plans,
       const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out, shw_error** err);
+  shw_status (*state_reserve)(shw_state* state, uint64_t tensors, uint64_t name_bytes,
+      shw_error** err);
 };
 
 #if defined(__cplusplus)

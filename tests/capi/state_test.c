@@ -32,6 +32,26 @@ static void adds_many_tensors_in_one_call(void) {
   shw_state_release(state);
 }
 
+static void takes_pieces_into_memory_set_aside(void) {
+  shw_error* error = NULL;
+  float values[2] = {1, 2};
+  shw_state* state = make_state();
+  CHECK_OK(shw_state_reserve(state, 1, 1, &error));
+  add_floats(state, "a", &values[0], NULL, 0);
+  CHECK_OK(shw_state_reserve(state, 0, 0, &error));
+  CHECK_OK(
+      shw_state_reserve(state, 100, UINT64_MAX, &error)); /* of names, at most what they may have */
+  add_floats(state, "a longer name than was foreseen", &values[1], NULL, 0);
+  CHECK_INT(shw_state_tensor_count(state), 2);
+  uint64_t index = 9;
+  CHECK_OK(shw_state_find_tensor(state, "a", 1, &index, &error));
+  CHECK_INT(index, 0);
+  CHECK_FAILS(shw_state_reserve(state, UINT64_MAX, 0, &error), SHW_RESOURCE_EXHAUSTED, "at most");
+  CHECK_FAILS(shw_state_reserve(NULL, 1, 0, &error), SHW_INVALID_ARGUMENT, "state");
+  CHECK_TEXT(shw_state_tensor_name(state, 0, NULL), "a");
+  shw_state_release(state);
+}
+
 static void keeps_names_of_any_character(void) {
   static const char name[] = "a\0b.\xF0\x9F\x98\x80/../[0]";
   shw_error* error = NULL;
@@ -215,7 +235,7 @@ static void compares_boxes_with_layouts(void) {
   shw_state_release(state);
 }
 
-TEST_MAIN(TEST_ENTRY(adds_many_tensors_in_one_call), TEST_ENTRY(keeps_names_of_any_character),
-          TEST_ENTRY(keeps_nested_paths), TEST_ENTRY(keeps_objects),
-          TEST_ENTRY(adds_all_or_nothing), TEST_ENTRY(takes_boxes_and_layouts),
-          TEST_ENTRY(compares_boxes_with_layouts))
+TEST_MAIN(TEST_ENTRY(adds_many_tensors_in_one_call), TEST_ENTRY(takes_pieces_into_memory_set_aside),
+          TEST_ENTRY(keeps_names_of_any_character), TEST_ENTRY(keeps_nested_paths),
+          TEST_ENTRY(keeps_objects), TEST_ENTRY(adds_all_or_nothing),
+          TEST_ENTRY(takes_boxes_and_layouts), TEST_ENTRY(compares_boxes_with_layouts))

@@ -6,29 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_BYTES 24 /* of a tensor, usually */
+
 static PyTypeObject* columns_type;
 
-void* vector_push(vector* v, size_t size) {
-  if (!v->data || v->capacity - v->size < size) {
-    size_t capacity = v->capacity ? v->capacity * 2 : 256;
-    while (capacity - v->size < size) capacity *= 2;
-    char* data = realloc(v->data, capacity);
-    if (!data) {
-      PyErr_NoMemory();
-      return NULL;
-    }
-    v->data = data;
-    v->capacity = capacity;
+int vector_reserve(vector* v, size_t size) {
+  if (v->data && v->capacity - v->size >= size) return 0;
+  const size_t least = v->capacity ? v->capacity * 2 : 256;
+  const size_t capacity = least - v->size < size ? v->size + size : least;
+  char* data = realloc(v->data, capacity);
+  if (!data) {
+    PyErr_NoMemory();
+    return -1;
   }
-  void* room = v->data + v->size;
-  v->size += size;
-  return room;
-}
-
-int vector_append(vector* v, const void* data, size_t size) {
-  void* room = vector_push(v, size);
-  if (!room) return -1;
-  if (size) memcpy(room, data, size);
+  v->data = data;
+  v->capacity = capacity;
   return 0;
 }
 
@@ -60,25 +52,29 @@ static void columns_dealloc(PyObject* object) {
       if (managed->deleter) managed->deleter(managed);
     }
   }
-  vector* all[] = {&self->names,          &self->name_offsets,  &self->tensors,
-                   &self->extents,        &self->extent_places, &self->paths,
-                   &self->path_offsets,   &self->kinds,         &self->global_shapes,
-                   &self->global_offsets, &self->box_ranges,    &self->box_offsets,
-                   &self->box_sizes,      &self->local_offsets, &self->layout_indices,
-                   &self->views,          &self->owners,        &self->dlpacks};
+  vector* all[] = {&self->names,         &self->name_offsets,   &self->tensors,
+                   &self->extents,       &self->paths,          &self->path_offsets,
+                   &self->kinds,         &self->global_shapes,  &self->global_offsets,
+                   &self->box_ranges,    &self->box_offsets,    &self->box_sizes,
+                   &self->local_offsets, &self->layout_indices, &self->views,
+                   &self->owners,        &self->dlpacks};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) free(all[i]->data);
+  Py_XDECREF(self->state);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(object);
   Py_DECREF(type);
 }
 
-PyObject* shw_py_columns(PyObject* writable) {
+PyObject* shw_py_columns(PyObject* writable, PyObject* state) {
   columns* self = (columns*)PyType_GenericAlloc(columns_type, 0);
   if (!self) return NULL;
   self->writable = PyObject_IsTrue(writable) == 1;
+  if (state != Py_None) {
+    Py_INCREF(state);
+    self->state = state;
+  }
   const uint64_t zero = 0;
-  vector* starts[] = {&self->name_offsets, &self->path_offsets, &self->global_offsets,
-                      &self->box_ranges};
+  vector* starts[] = {&self->name_offsets, &self->global_offsets, &self->box_ranges};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; ++i) {
     if (vector_append(starts[i], &zero, sizeof zero) < 0) {
       Py_DECREF(self);
@@ -93,15 +89,30 @@ PyObject* shw_py_columns_count(PyObject* object) {
   return self ? PyLong_FromUnsignedLongLong(self->count) : NULL;
 }
 
+/* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. Strides that were there when
+ * the tensor came lie behind its shape. */
+static void seal(columns* self) {
+  if (self->sealed) return;
+  shw_tensor* tensors = (shw_tensor*)self->tensors.data;
+  const int64_t* next = (const int64_t*)self->extents.data;
+  for (uint64_t i = 0; i < self->count; ++i) {
+    tensors[i].shape = next;
+    next += tensors[i].ndim;
+    if (!tensors[i].strides) continue;
+    tensors[i].strides = next;
+    next += tensors[i].ndim;
+  }
+  self->sealed = 1;
+}
+
 int columns_add_tensor(columns* self, const shw_tensor* tensor) {
   if (self->sealed) {
     PyErr_SetString(PyExc_RuntimeError, "the columns are part of a state already");
     return -1;
   }
+  if (self->state && self->count >= COLUMNS_PIECE && columns_move(self) < 0) return -1;
   const size_t ndim = (size_t)tensor->ndim;
-  const uint64_t place = 2 * VECTOR_COUNT(self->extents, int64_t) + (tensor->strides ? 1 : 0);
   if (vector_append(&self->tensors, tensor, sizeof *tensor) < 0 ||
-      vector_append(&self->extent_places, &place, sizeof place) < 0 ||
       vector_append(&self->extents, tensor->shape, ndim * sizeof(int64_t)) < 0) {
     return -1;
   }
@@ -109,19 +120,6 @@ int columns_add_tensor(columns* self, const shw_tensor* tensor) {
     return -1;
   ++self->count;
   return 0;
-}
-
-/* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. */
-static void seal(columns* self) {
-  if (self->sealed) return;
-  shw_tensor* tensors = (shw_tensor*)self->tensors.data;
-  const uint64_t* places = (const uint64_t*)self->extent_places.data;
-  const int64_t* extents = (const int64_t*)self->extents.data;
-  for (uint64_t i = 0; i < self->count; ++i) {
-    tensors[i].shape = extents + places[i] / 2;
-    tensors[i].strides = places[i] % 2 ? tensors[i].shape + tensors[i].ndim : NULL;
-  }
-  self->sealed = 1;
 }
 
 static int layouts_of(PyObject* list, const shw_layout*** out, uint64_t* count) {
@@ -143,27 +141,62 @@ static int layouts_of(PyObject* list, const shw_layout*** out, uint64_t* count) 
   return 0;
 }
 
+/* One call for all tensors in the arrays; -1 with an exception. */
+static int add_batch(columns* self, PyObject* capsule, shw_tensor_batch* batch) {
+  void* state = NULL;
+  if (shw_py_handle(capsule, "shw_state", &state) < 0) return -1;
+  seal(self);
+  batch->count = self->count;
+  batch->names = self->names.data;
+  batch->name_offsets = (const uint64_t*)self->name_offsets.data;
+  batch->tensors = (const shw_tensor*)self->tensors.data;
+  if (self->path_offsets.size) {
+    batch->paths = self->paths.data;
+    batch->path_offsets = (const uint64_t*)self->path_offsets.data;
+  }
+  shw_error* error = NULL;
+  const shw_status status = shw_state_add_tensors(state, batch, &error);
+  if (status == SHW_OK) return 0;
+  shw_py_raise(status, error);
+  return -1;
+}
+
+int columns_reserve(columns* self, uint64_t count) {
+  void* state = NULL;
+  if (!self->state || shw_py_handle(self->state, "shw_state", &state) < 0)
+    return self->state ? -1 : 0;
+  shw_error* error = NULL;
+  const shw_status status = shw_state_reserve(state, count, count * NAME_BYTES, &error);
+  if (status == SHW_OK) return 0;
+  shw_py_raise(status, error);
+  return -1;
+}
+
+int columns_move(columns* self) {
+  shw_tensor_batch batch;
+  shw_tensor_batch_init(&batch, sizeof batch);
+  if (add_batch(self, self->state, &batch) < 0) return -1;
+  vector* emptied[] = {&self->names, &self->tensors, &self->extents, &self->paths,
+                       &self->path_offsets};
+  for (size_t i = 0; i < sizeof emptied / sizeof emptied[0]; ++i) emptied[i]->size = 0;
+  self->name_offsets.size = sizeof(uint64_t);
+  self->moved += self->count;
+  self->count = 0;
+  self->sealed = 0;
+  return 0;
+}
+
 PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObject* layout_list,
                                       PyObject* rank_object) {
   columns* self = columns_of(object);
-  void* state = NULL;
   const long rank = PyLong_AsLong(rank_object);
-  if (!self || PyErr_Occurred() || shw_py_handle(capsule, "shw_state", &state) < 0) return NULL;
+  if (!self || PyErr_Occurred()) return NULL;
   const shw_layout** layouts = NULL;
   shw_tensor_batch batch;
   shw_tensor_batch_init(&batch, sizeof batch);
   if (layouts_of(layout_list, &layouts, &batch.layout_count) < 0) {
     free(layouts);
     return NULL;
-  }
-  seal(self);
-  batch.count = self->count;
-  batch.names = self->names.data;
-  batch.name_offsets = (const uint64_t*)self->name_offsets.data;
-  batch.tensors = (const shw_tensor*)self->tensors.data;
-  if (self->paths.size) {
-    batch.paths = self->paths.data;
-    batch.path_offsets = (const uint64_t*)self->path_offsets.data;
   }
   if (self->kinds.size) batch.kinds = (const int32_t*)self->kinds.data;
   if (self->placed) {
@@ -181,12 +214,10 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
     }
   }
   batch.rank = (int32_t)rank;
-  shw_error* error = NULL;
-  const shw_status status = shw_state_add_tensors(state, &batch, &error);
+  const int failed = add_batch(self, capsule, &batch);
   free(layouts);
-  if (status == SHW_OK) Py_RETURN_NONE;
-  shw_py_raise(status, error);
-  return NULL;
+  if (failed) return NULL;
+  Py_RETURN_NONE;
 }
 
 /* Reads one box (offsets None = the whole tensor) into the only tensor of the columns; gives the report. */

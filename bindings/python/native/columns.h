@@ -4,6 +4,8 @@
 #ifndef SHW_PY_COLUMNS_H
 #define SHW_PY_COLUMNS_H
 
+#include <string.h>
+
 #include "bindings/python/native/dlpack_abi.h"
 #include "bindings/python/native/native.h"
 
@@ -23,8 +25,7 @@ typedef struct {
   PyObject_HEAD vector names, name_offsets; /* char, uint64_t (count + 1) */
   vector tensors;             /* shw_tensor; shape and strides are set when the batch is made */
   vector extents;             /* int64_t: shape, then strides where there are any */
-  vector extent_places;       /* uint64_t: 2 x index into extents + 1 when strides follow */
-  vector paths, path_offsets; /* char, uint64_t (count + 1) */
+  vector paths, path_offsets; /* char, uint64_t (count + 1); both empty while no entry has a path */
   vector kinds;               /* int32_t */
   vector global_shapes, global_offsets; /* int64_t, uint64_t (count + 1); placed columns only */
   vector box_ranges, box_offsets, box_sizes, local_offsets;
@@ -32,16 +33,31 @@ typedef struct {
   vector views;          /* Py_buffer that are held */
   vector owners;         /* PyObject* that are held */
   vector dlpacks;        /* taken_dlpack */
-  uint64_t count;
-  int writable; /* targets of a load: read-only memory is flagged */
-  int placed;   /* entries carry a global shape with boxes or a layout */
-  int boxed;    /* some entry lists a box */
-  int sealed;   /* part of a batch: takes no more */
+  uint64_t count;        /* tensors in the arrays */
+  PyObject* state; /* where full arrays go, NULL when they grow: entries without placement only */
+  uint64_t moved;  /* tensors that went there */
+  int writable;    /* targets of a load: read-only memory is flagged */
+  int placed;      /* entries carry a global shape with boxes or a layout */
+  int boxed;       /* some entry lists a box */
+  int sealed;      /* part of a batch: takes no more */
 } columns;
 
+/* Makes room for `size` more bytes without taking it; -1 with MemoryError. An array that need not move is not copied, and
+ * its pages are touched once. */
+int vector_reserve(vector* v, size_t size);
 /* Room for `size` more bytes at the end, or NULL with MemoryError. */
-void* vector_push(vector* v, size_t size);
-int vector_append(vector* v, const void* data, size_t size);
+static inline void* vector_push(vector* v, size_t size) {
+  if ((!v->data || v->capacity - v->size < size) && vector_reserve(v, size) < 0) return NULL;
+  void* room = v->data + v->size;
+  v->size += size;
+  return room;
+}
+static inline int vector_append(vector* v, const void* data, size_t size) {
+  void* room = vector_push(v, size);
+  if (!room) return -1;
+  if (size) memcpy(room, data, size);
+  return 0;
+}
 void vector_free(vector* v);
 #define VECTOR_COUNT(v, type) ((v).size / sizeof(type))
 
@@ -55,14 +71,19 @@ typedef struct {
   const shw_dl_exchange* exchange;
   PyObject *is_conj, *is_neg; /* methods of torch tensors, NULL on other types */
 } leaf_type;
-/* Kind of a value, cached per type; -1 with an exception. What it points to is borrowed from the cache until the next
- * call. */
-int leaf_type_of(PyObject* value, leaf_type* out);
+/* Kind of a value, cached per type, until the next call; NULL with an exception. */
+const leaf_type* leaf_type_of(PyObject* value);
 
 /* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an exception. */
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size);
-/* Appends one tensor that is described by `tensor`; shape and strides are copied. */
+/* Prepares for that many more tensors with names of usual length; -1 with an exception. */
+int columns_reserve(columns* self, uint64_t count);
+/* Tensors in the arrays before they go to the state: little enough to stay in the cache of a core. */
+#define COLUMNS_PIECE 1024
+/* Gives full arrays to the state; -1 with an exception. */
+int columns_move(columns* self);
+/* Appends one tensor that is described by `tensor`; shape and strides are copied. Name and path come after it. */
 int columns_add_tensor(columns* self, const shw_tensor* tensor);
 
 #endif

@@ -27,9 +27,16 @@ static int add_name(columns* self, const place* at, const char* name, size_t siz
   return vector_append(&self->name_offsets, &end, sizeof end);
 }
 
+/* Ends the path of the entry that was added last. Offsets are kept from the first path that is not empty. */
 static int end_path(columns* self) {
   const uint64_t end = self->paths.size;
-  return vector_append(&self->path_offsets, &end, sizeof end);
+  if (self->path_offsets.size) return vector_append(&self->path_offsets, &end, sizeof end);
+  if (!end) return 0;
+  uint64_t* offsets = vector_push(&self->path_offsets, (self->count + 1) * sizeof *offsets);
+  if (!offsets) return -1;
+  memset(offsets, 0, self->count * sizeof *offsets);
+  offsets[self->count] = end;
+  return 0;
 }
 
 /* One key: text of the joined name, and what kind of path part it is. */
@@ -104,15 +111,15 @@ static int add_rest(PyObject* rest, PyObject* key, PyObject* value) {
 /* One value of a container: into the columns when it is a tensor, else into `rest`. */
 static int take_value(columns* self, const place* at, PyObject* key, int position, PyObject* value,
                       PyObject* rest) {
-  leaf_type type;
   key_text text;
-  if (leaf_type_of(value, &type) < 0) return -1;
-  if (type.kind == LEAF_OTHER) return add_rest(rest, key, value);
+  const leaf_type* type = leaf_type_of(value);
+  if (!type) return -1;
+  if (type->kind == LEAF_OTHER) return add_rest(rest, key, value);
   const int usable = read_key(key, &text);
   if (usable < 0) return -1;
   if (usable == 0) return add_rest(rest, key, value);
   if (position) text.kind = KEY_POSITION;
-  int taken = columns_add_leaf(self, value, &type, text.text, (uint64_t)text.size);
+  int taken = columns_add_leaf(self, value, type, text.text, (uint64_t)text.size);
   if (taken == 1 &&
       (add_name(self, at, text.text, (size_t)text.size) < 0 || push_path(self, at, &text) < 0)) {
     taken = -1;
@@ -155,7 +162,9 @@ PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject
   at.name = text;
   if (PyBytes_AsStringAndSize(path, &text, &at.path_size) < 0) return NULL;
   at.path = text;
-  const uint64_t before = self->count;
+  const uint64_t before = self->moved + self->count;
+  const Py_ssize_t most = PyObject_Size(container);
+  if (most < 0 || columns_reserve(self, (uint64_t)most) < 0) return NULL;
   PyObject* rest = PyList_New(0);
   if (!rest) return NULL;
   const int failed = PyDict_Check(container) ? take_dict(self, &at, container, rest)
@@ -164,7 +173,7 @@ PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject
     Py_DECREF(rest);
     return NULL;
   }
-  return Py_BuildValue("(KN)", (unsigned long long)(self->count - before), rest);
+  return Py_BuildValue("(KN)", (unsigned long long)(self->moved + self->count - before), rest);
 }
 
 /* ---- one leaf, anywhere ---- */
@@ -220,9 +229,9 @@ PyObject* shw_py_columns_add(PyObject* object, PyObject* name, PyObject* path, P
   int dtype = 0;
   PyObject *value = leaf, *shape = NULL;
   if (PyTuple_Check(leaf) && !PyArg_ParseTuple(leaf, "OiO", &value, &dtype, &shape)) return NULL;
-  leaf_type type;
-  if (leaf_type_of(value, &type) < 0) return NULL;
-  const int taken = columns_add_leaf(self, value, &type, name_text, (uint64_t)name_size);
+  const leaf_type* type = leaf_type_of(value);
+  if (!type) return NULL;
+  const int taken = columns_add_leaf(self, value, type, name_text, (uint64_t)name_size);
   if (taken < 0) return NULL;
   if (taken == 0) Py_RETURN_FALSE;
   if (dtype) {
@@ -259,35 +268,46 @@ static Py_ssize_t flat_count(const flat_views* v) {
   return -1;
 }
 
-static int add_flat(columns* self, const flat_views* v, Py_ssize_t count) {
+/* Tensors from `begin` to `end` of the arrays into the columns. */
+static int add_flat_piece(columns* self, const flat_views* v, Py_ssize_t begin, Py_ssize_t end) {
   const uint64_t *name_offsets = v->name_offsets.buf, *shape_offsets = v->shape_offsets.buf,
                  *addresses = v->addresses.buf;
   const uint16_t* dtypes = v->dtypes.buf;
-  const uint64_t names_before = self->names.size,
-                 extents_before = VECTOR_COUNT(self->extents, int64_t);
-  uint64_t* name_ends = vector_push(&self->name_offsets, (size_t)count * sizeof *name_ends);
-  uint64_t* path_ends = vector_push(&self->path_offsets, (size_t)count * sizeof *path_ends);
-  uint64_t* places = vector_push(&self->extent_places, (size_t)count * sizeof *places);
-  shw_tensor* tensors = vector_push(&self->tensors, (size_t)count * sizeof *tensors);
-  if (!name_ends || !path_ends || !places || !tensors ||
-      vector_append(&self->names, v->names.buf, (size_t)v->names.len) < 0 ||
-      vector_append(&self->extents, v->shapes.buf, (size_t)v->shapes.len) < 0) {
+  const size_t count = (size_t)(end - begin);
+  const uint64_t names_from = name_offsets[begin], shapes_from = shape_offsets[begin];
+  const uint64_t names_before = self->names.size;
+  uint64_t* name_ends = vector_push(&self->name_offsets, count * sizeof *name_ends);
+  shw_tensor* tensors = vector_push(&self->tensors, count * sizeof *tensors);
+  if (!name_ends || !tensors ||
+      vector_append(&self->names, (const char*)v->names.buf + names_from,
+                    name_offsets[end] - names_from) < 0 ||
+      vector_append(&self->extents, (const int64_t*)v->shapes.buf + shapes_from,
+                    (shape_offsets[end] - shapes_from) * sizeof(int64_t)) < 0) {
     return -1;
   }
-  memset(tensors, 0, (size_t)count * sizeof *tensors);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    name_ends[i] = names_before + name_offsets[i + 1];
-    path_ends[i] = self->paths.size;
-    places[i] = 2 * (extents_before + shape_offsets[i]);
+  memset(tensors, 0, count * sizeof *tensors);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t from = (size_t)begin + i;
+    name_ends[i] = names_before + name_offsets[from + 1] - names_from;
     tensors[i].struct_size = sizeof *tensors;
-    tensors[i].data = (void*)(uintptr_t)addresses[i];
+    tensors[i].data = (void*)(uintptr_t)addresses[from];
     tensors[i].device_type = SHW_DEVICE_CPU;
-    tensors[i].dtype_code = (uint8_t)(dtypes[i] & 255);
-    tensors[i].dtype_bits = (uint8_t)(dtypes[i] >> 8);
+    tensors[i].dtype_code = (uint8_t)(dtypes[from] & 255);
+    tensors[i].dtype_bits = (uint8_t)(dtypes[from] >> 8);
     tensors[i].dtype_lanes = 1;
-    tensors[i].ndim = (int32_t)(shape_offsets[i + 1] - shape_offsets[i]);
+    tensors[i].ndim = (int32_t)(shape_offsets[from + 1] - shape_offsets[from]);
   }
   self->count += (uint64_t)count;
+  return 0;
+}
+
+static int add_flat(columns* self, const flat_views* v, Py_ssize_t count) {
+  if (columns_reserve(self, (uint64_t)count) < 0) return -1;
+  for (Py_ssize_t begin = 0; begin < count; begin += COLUMNS_PIECE) {
+    const Py_ssize_t end = count - begin < COLUMNS_PIECE ? count : begin + COLUMNS_PIECE;
+    if (self->count && columns_move(self) < 0) return -1;
+    if (add_flat_piece(self, v, begin, end) < 0) return -1;
+  }
   return 0;
 }
 

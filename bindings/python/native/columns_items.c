@@ -501,13 +501,14 @@ static int add_by_items(encoder* self, PyObject* name, PyObject* value, PyObject
 static int add_value(encoder* self, PyObject* name, PyObject* value, PyObject* items_of,
                      int may_be_pinned) {
   if (is_plain_object(value)) return add_object(self, name);
-  leaf_type type;
   const int is_tensor = shw_py_has_class(value, classes.tensor_class) ||
                         shw_py_has_class(value, classes.parameter_class);
-  if (is_tensor && leaf_type_of(value, &type) < 0) return -1;
-  if (is_tensor && type.kind == LEAF_EXCHANGE && !PyObject_HasAttr(value, names.write_hook) &&
+  if (is_tensor && !PyObject_HasAttr(value, names.write_hook) &&
       !PyObject_HasAttr(value, names.global_shape)) {
-    const int answer = add_plain(self, name, value, &type, may_be_pinned);
+    const leaf_type* type = leaf_type_of(value);
+    if (!type) return -1;
+    const int answer =
+        type->kind == LEAF_EXCHANGE ? add_plain(self, name, value, type, may_be_pinned) : 0;
     if (answer) return answer;
   }
   return add_by_items(self, name, value, items_of);

@@ -43,7 +43,7 @@ static PyObject* method_of(PyObject* type, const char* name) {
 }
 
 /* Takes over the methods; the type that came first leaves when there is no room. */
-static void remember(PyObject* type, const leaf_type* found) {
+static const leaf_type* remember(PyObject* type, const leaf_type* found) {
   const size_t at = cache_next++ % CACHED_TYPES;
   if (at < cache_size) {
     Py_DECREF(cache[at].type);
@@ -55,30 +55,27 @@ static void remember(PyObject* type, const leaf_type* found) {
   Py_INCREF(type);
   cache[at].type = type;
   cache[at].found = *found;
+  return &cache[at].found;
 }
 
-int leaf_type_of(PyObject* value, leaf_type* out) {
+const leaf_type* leaf_type_of(PyObject* value) {
   PyObject* type = (PyObject*)Py_TYPE(value);
   for (size_t i = 0; i < cache_size; ++i) {
-    if (cache[i].type == type) {
-      *out = cache[i].found;
-      return 0;
-    }
+    if (cache[i].type == type) return &cache[i].found;
   }
-  *out = (leaf_type){LEAF_OTHER, NULL, NULL, NULL};
+  leaf_type found = {LEAF_OTHER, NULL, NULL, NULL};
   PyObject* answer =
       leaf_classifier ? PyObject_CallFunctionObjArgs(leaf_classifier, value, NULL) : NULL;
-  if (!answer) return -1;
-  out->kind = (int)PyLong_AsLong(answer);
+  if (!answer) return NULL;
+  found.kind = (int)PyLong_AsLong(answer);
   Py_DECREF(answer);
-  if (out->kind == LEAF_EXCHANGE) {
-    out->exchange = exchange_of(type);
-    if (!out->exchange) out->kind = LEAF_OTHER;
-    out->is_conj = method_of(type, "is_conj");
-    out->is_neg = method_of(type, "is_neg");
+  if (found.kind == LEAF_EXCHANGE) {
+    found.exchange = exchange_of(type);
+    if (!found.exchange) found.kind = LEAF_OTHER;
+    found.is_conj = method_of(type, "is_conj");
+    found.is_neg = method_of(type, "is_neg");
   }
-  remember(type, out);
-  return 0;
+  return remember(type, &found);
 }
 
 static int hold(columns* self, PyObject* owner) {
@@ -99,7 +96,7 @@ static int is_row_major(const int64_t* shape, const int64_t* strides, int32_t nd
 }
 
 static void tensor_of_dl(const shw_dl_tensor* from, shw_tensor* to) {
-  shw_tensor_init(to, sizeof *to);
+  *to = (shw_tensor)SHW_TENSOR_INIT; /* a call for each tensor would show */
   to->data = from->data;
   to->byte_offset = from->byte_offset;
   to->device_type = from->device_type;
@@ -125,8 +122,14 @@ static int asks(PyObject* value, PyObject* method) {
 /* torch keeps conjugation and negation of views as bits that the exchange does not carry. Neither follows from shape,
  * strides or type, so each tensor is asked. */
 static int has_lazy_bit(PyObject* value, const leaf_type* type, const shw_tensor* tensor) {
-  const int conjugated = tensor->dtype_code == SHW_DTYPE_COMPLEX ? asks(value, type->is_conj) : 0;
-  return conjugated ? conjugated : asks(value, type->is_neg);
+  PyObject *is_conj = type->is_conj, *is_neg = type->is_neg;
+  Py_XINCREF(is_conj); /* a method that is Python code may drive the type out of the cache */
+  Py_XINCREF(is_neg);
+  int answer = tensor->dtype_code == SHW_DTYPE_COMPLEX ? asks(value, is_conj) : 0;
+  if (!answer) answer = asks(value, is_neg);
+  Py_XDECREF(is_conj);
+  Py_XDECREF(is_neg);
+  return answer;
 }
 
 static int add_exchange(columns* self, PyObject* value, const leaf_type* type, const char* name,
@@ -182,9 +185,8 @@ static int dtype_of_format(const char* format, Py_ssize_t itemsize, uint8_t* cod
 
 /* Takes over `view`, which is released here when it is no tensor. */
 static int add_view(columns* self, Py_buffer* view, int read_only) {
-  shw_tensor tensor;
+  shw_tensor tensor = SHW_TENSOR_INIT;
   int64_t strides[RANK_MAX];
-  shw_tensor_init(&tensor, sizeof tensor);
   if (view->ndim > RANK_MAX || !dtype_of_format(view->format, view->itemsize, &tensor.dtype_code)) {
     PyBuffer_Release(view);
     return 0;

@@ -4,6 +4,7 @@
  * Python any more: taking the GIL then can hang or crash. */
 #include "bindings/python/native/host.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 
 int shw_py_enter(PyGILState_STATE* gil) {
@@ -19,6 +20,25 @@ shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err)
   return status;
 }
 
+PyObject* shw_py_attribute(PyObject* object, const char* name) {
+  PyObject* interned = PyUnicode_InternFromString(name);
+  PyObject* found = interned ? PyObject_GetAttr(object, interned) : NULL;
+  Py_XDECREF(interned);
+  return found;
+}
+
+PyObject* shw_py_call(PyObject* object, const char* method, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  PyObject* arguments = Py_VaBuildValue(format, values); /* first: it takes over what it is given */
+  va_end(values);
+  PyObject* bound = arguments ? shw_py_attribute(object, method) : NULL;
+  PyObject* result = bound ? PyObject_CallObject(bound, arguments) : NULL;
+  Py_XDECREF(bound);
+  Py_XDECREF(arguments);
+  return result;
+}
+
 PyObject* shw_py_lend(const void* data, uint64_t size, int writable) {
   static char nothing[1];
   return PyMemoryView_FromMemory(data ? (char*)(uintptr_t)data : nothing, (Py_ssize_t)size,
@@ -29,7 +49,7 @@ PyObject* shw_py_take_back(PyObject* view, PyObject* result) {
   if (!view) return result;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject* released = PyObject_CallMethod(view, "release", NULL);
+  PyObject* released = shw_py_call(view, "release", "()");
   Py_DECREF(view);
   if (!released && !type) {
     PyErr_Clear();
@@ -50,7 +70,7 @@ shw_py_host* shw_py_host_create(PyObject* object, const char* fallback_name) {
     PyErr_NoMemory();
     return NULL;
   }
-  PyObject* text = PyObject_GetAttrString(object, "name");
+  PyObject* text = shw_py_attribute(object, "name");
   if (!text) PyErr_Clear();
   host->name = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text)
                                              : PyBytes_FromString(fallback_name);
@@ -71,7 +91,7 @@ void shw_py_host_release(void* user) {
   if (!shw_py_enter(&gil)) return; /* the interpreter takes its objects with it */
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace); /* the reason for the release may be on its way */
-  PyObject* closed = PyObject_CallMethod(host->object, "close", NULL);
+  PyObject* closed = shw_py_call(host->object, "close", "()");
   if (!closed) PyErr_Clear(); /* close is optional, and nobody is left to hear of its failure */
   Py_XDECREF(closed);
   Py_DECREF(host->object);

@@ -23,8 +23,7 @@ static PyObject* timeout_of(const shw_collective_call* call) {
 static shw_status on_barrier(void* user, const shw_collective_call* call, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, PyObject_CallMethod(object_of(user), "barrier", "N", timeout_of(call)),
-                      err);
+  return shw_py_leave(gil, shw_py_call(object_of(user), "barrier", "(N)", timeout_of(call)), err);
 }
 
 static shw_status on_broadcast(void* user, const shw_collective_call* call, void* data,
@@ -32,9 +31,9 @@ static shw_status on_broadcast(void* user, const shw_collective_call* call, void
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 1);
-  PyObject* done = view ? PyObject_CallMethod(object_of(user), "broadcast", "OiN", view, (int)root,
-                                              timeout_of(call))
-                        : NULL;
+  PyObject* done =
+      view ? shw_py_call(object_of(user), "broadcast", "(OiN)", view, (int)root, timeout_of(call))
+           : NULL;
   return shw_py_leave(gil, shw_py_take_back(view, done), err);
 }
 
@@ -44,9 +43,9 @@ static shw_status on_all_gather(void* user, const shw_collective_call* call, con
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* mine = shw_py_lend(in, size, 0);
   PyObject* all = shw_py_lend(out, size * (uint64_t)((shw_py_host*)user)->ranks, 1);
-  PyObject* done = mine && all ? PyObject_CallMethod(object_of(user), "all_gather", "OON", mine,
-                                                     all, timeout_of(call))
-                               : NULL;
+  PyObject* done =
+      mine && all ? shw_py_call(object_of(user), "all_gather", "(OON)", mine, all, timeout_of(call))
+                  : NULL;
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
@@ -65,10 +64,9 @@ static shw_status on_all_gather_v(void* user, const shw_collective_call* call, c
   }
   PyObject* mine = shw_py_lend(in, size, 0);
   PyObject* all = shw_py_lend(out, total, 1);
-  PyObject* done = list && mine && all
-                       ? PyObject_CallMethod(object_of(user), "all_gather_v", "OOON", mine, all,
-                                             list, timeout_of(call))
-                       : NULL;
+  PyObject* done = list && mine && all ? shw_py_call(object_of(user), "all_gather_v", "(OOON)",
+                                                     mine, all, list, timeout_of(call))
+                                       : NULL;
   Py_XDECREF(list);
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
@@ -81,9 +79,9 @@ static shw_status on_all_reduce(void* user, const shw_collective_call* call, int
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   const char* word = operation >= 0 && operation < 3 ? reduce_words[operation] : "unknown";
   PyObject* view = shw_py_lend(values, count * sizeof *values, 1);
-  PyObject* numbers = view ? PyObject_CallMethod(view, "cast", "s", "q") : NULL;
-  PyObject* done = numbers ? PyObject_CallMethod(object_of(user), "all_reduce_i64", "OsN", numbers,
-                                                 word, timeout_of(call))
+  PyObject* numbers = view ? shw_py_call(view, "cast", "(s)", "q") : NULL;
+  PyObject* done = numbers ? shw_py_call(object_of(user), "all_reduce_i64", "(OsN)", numbers, word,
+                                         timeout_of(call))
                            : NULL;
   done = shw_py_take_back(numbers, done);
   return shw_py_leave(gil, shw_py_take_back(view, done), err);
@@ -94,8 +92,7 @@ static void on_abort(void* user, shw_status code, const char* message, uint64_t 
   if (!shw_py_enter(&gil)) return;
   PyObject* text =
       PyUnicode_DecodeUTF8(message ? message : "", (Py_ssize_t)message_size, "replace");
-  PyObject* done =
-      text ? PyObject_CallMethod(object_of(user), "abort", "iO", (int)code, text) : NULL;
+  PyObject* done = text ? shw_py_call(object_of(user), "abort", "(iO)", (int)code, text) : NULL;
   if (!done) PyErr_WriteUnraisable(object_of(user));
   Py_XDECREF(done);
   Py_XDECREF(text);
@@ -103,7 +100,7 @@ static void on_abort(void* user, shw_status code, const char* message, uint64_t 
 }
 
 static int attribute(PyObject* object, const char* name, int32_t* out) {
-  PyObject* value = PyObject_GetAttrString(object, name);
+  PyObject* value = shw_py_attribute(object, name);
   const long number = value ? PyLong_AsLong(value) : -1;
   Py_XDECREF(value);
   *out = (int32_t)number;

@@ -14,8 +14,7 @@ static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   const char* word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
-  PyObject* made =
-      PyObject_CallMethod(object_of(user), "open", "s#s", key, (Py_ssize_t)key_size, word);
+  PyObject* made = shw_py_call(object_of(user), "open", "(s#s)", key, (Py_ssize_t)key_size, word);
   if (made) {
     *object = made;
     Py_INCREF(made);
@@ -27,7 +26,7 @@ static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_
 static void call_quietly(void* object, const char* method, int last) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return;
-  PyObject* done = PyObject_CallMethod(object, method, NULL);
+  PyObject* done = shw_py_call(object, method, "()");
   if (!done) PyErr_WriteUnraisable(object);
   Py_XDECREF(done);
   if (last) Py_DECREF((PyObject*)object);
@@ -65,7 +64,7 @@ static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_st
                           shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject* found = PyObject_CallMethod(object_of(user), "stat", "s#", key, (Py_ssize_t)key_size);
+  PyObject* found = shw_py_call(object_of(user), "stat", "(s#)", key, (Py_ssize_t)key_size);
   if (found && read_stat(found, out) < 0) Py_CLEAR(found);
   return shw_py_leave(gil, found, err);
 }
@@ -90,8 +89,7 @@ static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
                           shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject* rows =
-      PyObject_CallMethod(object_of(user), "list", "s#", prefix, (Py_ssize_t)prefix_size);
+  PyObject* rows = shw_py_call(object_of(user), "list", "(s#)", prefix, (Py_ssize_t)prefix_size);
   PyObject* walk = rows ? PyObject_GetIter(rows) : NULL;
   Py_XDECREF(rows);
   shw_status stopped = SHW_OK;
@@ -113,7 +111,7 @@ static shw_status on_read(void* user, void* object, uint64_t offset, void* data,
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 1);
   PyObject* result =
-      view ? PyObject_CallMethod(object, "read_at", "KO", (unsigned long long)offset, view) : NULL;
+      view ? shw_py_call(object, "read_at", "(KO)", (unsigned long long)offset, view) : NULL;
   result = shw_py_take_back(view, result);
   const uint64_t count = result ? PyLong_AsUnsignedLongLong(result) : 0;
   if (PyErr_Occurred()) Py_CLEAR(result);
@@ -133,7 +131,7 @@ static shw_status on_write(void* user, void* object, uint64_t offset, const void
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 0);
   PyObject* result =
-      view ? PyObject_CallMethod(object, "write_at", "KO", (unsigned long long)offset, view) : NULL;
+      view ? shw_py_call(object, "write_at", "(KO)", (unsigned long long)offset, view) : NULL;
   return shw_py_leave(gil, shw_py_take_back(view, result), err);
 }
 
@@ -141,7 +139,7 @@ static shw_status on_sync(void* user, void* object, shw_error** err) {
   (void)user;
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, PyObject_CallMethod(object, "sync", NULL), err);
+  return shw_py_leave(gil, shw_py_call(object, "sync", "()"), err);
 }
 
 static shw_status on_commit(void* user, void* object, int32_t condition, uint64_t expected_version,
@@ -152,22 +150,21 @@ static shw_status on_commit(void* user, void* object, int32_t condition, uint64_
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   const char* word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
   return shw_py_leave(
-      gil, PyObject_CallMethod(object, "commit", "sK", word, (unsigned long long)expected_version),
-      err);
+      gil, shw_py_call(object, "commit", "(sK)", word, (unsigned long long)expected_version), err);
 }
 
 static shw_status on_remove(void* user, const char* key, uint64_t key_size, shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   return shw_py_leave(
-      gil, PyObject_CallMethod(object_of(user), "remove", "s#", key, (Py_ssize_t)key_size), err);
+      gil, shw_py_call(object_of(user), "remove", "(s#)", key, (Py_ssize_t)key_size), err);
 }
 
 static shw_status on_space(void* user, const char* key, uint64_t key_size, uint64_t* free_bytes,
                            shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject* found = PyObject_CallMethod(object_of(user), "space", "s#", key, (Py_ssize_t)key_size);
+  PyObject* found = shw_py_call(object_of(user), "space", "(s#)", key, (Py_ssize_t)key_size);
   const uint64_t count = found ? PyLong_AsUnsignedLongLong(found) : 0;
   if (PyErr_Occurred()) Py_CLEAR(found);
   if (found) *free_bytes = count;
@@ -181,7 +178,7 @@ static shw_status on_lock(void* user, const char* key, uint64_t key_size, int64_
   PyObject* timeout =
       timeout_ns < 0 ? Py_BuildValue("") : PyFloat_FromDouble((double)timeout_ns / 1e9);
   PyObject* found =
-      PyObject_CallMethod(object_of(user), "lock", "s#N", key, (Py_ssize_t)key_size, timeout);
+      shw_py_call(object_of(user), "lock", "(s#N)", key, (Py_ssize_t)key_size, timeout);
   const int held = found && found != Py_None;
   if (held) {
     *lock = found;
@@ -197,7 +194,7 @@ static void on_unlock(void* user, void* lock) {
 }
 
 static uint64_t number_of(PyObject* object, const char* attribute) {
-  PyObject* value = PyObject_GetAttrString(object, attribute);
+  PyObject* value = shw_py_attribute(object, attribute);
   const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : 0;
   if (PyErr_Occurred()) PyErr_Clear(); /* both attributes are optional */
   Py_XDECREF(value);
@@ -206,7 +203,7 @@ static uint64_t number_of(PyObject* object, const char* attribute) {
 
 /* Whether there is a method of that name; a mutex that is called `lock` is none. */
 static int offers(PyObject* object, const char* method) {
-  PyObject* found = PyObject_GetAttrString(object, method);
+  PyObject* found = shw_py_attribute(object, method);
   const int callable = found && PyCallable_Check(found);
   PyErr_Clear();
   Py_XDECREF(found);

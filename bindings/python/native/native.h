@@ -180,7 +180,7 @@ int shw_py_init_buffers(PyObject* module);
 /* ---- columns.c: many tensors as flat arrays ---- */
 
 PyObject* shw_py_set_classifier(PyObject* classifier);
-PyObject* shw_py_columns(PyObject* writable);
+PyObject* shw_py_columns(PyObject* writable, PyObject* state);
 PyObject* shw_py_columns_collect(PyObject* columns, PyObject* container, PyObject* name,
                                  PyObject* path);
 PyObject* shw_py_columns_add(PyObject* columns, PyObject* name, PyObject* path, PyObject* leaf,

@@ -115,7 +115,7 @@ class StoredTensor:
         if sizes is not None:
             self._check_box(offsets or (), shape)
         target = allocate([self._row.dtype_number], [shape])[0] if out is None else out
-        columns = native.shw_py_columns(True)
+        columns = native.shw_py_columns(True, None)
         if not native.shw_py_columns_add(columns, self.name.encode(), b"", target, None):
             raise InvalidArgumentError(f"out is a {type(out).__qualname__}, which is no host tensor", {"parameter": "out"})
         native.shw_py_checkpoint_read(self._checkpoint._handle, self._index,

@@ -52,9 +52,9 @@ class State:
         self._convert = convert
         self._writable = writable
         self._handle: Any = native.shw_state_create()
-        self._whole: Any = native.shw_py_columns(writable)
-        self._boxed: Any = native.shw_py_columns(writable)
-        self._laid: Any = native.shw_py_columns(writable)
+        self._whole: Any = native.shw_py_columns(writable, self._handle)
+        self._boxed: Any = native.shw_py_columns(writable, None)
+        self._laid: Any = native.shw_py_columns(writable, None)
         self._layouts: dict[int, tuple[int, Layout]] = {}
         self._objects: list[_ObjectEntry] = []
         if tree is not None:

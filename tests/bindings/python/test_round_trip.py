@@ -145,3 +145,43 @@ def test_many_small_tensors_come_back(tmp_path):
     state = {f"t{i}": np.full(3, i) for i in range(3000)}
     found = round_trip(state, tmp_path)
     assert all(found[f"t{i}"].numpy().tolist() == [i] * 3 for i in range(3000))
+
+
+def test_a_state_of_many_pieces_keeps_order_layout_and_nesting(tmp_path):
+    """States are made in pieces of 1,024 tensors: what changes from entry to entry must not show."""
+    def value(i):
+        if i % 5 == 1:
+            return np.arange(6.0).reshape(2, 3).T + i  # strided
+        return bytes([i % 256]) if i % 7 == 2 else np.full((i % 3,), float(i))
+
+    tree = {"flat": {f"t{i}": value(i) for i in range(2500)}, "list": [np.full(1, i) for i in range(1100)],
+            "late": {i: np.full((), i) for i in range(1030)}}
+    state = shardwright.State.from_dict(tree)
+    tensors = [f"flat.t{i}" for i in range(2500) if not isinstance(tree["flat"][f"t{i}"], bytes)]
+    assert state.names() == tensors + [f"list.{i}" for i in range(1100)] + [f"late.{i}" for i in range(1030)]
+    found = round_trip(tree, tmp_path)
+    for name, saved in tree["flat"].items():
+        assert found["flat"][name] == saved if isinstance(saved, bytes) else np.array_equal(found["flat"][name], saved), name
+    assert [int(t.numpy()[0]) for t in found["list"]] == list(range(1100))
+    assert {key: int(t.numpy()) for key, t in found["late"].items()} == {i: i for i in range(1030)}
+
+
+@pytest.mark.parametrize("apart", [1, 1024, 2100])
+def test_a_doubled_name_is_refused_however_far_apart(apart):
+    tree = {"a": {"b": np.ones(1)}} | {f"t{i}": np.ones(1) for i in range(apart)} | {"a.b": np.zeros(1)}
+    with pytest.raises(shardwright.AlreadyExistsError, match="a.b"):
+        shardwright.State.from_dict(tree)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
+def test_flat_arrays_describe_what_a_mapping_does(count):
+    memory = np.zeros(4 * count + 1, "f4")
+    names = [f"layer.{i}" for i in range(count)]
+    ends = np.cumsum([0] + [len(name) for name in names]).astype("u8")
+    shapes = np.cumsum([0] + [i % 3 for i in range(count)]).astype("u8")
+    state = shardwright.State.from_arrays("".join(names).encode(), ends,
+                                          memory.ctypes.data + 16 * np.arange(count, dtype="u8"),
+                                          np.full(count, shardwright.dtype_number("float32"), "u2"),
+                                          np.full(int(shapes[-1]), 2, "i8"), shapes, owner=memory)
+    assert state.names() == names
+    assert state.tensor_count == count

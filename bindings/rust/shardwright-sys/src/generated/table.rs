@@ -1085,4 +1085,12 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub state_reserve: Option<
+        unsafe extern "C" fn(
+            state: *mut shw_state,
+            tensors: u64,
+            name_bytes: u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }
