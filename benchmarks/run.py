@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs benchmark scenarios: run.py [--scenario NAME] [--build BUILD] [--directory DIR].
+"""Runs benchmark scenarios: run.py [--scenario NAME [--variant TEXT]] [--build BUILD]
+[--directory DIR].
 
 stdout: one JSON object per measurement and nothing else. stderr: progress and a table. QUICK=1 in the environment runs
 fewer rounds. A scenario is a folder with scenario.py (data, variants, floor) and one file per contender.
@@ -70,16 +71,22 @@ def table_row(line):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenario", choices=ORDER)
+    parser.add_argument("--variant", default="", help="only variants of the scenario whose names hold this text")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     parser.add_argument("--directory", default=tempfile.gettempdir(), help="where files are written")
     options = parser.parse_args()
+    if options.variant and not options.scenario:
+        parser.error("--variant needs --scenario")
     options.build = os.path.abspath(options.build)
     options.quick = os.environ.get("QUICK", "") not in ("", "0")
     facts = machine.facts(os.path.dirname(HERE), options.directory)
     failed = False
     with open(os.path.join(options.build, "bench.jsonl"), "a", encoding="utf-8") as record:
         for name in [options.scenario] if options.scenario else ORDER:
-            for variant in load_scenario(name).variants(options.quick):
+            variants = [v for v in load_scenario(name).variants(options.quick) if options.variant in v["name"]]
+            if not variants:
+                parser.error(f"{name} has no variant whose name holds {options.variant!r}")
+            for variant in variants:
                 print(f"{name} ({variant['name']})", file=sys.stderr)
                 for line in run_variant(name, variant, options, facts):
                     text = json.dumps(line)

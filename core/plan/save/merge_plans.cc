@@ -33,11 +33,14 @@ uint64_t capacity_for(std::span<const LocalView> locals, const GlobalSavePlan& m
   return bytes;
 }
 
-// It is not needed any more, and its memory goes.
-Status append_merged(GlobalSavePlan merged, PlanParts* parts) {
-  PlanEncoder encoder(merged_save_wire_bytes(merged));
-  SHW_ASSIGN_OR_RETURN(const auto bytes, encoder.encode(merged));
-  return parts->append(bytes);
+// Memory for all plans with the merged one in it, whose columns go.
+Result<PlanParts> begin_parts(std::span<const LocalView> locals, Catalog catalog, Listing listing) {
+  GlobalSavePlan merged;
+  merged.catalog = std::move(catalog);
+  merged.listing = std::move(listing);
+  PlanParts parts(capacity_for(locals, merged));
+  SHW_RETURN_IF_ERROR(parts.append_encoded(merged));
+  return parts;
 }
 
 }  // namespace
@@ -60,11 +63,8 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
       internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
-  GlobalSavePlan merged;
-  merged.catalog = std::move(numbered.catalog);
-  merged.listing = std::move(numbered.listing);
-  PlanParts parts(capacity_for(locals.views, merged));
-  SHW_RETURN_IF_ERROR(append_merged(std::move(merged), &parts));
+  SHW_ASSIGN_OR_RETURN(PlanParts parts, begin_parts(locals.views, std::move(numbered.catalog),
+                                                    std::move(numbered.listing)));
   PlanEncoder encoder;
   LocalSavePlan kept;
   const std::span<const uint32_t> numbers = numbered.numbers;

@@ -84,11 +84,17 @@ class Numbering {
     };
     if (!std::ranges::is_sorted(entries, by_first)) std::ranges::sort(entries, by_first);
     const Catalog& from = merged_.catalog;
-    reserve_large(&out_.catalog.chunks, kept_count_);
+    const bool arranged = std::ranges::all_of(entries, &Entry::as_merged);
+    if (arranged) {
+      arrange_merged(entries);
+    } else {
+      reserve_large(&out_.catalog.chunks, kept_count_);
+    }
     out_.catalog.tensors.reserve(from.tensors.size());
     out_.catalog.shapes.reserve(from.shapes.size());
     for (const Entry& entry : entries) {
       if (entry.number < from.tensors.size()) {
+        if (!arranged) copy_chunks(entry);
         place_tensor(entry);
       } else {
         place_object(static_cast<uint32_t>(entry.number - from.tensors.size()));
@@ -108,7 +114,8 @@ class Numbering {
     uint32_t rank = kNobody;
     uint32_t place = 0;
     uint32_t number = 0;
-    bool as_merged = false;  // the kept boxes are those of the merged catalog, in its order
+    uint32_t chunks = 0;    // that are kept
+    bool as_merged = true;  // they are those of the merged catalog, in its order
   };
 
   // Kept items of a tensor by rank and place. True when they are its units as they stand.
@@ -138,6 +145,7 @@ class Numbering {
     for (uint32_t t = 0; t < tensors; ++t) {
       entries[t].number = t;
       entries[t].as_merged = gather_kept(t);
+      entries[t].chunks = static_cast<uint32_t>(kept_.size());
       kept_count_ += kept_.size();
       for (uint32_t k = 0; k < kept_.size(); ++k) number_of(kept_[k].holder) = k;
       if (kept_.empty()) continue;
@@ -163,38 +171,77 @@ class Numbering {
     }
   }
 
+  // All boxes as they are kept, in the column of the merged catalog itself: they name their owners
+  // already. Tensors that keep its order move towards the beginning; those behind the first that does
+  // not are put aside before.
+  void arrange_merged(std::span<const Entry> entries) {
+    std::vector<ChunkRecord>& chunks = merged_.catalog.chunks;
+    std::vector<uint32_t> tensors;  // of the merged catalog, in the order of the result
+    for (const Entry& entry : entries) {
+      if (entry.number < merged_.catalog.tensors.size()) tensors.push_back(entry.number);
+    }
+    const auto ordered =
+        static_cast<size_t>(std::ranges::is_sorted_until(tensors) - tensors.begin());
+    const auto each_chunk = [&](size_t begin, size_t end, const auto& visit) {
+      for (size_t t = begin; t < end; ++t) {
+        const TensorRecord& tensor = merged_.catalog.tensors[tensors[t]];
+        for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+          chunks[c].tensor = static_cast<uint32_t>(t);
+          visit(chunks[c]);
+        }
+      }
+    };
+    uint64_t later = 0;
+    for (size_t t = ordered; t < tensors.size(); ++t)
+      later += merged_.catalog.tensors[tensors[t]].chunk_count;
+    std::vector<ChunkRecord> aside;
+    reserve_large(&aside, later);
+    each_chunk(ordered, tensors.size(), [&](const ChunkRecord& chunk) { aside.push_back(chunk); });
+    auto to = chunks.begin();
+    each_chunk(0, ordered, [&](const ChunkRecord& chunk) { *to++ = chunk; });
+    std::ranges::copy(aside, to);
+    out_.catalog.chunks = std::move(chunks);
+  }
+
+  void copy_chunks(const Entry& entry) {
+    const TensorRecord& record = merged_.catalog.tensors[entry.number];
+    if (entry.as_merged) {
+      Catalog& to = out_.catalog;
+      for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
+        to.chunks.push_back(merged_.catalog.chunks[c]);
+        to.chunks.back().tensor = static_cast<uint32_t>(to.tensors.size());
+      }
+      return;
+    }
+    gather_kept(entry.number);
+    for (const Kept& kept : kept_)
+      copy_kept(kept, record.split_mask, merged_.catalog.shape(entry.number));
+  }
+
+  // The tensor, whose chunks are there.
   void place_tensor(const Entry& entry) {
     Catalog& to = out_.catalog;
-    TensorRecord record = merged_.catalog.tensors[entry.number];
+    const TensorRecord& from = merged_.catalog.tensors[entry.number];
     const std::span<const int64_t> shape = merged_.catalog.shape(entry.number);
-    const uint64_t chunk_begin = to.chunks.size();
-    const uint64_t more_begin = to.more.size();
-    if (entry.as_merged) {
-      copy_merged(record);
-    } else {
-      gather_kept(entry.number);
-      for (const Kept& kept : kept_) copy_kept(kept, record.split_mask, shape);
-    }
+    if (entry.as_merged) copy_more(from);
+    TensorRecord record = from;
     record.shape_begin = to.shapes.size();
-    record.chunk_begin = chunk_begin;
-    record.chunk_count = to.chunks.size() - chunk_begin;
-    record.more_begin = more_begin;
+    record.chunk_begin = placed_;
+    record.chunk_count = entry.chunks;
+    record.more_begin = more_placed_;
+    placed_ += entry.chunks;
+    more_placed_ = to.more.size();
     to.shapes.insert(to.shapes.end(), shape.begin(), shape.end());
     to.tensors.push_back(record);
     add_tensor_attribute(entry.number);
   }
 
-  // The boxes of the merged catalog, which name their owners already.
-  void copy_merged(const TensorRecord& from) {
-    Catalog& to = out_.catalog;
-    const auto tensor = static_cast<uint32_t>(to.tensors.size());
-    for (uint64_t c = from.chunk_begin; c < from.chunk_begin + from.chunk_count; ++c) {
-      to.chunks.push_back(merged_.catalog.chunks[c]);
-      to.chunks.back().tensor = tensor;
-    }
+  // The further split dimensions of the boxes of the merged catalog.
+  void copy_more(const TensorRecord& from) {
+    std::vector<ExtentPair>& to = out_.catalog.more;
     const auto more = merged_.catalog.more.begin() + static_cast<std::ptrdiff_t>(from.more_begin);
     const uint64_t pairs = from.chunk_count * more_per_chunk(split_count(from));
-    to.more.insert(to.more.end(), more, more + static_cast<std::ptrdiff_t>(pairs));
+    to.insert(to.end(), more, more + static_cast<std::ptrdiff_t>(pairs));
   }
 
   // The box as its writer lists it, in the split dimensions of the merged tensor.
@@ -264,6 +311,8 @@ class Numbering {
   NumberedChunks out_;
   std::optional<ListedPlaces> places_;               // of items that are numbered as kept
   size_t kept_count_ = 0;                            // of all tensors
+  uint64_t placed_ = 0;                              // chunks of the tensors that are placed
+  uint64_t more_placed_ = 0;                         // and their further pairs
   std::vector<Kept> kept_;                           // of the tensor at hand
   std::vector<std::string_view> tensor_attributes_;  // in the order of the result
   std::vector<std::string_view> object_attributes_;
