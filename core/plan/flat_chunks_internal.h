@@ -50,15 +50,22 @@ inline uint64_t more_per_chunk(uint32_t split_count) {
   return split_count > 2 ? split_count - 2 : 0;
 }
 
+// As chunk_pair, for k >= 2: apart, so that the usual case is small enough to be inlined.
+template <typename Columns>
+ExtentPair further_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
+                        uint32_t k) {
+  return catalog
+      .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
+}
+
 // Offset and size of a chunk in split dimension k < split_count(tensor).
 template <typename Columns>
-ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
-                      uint32_t k) {
+inline ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
+                             uint32_t k) {
   const ChunkRecord& record = catalog.chunks[chunk];
   if (k == 0) return {record.offset0, record.size0};
   if (k == 1) return {record.offset1, record.size1};
-  return catalog
-      .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
+  return further_pair(catalog, tensor, chunk, k);
 }
 
 template <typename Columns>

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts N processes of worker.py on this machine, once per world size, and gathers what each case said on each rank."""
-import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+import rank_outcomes  # noqa: E402
 
 LAUNCH_SECONDS = 240
 
@@ -26,18 +28,5 @@ def launch(world_size, folder, *arguments, seconds=LAUNCH_SECONDS, program="work
                             "PYTHONPATH": os.pathsep.join([str(worker.parent), *sys.path])}
         command = [sys.executable, str(worker), str(folder), *arguments]
         processes.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    outcomes, errors = {}, []
-    try:
-        for rank, process in enumerate(processes):
-            out, err = process.communicate(timeout=seconds)
-            for line in out.splitlines():
-                if line.startswith("{"):
-                    row = json.loads(line)
-                    outcomes.setdefault(row["case"], {})[rank] = row["outcome"]
-            if process.returncode:
-                errors.append(f"rank {rank} ended with {process.returncode}:\n{err[-3000:]}")
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    outcomes, errors = rank_outcomes.gather(processes, seconds)
     return {case: [found.get(rank, "no outcome") for rank in range(world_size)] for case, found in outcomes.items()}, errors

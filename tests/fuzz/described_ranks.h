@@ -13,6 +13,7 @@
 #include "core/plan/save/describe.h"
 #include "core/plan/wire/wire.h"
 #include "tests/fuzz/byte_source.h"
+#include "tests/support/entry_arrays_builder.h"
 
 namespace shardwright::fuzz {
 
@@ -52,66 +53,45 @@ class RankArrays {
   void add(const TableEntry& listed) {
     enum Bits : uint8_t { kForm = 3, kSecondary = 4, kDigest = 8, kAttribute = 16, kSize = 32 };
     const uint8_t bits = source_.byte();
+    const bool secondary = (bits & kSecondary) != 0;
     TableEntry entry = listed;
     if (source_.rarely()) contradict(&entry);
-    append(entry.name, &names_, &name_offsets_);
-    append((bits & kAttribute) != 0 ? "note" : "", &attributes_, &attribute_offsets_);
-    dtypes_.push_back(entry.dtype);
-    kinds_.push_back(static_cast<int32_t>(entry.kind));
-    shapes_.insert(shapes_.end(), entry.shape.begin(), entry.shape.end());
-    shape_offsets_.push_back(shapes_.size());
-    const uint64_t boxes = entry.dtype == 0 ? 1 : add_boxes(entry.shape, bits & kForm);
-    ranges_.push_back(ranges_.back() + boxes);
-    secondary_.insert(secondary_.end(), boxes, (bits & kSecondary) != 0 ? 1 : 0);
-    object_sizes_.push_back((bits & kSize) != 0 ? source_.byte() : 0);
-    digests_.emplace_back();
-    if ((bits & kDigest) != 0) digests_.back()[0] = std::byte{source_.byte()};
+    plan::Digest128 digest{};
+    if ((bits & kDigest) != 0) digest[0] = std::byte{source_.byte()};
+    builder_.add({.name = entry.name,
+                  .dtype = entry.dtype,
+                  .kind = static_cast<int32_t>(entry.kind),
+                  .shape = entry.shape,
+                  .attribute = (bits & kAttribute) != 0 ? "note" : "",
+                  .object_bytes = (bits & kSize) != 0 ? uint64_t{source_.byte()} : 0,
+                  .digest = digest,
+                  .secondary = secondary});
+    if (entry.dtype != 0) add_boxes(entry.shape, bits & kForm, secondary);
   }
 
   // Another order than that of the entries.
   void shuffle() {
-    order_.resize(ranges_.back());
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    for (size_t i = order_.size(); i > 1; --i)
-      std::swap(order_[i - 1], order_[source_.below<size_t>(i)]);
+    std::vector<uint64_t> order(builder_.item_count());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[source_.below<size_t>(i)]);
+    builder_.set_order(std::move(order));
   }
 
-  plan::EntryArrays arrays() const {
-    plan::EntryArrays made;
-    made.count = dtypes_.size();
-    made.names = {names_, name_offsets_};
-    made.dtypes = dtypes_;
-    made.kinds = kinds_;
-    made.shapes = shapes_.data();
-    made.shape_offsets = shape_offsets_;
-    made.box_ranges = ranges_;
-    made.box_offsets = offsets_.data();
-    made.box_sizes = sizes_.data();
-    made.order = order_.empty() ? nullptr : order_.data();
-    made.secondary = secondary_.data();
-    made.object_sizes = object_sizes_;
-    made.attributes = {attributes_, attribute_offsets_};
-    made.digests = digests_;
-    return made;
-  }
+  plan::EntryArrays arrays() const { return builder_.arrays(); }
 
  private:
-  static void append(std::string_view text, std::vector<char>* blob, std::vector<uint64_t>* ends) {
-    blob->insert(blob->end(), text.begin(), text.end());
-    ends->push_back(blob->size());
-  }
-
   void contradict(TableEntry* entry) {
     if (entry->dtype != 0 && !entry->shape.empty()) ++entry->shape[0];
     entry->kind = static_cast<EntryKind>(source_.below(4));
   }
 
-  // Number of boxes: the whole tensor, the rank's part of a dimension, some part, or any boxes.
-  uint64_t add_boxes(const std::vector<int64_t>& shape, int form) {
+  // The whole tensor, the rank's part of a dimension, some part, or any boxes.
+  void add_boxes(const std::vector<int64_t>& shape, int form, bool secondary) {
     if (form == 3) {
       const uint64_t boxes = source_.below<uint64_t>(4);
-      for (uint64_t b = 0; b < boxes; ++b) add_any_box(shape);
-      return boxes;
+      for (uint64_t b = 0; b < boxes; ++b) add_any_box(shape, secondary);
+      return;
     }
     size_t split = shape.size();
     int64_t parts = 1;
@@ -121,31 +101,28 @@ class RankArrays {
       parts = form == 1 ? position_.world_size : 1 + source_.below<int64_t>(4);
       part = form == 1 ? position_.rank : source_.below(parts);
     }
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t begin = d == split ? shape[d] * part / parts : 0;
-      const int64_t end = d == split ? shape[d] * (part + 1) / parts : shape[d];
-      offsets_.push_back(begin);
-      sizes_.push_back(end - begin);
+    std::vector<int64_t> offsets(shape.size(), 0);
+    std::vector<int64_t> sizes = shape;
+    if (split < shape.size()) {
+      offsets[split] = shape[split] * part / parts;
+      sizes[split] = shape[split] * (part + 1) / parts - offsets[split];
     }
-    return 1;
+    builder_.add_box(offsets, sizes, secondary);
   }
 
-  void add_any_box(const std::vector<int64_t>& shape) {
+  void add_any_box(const std::vector<int64_t>& shape, bool secondary) {
+    std::vector<int64_t> offsets;
+    std::vector<int64_t> sizes;
     for (const int64_t extent : shape) {
-      offsets_.push_back(source_.below(extent + 1));
-      sizes_.push_back(source_.below(extent - offsets_.back() + 1));
+      offsets.push_back(source_.below(extent + 1));
+      sizes.push_back(source_.below(extent - offsets.back() + 1));
     }
+    builder_.add_box(offsets, sizes, secondary);
   }
 
   ByteSource& source_;
   const plan::RankPosition position_;
-  std::vector<char> names_, attributes_;
-  std::vector<uint64_t> name_offsets_ = {0}, attribute_offsets_ = {0}, shape_offsets_ = {0};
-  std::vector<int32_t> dtypes_, kinds_;
-  std::vector<int64_t> shapes_, offsets_, sizes_;
-  std::vector<uint64_t> ranges_ = {0}, order_, object_sizes_;
-  std::vector<uint8_t> secondary_;
-  std::vector<plan::Digest128> digests_;
+  test::EntryArraysBuilder builder_;
 };
 
 inline Result<plan::Bytes> described_rank(ByteSource* source, const std::vector<TableEntry>& table,

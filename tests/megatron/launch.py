@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a module over Gloo processes, in one launch, and says how each ended."""
 import ast
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "support"))
+import rank_outcomes  # noqa: E402
+
 LAUNCH_SECONDS = 300
 
 
@@ -24,21 +26,7 @@ def run(module, world_size, folder):
     command = [sys.executable, str(HERE / "rank_worker.py"), module, str(world_size), str(folder)]
     processes = [subprocess.Popen([*command, str(rank)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                  for rank in range(world_size)]
-    found, errors = {}, []
-    try:
-        for rank, process in enumerate(processes):
-            out, err = process.communicate(timeout=LAUNCH_SECONDS)
-            for line in out.splitlines():
-                if line.startswith('{"case"'):
-                    row = json.loads(line)
-                    found.setdefault(row["case"], {})[rank] = row["outcome"]
-            if process.returncode:
-                errors.append(f"rank {rank} ended with {process.returncode}:\n{err[-3000:]}")
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    return found, errors
+    return rank_outcomes.gather(processes, LAUNCH_SECONDS)
 
 
 def check(case, world_size, outcomes):

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of chunks in the order in which they are stored. Building is one pass. Whether that order is
-// good is tried on the chunks themselves: one of every kTriedEach, chosen by a hash so that no
+// Runs of chunks in the order in which they are stored or along a curve. Building is one pass. Whether
+// an order is good is tried on the chunks themselves: one of every kTriedEach, chosen by a hash so that no
 // regular order hides from it, is looked up, and all of them together may visit kVisitsPerLevel
 // runs per level and lookup. That bounds what looking up every chunk costs, too: rare lookups that
 // visit many runs would have been tried with as many visits as there is room for.
 #include <algorithm>
 
 #include "core/plan/search/chunk_search_internal.h"
+#include "core/plan/search/curve_order_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -22,8 +23,11 @@ bool contains(const Interval& outer, const Interval& inner) {
 
 }  // namespace
 
-ChunkRuns::ChunkRuns(const Catalog& catalog, size_t tensor)
-    : catalog_(&catalog), tensor_(tensor), split_count_(split_count(catalog.tensors[tensor])) {
+ChunkRuns::ChunkRuns(const Catalog& catalog, size_t tensor, std::vector<uint32_t> order)
+    : catalog_(&catalog),
+      tensor_(tensor),
+      split_count_(split_count(catalog.tensors[tensor])),
+      order_(std::move(order)) {
   const uint64_t chunks = catalog.tensors[tensor].chunk_count;
   uint64_t runs = 0;
   for (uint64_t below = chunks; runs != 1; below = runs) {
@@ -39,11 +43,10 @@ void ChunkRuns::bound_chunks() {
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   Interval* bound = bounds_.data();
   for (uint64_t first = 0; first < tensor.chunk_count; first += kRunLength, bound += split_count_) {
-    const uint64_t begin = tensor.chunk_begin + first;
-    const uint64_t end = begin + std::min(kRunLength, tensor.chunk_count - first);
-    for (uint64_t chunk = begin; chunk < end; ++chunk) {
+    const uint64_t end = std::min(first + kRunLength, tensor.chunk_count);
+    for (uint64_t place = first; place < end; ++place) {
       for (uint32_t k = 0; k < split_count_; ++k) {
-        const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk, k);
+        const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk_at(place), k);
         has_empty_ |= pair.size == 0;
         widen(bound + k, {pair.offset, pair.offset + pair.size});
       }
@@ -90,8 +93,9 @@ void ChunkRuns::meeting(const Interval* region, std::vector<uint64_t>* out) cons
     for (size_t below = level; below > 0; --below) length *= kRunLength;
     const uint64_t first = run * length;
     const uint64_t end = std::min(first + length, tensor.chunk_count);
-    for (uint64_t c = tensor.chunk_begin + first; c < tensor.chunk_begin + end; ++c) {
-      if (take_all || chunk_meets(*catalog_, tensor, c, region)) out->push_back(c);
+    for (uint64_t place = first; place < end; ++place) {
+      const uint64_t chunk = chunk_at(place);
+      if (take_all || chunk_meets(*catalog_, tensor, chunk, region)) out->push_back(chunk);
     }
     return false;
   };
@@ -109,7 +113,7 @@ bool ChunkRuns::is_good() const {
   };
   for (uint64_t i = 0; i < tried && left > 0; ++i) {
     const uint64_t chosen = i * kTriedEach + ((i + 1) * kMixer >> 32) % kTriedEach;
-    const uint64_t chunk = tensor.chunk_begin + std::min(chosen, tensor.chunk_count - 1);
+    const uint64_t chunk = chunk_at(std::min(chosen, tensor.chunk_count - 1));
     for (uint32_t k = 0; k < split_count_; ++k) {
       const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk, k);
       region[k] = {pair.offset, pair.offset + pair.size};
@@ -120,8 +124,12 @@ bool ChunkRuns::is_good() const {
 }
 
 std::optional<ChunkRuns> ChunkRuns::find(const Catalog& catalog, size_t tensor) {
-  ChunkRuns runs(catalog, tensor);
-  if (runs.is_good()) return runs;
+  ChunkRuns stored(catalog, tensor, {});
+  if (stored.is_good()) return stored;
+  if (catalog.tensors[tensor].chunk_count > std::numeric_limits<uint32_t>::max())
+    return std::nullopt;
+  ChunkRuns along(catalog, tensor, curve_order(catalog, tensor));
+  if (along.is_good()) return along;
   return std::nullopt;
 }
 

@@ -37,6 +37,7 @@ void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) co
     meeting_grid(region, out);
   } else if (!runs_.empty()) {
     runs_[0].meeting(region, out);
+    if (!runs_[0].in_order()) std::ranges::sort(*out);
   } else if (!tree_.empty()) {
     tree_[0].meeting(region, out);
     std::ranges::sort(*out);

@@ -3,7 +3,8 @@
 // Which chunks of one tensor meet a wanted box. Three ways:
 //   grid  the chunks are all combinations of cuts, one list of cuts per split dimension, in any
 //         order (rows are the case of one dimension): binary search, then arithmetic;
-//   runs  chunks that lie together are stored together: a bounding box per run of stored chunks;
+//   runs  chunks that lie together come together, as they are stored or along a curve: a bounding
+//         box per run of chunks;
 //   tree  anything else: chunks sorted into leaves of neighbours, a bounding box per node.
 // Two intervals meet when each begins before the other ends: an empty one strictly inside another
 // meets it, one at its edge does not. Immutable, any thread. The catalog must outlive it.
@@ -81,14 +82,18 @@ class ChunkGrid {
   std::vector<uint32_t> cell_begins_;  // into cell_chunks_, with copies: one more than cells
 };
 
-// Chunks in the order in which they are stored, in runs of kRunLength, and runs in runs of as many.
+// Chunks in an order in which neighbours come together, in runs of kRunLength, and runs in runs of as
+// many.
 class ChunkRuns {
  public:
   static constexpr uint64_t kRunLength = 8;
 
-  // Nothing when looking up chunks of the tensor would visit many runs. Linear.
+  // In the order in which they are stored or along a curve; nothing when looking up chunks of the
+  // tensor would visit many runs in both. Linear.
   static std::optional<ChunkRuns> find(const Catalog& catalog, size_t tensor);
-  // Appends the chunks that meet the region, one interval per split dimension, ascending.
+  // Whether meeting() gives ascending numbers.
+  bool in_order() const { return order_.empty(); }
+  // Appends the chunks that meet the region, one interval per split dimension.
   void meeting(const Interval* region, std::vector<uint64_t>* out) const;
 
  private:
@@ -97,7 +102,11 @@ class ChunkRuns {
     uint64_t count = 0;      // runs
   };
 
-  ChunkRuns(const Catalog& catalog, size_t tensor);
+  ChunkRuns(const Catalog& catalog, size_t tensor, std::vector<uint32_t> order);
+  // Number in the catalog of the chunk at a place of the order.
+  uint64_t chunk_at(uint64_t place) const {
+    return catalog_->tensors[tensor_].chunk_begin + (order_.empty() ? place : order_[place]);
+  }
   void bound_chunks();
   void bound_runs(size_t level);
   bool is_good() const;
@@ -107,6 +116,7 @@ class ChunkRuns {
   const Catalog* catalog_;
   size_t tensor_;
   uint32_t split_count_;
+  std::vector<uint32_t> order_;   // empty: as they are stored
   bool has_empty_ = false;        // some chunk has no elements
   std::vector<Level> levels_;     // of runs of chunks first, of one run last
   std::vector<Interval> bounds_;  // split_count_ per run

@@ -15,6 +15,7 @@
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
+#include "tests/support/entry_arrays_builder.h"
 
 namespace shardwright::plan::test {
 
@@ -49,56 +50,31 @@ inline Listed object(std::string name) {
 // The flat arrays of some entries.
 class Arrays {
  public:
-  explicit Arrays(const std::vector<Listed>& entries, std::vector<uint64_t> order = {})
-      : order_(std::move(order)) {
+  explicit Arrays(const std::vector<Listed>& entries, std::vector<uint64_t> order = {}) {
     for (const Listed& each : entries) add(each);
+    builder_.set_order(std::move(order));
   }
 
   EntryArrays arrays() const {
-    EntryArrays made;
-    made.count = dtypes_.size();
-    made.names = {names_, name_offsets_};
-    made.dtypes = dtypes_;
-    made.kinds = kinds_;
-    made.shapes = shapes_.data();
-    made.shape_offsets = shape_offsets_;
-    made.box_ranges = ranges_;
-    made.box_offsets = offsets_.data();
-    made.box_sizes = sizes_.data();
-    made.order = order_.empty() ? nullptr : order_.data();
-    made.secondary = secondary_.data();
-    made.object_sizes = object_sizes_;
-    made.attributes = {attributes_, attribute_offsets_};
+    EntryArrays made = builder_.arrays();
+    made.digests = {};  // absent: contents are not known
     return made;
   }
 
  private:
   void add(const Listed& each) {
-    names_.insert(names_.end(), each.name.begin(), each.name.end());
-    name_offsets_.push_back(names_.size());
-    attributes_.insert(attributes_.end(), each.attribute.begin(), each.attribute.end());
-    attribute_offsets_.push_back(attributes_.size());
     const DLPackType type = dtype_to_dlpack(each.dtype);
-    dtypes_.push_back(each.object ? 0 : type.code + 256 * type.bits);
-    kinds_.push_back(static_cast<int32_t>(each.kind));
-    shapes_.insert(shapes_.end(), each.shape.begin(), each.shape.end());
-    shape_offsets_.push_back(shapes_.size());
-    for (const Box& box : each.boxes) {
-      offsets_.insert(offsets_.end(), box.offsets.begin(), box.offsets.end());
-      sizes_.insert(sizes_.end(), box.sizes.begin(), box.sizes.end());
-    }
-    const size_t boxes = each.object ? 1 : each.boxes.size();
-    secondary_.insert(secondary_.end(), boxes, each.secondary ? 1 : 0);
-    ranges_.push_back(ranges_.back() + boxes);
-    object_sizes_.push_back(each.bytes);
+    builder_.add({.name = each.name,
+                  .dtype = each.object ? 0 : type.code + 256 * type.bits,
+                  .kind = static_cast<int32_t>(each.kind),
+                  .shape = each.shape,
+                  .attribute = each.attribute,
+                  .object_bytes = each.bytes,
+                  .secondary = each.secondary});
+    for (const Box& box : each.boxes) builder_.add_box(box.offsets, box.sizes, each.secondary);
   }
 
-  std::vector<char> names_, attributes_;
-  std::vector<uint64_t> name_offsets_ = {0}, attribute_offsets_ = {0}, shape_offsets_ = {0};
-  std::vector<int32_t> dtypes_, kinds_;
-  std::vector<int64_t> shapes_, offsets_, sizes_;
-  std::vector<uint64_t> ranges_ = {0}, order_, object_sizes_;
-  std::vector<uint8_t> secondary_;
+  shardwright::test::EntryArraysBuilder builder_;
 };
 
 using Ranks = std::vector<std::vector<Listed>>;
