@@ -275,7 +275,7 @@ PyObject *shw_py_columns(PyObject *writable, PyObject *state);
 PyObject *shw_py_columns_collect(PyObject *columns, PyObject *container, PyObject *name, PyObject *path);
 PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, PyObject *leaf, PyObject *placement);
 PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);
-PyObject *shw_py_columns_count(PyObject *columns);
+PyObject *shw_py_columns_pending(PyObject *columns);
 PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObject *layouts, PyObject *rank);
 PyObject *shw_py_items_configure(PyObject *classes);
 PyObject *shw_py_items_encode(PyObject *items);

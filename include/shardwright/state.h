@@ -114,11 +114,11 @@ SHW_API SHW_MUST_USE shw_status shw_state_create(shw_state** out,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them
- * in pieces pays no more than for one batch. Both are hints: fewer or more may follow.
+ * in pieces pays about as much as for one batch. Both are hints: fewer or more may follow.
  * Threads: exclusive(state)
  * Blocks: no
  * Owns: -
- * Errors: RESOURCE_EXHAUSTED (more than a state may hold, or no memory)
+ * Errors: INVALID_ARGUMENT, RESOURCE_EXHAUSTED (more than a state may hold, or no memory)
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_state_reserve(shw_state* state, uint64_t tensors,
                                                   uint64_t name_bytes,

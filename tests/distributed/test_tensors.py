@@ -47,3 +47,20 @@ def test_a_load_refuses_targets_whose_elements_share_memory(shape, tmp_path):
     apart = {"fine": torch.zeros(shape), "shared": torch.zeros(2 * stored.numel())[::2].reshape(shape)}
     shardwright.load(tmp_path / "p", into=apart)
     assert torch.equal(apart["shared"], stored)
+
+
+class Clearing(torch.Tensor):
+    """Answers a question about itself by Python code that empties the dict which it comes from."""
+
+    tree: dict
+
+    def is_neg(self):
+        self.tree.clear()
+        return False
+
+
+def test_a_tensor_whose_methods_change_the_state_is_still_taken_whole():
+    tree = {"name " * 20 + "x": torch.ones(2).as_subclass(Clearing), "b": torch.ones(2)}
+    name = next(iter(tree))
+    Clearing.tree = tree
+    assert shardwright.State.from_dict(tree).names() == [name]

@@ -56,6 +56,9 @@ class RankArrays {
     const bool secondary = (bits & kSecondary) != 0;
     TableEntry entry = listed;
     if (source_.rarely()) contradict(&entry);
+    boxes_.clear();
+    if (entry.dtype != 0) add_boxes(entry.shape, bits & kForm);
+    const uint64_t object_bytes = (bits & kSize) != 0 ? source_.byte() : 0;
     plan::Digest128 digest{};
     if ((bits & kDigest) != 0) digest[0] = std::byte{source_.byte()};
     builder_.add({.name = entry.name,
@@ -63,10 +66,10 @@ class RankArrays {
                   .kind = static_cast<int32_t>(entry.kind),
                   .shape = entry.shape,
                   .attribute = (bits & kAttribute) != 0 ? "note" : "",
-                  .object_bytes = (bits & kSize) != 0 ? uint64_t{source_.byte()} : 0,
+                  .object_bytes = object_bytes,
                   .digest = digest,
                   .secondary = secondary});
-    if (entry.dtype != 0) add_boxes(entry.shape, bits & kForm, secondary);
+    for (const Extents& box : boxes_) builder_.add_box(box.offsets, box.sizes, secondary);
   }
 
   // Another order than that of the entries.
@@ -86,11 +89,15 @@ class RankArrays {
     entry->kind = static_cast<EntryKind>(source_.below(4));
   }
 
+  struct Extents {
+    std::vector<int64_t> offsets, sizes;
+  };
+
   // The whole tensor, the rank's part of a dimension, some part, or any boxes.
-  void add_boxes(const std::vector<int64_t>& shape, int form, bool secondary) {
+  void add_boxes(const std::vector<int64_t>& shape, int form) {
     if (form == 3) {
       const uint64_t boxes = source_.below<uint64_t>(4);
-      for (uint64_t b = 0; b < boxes; ++b) add_any_box(shape, secondary);
+      for (uint64_t b = 0; b < boxes; ++b) add_any_box(shape);
       return;
     }
     size_t split = shape.size();
@@ -101,27 +108,26 @@ class RankArrays {
       parts = form == 1 ? position_.world_size : 1 + source_.below<int64_t>(4);
       part = form == 1 ? position_.rank : source_.below(parts);
     }
-    std::vector<int64_t> offsets(shape.size(), 0);
-    std::vector<int64_t> sizes = shape;
+    Extents box{std::vector<int64_t>(shape.size(), 0), shape};
     if (split < shape.size()) {
-      offsets[split] = shape[split] * part / parts;
-      sizes[split] = shape[split] * (part + 1) / parts - offsets[split];
+      box.offsets[split] = shape[split] * part / parts;
+      box.sizes[split] = shape[split] * (part + 1) / parts - box.offsets[split];
     }
-    builder_.add_box(offsets, sizes, secondary);
+    boxes_.push_back(std::move(box));
   }
 
-  void add_any_box(const std::vector<int64_t>& shape, bool secondary) {
-    std::vector<int64_t> offsets;
-    std::vector<int64_t> sizes;
+  void add_any_box(const std::vector<int64_t>& shape) {
+    Extents box;
     for (const int64_t extent : shape) {
-      offsets.push_back(source_.below(extent + 1));
-      sizes.push_back(source_.below(extent - offsets.back() + 1));
+      box.offsets.push_back(source_.below(extent + 1));
+      box.sizes.push_back(source_.below(extent - box.offsets.back() + 1));
     }
-    builder_.add_box(offsets, sizes, secondary);
+    boxes_.push_back(std::move(box));
   }
 
   ByteSource& source_;
   const plan::RankPosition position_;
+  std::vector<Extents> boxes_;  // of the entry at hand
   test::EntryArraysBuilder builder_;
 };
 

@@ -10,8 +10,7 @@
 
 static PyTypeObject* columns_type;
 
-int vector_reserve(vector* v, size_t size) {
-  if (v->data && v->capacity - v->size >= size) return 0;
+int vector_grow(vector* v, size_t size) {
   const size_t least = v->capacity ? v->capacity * 2 : 256;
   const size_t capacity = least - v->size < size ? v->size + size : least;
   char* data = realloc(v->data, capacity);
@@ -84,13 +83,15 @@ PyObject* shw_py_columns(PyObject* writable, PyObject* state) {
   return (PyObject*)self;
 }
 
-PyObject* shw_py_columns_count(PyObject* object) {
+/* Tensors that are not yet in the state. */
+PyObject* shw_py_columns_pending(PyObject* object) {
   const columns* self = columns_of(object);
   return self ? PyLong_FromUnsignedLongLong(self->count) : NULL;
 }
 
-/* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. Strides that were there when
- * the tensor came lie behind its shape. */
+static const int64_t strides_follow = 1; /* a mark: the strides of a tensor lie behind its shape */
+
+/* Sets the shapes and strides of all tensors, now that the array of extents no longer moves. */
 static void seal(columns* self) {
   if (self->sealed) return;
   shw_tensor* tensors = (shw_tensor*)self->tensors.data;
@@ -116,6 +117,9 @@ int columns_add_tensor(columns* self, const shw_tensor* tensor) {
       vector_append(&self->extents, tensor->shape, ndim * sizeof(int64_t)) < 0) {
     return -1;
   }
+  shw_tensor* added = (shw_tensor*)self->tensors.data + self->count;
+  added->shape = NULL; /* set when the batch is made, and strides where they are marked */
+  added->strides = tensor->strides ? &strides_follow : NULL;
   if (tensor->strides && vector_append(&self->extents, tensor->strides, ndim * sizeof(int64_t)) < 0)
     return -1;
   ++self->count;
@@ -161,12 +165,13 @@ static int add_batch(columns* self, PyObject* capsule, shw_tensor_batch* batch) 
   return -1;
 }
 
-int columns_reserve(columns* self, uint64_t count) {
+static int reserve_expected(columns* self) {
   void* state = NULL;
-  if (!self->state || shw_py_handle(self->state, "shw_state", &state) < 0)
-    return self->state ? -1 : 0;
+  if (shw_py_handle(self->state, "shw_state", &state) < 0) return -1;
   shw_error* error = NULL;
-  const shw_status status = shw_state_reserve(state, count, count * NAME_BYTES, &error);
+  const shw_status status =
+      shw_state_reserve(state, self->expected, self->expected * NAME_BYTES, &error);
+  self->expected = 0;
   if (status == SHW_OK) return 0;
   shw_py_raise(status, error);
   return -1;
@@ -175,7 +180,8 @@ int columns_reserve(columns* self, uint64_t count) {
 int columns_move(columns* self) {
   shw_tensor_batch batch;
   shw_tensor_batch_init(&batch, sizeof batch);
-  if (add_batch(self, self->state, &batch) < 0) return -1;
+  if ((self->expected && reserve_expected(self) < 0) || add_batch(self, self->state, &batch) < 0)
+    return -1;
   vector* emptied[] = {&self->names, &self->tensors, &self->extents, &self->paths,
                        &self->path_offsets};
   for (size_t i = 0; i < sizeof emptied / sizeof emptied[0]; ++i) emptied[i]->size = 0;

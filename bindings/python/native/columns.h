@@ -36,18 +36,19 @@ typedef struct {
   uint64_t count;        /* tensors in the arrays */
   PyObject* state; /* where full arrays go, NULL when they grow: entries without placement only */
   uint64_t moved;  /* tensors that went there */
-  int writable;    /* targets of a load: read-only memory is flagged */
-  int placed;      /* entries carry a global shape with boxes or a layout */
-  int boxed;       /* some entry lists a box */
-  int sealed;      /* part of a batch: takes no more */
+  uint64_t
+      expected; /* entries of the container at hand; when arrays move, 0 = memory is set aside */
+  int writable; /* targets of a load: read-only memory is flagged */
+  int placed;   /* entries carry a global shape with boxes or a layout */
+  int boxed;    /* some entry lists a box */
+  int sealed;   /* part of a batch: takes no more */
 } columns;
 
-/* Makes room for `size` more bytes without taking it; -1 with MemoryError. An array that need not move is not copied, and
- * its pages are touched once. */
-int vector_reserve(vector* v, size_t size);
+/* Room for `size` more bytes, for vector_push; -1 with MemoryError. */
+int vector_grow(vector* v, size_t size);
 /* Room for `size` more bytes at the end, or NULL with MemoryError. */
 static inline void* vector_push(vector* v, size_t size) {
-  if ((!v->data || v->capacity - v->size < size) && vector_reserve(v, size) < 0) return NULL;
+  if ((!v->data || v->capacity - v->size < size) && vector_grow(v, size) < 0) return NULL;
   void* room = v->data + v->size;
   v->size += size;
   return room;
@@ -71,17 +72,16 @@ typedef struct {
   const shw_dl_exchange* exchange;
   PyObject *is_conj, *is_neg; /* methods of torch tensors, NULL on other types */
 } leaf_type;
-/* Kind of a value, cached per type, until the next call; NULL with an exception. */
+/* Kind of a value, cached per type, NULL with an exception. Valid until the next call, which Python code may make. */
 const leaf_type* leaf_type_of(PyObject* value);
 
 /* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an exception. */
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size);
-/* Prepares for that many more tensors with names of usual length; -1 with an exception. */
-int columns_reserve(columns* self, uint64_t count);
 /* Tensors in the arrays before they go to the state: little enough to stay in the cache of a core. */
 #define COLUMNS_PIECE 1024
-/* Gives full arrays to the state; -1 with an exception. */
+/* Gives full arrays to the state, which sets memory aside for what is expected: not before, as a container of many
+ * entries may hold few tensors. -1 with an exception. */
 int columns_move(columns* self);
 /* Appends one tensor that is described by `tensor`; shape and strides are copied. Name and path come after it. */
 int columns_add_tensor(columns* self, const shw_tensor* tensor);

@@ -132,10 +132,15 @@ static int take_value(columns* self, const place* at, PyObject* key, int positio
 static int take_dict(columns* self, const place* at, PyObject* dict, PyObject* rest) {
   Py_ssize_t next = 0;
   PyObject *key, *value;
-  while (PyDict_Next(dict, &next, &key, &value)) {
-    if (take_value(self, at, key, 0, value, rest) < 0) return -1;
+  int failed = 0;
+  while (!failed && PyDict_Next(dict, &next, &key, &value)) {
+    Py_INCREF(key); /* methods of the value may be Python code that changes the dict */
+    Py_INCREF(value);
+    failed = take_value(self, at, key, 0, value, rest) < 0;
+    Py_DECREF(key);
+    Py_DECREF(value);
   }
-  return 0;
+  return failed ? -1 : 0;
 }
 
 static int take_sequence(columns* self, const place* at, PyObject* sequence, PyObject* rest) {
@@ -163,8 +168,10 @@ PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject
   if (PyBytes_AsStringAndSize(path, &text, &at.path_size) < 0) return NULL;
   at.path = text;
   const uint64_t before = self->moved + self->count;
-  const Py_ssize_t most = PyObject_Size(container);
-  if (most < 0 || columns_reserve(self, (uint64_t)most) < 0) return NULL;
+  const Py_ssize_t entries =
+      PyDict_Check(container) ? PyDict_Size(container) : PySequence_Size(container);
+  if (entries < 0) return NULL;
+  self->expected = (uint64_t)entries;
   PyObject* rest = PyList_New(0);
   if (!rest) return NULL;
   const int failed = PyDict_Check(container) ? take_dict(self, &at, container, rest)
@@ -302,7 +309,11 @@ static int add_flat_piece(columns* self, const flat_views* v, Py_ssize_t begin, 
 }
 
 static int add_flat(columns* self, const flat_views* v, Py_ssize_t count) {
-  if (columns_reserve(self, (uint64_t)count) < 0) return -1;
+  if (!self->state) {
+    PyErr_SetString(PyExc_TypeError, "flat arrays go into columns of a state");
+    return -1;
+  }
+  self->expected = (uint64_t)count;
   for (Py_ssize_t begin = 0; begin < count; begin += COLUMNS_PIECE) {
     const Py_ssize_t end = count - begin < COLUMNS_PIECE ? count : begin + COLUMNS_PIECE;
     if (self->count && columns_move(self) < 0) return -1;

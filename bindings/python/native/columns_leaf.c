@@ -121,8 +121,8 @@ static int asks(PyObject* value, PyObject* method) {
 
 /* torch keeps conjugation and negation of views as bits that the exchange does not carry. Neither follows from shape,
  * strides or type, so each tensor is asked. */
-static int has_lazy_bit(PyObject* value, const leaf_type* type, const shw_tensor* tensor) {
-  PyObject *is_conj = type->is_conj, *is_neg = type->is_neg;
+static int has_lazy_bit(PyObject* value, leaf_type type, const shw_tensor* tensor) {
+  PyObject *is_conj = type.is_conj, *is_neg = type.is_neg;
   Py_XINCREF(is_conj); /* a method that is Python code may drive the type out of the cache */
   Py_XINCREF(is_neg);
   int answer = tensor->dtype_code == SHW_DTYPE_COMPLEX ? asks(value, is_conj) : 0;
@@ -132,11 +132,11 @@ static int has_lazy_bit(PyObject* value, const leaf_type* type, const shw_tensor
   return answer;
 }
 
-static int add_exchange(columns* self, PyObject* value, const leaf_type* type, const char* name,
+static int add_exchange(columns* self, PyObject* value, leaf_type type, const char* name,
                         uint64_t name_size) {
   shw_dl_tensor described;
   shw_tensor tensor;
-  if (type->exchange->tensor_from_object(value, &described) != 0) {
+  if (type.exchange->tensor_from_object(value, &described) != 0) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "the tensor cannot be exchanged");
     return -1;
   }
@@ -263,7 +263,7 @@ static int add_capsule(columns* self, PyObject* capsule) {
 
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size) {
-  if (type->kind == LEAF_EXCHANGE) return add_exchange(self, value, type, name, name_size);
+  if (type->kind == LEAF_EXCHANGE) return add_exchange(self, value, *type, name, name_size);
   if (type->kind == LEAF_BUFFER) return add_buffer(self, value);
   if (type->kind == LEAF_OWN) {
     shw_tensor tensor;

@@ -186,7 +186,7 @@ PyObject* shw_py_columns_collect(PyObject* columns, PyObject* container, PyObjec
 PyObject* shw_py_columns_add(PyObject* columns, PyObject* name, PyObject* path, PyObject* leaf,
                              PyObject* placement);
 PyObject* shw_py_columns_add_flat(PyObject* columns, PyObject* arrays);
-PyObject* shw_py_columns_count(PyObject* columns);
+PyObject* shw_py_columns_pending(PyObject* columns);
 PyObject* shw_py_columns_add_to_state(PyObject* columns, PyObject* state, PyObject* layouts,
                                       PyObject* rank);
 PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject* offsets,

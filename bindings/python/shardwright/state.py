@@ -163,7 +163,7 @@ class State:
     def _finish(self, rank: int) -> None:
         layouts = [layout._handle for _, layout in self._layouts.values()]
         for columns, its_layouts in ((self._whole, []), (self._boxed, []), (self._laid, layouts)):
-            if native.shw_py_columns_count(columns):
+            if native.shw_py_columns_pending(columns):
                 native.shw_py_columns_add_to_state(columns, self._handle, its_layouts, rank)
         if self._objects:
             self._add_objects()

@@ -39,7 +39,7 @@ Result<PlanParts> begin_parts(std::span<const LocalView> locals, Catalog catalog
   merged.catalog = std::move(catalog);
   merged.listing = std::move(listing);
   PlanParts parts(capacity_for(locals, merged));
-  SHW_RETURN_IF_ERROR(parts.append_encoded(merged));
+  SHW_RETURN_IF_ERROR(parts.append_first(merged));
   return parts;
 }
 

@@ -6,6 +6,9 @@
 // runs per level and lookup. That bounds what looking up every chunk costs, too: rare lookups that
 // visit many runs would have been tried with as many visits as there is room for.
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
 
 #include "core/plan/search/chunk_search_internal.h"
 #include "core/plan/search/curve_order_internal.h"
@@ -124,8 +127,10 @@ bool ChunkRuns::is_good() const {
 }
 
 std::optional<ChunkRuns> ChunkRuns::find(const Catalog& catalog, size_t tensor) {
-  ChunkRuns stored(catalog, tensor, {});
-  if (stored.is_good()) return stored;
+  {
+    ChunkRuns stored(catalog, tensor, {});
+    if (stored.is_good()) return stored;
+  }
   if (catalog.tensors[tensor].chunk_count > std::numeric_limits<uint32_t>::max())
     return std::nullopt;
   ChunkRuns along(catalog, tensor, curve_order(catalog, tensor));

@@ -35,23 +35,19 @@ PlanParts::PlanParts(size_t capacity)
   memory_[0] = std::byte{0};
 }
 
-Status PlanParts::check_room(size_t bytes) const {
-  if (bytes <= capacity_ - offsets_.back()) return {};
-  return internal_error("the plans of a merge outgrow the memory that was estimated for them");
-}
-
-Status PlanParts::append_encoded(const GlobalSavePlan& plan) {
+Status PlanParts::append_first(const GlobalSavePlan& plan) {
+  if (size() != 0) return internal_error("the merged plan is not the first of the parts");
   // A builder fills its memory from the end, and the bound is a little more than what it needs.
-  internal::LentMemory lent(
-      std::span(memory_.get(), capacity_).subspan(static_cast<size_t>(offsets_.back())));
+  internal::LentMemory lent(std::span(memory_.get(), capacity_));
   flatbuffers::FlatBufferBuilder builder(merged_save_wire_bytes(plan), &lent);
   SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
   return append(bytes);
 }
 
 Status PlanParts::append(std::span<const std::byte> part) {
-  SHW_RETURN_IF_ERROR(check_room(part.size()));
   const uint64_t end = offsets_.back();
+  if (part.size() > capacity_ - end)
+    return internal_error("the plans of a merge outgrow the memory that was estimated for them");
   if (!part.empty()) std::memmove(memory_.get() + end, part.data(), part.size());
   offsets_.push_back(end + part.size());
   memory_[offsets_.back()] = std::byte{0};

@@ -36,7 +36,8 @@ class PlanEncoder {
   std::unique_ptr<Memory> memory_;
 };
 
-// Bytes of plans, aligned to 64, in memory of a fixed capacity that is used as it fills.
+// Bytes of plans one behind the other, the first aligned to 64, in memory of a fixed capacity that is
+// used as it fills.
 class PlanParts {
  public:
   static constexpr std::align_val_t kAlignment{64};
@@ -48,9 +49,9 @@ class PlanParts {
   explicit PlanParts(size_t capacity);
   // INTERNAL when the part does not fit into what is left.
   Status append(std::span<const std::byte> part);
-  // The same with a plan that is encoded where it will lie: a large one is not copied to memory that
-  // nobody has touched yet. INTERNAL as above.
-  Status append_encoded(const GlobalSavePlan& plan);
+  // The first part, encoded where it will lie: a large one is not copied to memory that nobody has
+  // touched yet. INTERNAL as above, and when it is not the first.
+  Status append_first(const GlobalSavePlan& plan);
   std::span<const uint64_t> offsets() const { return offsets_; }  // one more than parts
   std::span<const std::byte> part(size_t index) const {
     return {memory_.get() + offsets_[index], offsets_[index + 1] - offsets_[index]};
@@ -61,8 +62,6 @@ class PlanParts {
   std::vector<uint64_t> take_offsets() { return std::move(offsets_); }
 
  private:
-  Status check_room(size_t bytes) const;
-
   size_t capacity_;
   Memory memory_;
   std::vector<uint64_t> offsets_ = {0};

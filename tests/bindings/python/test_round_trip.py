@@ -173,15 +173,48 @@ def test_a_doubled_name_is_refused_however_far_apart(apart):
         shardwright.State.from_dict(tree)
 
 
-@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
-def test_flat_arrays_describe_what_a_mapping_does(count):
-    memory = np.zeros(4 * count + 1, "f4")
-    names = [f"layer.{i}" for i in range(count)]
-    ends = np.cumsum([0] + [len(name) for name in names]).astype("u8")
+def flat_state(names, memory, count):
+    """State of `count` tensors of two, one or no dimensions of extent 2, 16 bytes apart in `memory`."""
+    blobs = [name.encode() for name in names]
     shapes = np.cumsum([0] + [i % 3 for i in range(count)]).astype("u8")
-    state = shardwright.State.from_arrays("".join(names).encode(), ends,
-                                          memory.ctypes.data + 16 * np.arange(count, dtype="u8"),
-                                          np.full(count, shardwright.dtype_number("float32"), "u2"),
-                                          np.full(int(shapes[-1]), 2, "i8"), shapes, owner=memory)
-    assert state.names() == names
-    assert state.tensor_count == count
+    return shardwright.State.from_arrays(b"".join(blobs), np.cumsum([0] + [len(b) for b in blobs]).astype("u8"),
+                                         memory.ctypes.data + 16 * np.arange(count, dtype="u8"),
+                                         np.full(count, shardwright.dtype_number("float32"), "u2"),
+                                         np.full(int(shapes[-1]), 2, "i8"), shapes, owner=memory)
+
+
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
+def test_flat_arrays_describe_what_a_mapping_does(count, tmp_path):
+    memory = np.arange(4 * count + 1, dtype="f4")
+    names = [f"lay\u00e9r.{i}" for i in range(count)]
+    mapping = {name: memory[4 * i:4 * i + 2 ** (i % 3)].reshape((2,) * (i % 3)) for i, name in enumerate(names)}
+    state = flat_state(names, memory, count)
+    assert (state.names(), state.tensor_count) == (names, count)
+    shardwright.save(state, tmp_path / "flat")
+    shardwright.save(mapping, tmp_path / "mapping")
+    with shardwright.open(tmp_path / "flat") as flat, shardwright.open(tmp_path / "mapping") as other:
+        assert flat.digest() == other.digest()
+
+
+def test_flat_arrays_refuse_a_doubled_name_in_another_piece():
+    names = [f"t{i}" for i in range(2000)] + ["t5"]
+    with pytest.raises(shardwright.AlreadyExistsError, match="t5"):
+        flat_state(names, np.zeros(4 * len(names), "f4"), len(names))
+
+
+class Lying(dict):
+    def __len__(self):
+        return 2 ** 62
+
+
+def test_the_length_that_a_mapping_claims_does_not_matter():
+    tree = Lying({f"t{i}": np.ones(1) for i in range(1100)})
+    assert shardwright.State.from_dict(tree).tensor_count == 1100
+
+
+def test_long_lists_of_numbers_beside_tensors_come_back(tmp_path):
+    numbers = list(range(50_000))
+    mixed = [np.ones(1), *range(2000)]
+    found = round_trip({"numbers": numbers, "mixed": mixed}, tmp_path)
+    assert found["numbers"] == numbers
+    assert found["mixed"][1:] == mixed[1:] and found["mixed"][0].numpy().tolist() == [1]

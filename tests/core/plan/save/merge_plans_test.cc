@@ -194,6 +194,56 @@ TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   EXPECT_EQ(names, (Names{"x", "o", "y", "p"}));
 }
 
+// "a[0:4]@1" per box of the merged plan, with the rank that writes it, tensor by tensor.
+Names merged_boxes(const GlobalSavePlan& plan) {
+  Names texts;
+  for (size_t t = 0; t < plan.catalog.tensors.size(); ++t) {
+    const TensorRecord& tensor = plan.catalog.tensors[t];
+    for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+      EXPECT_EQ(plan.catalog.chunks[c].tensor, t);
+      texts.push_back(fmt::format("{}{}@{}", plan.catalog.tensor_name(t),
+                                  box_text(plan.catalog.chunk_box(c)),
+                                  plan.catalog.chunks[c].place));
+    }
+  }
+  return texts;
+}
+
+TEST(MergePlans, BoxesFollowTheirTensorsInTheOrderOfTheHost) {
+  Listed b0 = shard("b", {6}, {0}, {1});
+  b0.boxes.push_back(box({1}, {2}));
+  Listed d0 = shard("d", {2, 2, 2}, {0, 0, 0}, {1, 1, 1});
+  d0.boxes.push_back(box({0, 0, 1}, {1, 1, 1}));
+  d0.boxes.push_back(box({0, 1, 0}, {1, 1, 2}));
+  Listed c1 = shard("c", {4, 4}, {2, 0}, {2, 1});
+  c1.boxes.push_back(box({2, 1}, {2, 3}));
+  const std::vector<Listed> first = {shard("a", {5}, {0}, {2}), b0,
+                                     shard("c", {4, 4}, {0, 0}, {2, 4}), d0};
+  const std::vector<Listed> second = {shard("a", {5}, {2}, {3}), shard("b", {6}, {3}, {3}), c1,
+                                      shard("d", {2, 2, 2}, {1, 0, 0}, {1, 2, 2})};
+  const Names a = {"a[0:2]@0", "a[2:5]@1"};
+  const Names b = {"b[0:1]@0", "b[1:3]@0", "b[3:6]@1"};
+  const Names c = {"c[0:2, 0:4]@0", "c[2:4, 0:1]@1", "c[2:4, 1:4]@1"};
+  const Names d = {"d[0:1, 0:1, 0:1]@0", "d[0:1, 0:1, 1:2]@0", "d[0:1, 1:2, 0:2]@0",
+                   "d[1:2, 0:2, 0:2]@1"};
+  struct Case {
+    std::vector<uint64_t> order;  // of the first rank: a, b, b, c, d, d, d are its boxes
+    std::vector<Names> tensors;
+  };
+  for (const Case& each :
+       {Case{{}, {a, b, c, d}}, Case{{4, 5, 6, 3, 1, 2, 0}, {d, c, b, a}},
+        Case{{0, 3, 1, 2, 4, 5, 6}, {a, c, b, d}}, Case{{1, 2, 4, 5, 6, 0, 3}, {b, d, a, c}}}) {
+    const std::vector<PlanBytes> plans = {described(first, {0, 2}, each.order),
+                                          described(second, {1, 2})};
+    const Result<PlanParts> parts = merged(plans, kDefaultExact);
+    ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+    Names expected;
+    for (const Names& texts : each.tensors)
+      expected.insert(expected.end(), texts.begin(), texts.end());
+    EXPECT_EQ(merged_boxes(merged_plan(*parts)), expected);
+  }
+}
+
 // megatron 9.1.
 TEST(MergePlans, MegatronGivesTheRarestAndLargestFirst) {
   const auto bytes = [](std::string name, int64_t count) {

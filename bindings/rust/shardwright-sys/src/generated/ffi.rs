@@ -1251,7 +1251,7 @@ unsafe extern "C" {
     pub fn shw_object_batch_init(batch: *mut shw_object_batch, struct_size: u32);
     /// Makes an empty state.
     pub fn shw_state_create(out: *mut *mut shw_state, err: *mut *mut shw_error) -> shw_status;
-    /// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays no more than for one batch. Both are hints: fewer or more may follow.
+    /// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays about as much as for one batch. Both are hints: fewer or more may follow.
     pub fn shw_state_reserve(
         state: *mut shw_state,
         tensors: u64,
@@ -2630,7 +2630,7 @@ mod dispatch {
         unsafe { (table().state_create.unwrap_unchecked())(out, err) }
     }
 
-    /// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays no more than for one batch. Both are hints: fewer or more may follow.
+    /// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays about as much as for one batch. Both are hints: fewer or more may follow.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_state_reserve(

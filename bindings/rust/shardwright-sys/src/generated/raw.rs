@@ -301,7 +301,7 @@ pub unsafe fn state_create() -> Result<*mut shw_state, RawError> {
     Ok(unsafe { out.assume_init() })
 }
 
-/// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays no more than for one batch. Both are hints: fewer or more may follow.
+/// Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them in pieces pays about as much as for one batch. Both are hints: fewer or more may follow.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn state_reserve(state: *mut shw_state, tensors: u64, name_bytes: u64) -> Result<(), RawError> {
