@@ -5,6 +5,7 @@
 // thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -33,6 +34,10 @@ class RandomSource {
   template <typename T>
   const T& pick(const std::vector<T>& values) {
     return values[static_cast<size_t>(between(0, static_cast<int64_t>(values.size()) - 1))];
+  }
+  template <typename T>
+  void shuffle(std::vector<T>* values) {
+    std::shuffle(values->begin(), values->end(), engine_);
   }
   std::vector<std::byte> bytes(size_t count) {
     std::vector<std::byte> result(count);

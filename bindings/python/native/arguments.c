@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of calls: texts, lists of bytes, option tuples. Everything stays borrowed from the Python objects, which the
+ * Arguments of calls: texts, lists of bytes, option tuples, attributes by name. Everything stays borrowed from the Python objects, which the
  * caller holds for the length of the call. */
 #include "bindings/python/native/native.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+PyObject* shw_py_attribute(PyObject* object, const char* name) {
+  PyObject* interned = PyUnicode_InternFromString(name);
+  PyObject* found = interned ? PyObject_GetAttr(object, interned) : NULL;
+  Py_XDECREF(interned);
+  return found;
+}
 
 int shw_py_text(PyObject* object, char const** data, uint64_t* size) {
   Py_ssize_t length = 0;

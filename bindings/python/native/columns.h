@@ -34,14 +34,13 @@ typedef struct {
   vector owners;         /* PyObject* that are held */
   vector dlpacks;        /* taken_dlpack */
   uint64_t count;        /* tensors in the arrays */
-  PyObject* state; /* where full arrays go, NULL when they grow: entries without placement only */
-  uint64_t moved;  /* tensors that went there */
-  uint64_t
-      expected; /* entries of the container at hand; when arrays move, 0 = memory is set aside */
-  int writable; /* targets of a load: read-only memory is flagged */
-  int placed;   /* entries carry a global shape with boxes or a layout */
-  int boxed;    /* some entry lists a box */
-  int sealed;   /* part of a batch: takes no more */
+  PyObject* state;   /* where full arrays go, NULL when they grow: entries without placement only */
+  uint64_t moved;    /* tensors that went there */
+  uint64_t expected; /* entries of the container at hand, 0 once memory is set aside for them */
+  int writable;      /* targets of a load: read-only memory is flagged */
+  int placed;        /* entries carry a global shape with boxes or a layout */
+  int boxed;         /* some entry lists a box */
+  int sealed;        /* part of a batch: takes no more */
 } columns;
 
 /* Room for `size` more bytes, for vector_push; -1 with MemoryError. */

@@ -26,7 +26,7 @@ PyObject* shw_py_set_classifier(PyObject* classifier) {
 
 /* Exchange table of major version 1 that a type offers, NULL when there is none. */
 static const shw_dl_exchange* exchange_of(PyObject* type) {
-  PyObject* capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
+  PyObject* capsule = shw_py_attribute(type, "__dlpack_c_exchange_api__");
   const shw_dl_exchange* table =
       capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
   PyErr_Clear();
@@ -37,7 +37,7 @@ static const shw_dl_exchange* exchange_of(PyObject* type) {
 
 /* Method of a type, found once: a lookup per tensor would cost as much as the call. NULL when there is none. */
 static PyObject* method_of(PyObject* type, const char* name) {
-  PyObject* method = PyObject_GetAttrString(type, name);
+  PyObject* method = shw_py_attribute(type, name);
   if (!method) PyErr_Clear();
   return method;
 }

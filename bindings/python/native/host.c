@@ -20,13 +20,6 @@ shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err)
   return status;
 }
 
-PyObject* shw_py_attribute(PyObject* object, const char* name) {
-  PyObject* interned = PyUnicode_InternFromString(name);
-  PyObject* found = interned ? PyObject_GetAttr(object, interned) : NULL;
-  Py_XDECREF(interned);
-  return found;
-}
-
 PyObject* shw_py_call(PyObject* object, const char* method, const char* format, ...) {
   va_list values;
   va_start(values, format);

@@ -11,9 +11,6 @@
 int shw_py_enter(PyGILState_STATE* gil);
 /* Leaves Python with the status of a method: that of the exception that is set where `result` is NULL. Takes `result`. */
 shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err);
-/* Attribute of an object, NULL with an exception. Its name is interned: the interpreter's cache of attributes keeps every
- * name that it has seen, and a name made for each call would be a new one. */
-PyObject* shw_py_attribute(PyObject* object, const char* name);
 /* Result of a method; `format` gives a tuple of the arguments, as Py_BuildValue takes it. */
 PyObject* shw_py_call(PyObject* object, const char* method, const char* format, ...);
 /* A memoryview over native bytes that must not outlive the call. */

@@ -58,7 +58,7 @@ int shw_py_handle(PyObject* object, const char* name, void** out);
 /* Releases the handle inside a capsule now; a later use is FAILED_PRECONDITION. Closing twice is fine. */
 PyObject* shw_py_close(PyObject* handle);
 
-/* ---- arguments.c: texts, byte lists, options ---- */
+/* ---- arguments.c: texts, byte lists, options, attributes ---- */
 
 typedef struct {
   char* data;
@@ -68,6 +68,9 @@ typedef struct {
 
 int shw_py_text(PyObject* object, char const** data, uint64_t* size);
 int shw_py_no_nul(const char* data, uint64_t size, const char* parameter);
+/* Attribute of an object, NULL with an exception. Its name is interned: the interpreter's cache of attributes keeps every
+ * name that it has seen, and a name made for each call would be a new one. */
+PyObject* shw_py_attribute(PyObject* object, const char* name);
 int shw_py_join(PyObject* list, shw_py_blob* blob);
 int shw_py_indices(PyObject* list, shw_py_blob* blob);
 void shw_py_blob_free(shw_py_blob* blob);

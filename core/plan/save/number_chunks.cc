@@ -88,14 +88,15 @@ class Numbering {
     if (arranged) {
       arrange_merged(entries);
     } else {
-      reserve_large(&out_.catalog.chunks, kept_count_);
+      size_t kept = 0;
+      for (const Entry& entry : entries) kept += entry.chunks;
+      reserve_large(&out_.catalog.chunks, kept);
     }
     out_.catalog.tensors.reserve(from.tensors.size());
     out_.catalog.shapes.reserve(from.shapes.size());
     for (const Entry& entry : entries) {
       if (entry.number < from.tensors.size()) {
-        if (!arranged) copy_chunks(entry);
-        place_tensor(entry);
+        place_tensor(entry, arranged);
       } else {
         place_object(static_cast<uint32_t>(entry.number - from.tensors.size()));
       }
@@ -146,7 +147,6 @@ class Numbering {
       entries[t].number = t;
       entries[t].as_merged = gather_kept(t);
       entries[t].chunks = static_cast<uint32_t>(kept_.size());
-      kept_count_ += kept_.size();
       for (uint32_t k = 0; k < kept_.size(); ++k) number_of(kept_[k].holder) = k;
       if (kept_.empty()) continue;
       entries[t].rank = kept_[0].holder.rank;
@@ -218,19 +218,18 @@ class Numbering {
       copy_kept(kept, record.split_mask, merged_.catalog.shape(entry.number));
   }
 
-  // The tensor, whose chunks are there.
-  void place_tensor(const Entry& entry) {
+  // arranged: its chunks are in the column already.
+  void place_tensor(const Entry& entry, bool arranged) {
     Catalog& to = out_.catalog;
-    const TensorRecord& from = merged_.catalog.tensors[entry.number];
     const std::span<const int64_t> shape = merged_.catalog.shape(entry.number);
-    if (entry.as_merged) copy_more(from);
-    TensorRecord record = from;
+    TensorRecord record = merged_.catalog.tensors[entry.number];
+    record.more_begin = to.more.size();
+    if (entry.as_merged) copy_more(merged_.catalog.tensors[entry.number]);
+    if (!arranged) copy_chunks(entry);
     record.shape_begin = to.shapes.size();
     record.chunk_begin = placed_;
     record.chunk_count = entry.chunks;
-    record.more_begin = more_placed_;
     placed_ += entry.chunks;
-    more_placed_ = to.more.size();
     to.shapes.insert(to.shapes.end(), shape.begin(), shape.end());
     to.tensors.push_back(record);
     add_tensor_attribute(entry.number);
@@ -310,9 +309,7 @@ class Numbering {
   const MergePolicy& policy_;
   NumberedChunks out_;
   std::optional<ListedPlaces> places_;               // of items that are numbered as kept
-  size_t kept_count_ = 0;                            // of all tensors
   uint64_t placed_ = 0;                              // chunks of the tensors that are placed
-  uint64_t more_placed_ = 0;                         // and their further pairs
   std::vector<Kept> kept_;                           // of the tensor at hand
   std::vector<std::string_view> tensor_attributes_;  // in the order of the result
   std::vector<std::string_view> object_attributes_;

@@ -13,6 +13,8 @@
 namespace shardwright::plan::internal {
 namespace {
 
+__extension__ using Wide = unsigned __int128;  // a sum of as many sizes as there are chunks
+
 constexpr uint32_t kKeyBits = 64;
 constexpr size_t kDigits = 256;
 
@@ -24,20 +26,18 @@ struct Keyed {
 class CurveKeys {
  public:
   CurveKeys(const Catalog& catalog, size_t tensor)
-      : catalog_(catalog),
-        tensor_(catalog.tensors[tensor]),
-        count_(split_count(tensor_)),
-        bits_(kKeyBits / count_),
-        split_(split_dims(catalog, tensor)) {
+      : catalog_(catalog), tensor_(catalog.tensors[tensor]), count_(split_count(tensor_)) {
+    const SplitDims split = split_dims(catalog, tensor);
     for (size_t digit = 0; digit < kDigits; ++digit) spread_[digit] = spread(digit);
     uint64_t most = 1;
     for (uint32_t k = 0; k < count_; ++k) {
       half_sizes_[k] = half_of_mean_size(k);
-      const int64_t last = std::max<int64_t>(split_.extents[k] - 1, 0);
+      const int64_t last = std::max<int64_t>(split.extents[k] - 1, 0);
       most = std::max(most, static_cast<uint64_t>(last) / half_sizes_[k]);
     }
     const auto wanted = static_cast<uint32_t>(std::bit_width(most));
-    shift_ = wanted > bits_ ? wanted - bits_ : 0;
+    const uint32_t bits = kKeyBits / count_;  // of each dimension
+    shift_ = wanted > bits ? wanted - bits : 0;
   }
 
   std::vector<Keyed> make() const {
@@ -51,15 +51,11 @@ class CurveKeys {
     return chunk_pair(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
   }
 
-  // A part of each size is summed: as many sizes as there are chunks might be too much for the sum.
   uint64_t half_of_mean_size(uint32_t k) const {
-    const auto spare = static_cast<uint32_t>(std::bit_width(tensor_.chunk_count));
-    uint64_t sum = 0;
-    const auto extent = static_cast<uint64_t>(split_.extents[k]);
-    const uint32_t dropped = static_cast<uint32_t>(std::bit_width(extent)) + spare > 64 ? spare : 0;
-    for (uint64_t c = 0; c < tensor_.chunk_count; ++c)
-      sum += static_cast<uint64_t>(pair(c, k).size) >> dropped;
-    return std::max<uint64_t>(1, (sum / (2 * tensor_.chunk_count)) << dropped);
+    if (tensor_.chunk_count == 0) return 1;
+    Wide sum = 0;
+    for (uint64_t c = 0; c < tensor_.chunk_count; ++c) sum += static_cast<Wide>(pair(c, k).size);
+    return std::max<uint64_t>(1, static_cast<uint64_t>(sum / (2 * tensor_.chunk_count)));
   }
 
   // The bits of a digit, as far apart as there are dimensions.
@@ -88,9 +84,7 @@ class CurveKeys {
   const Catalog& catalog_;
   const TensorRecord& tensor_;
   const uint32_t count_;  // split dimensions
-  const uint32_t bits_;   // of each of them in a key
-  const SplitDims split_;
-  uint32_t shift_ = 0;  // bits of the places that do not fit into a key
+  uint32_t shift_ = 0;    // bits of the places that do not fit into a key
   std::array<uint64_t, kMaxTensorRank> half_sizes_;
   std::array<uint64_t, kDigits> spread_;
 };

@@ -12,19 +12,15 @@
 namespace shardwright::plan {
 
 struct PlanEncoder::Memory {
-  explicit Memory(size_t bytes) : builder(bytes, &allocator) {}
+  Memory() : builder(4096, &allocator) {}
   internal::LargeAllocator allocator;
   flatbuffers::FlatBufferBuilder builder;
 };
 
-PlanEncoder::PlanEncoder(size_t bytes) : memory_(std::make_unique<Memory>(bytes)) {}
+PlanEncoder::PlanEncoder() : memory_(std::make_unique<Memory>()) {}
 PlanEncoder::~PlanEncoder() = default;
 
 Result<std::span<const std::byte>> PlanEncoder::encode(const LocalSavePlan& plan) {
-  return internal::encode_into(&memory_->builder, plan);
-}
-
-Result<std::span<const std::byte>> PlanEncoder::encode(const GlobalSavePlan& plan) {
   return internal::encode_into(&memory_->builder, plan);
 }
 

@@ -21,15 +21,13 @@ uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan);
 
 class PlanEncoder {
  public:
-  // Room for plans of that many bytes from the beginning; larger ones make more.
-  explicit PlanEncoder(size_t bytes = 4096);
+  PlanEncoder();
   ~PlanEncoder();
   PlanEncoder(const PlanEncoder&) = delete;
   PlanEncoder& operator=(const PlanEncoder&) = delete;
 
   // The bytes of encode(plan), valid until the next call.
   Result<std::span<const std::byte>> encode(const LocalSavePlan& plan);
-  Result<std::span<const std::byte>> encode(const GlobalSavePlan& plan);
 
  private:
   struct Memory;

@@ -115,18 +115,24 @@ inline GlobalSavePlan planned(const std::vector<State>& states, const SaveRules&
   return plan.ok() ? *std::move(plan) : GlobalSavePlan();
 }
 
-// A stored tensor `w` of one-byte elements in these chunks, each at the place of its number.
-inline Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
-  Catalog catalog;
+// Adds a stored tensor of one-byte elements in these chunks, each at the place of its number.
+inline void add_stored(Catalog* catalog, std::string_view name, const Dims& shape,
+                       const std::vector<Box>& boxes) {
   std::vector<CatalogBuilder::Chunk> chunks;
   for (const Box& each : boxes) chunks.push_back({each, static_cast<uint32_t>(chunks.size()), 0});
   CatalogBuilder::Tensor tensor;
-  tensor.name = "w";
+  tensor.name = name;
   tensor.dtype = DType::kInt8;
   tensor.kind = EntryKind::kSharded;
   tensor.shape = shape;
-  const Status status = CatalogBuilder(&catalog).add_tensor(tensor, chunks);
+  const Status status = CatalogBuilder(catalog).add_tensor(tensor, chunks);
   EXPECT_TRUE(status.ok()) << status.to_string();
+}
+
+// One such tensor, `w`.
+inline Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
+  Catalog catalog;
+  add_stored(&catalog, "w", shape, boxes);
   return catalog;
 }
 

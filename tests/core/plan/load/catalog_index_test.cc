@@ -9,16 +9,7 @@ namespace shardwright::plan::test {
 namespace {
 
 void add(Catalog* catalog, const Dims& shape, const std::vector<Box>& boxes) {
-  CatalogBuilder::Tensor tensor;
-  const std::string name = "t" + std::to_string(catalog->tensors.size());
-  tensor.name = name;
-  tensor.dtype = DType::kInt8;
-  tensor.kind = EntryKind::kSharded;
-  tensor.shape = shape;
-  std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : boxes) chunks.push_back({each, 0, 0});
-  const Status status = CatalogBuilder(catalog).add_tensor(tensor, chunks);
-  ASSERT_TRUE(status.ok()) << status.to_string();
+  add_stored(catalog, "t" + std::to_string(catalog->tensors.size()), shape, boxes);
 }
 
 std::vector<Box> grid(const Dims& shape, const std::vector<int64_t>& parts) {
@@ -76,10 +67,7 @@ TEST(CatalogIndex, FindsWhatLookingAtAllChunksFinds) {
     std::vector<Box> irregular = random_pieces(random, whole_box(shape), random.between(1, 60));
     add(&catalog, shape, irregular);
     std::vector<Box> shuffled = grid(shape, parts);
-    for (size_t k = shuffled.size(); k > 1; --k) {
-      std::swap(shuffled[k - 1],
-                shuffled[static_cast<size_t>(random.between(0, static_cast<int64_t>(k) - 1))]);
-    }
+    random.shuffle(&shuffled);
     add(&catalog, shape, shuffled);
     for (std::vector<Box>* boxes : {&shuffled, &irregular}) {
       for (int64_t k = random.between(0, 20); k > 0; --k) boxes->push_back(random.pick(*boxes));

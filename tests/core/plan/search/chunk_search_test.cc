@@ -17,29 +17,10 @@ using internal::ChunkTree;
 using internal::Interval;
 
 // The chunks of tensor 1 are not the first of the catalog.
-Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
-  Catalog catalog;
-  CatalogBuilder builder(&catalog);
-  for (const std::string name : {"before", "at hand"}) {
-    CatalogBuilder::Tensor tensor;
-    tensor.name = name;
-    tensor.dtype = DType::kInt8;
-    tensor.kind = EntryKind::kSharded;
-    tensor.shape = shape;
-    std::vector<CatalogBuilder::Chunk> chunks;
-    for (const Box& each : boxes) chunks.push_back({each, 0, 0});
-    if (name == "before") chunks.resize(1);
-    const Status status = builder.add_tensor(tensor, chunks);
-    EXPECT_TRUE(status.ok()) << status.to_string();
-  }
+Catalog second_of_catalog(const Dims& shape, const std::vector<Box>& boxes) {
+  Catalog catalog = catalog_of(shape, {boxes[0]});
+  add_stored(&catalog, "at hand", shape, boxes);
   return catalog;
-}
-
-void shuffle(shardwright::test::RandomSource* random, std::vector<Box>* boxes) {
-  for (size_t k = boxes->size(); k > 1; --k) {
-    std::swap((*boxes)[k - 1],
-              (*boxes)[static_cast<size_t>(random->between(0, static_cast<int64_t>(k) - 1))]);
-  }
 }
 
 // Rows that are cut into two columns, every second one at its own place, and boxes without elements.
@@ -50,7 +31,7 @@ std::vector<Box> scattered_rows(shardwright::test::RandomSource* random, int64_t
     boxes.push_back(box({row, 0}, {1, cut}));
     boxes.push_back(box({row, cut}, {1, 50 - cut}));
   }
-  shuffle(random, &boxes);
+  random->shuffle(&boxes);
   return boxes;
 }
 
@@ -82,7 +63,7 @@ void expect_like_all(shardwright::test::RandomSource* random, const Catalog& cat
 
 TEST(ChunkSearch, RunsAlongACurveFindWhatLookingAtAllChunksFinds) {
   shardwright::test::RandomSource random(7);
-  const Catalog catalog = catalog_of({700, 50}, scattered_rows(&random, 700));
+  const Catalog catalog = second_of_catalog({700, 50}, scattered_rows(&random, 700));
   const std::optional<ChunkRuns> runs = ChunkRuns::find(catalog, 1);
   ASSERT_TRUE(runs.has_value());
   ASSERT_FALSE(runs->in_order());
@@ -100,7 +81,7 @@ TEST(ChunkSearch, RunsAsStoredFindWhatLookingAtAllChunksFinds) {
   shardwright::test::RandomSource random(7);
   std::vector<Box> boxes = scattered_rows(&random, 700);
   std::ranges::sort(boxes, {}, [](const Box& each) { return each.offsets[0]; });
-  const Catalog catalog = catalog_of({700, 50}, boxes);
+  const Catalog catalog = second_of_catalog({700, 50}, boxes);
   const std::optional<ChunkRuns> runs = ChunkRuns::find(catalog, 1);
   ASSERT_TRUE(runs.has_value());
   ASSERT_TRUE(runs->in_order());
@@ -113,8 +94,8 @@ TEST(ChunkSearch, ATreeFindsWhatLookingAtAllChunksFinds) {
   shardwright::test::RandomSource random;
   for (const Dims& shape : {Dims{4000}, Dims{90, 110}, Dims{20, 30, 25}}) {
     std::vector<Box> boxes = random_pieces(random, whole_box(shape), 900);
-    shuffle(&random, &boxes);
-    const Catalog catalog = catalog_of(shape, boxes);
+    random.shuffle(&boxes);
+    const Catalog catalog = second_of_catalog(shape, boxes);
     const ChunkTree tree(catalog, 1);
     expect_like_all(&random, catalog, [&](const Interval* region, std::vector<uint64_t>* found) {
       tree.meeting(region, found);

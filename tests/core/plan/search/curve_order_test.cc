@@ -14,20 +14,6 @@
 namespace shardwright::plan::test {
 namespace {
 
-Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
-  Catalog catalog;
-  CatalogBuilder::Tensor tensor;
-  tensor.name = "t";
-  tensor.dtype = DType::kInt8;
-  tensor.kind = EntryKind::kSharded;
-  tensor.shape = shape;
-  std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : boxes) chunks.push_back({each, 0, 0});
-  const Status status = CatalogBuilder(&catalog).add_tensor(tensor, chunks);
-  EXPECT_TRUE(status.ok()) << status.to_string();
-  return catalog;
-}
-
 void expect_permutation(std::vector<uint32_t> order, size_t count) {
   std::ranges::sort(order);
   std::vector<uint32_t> all(count);
