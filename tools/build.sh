@@ -8,8 +8,8 @@ exec 1>&2
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH:$HOME/.cargo/bin"
 
-# The trees of one clone share their objects: none holds the folder that it was compiled in.
-export CCACHE_NOHASHDIR=1
+# The trees of one clone, and clones in other folders, share their objects: none holds the folder that it was compiled in.
+export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR="$PWD"
 
 preset=${1:-dev}
 shift || true
