@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::json, shw::flatbuffers,
-# shw::liburing (only with SHW_WITH_IO_URING). All of it ends up inside the library, hidden; nothing is vendored.
+# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::json, shw::flatbuffers. All of it
+# ends up inside the library, hidden; nothing is vendored.
 # Headers are SYSTEM, so that their warnings are not ours.
 include(FindPackageHandleStandardArgs)
 
@@ -44,18 +44,6 @@ find_library(SHW_MBEDCRYPTO_ARCHIVE libmbedcrypto.a REQUIRED)
 mark_as_advanced(SHW_MBEDCRYPTO_ARCHIVE)
 add_library(shw::mbedcrypto STATIC IMPORTED GLOBAL)
 set_target_properties(shw::mbedcrypto PROPERTIES IMPORTED_LOCATION "${SHW_MBEDCRYPTO_ARCHIVE}")
-
-if(SHW_WITH_IO_URING)
-  find_path(SHW_LIBURING_INCLUDE liburing.h)
-  find_library(SHW_LIBURING_ARCHIVE liburing.a)
-  mark_as_advanced(SHW_LIBURING_INCLUDE SHW_LIBURING_ARCHIVE)
-  if(SHW_LIBURING_INCLUDE AND SHW_LIBURING_ARCHIVE)
-    set(SHW_LIBURING_FOUND TRUE)
-  endif()
-  shw_require_for_option(SHW_WITH_IO_URING SHW_LIBURING_FOUND "liburing" "liburing-dev")
-  add_library(shw::liburing STATIC IMPORTED GLOBAL)
-  set_target_properties(shw::liburing PROPERTIES IMPORTED_LOCATION "${SHW_LIBURING_ARCHIVE}")
-endif()
 
 # FlatBuffers: compiler and headers must be of one build. The include folder is the one beside the compiler, never a
 # system copy, and both versions are compared here instead of in a static_assert of generated code.
@@ -110,6 +98,4 @@ endif()
 if(SHW_BUILD_TESTS)
   find_package(GTest QUIET)
   shw_require_for_option(SHW_BUILD_TESTS GTest_FOUND "GoogleTest" "libgtest-dev")
-  find_package(rapidcheck QUIET)
-  shw_require_for_option(SHW_BUILD_TESTS rapidcheck_FOUND "RapidCheck" "librapidcheck-dev")
 endif()

@@ -11,7 +11,6 @@ option(SHW_BUILD_CLI "Build the command line program bin/shardwright (needs CLI1
 option(SHW_BUILD_EXAMPLES "Build the compiled example programs." ON)
 option(SHW_BUILD_BENCHMARKS "Build the benchmark programs." ON)
 option(SHW_BUILD_PLUGINS "Build the sample plugins: memory storage, faulty storage, two-rank collective." ON)
-option(SHW_WITH_IO_URING "Compile the io_uring storage path (needs liburing; probed again when it runs)." ON)
 
 option(SHW_TESTS_CORE "Test group: unit, conformance and property tests of core/." ON)
 option(SHW_TESTS_CAPI "Test group: C interface, ABI gates and headers." ON)

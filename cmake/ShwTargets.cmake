@@ -145,7 +145,7 @@ function(shw_test_properties name timeout labels environment)
     ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml;SHW_SOURCE_DIR=${CMAKE_SOURCE_DIR};SHW_BUILD_DIR=${CMAKE_BINARY_DIR};PYTHONPATH=${CMAKE_BINARY_DIR}/python;${environment}")
 endfunction()
 
-# GoogleTest program `name`. DEPENDS: folders of core/. LINK: other targets (shardwright, rapidcheck, ...).
+# GoogleTest program `name`. DEPENDS: folders of core/. LINK: other targets (shardwright, ...).
 # LABELS: CTest labels. TIMEOUT: seconds (120).
 function(shw_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS;ENVIRONMENT")

@@ -26,7 +26,6 @@ OWNED_HEADERS = {
     "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
     "mbedtls/": ("core/integrity/",),
     "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
-    "liburing.h": ("core/storage/",),
     "torch/": ("core/hsdp/torch/", "core/collective/c10d/"),
     "c10/": ("core/hsdp/torch/", "core/collective/c10d/"),
     "cuda_runtime.h": ("core/device/cuda/", "core/collective/nccl/"),

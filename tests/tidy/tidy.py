@@ -19,6 +19,7 @@ import compatibility_rows
 import doc_coverage
 import doc_links
 import include_direction
+import requirements_used
 import size_ratchet
 import text_rules
 from source_tree import Finding, SourceTree
@@ -39,6 +40,7 @@ def checks(build: Path) -> dict[str, Callable[[SourceTree], list[Finding]]]:
         "size": size_ratchet.check,
         "dead-links": doc_links.check,
         "compatibility-rows": compatibility_rows.check,
+        "requirements-used": requirements_used.check,
         "doc-coverage": doc_coverage.check,
         "clang-format": clang_checks.check_format,
         "clang-tidy": lambda tree: clang_checks.check_tidy(tree, build),
