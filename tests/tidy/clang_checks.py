@@ -18,6 +18,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 FORMAT = "clang-format-19"
 TIDY = "clang-tidy-19"
 GCC_ONLY = ("-fno-gnu-unique", "-Wno-restrict", "-Wno-stringop-overflow")
+FOLDERS = ("core", "capi", "cli")
 MAIN_BRANCHES = ("origin/main", "origin/master", "main", "master")
 _DIAGNOSTIC = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.*)$", re.M)
 
@@ -69,12 +70,12 @@ def changed_paths(root: Path) -> list[str]:
     return sorted(set(names.split("\n")) - {""})
 
 
-def compile_commands(build: Path) -> set[str]:
-    """Sources that the build compiles. Leaves a copy of the database without the flags that only gcc knows in
-    build/clang-tidy/."""
+def compile_commands(build: Path) -> set[str] | None:
+    """Sources that the build compiles, None when it has no database. Leaves a copy of the database without the flags that
+    only gcc knows in build/clang-tidy/."""
     database = build / "compile_commands.json"
     if not database.exists():
-        return set()
+        return None
     entries = json.loads(database.read_text())
     for entry in entries:
         entry["command"] = " ".join(word for word in entry["command"].split(" ") if word not in GCC_ONLY)
@@ -84,16 +85,54 @@ def compile_commands(build: Path) -> set[str]:
     return {os.path.realpath(os.path.join(entry["directory"], entry["file"])) for entry in entries}
 
 
+def reader_of(tree: SourceTree, path: str, compiled: set[str]) -> str | None:
+    """A compiled source through which clang-tidy sees a file; None when there is none."""
+    waiting, seen = [path], {path}
+    while waiting:
+        current = waiting.pop(0)
+        if current in compiled:
+            return current
+        if not current.endswith(".h"):
+            continue
+        stem = current.removesuffix(".h").removesuffix("_internal")
+        include = f'#include "{current}"'
+        users = [user for user in tree.paths(*CPP_SUFFIXES, under=FOLDERS) if include in tree.text(user)]
+        users.sort(key=lambda user: user.endswith(".h"))  # sources first
+        fresh = [user for user in (f"{stem}.cc", f"{stem}.c", *users) if user not in seen]
+        seen.update(fresh)
+        waiting += fresh
+    return None
+
+
+def sources_to_read(tree: SourceTree, changed: list[str], compiled: set[str]) -> tuple[list[str], list[Finding]]:
+    """Sources whose diagnostics cover the changed files: a source itself, and for a header the source of its name, or else
+    one that includes it, if only through other headers. What no compiled source covers is a finding."""
+    chosen: set[str] = set()
+    findings = []
+    for path in changed:
+        if path.split("/")[0] not in FOLDERS or not path.endswith(CPP_SUFFIXES) or not tree.exists(path):
+            continue
+        found = reader_of(tree, path, compiled)
+        if found:
+            chosen.add(found)
+        else:
+            what = "no source that the build compiles includes it" if path.endswith(".h") else "the build does not compile it"
+            findings.append(Finding(path, 0, "clang-tidy", f"{what}, so nothing was checked"))
+    return sorted(chosen), findings
+
+
 def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
-    """Diagnostics of the changed sources that the build compiles. Headers are seen through the sources."""
+    """Diagnostics of the changed sources and headers."""
     assert tree.root is not None
     if not shutil.which(TIDY):
         return [Finding(".clang-tidy", 0, "clang-tidy", f"{TIDY} is not installed")]
     known = compile_commands(build)
+    if known is None:
+        return [Finding(".clang-tidy", 0, "clang-tidy", f"{build} has no compile_commands.json; run "
+                        "`tools/build.sh dev shw_generated` first")]
     root = tree.root
-    sources = [path for path in changed_paths(root)
-               if path.endswith((".cc", ".c")) and path.startswith(("core/", "capi/", "cli/"))
-               and os.path.realpath(root / path) in known]
+    compiled = {path for path in tree.paths(".cc", ".c") if os.path.realpath(root / path) in known}
+    sources, unread = sources_to_read(tree, changed_paths(root), compiled)
 
     def run(path: str) -> list[Finding]:
         done = subprocess.run([TIDY, "--quiet", "-p", str(build / "clang-tidy"), path], cwd=root, capture_output=True, text=True,
@@ -107,4 +146,4 @@ def check_tidy(tree: SourceTree, build: Path) -> list[Finding]:
         return found
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-        return sorted({finding for found in pool.map(run, sources) for finding in found})
+        return sorted({*unread, *(finding for found in pool.map(run, sources) for finding in found)})

@@ -20,7 +20,10 @@ CODE_SUFFIXES = (".h", ".cc", ".c", ".py", ".java", ".rs", ".i", ".sh", ".cmake"
 
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|interface|record|trait|impl|mod|@interface)\b|extern\s*\"")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n[^\n]*)*", re.M)
-_GENERATED = re.compile(r"\bGenerated (?:by|from)\b")
+# Written by a program that a test runs again to compare: capi/generate.py, and bindings/rust/generator.
+GENERATED = {"include/shardwright/api.h", "bindings/rust/shardwright-sys/src/generated/ffi.rs",
+             "bindings/rust/shardwright-sys/src/generated/layout.rs", "bindings/rust/shardwright-sys/src/generated/raw.rs",
+             "bindings/rust/shardwright-sys/src/generated/table.rs"}
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
 _C_FUNCTION = re.compile(r"([~\w:]+)\s*\(")
 
@@ -127,9 +130,9 @@ def check(tree: SourceTree) -> list[Finding]:
     findings = []
     used = {}
     for path in tree.paths(*CODE_SUFFIXES):
+        if path in GENERATED:
+            continue
         text = tree.text(path)
-        if _GENERATED.search("\n".join(text.split("\n", 12)[:12])):
-            continue  # a test regenerates it and compares
         lines = text.count("\n")
         limit = PUBLIC_HEADER_LINES_MAX if path.startswith("include/") else FILE_LINES_MAX
         if lines > limit:

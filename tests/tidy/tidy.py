@@ -19,6 +19,7 @@ import compatibility_rows
 import doc_coverage
 import doc_links
 import include_direction
+import registered_tests
 import requirements_used
 import size_ratchet
 import text_rules
@@ -36,6 +37,7 @@ def checks(build: Path) -> dict[str, Callable[[SourceTree], list[Finding]]]:
         "todo": text_rules.check_todo,
         "disabled-tests": text_rules.check_disabled_tests,
         "names": text_rules.check_names,
+        "registered-tests": registered_tests.check,
         "include-direction": include_direction.check,
         "size": size_ratchet.check,
         "dead-links": doc_links.check,
