@@ -3,7 +3,9 @@
 """Runs the stages of `make test` and ends with the line 'N passed, N failed, N skipped'.
 
 Cheap stages come first, so that a cheap failure shows first; torch, which installs in the background meanwhile, is
-needed by the last stages only. A failed build ends the run; a failed test does not. Status 0 means that nothing failed.
+needed by the last stages only. Builds run in a lane of their own, one after the other and at a lower priority, so that
+the tests of one tree run while the next tree compiles. A failed build ends the run; a failed test does not. A skip that
+tests/expected_skips.txt does not name is a failure. Status 0 means that nothing failed.
 
     run_tests.py [--soak] [--fail-fast] [STAGE...]
 
@@ -18,16 +20,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 OUTPUT_LINES_MAX = 60
-FUZZ_SECONDS = 60
+EXPECTED_SKIPS = ROOT / "tests" / "expected_skips.txt"
+FUZZ_SECONDS = 60  # per target in the long run
+SHORT_FUZZ_SECONDS = 10  # per target in the short one
+BUILD_PRIORITY = 10  # what is added to the niceness of builds
 
 
 class BuildFailed(Exception):
@@ -36,18 +44,23 @@ class BuildFailed(Exception):
 
 @dataclass
 class Counts:
-    """Tests by outcome, and the names of those that failed."""
+    """Tests by outcome, the names of those that failed, and name and reason of those that were skipped."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     failures: list[str] = field(default_factory=list)
+    skips: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, other: Counts) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.failures += other.failures
+        self.skips += other.skips
+
+    def total(self) -> int:
+        return self.passed + self.failed + self.skipped
 
 
 def say(text: str) -> None:
@@ -85,8 +98,10 @@ def count_junit(path: Path) -> Counts:
         if case.find("failure") is not None or case.find("error") is not None:
             counts.failed += 1
             counts.failures.append(name)
-        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+        elif (skipped := case.find("skipped")) is not None or case.get("status") in ("notrun", "disabled"):
             counts.skipped += 1
+            reason = "" if skipped is None else skipped.get("message") or skipped.text or ""
+            counts.skips.append((name, " ".join(reason.split())))
         else:
             counts.passed += 1
     return counts
@@ -113,11 +128,42 @@ def count_output(text: str) -> Counts | None:
         counts.passed += int(match[1])
         counts.failed += int(match[2])
         counts.skipped += int(match[3])
+    for match in re.finditer(r"^skipped: (.+?): (.+)$", text, re.M):
+        counts.skips.append((match[1], match[2]))
+    for _ in range(counts.skipped - len(counts.skips)):
+        counts.skips.append(("?", "no reason was printed"))
     return counts if found else None
 
 
+def expected_skips(text: str) -> list[tuple[str, str]]:
+    """Lines `glob of names | glob of reasons`."""
+    pairs = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, _, reason = (part.strip() for part in line.partition("|"))
+            assert name and reason, line
+            pairs.append((name, reason))
+    return pairs
+
+
+def refuse_unexpected_skips(counts: Counts, expected: list[tuple[str, str]]) -> None:
+    """Turns skips that no pair of globs names into failures."""
+    for name, reason in counts.skips:
+        if not any(fnmatchcase(name, names) and fnmatchcase(reason, reasons) for names, reasons in expected):
+            counts.skipped -= 1
+            counts.failed += 1
+            counts.failures.append(f"{name} was skipped, which {EXPECTED_SKIPS.name} does not expect: {reason or 'no reason'}")
+    counts.skips = []
+
+
+def has_label(case: ElementTree.Element, label: str) -> bool:
+    return any(label in (node.get("value") or "").split(";")
+               for node in case.iter("property") if node.get("name") == "cmake_labels")
+
+
 def count_ctest_case(case: ElementTree.Element, results: Path) -> Counts:
-    """One CTest test: the finest count that its program left, checked against CTest's own verdict."""
+    """One CTest test: the finest count that its program left, checked against CTest's own verdict. A program that counts
+    its tests in a file (label `counted`) and counted none has tested nothing, whatever its exit status says."""
     name = case.get("name", "")
     status = case.get("status", "")
     verdict_failed = case.find("failure") is not None or status == "fail"
@@ -131,11 +177,21 @@ def count_ctest_case(case: ElementTree.Element, results: Path) -> Counts:
             counts = None
     if counts is None:
         counts = count_output(output)
-    if counts is None or (counts.passed + counts.failed + counts.skipped == 0):
+    if counts is None or counts.total() == 0:
         skipped = case.find("skipped") is not None or status in ("notrun", "disabled")
-        counts = Counts(failed=1) if verdict_failed else Counts(skipped=1) if skipped else Counts(passed=1)
+        ran_none = counts is not None or has_label(case, "counted")
+        if skipped and not verdict_failed:
+            lines = output.strip().splitlines()
+            counts = Counts(skipped=1, skips=[("", lines[-1].strip() if lines else "")])
+        elif verdict_failed or ran_none:
+            if not verdict_failed:
+                output += f"\n{name} ran no test: a filter that matches nothing, or a program that ended early"
+            counts = Counts(failed=1)
+        else:
+            counts = Counts(passed=1)
     elif verdict_failed and counts.failed == 0:
         counts.failed = 1  # it crashed, timed out or leaked after the last test had passed
+    counts.skips = [(f"{name}: {skip}" if skip else name, reason) for skip, reason in counts.skips]
     if counts.failed and not counts.failures:
         counts.failures = [name]
     else:
@@ -156,13 +212,31 @@ def count_ctest_case(case: ElementTree.Element, results: Path) -> Counts:
 def build(preset: str, *targets: str) -> None:
     """Builds targets of a preset; shows the output only when it fails."""
     done = subprocess.run(
-        ["tools/build.sh", preset, *targets], cwd=ROOT, env=environment(), text=True, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        ["nice", "-n", str(BUILD_PRIORITY), "tools/build.sh", preset, *targets], cwd=ROOT, env=environment(), text=True,
+        errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         lines = done.stdout.splitlines()
         first = next((index for index, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))), 0)
         say("\n".join(lines[first:][:4 * OUTPUT_LINES_MAX] if first else lines[-4 * OUTPUT_LINES_MAX:]))
         raise BuildFailed(f"preset {preset} does not build")
+
+
+class BuildLane:
+    """Builds (preset, target) in the order given, in one thread of its own. Thread-compatible."""
+
+    def __init__(self, wanted: list[tuple[str, str]]) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1)
+        self._done: dict[tuple[str, str], Future[None]] = {
+            each: self._executor.submit(build, *each) for each in dict.fromkeys(wanted)}
+
+    def wait_for(self, wanted: tuple[tuple[str, str], ...]) -> None:
+        """Returns when these are built; BuildFailed when one does not build."""
+        for each in wanted:
+            self._done[each].result()
+
+    def close(self) -> None:
+        """Forgets what has not begun, and waits for what has."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
 
 def ctest(tree: Path, *selection: str, env: dict[str, str] | None = None, parallel: int | None = None) -> Counts:
@@ -217,7 +291,6 @@ def command(name: str, arguments: list[str]) -> Counts:
 
 def stage_lint(soak: bool) -> Counts:
     del soak
-    build("dev", "shw_generated")  # clang-tidy reads compile_commands.json and the headers that flatc makes
     python = str(ROOT / ".venv" / "bin" / "python")
     counts = command("tidy", [python, "tests/tidy/tidy.py"])
     report = BUILD / "tidy-tests.xml"
@@ -233,44 +306,43 @@ def stage_lint(soak: bool) -> Counts:
     return counts
 
 
-def stage_core(soak: bool) -> Counts:
-    del soak
-    build("dev", "shw_core_programs")
-    return ctest(BUILD, "-L", "^core$")
-
-
 def labelled(label: str, parallel: int | None = None) -> Callable[[bool], Counts]:
-    """A stage that builds everything and runs the tests with one label."""
+    """Runs the tests with one label."""
 
     def stage(soak: bool) -> Counts:
         del soak
-        build("dev", "all")
         return ctest(BUILD, "-L", f"^{label}$", parallel=parallel)
 
     return stage
 
 
 def stage_asan(soak: bool) -> Counts:
-    build("asan", "all")
     tree = BUILD / "asan"
-    counts = ctest(tree, "-LE", "no_asan|bindings|install|docs|torch|mindspore|cli")
-    if soak:
-        for program in sorted((tree / "fuzz").glob("fuzz_*")):
-            counts.add(fuzz(program))
+    counts = ctest(tree, "-LE", "no_asan|install|docs|torch|mindspore")
+    seconds = FUZZ_SECONDS if soak else SHORT_FUZZ_SECONDS
+    with ThreadPoolExecutor(max_workers=jobs()) as pool:
+        programs = sorted((tree / "fuzz").glob("fuzz_*"))
+        for one in pool.map(lambda program: fuzz(program, seconds), [path for path in programs if path.is_file()]):
+            counts.add(one)
     return counts
 
 
-def fuzz(program: Path) -> Counts:
-    """New inputs for FUZZ_SECONDS, starting from the committed corpus; findings stay in build/asan/fuzz/."""
+def fuzz(program: Path, seconds: int) -> Counts:
+    """New inputs for some seconds, starting from the committed corpus, which is never written to. Inputs that fail stay
+    in build/asan/fuzz/findings_NAME/; the seed that is printed makes the same inputs again (SHW_SEED)."""
     name = program.name.removeprefix("fuzz_")
-    work = program.parent / f"work_{name}"
-    work.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [str(program), f"-max_total_time={FUZZ_SECONDS}", f"-artifact_prefix={work}/", str(work),
-         *(str(path) for path in [ROOT / "tests" / "fuzz" / "corpus" / name] if path.exists())],
-        cwd=program.parent, env=environment(), text=True, errors="replace", capture_output=True, check=False)
-    say(f"  {'FAIL' if done.returncode else 'pass'} {program.name} ({FUZZ_SECONDS} s)")
-    if done.returncode:
+    corpus = ROOT / "tests" / "fuzz" / "corpus" / name
+    findings = program.parent / f"findings_{name}"
+    findings.mkdir(exist_ok=True)
+    seed = os.environ.get("SHW_SEED") or str(int.from_bytes(os.urandom(3)) + 1)
+    with tempfile.TemporaryDirectory() as grown:
+        done = subprocess.run(
+            [str(program), f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={findings}/", grown, str(corpus)],
+            cwd=program.parent, env=environment(), text=True, errors="replace", capture_output=True, check=False)
+    ran = re.search(r"^Done (\d+) runs", done.stderr, re.M)
+    good = done.returncode == 0 and ran is not None and int(ran[1]) > 0
+    say(f"  {'pass' if good else 'FAIL'} {program.name} ({ran[1] if ran else 'no'} inputs, seed {seed}, {seconds} s)")
+    if not good:
         say(done.stderr[-4000:])
         return Counts(failed=1, failures=[program.name])
     return Counts(passed=1)
@@ -278,7 +350,6 @@ def fuzz(program: Path) -> Counts:
 
 def stage_tsan(soak: bool) -> Counts:
     del soak
-    build("tsan", "shw_tsan_programs")
     return ctest(BUILD / "tsan", "-L", "^tsan$")
 
 
@@ -290,7 +361,6 @@ def stage_with(framework: str) -> Callable[[bool], Counts]:
         waited = subprocess.run(["tools/bootstrap.sh", f"{framework}-wait"], cwd=ROOT, check=False)
         if waited.returncode != 0:
             return Counts(failed=1, failures=[f"installing {framework}"])
-        build("dev", "all")
         return ctest(BUILD, "-L", f"^{framework}$", parallel=1)
 
     return stage
@@ -298,51 +368,61 @@ def stage_with(framework: str) -> Callable[[bool], Counts]:
 
 def stage_coverage(soak: bool) -> Counts:
     del soak
-    build("coverage", "all")
     return command("coverage", [sys.executable, "tools/coverage.py"])
 
 
 @dataclass(frozen=True)
 class Stage:
+    """Tests, and the builds (preset, target) that must be done before they run."""
+
     name: str
     run: Callable[[bool], Counts]
+    builds: tuple[tuple[str, str], ...] = (("dev", "all"),)
     soak_only: bool = False
 
 
 STAGES = [
-    Stage("lint", stage_lint),
-    Stage("core", stage_core),
+    Stage("lint", stage_lint, (("dev", "shw_generated"),)),  # clang-tidy reads the headers that flatc makes
+    Stage("core", labelled("core"), (("dev", "shw_core_programs"),)),
     Stage("capi", labelled("(capi|abi)")),
     Stage("cli", labelled("cli")),
     Stage("fuzz", labelled("fuzz")),
     Stage("crash", labelled("crash")),
     Stage("bindings", labelled("bindings")),
     Stage("install", labelled("install")),
-    Stage("asan", stage_asan),
-    Stage("tsan", stage_tsan),
     Stage("torch", stage_with("torch")),
     Stage("mindspore", stage_with("mindspore")),
     Stage("docs", labelled("docs", parallel=1)),
-    Stage("coverage", stage_coverage, soak_only=True),
+    Stage("tsan", stage_tsan, (("tsan", "shw_tsan_programs"),)),
+    Stage("asan", stage_asan, (("asan", "all"),)),
+    Stage("coverage", stage_coverage, (("coverage", "all"),), soak_only=True),
 ]
 
 
 def run_stages(stages: list[Stage], soak: bool, fail_fast: bool) -> Counts:
     total = Counts()
-    for stage in stages:
-        say(f"== {stage.name}")
-        start = time.monotonic()
-        try:
-            counts = stage.run(soak)
-        except BuildFailed as failure:
-            total.add(Counts(failed=1, failures=[f"{stage.name}: {failure}"]))
-            break
-        total.add(Counts(counts.passed, counts.failed, counts.skipped,
-                         [f"{stage.name}: {failure}" for failure in counts.failures]))
-        say(f"== {stage.name}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
-            f"in {time.monotonic() - start:.0f} s")
-        if counts.failed and fail_fast:
-            break
+    expected = expected_skips(EXPECTED_SKIPS.read_text())
+    lane = BuildLane([each for stage in stages for each in stage.builds])
+    try:
+        for stage in stages:
+            say(f"== {stage.name}")
+            start = time.monotonic()
+            try:
+                lane.wait_for(stage.builds)
+                built = time.monotonic()
+                counts = stage.run(soak)
+            except BuildFailed as failure:
+                total.add(Counts(failed=1, failures=[f"{stage.name}: {failure}"]))
+                break
+            refuse_unexpected_skips(counts, expected)
+            total.add(Counts(counts.passed, counts.failed, counts.skipped,
+                             [f"{stage.name}: {failure}" for failure in counts.failures]))
+            say(f"== {stage.name}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
+                f"in {time.monotonic() - built:.0f} s, after {built - start:.0f} s of waiting for a build")
+            if counts.failed and fail_fast:
+                break
+    finally:
+        lane.close()
     return total
 
 

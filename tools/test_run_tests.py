@@ -63,6 +63,44 @@ def test_a_crash_after_the_last_test_is_a_failure(tmp_path):
     assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (1, 1, 0)
 
 
+def test_a_program_that_ran_no_test_is_a_failure(tmp_path):
+    (tmp_path / "t.xml").write_text('<testsuites tests="0"/>')  # a filter that matches nothing
+    assert numbers(run_tests.count_ctest_case(case(), tmp_path)) == (0, 1, 0)
+    ended_early = case()
+    properties = ElementTree.SubElement(ended_early, "properties")
+    ElementTree.SubElement(properties, "property", {"name": "cmake_labels", "value": "counted;core"})
+    assert numbers(run_tests.count_ctest_case(ended_early, tmp_path / "none")) == (0, 1, 0)
+    assert numbers(run_tests.count_ctest_case(case(output="0 passed, 0 failed, 0 skipped\n"), tmp_path / "none")) == (0, 1, 0)
+
+
+def skips_of(counts, text):
+    run_tests.refuse_unexpected_skips(counts, run_tests.expected_skips(text))
+    return numbers(counts), counts.failures
+
+
+def test_a_skip_that_is_not_expected_is_a_failure_with_its_reason(tmp_path):
+    (tmp_path / "t.xml").write_text(GTEST.replace('<skipped message="x"/>', '<skipped message="no disk"/>'))
+    names = "# what a machine lacks\nt: S.* | no disk\n"
+    found = run_tests.count_ctest_case(case(), tmp_path)
+    assert skips_of(found, names + "t: S.B | \n".replace("| ", "| *")) == ((1, 1, 2), ["t: S.C"])
+    found = run_tests.count_ctest_case(case(), tmp_path)
+    outcome, failures = skips_of(found, "t: S.B | *\nt: S.D | no memory\n")
+    assert outcome == (1, 2, 1) and failures[1].startswith("t: S.D was skipped") and failures[1].endswith(": no disk")
+
+
+def test_skips_of_contracts_and_of_whole_programs_carry_their_reasons(tmp_path):
+    found = run_tests.count_ctest_case(case(output="skipped: words: not in C\n1 passed, 0 failed, 2 skipped\n"), tmp_path)
+    assert found.skips == [("t: words", "not in C"), ("t: ?", "no reason was printed")]
+    found = run_tests.count_ctest_case(case("notrun", output="noise\nno mounts here\n"), tmp_path)
+    assert found.skips == [("t", "no mounts here")]
+
+
+def test_every_expected_skip_says_which_and_why():
+    assert run_tests.expected_skips(run_tests.EXPECTED_SKIPS.read_text())
+    with pytest.raises(AssertionError):
+        run_tests.expected_skips("t: S.D |\n")
+
+
 def test_a_torn_result_file_is_not_believed(tmp_path):
     (tmp_path / "t.xml").write_text("<testsuite><testc")
     assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (0, 1, 0)
@@ -74,9 +112,33 @@ def test_a_failed_build_ends_the_run_and_counts_as_a_failure():
     def broken(soak):
         raise run_tests.BuildFailed("no")
 
-    stages = [run_tests.Stage("one", lambda soak: run_tests.Counts(passed=2)), run_tests.Stage("two", broken),
-              run_tests.Stage("three", lambda soak: ran.append(1) or run_tests.Counts())]
+    stages = [run_tests.Stage("one", lambda soak: run_tests.Counts(passed=2), ()), run_tests.Stage("two", broken, ()),
+              run_tests.Stage("three", lambda soak: ran.append(1) or run_tests.Counts(), ())]
     total = run_tests.run_stages(stages, soak=False, fail_fast=False)
     assert numbers(total) == (2, 1, 0)
     assert total.failures == ["two: no"]
     assert not ran
+
+
+def test_builds_run_once_each_in_order_and_stages_wait_for_theirs(monkeypatch):
+    built = []
+
+    def build(preset, target):
+        built.append((preset, target))
+        if preset == "broken":
+            raise run_tests.BuildFailed("no")
+
+    monkeypatch.setattr(run_tests, "build", build)
+    seen = []
+    first, second, broken = ("dev", "all"), ("asan", "all"), ("broken", "all")
+
+    def looking(soak):
+        seen.append(list(built))
+        return run_tests.Counts(passed=1)
+
+    total = run_tests.run_stages([run_tests.Stage("one", looking, (first,)), run_tests.Stage("two", looking, (first, second)),
+                                  run_tests.Stage("three", looking, (broken,)), run_tests.Stage("four", looking, (first,))],
+                                 soak=False, fail_fast=False)
+    assert built == [first, second, broken]
+    assert first in seen[0] and second in seen[1] and len(seen) == 2
+    assert numbers(total) == (2, 1, 0) and total.failures == ["three: no"]
