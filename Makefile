@@ -21,8 +21,8 @@ help:  ## List the targets.
 bootstrap:  ## Install what is missing: Debian packages, Rust, the Python environment.
 	@tools/bootstrap.sh base
 
-build: bootstrap  ## Build the library, bindings, command line and tests into build/.
-	@tools/build.sh dev
+build: bootstrap  ## Build the library, bindings, command line and examples into build/.
+	@tools/build.sh dev shw_products
 
 test: bootstrap  ## Run every check and test; the last line is the count.
 	@tools/bootstrap.sh torch-start
@@ -32,13 +32,13 @@ test: bootstrap  ## Run every check and test; the last line is the count.
 
 demo: bootstrap  ## Train, save, kill, reshard and read back in four languages.
 	@tools/bootstrap.sh torch-start
-	@tools/build.sh dev
+	@tools/build.sh dev shw_products
 	@tools/bootstrap.sh torch-wait
 	@python3 examples/real_model/demo.py --build build
 
 bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON lines on stdout.
 	@tools/bootstrap.sh torch-start
-	@tools/build.sh dev
+	@tools/build.sh dev shw_products shw_benchmarks
 	@tools/bootstrap.sh torch-wait
 	@$(if $(QUICK),QUICK=1) python3 benchmarks/run.py --build build $(if $(SCENARIO),--scenario "$(SCENARIO)")
 

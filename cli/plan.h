@@ -17,6 +17,11 @@ namespace shardwright::cli {
 
 using PlanJson = nlohmann::ordered_json;
 
+// The number that stands under a key.
+inline uint64_t number(const PlanJson& json, const char* key) {
+  return json.at(key).get<uint64_t>();
+}
+
 struct PlanPriceOptions {
   bool load = false;
   std::string source;  // description or checkpoint

@@ -70,10 +70,6 @@ footer{padding-top:24px;padding-bottom:40px;color:var(--soft);font-size:13px}
 @media print{figure{break-inside:avoid}}
 )css";
 
-uint64_t number(const PlanJson& json, const char* key) {
-  return json.at(key).get<uint64_t>();
-}
-
 class Page {
  public:
   explicit Page(const PlanJson& price)

@@ -93,10 +93,6 @@ std::string plans_in(const Buffer& buffer) {
   return plans;
 }
 
-uint64_t number(const PlanJson& json, const char* key) {
-  return json.at(key).get<uint64_t>();
-}
-
 std::string range_table(const PlanJson& json, bool load) {
   Table table({false, true, true, true, true});
   table.add({"  per rank", "min", "median", "max", "all ranks"});

@@ -16,7 +16,7 @@
 namespace shardwright::cli {
 namespace {
 
-struct Run {
+struct IndexRun {
   int64_t first = 0;  // index in the tensor
   int64_t count = 0;
   int64_t position = 0;  // index in the compact array
@@ -32,8 +32,8 @@ std::vector<int64_t> chosen_positions(const DimensionSlice& slice, bool cut) {
   return positions;
 }
 
-std::vector<Run> runs_of(const DimensionSlice& slice, bool cut) {
-  std::vector<Run> runs;
+std::vector<IndexRun> runs_of(const DimensionSlice& slice, bool cut) {
+  std::vector<IndexRun> runs;
   int64_t position = 0;
   for (const int64_t i : chosen_positions(slice, cut)) {
     const int64_t index = slice.start + i * slice.step;
@@ -56,14 +56,14 @@ struct BoxList {
   std::vector<int64_t> strides;  // of the compact array
 };
 
-void add_boxes(const std::vector<std::vector<Run>>& runs, const TensorFacts& tensor,
+void add_boxes(const std::vector<std::vector<IndexRun>>& runs, const TensorFacts& tensor,
                std::byte* memory, BoxList* list) {
   const size_t rank = runs.size();
   std::vector<size_t> choice(rank, 0);
   while (true) {
     int64_t element = 0;
     for (size_t d = 0; d < rank; ++d) {
-      const Run& run = runs[d][choice[d]];
+      const IndexRun& run = runs[d][choice[d]];
       list->offsets.push_back(run.first);
       list->sizes.push_back(run.count);
       element += run.position * list->strides[d];
@@ -129,7 +129,7 @@ void check_count(uint64_t count, const TensorFacts& tensor) {
 
 // Elements of whole dtypes: the compact array is read as it is.
 std::vector<Element> read_compact(const Checkpoint& checkpoint, const TensorFacts& tensor,
-                                  const std::vector<std::vector<Run>>& runs,
+                                  const std::vector<std::vector<IndexRun>>& runs,
                                   const std::vector<int64_t>& stored) {
   const uint64_t count = product(stored);
   std::vector<std::byte> memory(count * tensor.type.bits / 8);
@@ -143,7 +143,7 @@ std::vector<Element> read_compact(const Checkpoint& checkpoint, const TensorFact
 // Sub-byte dtypes: one read per row run in front of the last dimension, then the wanted elements of
 // each row.
 std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& tensor,
-                               const std::vector<std::vector<Run>>& runs,
+                               const std::vector<std::vector<IndexRun>>& runs,
                                const std::vector<int64_t>& stored) {
   const size_t last = stored.size() - 1;
   const int64_t row = tensor.shape[last];
@@ -152,11 +152,11 @@ std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& 
   check_count(rows * static_cast<uint64_t>(row), tensor);
   std::vector<Element> elements;
   std::vector<std::byte> memory(static_cast<uint64_t>(row) * tensor.type.bits / 8);
-  std::vector<std::vector<Run>> single = runs;
+  std::vector<std::vector<IndexRun>> single = runs;
   std::vector<int64_t> at(stored.size(), 0);
   for (uint64_t r = 0; r < rows; ++r) {
     for (size_t d = 0; d < last; ++d) {
-      for (const Run& run : runs[d]) {
+      for (const IndexRun& run : runs[d]) {
         if (at[d] >= run.position && at[d] < run.position + run.count) {
           single[d] = {{run.first + at[d] - run.position, 1, 0}};
         }
@@ -168,7 +168,7 @@ std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& 
     list.strides[last] = 1;
     add_boxes(single, tensor, memory.data(), &list);
     read_boxes(checkpoint, tensor, &list);
-    for (const Run& run : runs[last]) {
+    for (const IndexRun& run : runs[last]) {
       const std::vector<Element> part = decode_elements(
           tensor.type, memory, static_cast<uint64_t>(run.first), static_cast<uint64_t>(run.count));
       elements.insert(elements.end(), part.begin(), part.end());
@@ -200,7 +200,7 @@ SliceValues read_slice(const Checkpoint& checkpoint, const TensorFacts& tensor,
   const uint64_t count = product(stored);
   check_count(count, tensor);
   if (count == 0) return values;
-  std::vector<std::vector<Run>> runs;
+  std::vector<std::vector<IndexRun>> runs;
   for (size_t d = 0; d < slices.size(); ++d) runs.push_back(runs_of(slices[d], cuts[d]));
   values.elements = tensor.type.bits % 8 == 0 ? read_compact(checkpoint, tensor, runs, stored)
                                               : read_rows(checkpoint, tensor, runs, stored);

@@ -23,6 +23,7 @@ option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pag
 
 option(SHW_STATIC_RUNTIME "Link libstdc++ and libgcc into the library, as the wheel does." OFF)
 option(SHW_FUZZ "Build the fuzz targets as libFuzzer programs (needs clang)." OFF)
+option(SHW_UNITY "Compile core/, capi/ and cli/ eight sources at a time: half the work of a first build, more after a change." OFF)
 option(SHW_WARNINGS_AS_ERRORS "Stop at the first warning." ON)
 set(SHW_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything that is compiled, for example address,undefined.")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Functions by which the folders declare what they hold.
-#   shw_add_folder(path...)                         add_subdirectory where the folder has a CMakeLists.txt
+#   shw_add_folder(path...)                         add_subdirectory for each
 #   shw_core_library(plan SOURCES.. DEPENDS..)      static, hidden, position independent target shw_plan
 #   shw_flatbuffers(target SCHEMAS a.fbs)           generated header a_generated.h, private to the target
 #   shw_shared_library(SOURCES.. DEPENDS.. VERSION_SCRIPT f)  the library itself: target shardwright
@@ -13,8 +13,8 @@
 #   shw_pytest(name PATHS.. LABELS..)               pytest files registered with CTest
 #   shw_command_test(name COMMAND.. LABELS..)       any other command (cargo test, mvn test, a script)
 # A label chooses the stage of tools/run_tests.py: core, capi, abi, cli, fuzz, crash, bindings, install, docs, torch, mindspore.
-# `tsan` adds a test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the
-# sanitizer builds.
+# `tsan` adds a test to the ThreadSanitizer build, `soak` keeps it out of the short run, `no_asan` out of the sanitizer
+# builds; `counted`: the program writes how many tests it ran, and none is a failure.
 include_guard(GLOBAL)
 set(SHW_STAGE_PATTERN "(^|;)(core|capi|abi|cli|fuzz|crash|bindings|install|docs|torch|mindspore)(;|$)")
 
@@ -25,10 +25,14 @@ endforeach()
 
 function(shw_add_folder)
   foreach(folder IN LISTS ARGN)
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
-      add_subdirectory("${folder}")
-    endif()
+    add_subdirectory("${folder}")
   endforeach()
+endfunction()
+
+# Sources of a target are compiled together when SHW_UNITY says so. Those that a test compiles once more with other
+# definitions must stay objects of their own (SKIP_UNITY_BUILD_INCLUSION).
+function(shw_compile_together)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD "${SHW_UNITY}" UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # All generated headers: enough for clang-tidy to read any source.
@@ -40,6 +44,7 @@ function(shw_core_library name)
   set(target "shw_${name}")
   add_library(${target} STATIC ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  shw_compile_together(${target})
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:shw_core_flags> ${ARG_LINK})
   # fmt appears in headers of base, so it travels with every folder; so do threads.
   target_link_libraries(${target} PUBLIC shw::fmt Threads::Threads)
@@ -155,7 +160,7 @@ function(shw_test name)
     target_link_libraries(${name} PRIVATE "shw_${folder}")
   endforeach()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  shw_register_test(${name} ${name} LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT})
+  shw_register_test(${name} ${name} LABELS counted ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
 # Tests of core/<folder>: program test_core_<folder>, label core. DEPENDS: further folders, LINK: further targets.
@@ -191,6 +196,10 @@ function(shw_fuzz_target name)
   endforeach()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
   get_filename_component(corpus "${ARG_CORPUS}" ABSOLUTE)
+  file(GLOB inputs CONFIGURE_DEPENDS "${corpus}/*")
+  if(NOT inputs)
+    message(FATAL_ERROR "${target}: ${corpus} holds no input, so its replay would test nothing.")
+  endif()
   if(SHW_FUZZ)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     # -runs=0 executes every file of the corpus once and adds nothing to it.
@@ -210,7 +219,7 @@ function(shw_pytest name)
     get_filename_component(path "${path}" ABSOLUTE)
     list(APPEND paths "${path}")
   endforeach()
-  shw_command_test(${name} LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT}
+  shw_command_test(${name} LABELS counted ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT ${ARG_ENVIRONMENT}
     COMMAND "${SHW_VENV}/bin/python" -m pytest -q -p no:cacheprovider "--rootdir=${CMAKE_SOURCE_DIR}"
       "--junitxml=${CMAKE_BINARY_DIR}/test-results/${name}.xml" ${paths})
 endfunction()

@@ -14,16 +14,16 @@
 namespace shardwright::exec::internal {
 namespace {
 
-constexpr size_t kGatherStepBytes = size_t{128} * 1024;
+constexpr size_t kDigestStepBytes = size_t{128} * 1024;
 constexpr uint64_t kShareBytes = uint64_t{4} << 20;
 constexpr size_t kShareEntries = 256;
 
 void update(integrity::TensorDigester& digester, const StridedWindow& window) {
   const auto size_bytes = static_cast<size_t>(window_bytes(window));
   if (window_is_contiguous(window)) return digester.update({window.data, size_bytes});
-  std::vector<std::byte> step(std::min(size_bytes, kGatherStepBytes));
-  for (size_t done = 0; done < size_bytes; done += kGatherStepBytes) {
-    const auto part = std::span(step).first(std::min(kGatherStepBytes, size_bytes - done));
+  std::vector<std::byte> step(std::min(size_bytes, kDigestStepBytes));
+  for (size_t done = 0; done < size_bytes; done += kDigestStepBytes) {
+    const auto part = std::span(step).first(std::min(kDigestStepBytes, size_bytes - done));
     gather(window, done, part);
     digester.update(part);
   }

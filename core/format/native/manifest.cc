@@ -23,11 +23,11 @@ namespace {
 using internal::decode_text;
 using internal::encode_text;
 
-constexpr char kIdentifier[] = "SHWM";
-constexpr size_t kDigestBytes = sizeof(integrity::Digest128);
-constexpr size_t kIdentifierPosition = 8;  // after size prefix and root offset
-constexpr size_t kTableBytes = 4096;       // the manifest's own table and texts, for estimates
-constexpr size_t kLeastBytes = 12 + kDigestBytes;
+constexpr char kManifestIdentifier[] = "SHWM";
+constexpr size_t kManifestDigestBytes = sizeof(integrity::Digest128);
+constexpr size_t kIdentifierPosition = 8;     // after size prefix and root offset
+constexpr size_t kManifestTableBytes = 4096;  // the manifest's own table and texts, for estimates
+constexpr size_t kLeastBytes = 12 + kManifestDigestBytes;
 
 // Everything that both directions demand of the fields; catalog and extents have checks of their
 // own.
@@ -166,7 +166,7 @@ Status as_damage(Status status) {
 
 Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
   uint64_t estimated = plan::catalog_wire_bytes(manifest.catalog) +
-                       manifest.files.size() * sizeof(wire::ManifestFile) + kTableBytes;
+                       manifest.files.size() * sizeof(wire::ManifestFile) + kManifestTableBytes;
   for (const auto& [key, value] : manifest.metadata) estimated += key.size() + value.size() + 32;
   SHW_RETURN_IF_ERROR(plan::check_wire_size(estimated, "manifest"));
   Status sound = plan::check_catalog(manifest.catalog);
@@ -176,7 +176,7 @@ Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
         fmt::format("a manifest to be written does not hold together: {}", sound.to_string()));
 
   flatbuffers::FlatBufferBuilder builder(static_cast<size_t>(estimated));
-  builder.FinishSizePrefixed(encode_table(&builder, manifest), kIdentifier);
+  builder.FinishSizePrefixed(encode_table(&builder, manifest), kManifestIdentifier);
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   std::vector<std::byte> bytes(first, first + builder.GetSize());
   const integrity::Digest128 digest = integrity::xxh3_128(bytes);
@@ -190,14 +190,14 @@ Result<Manifest> decode_manifest(std::span<const std::byte> bytes) {
                                  bytes.size(), kLeastBytes))
         .with_detail("length", fmt::to_string(bytes.size()));
   }
-  if (std::memcmp(bytes.data() + kIdentifierPosition, kIdentifier, 4) != 0) {
+  if (std::memcmp(bytes.data() + kIdentifierPosition, kManifestIdentifier, 4) != 0) {
     return invalid_argument("these bytes are no manifest: the identifier SHWM is missing")
         .with_detail("offset", fmt::to_string(kIdentifierPosition));
   }
-  const std::span<const std::byte> body = bytes.first(bytes.size() - kDigestBytes);
-  const std::span<const std::byte> stored = bytes.last(kDigestBytes);
+  const std::span<const std::byte> body = bytes.first(bytes.size() - kManifestDigestBytes);
+  const std::span<const std::byte> stored = bytes.last(kManifestDigestBytes);
   const integrity::Digest128 found = integrity::xxh3_128(body);
-  if (std::memcmp(stored.data(), found.data(), kDigestBytes) != 0) {
+  if (std::memcmp(stored.data(), found.data(), kManifestDigestBytes) != 0) {
     return data_loss("the manifest's own digest does not hold: it was damaged or cut")
         .with_detail("offset", "0")
         .with_detail("length", fmt::to_string(body.size()))
@@ -205,7 +205,8 @@ Result<Manifest> decode_manifest(std::span<const std::byte> bytes) {
         .with_detail("found", to_hex(found));
   }
   std::vector<std::byte> aligned;
-  Result<std::span<const std::byte>> framed = plan::check_buffer_frame(body, kIdentifier, &aligned);
+  Result<std::span<const std::byte>> framed =
+      plan::check_buffer_frame(body, kManifestIdentifier, &aligned);
   if (!framed.ok()) return as_damage(framed.status());
   const auto* data = reinterpret_cast<const uint8_t*>(framed->data());
   flatbuffers::Verifier verifier(data, framed->size(), internal::verifier_options(framed->size()));

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kPlanes = 8;          // begins that are tried as planes, per dimension
 constexpr uint64_t kJudgingChunks = 48;  // by which planes are compared, the whole node if smaller
 constexpr uint64_t kLeastShare = 8;  // a side of a cut has at least 1 / kLeastShare of the chunks
-constexpr uint64_t kMixer = 0x9E3779B97F4A7C15;
+constexpr uint64_t kSampleMixer = 0x9E3779B97F4A7C15;
 constexpr int64_t kNoPlane = std::numeric_limits<int64_t>::max();
 
 int64_t middle_of(const Interval& interval) {
@@ -33,7 +33,7 @@ struct Sample {
         step((end - first + most - 1) / most),
         count((end - first + step - 1) / step) {}
   uint64_t at(uint64_t i) const {
-    const uint64_t hash = (begin + i + 1) * kMixer >> 32;
+    const uint64_t hash = (begin + i + 1) * kSampleMixer >> 32;
     return std::min(begin + i * step + (hash * step >> 32), end - 1);
   }
   uint64_t begin;

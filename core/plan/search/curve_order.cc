@@ -16,7 +16,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;  // a sum of as many sizes as there are chunks
 
 constexpr uint32_t kKeyBits = 64;
-constexpr size_t kDigits = 256;
+constexpr size_t kRadix = 256;
 
 struct Keyed {
   uint64_t key = 0;
@@ -28,7 +28,7 @@ class CurveKeys {
   CurveKeys(const Catalog& catalog, size_t tensor)
       : catalog_(catalog), tensor_(catalog.tensors[tensor]), count_(split_count(tensor_)) {
     const SplitDims split = split_dims(catalog, tensor);
-    for (size_t digit = 0; digit < kDigits; ++digit) spread_[digit] = spread(digit);
+    for (size_t digit = 0; digit < kRadix; ++digit) spread_[digit] = spread(digit);
     uint64_t most = 1;
     for (uint32_t k = 0; k < count_; ++k) {
       half_sizes_[k] = half_of_mean_size(k);
@@ -74,8 +74,8 @@ class CurveKeys {
           static_cast<uint64_t>(own.offset) + static_cast<uint64_t>(own.size) / 2;
       uint64_t place = middle / half_sizes_[k] >> shift_;
       for (uint32_t at = count_ - 1 - k; place != 0 && at < kKeyBits; at += 8 * count_) {
-        key |= spread_[place % kDigits] << at;
-        place /= kDigits;
+        key |= spread_[place % kRadix] << at;
+        place /= kRadix;
       }
     }
     return key;
@@ -86,7 +86,7 @@ class CurveKeys {
   const uint32_t count_;  // split dimensions
   uint32_t shift_ = 0;    // bits of the places that do not fit into a key
   std::array<uint64_t, kMaxTensorRank> half_sizes_;
-  std::array<uint64_t, kDigits> spread_;
+  std::array<uint64_t, kRadix> spread_;
 };
 
 void sort_by_key(std::vector<Keyed>* keys) {
@@ -94,12 +94,12 @@ void sort_by_key(std::vector<Keyed>* keys) {
   for (const Keyed& each : *keys) differing |= each.key ^ keys->front().key;
   std::vector<Keyed> sorted(keys->size());
   for (uint32_t shift = 0; shift < kKeyBits; shift += 8) {
-    if ((differing >> shift) % kDigits == 0) continue;
-    std::array<size_t, kDigits> next{};
-    for (const Keyed& each : *keys) ++next[(each.key >> shift) % kDigits];
+    if ((differing >> shift) % kRadix == 0) continue;
+    std::array<size_t, kRadix> next{};
+    for (const Keyed& each : *keys) ++next[(each.key >> shift) % kRadix];
     size_t begin = 0;
     for (size_t& digit : next) begin += std::exchange(digit, begin);
-    for (const Keyed& each : *keys) sorted[next[(each.key >> shift) % kDigits]++] = each;
+    for (const Keyed& each : *keys) sorted[next[(each.key >> shift) % kRadix]++] = each;
     keys->swap(sorted);
   }
 }
