@@ -10,15 +10,16 @@ import argparse
 import importlib.util
 import json
 import os
+import signal
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from driver import floors, machine, rounds  # noqa: E402
+from driver import floors, machine, rounds, worker  # noqa: E402
 
 ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
-         "save_disk", "load_disk", "peak_memory"]
+         "save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "peak_memory"]
 
 
 def load_scenario(name):
@@ -29,29 +30,41 @@ def load_scenario(name):
     return module
 
 
+def start_workers(name, variant, options, directory):
+    """A contender of a variant is a name, or a name and the counts of threads that it runs with."""
+    params = variant["params"] | {"build": options.build, "quick": options.quick}
+    package = os.path.join(options.build, "python")
+    for entry in variant["contenders"]:
+        contender, threads = (entry, [1]) if isinstance(entry, str) else entry
+        yield worker.Worker(contender, threads, os.path.join(HERE, name, f"{contender}.py"),
+                            os.path.join(directory, contender), params, package)
+
+
 def run_variant(name, variant, options, facts):
     """Measures all contenders of one variant; yields their lines."""
     directory = tempfile.mkdtemp(prefix=f"bench-{name}-", dir=options.directory)
+    workers = []
     try:
         floor = None
         if variant.get("floor"):
             program = os.path.join(options.build, "bin", "floor")
             floor = floors.Floor(program, variant["floor"], variant["floor_bytes"], directory)
-        params = variant["params"] | {"build": options.build, "quick": options.quick}
-        package = os.path.join(options.build, "python")
-        workers = [rounds.Worker(c, os.path.join(HERE, name, f"{c}.py"), os.path.join(directory, c), params, package)
-                   for c in variant["contenders"]]
-        dropped = rounds.run_rounds(workers, floor, variant["reps"])
+        for each in start_workers(name, variant, options, directory):
+            workers.append(each)
+        turns, dropped = rounds.run_rounds(workers, floor, variant["reps"])
+        facts = facts | {"command": machine.command(options.quick, name, variant["name"])}
         base = {"bench": name, "op": variant["op"], "variant": variant["name"]} | variant["line"] | facts
-        if floor:
-            base["floor"] = variant["floor"]
+        base["collector"] = "on, input frozen"
         if options.quick:
             base["quick"] = True
         if floor:
-            yield floor.lines[-1] | facts
-        for worker in workers:
-            yield rounds.summarise(worker, base, dropped)
+            base["floor"] = variant["floor"]
+            yield floor.lines[-1] | facts | ({"quick": True} if options.quick else {})
+        for turn in turns:
+            yield rounds.summarise(turn, base, dropped)
     finally:
+        for each in workers:
+            each.kill()
         rounds.clean(directory)
         os.rmdir(directory)
 
@@ -59,12 +72,12 @@ def run_variant(name, variant, options, facts):
 def table_row(line):
     if line["bench"] == "floor":
         return f"  {'floor ' + line['what']:<28} {line['s_median']:>10.4f} s {line['gbps_median']:>8.2f} GB/s"
-    name = f"{line['contender']}"
+    name = f"{line['contender']}, {line['threads']} thr."
     if "skipped" in line or "error" in line:
         return f"  {name:<28} {line.get('skipped') or line.get('error')}"
     rate = f"{line['gbps_median']:>8.2f} GB/s" if "gbps_median" in line else ""
     ratio = f"{line['ratio_median']:>6.2f} of the floor" if "ratio_median" in line else ""
-    extra = " ".join(f"{k}={v:.4g}" for k, v in line.items() if k.startswith(("ns_", "binding_ns_", "share_")) or k.endswith("_ms"))
+    extra = " ".join(f"{k}={v:.4g}" for k, v in line.items() if k.startswith(("ns_", "binding_ns_", "share_", "read_per_")) or k.endswith("_ms"))
     return f"  {name:<28} {line['s_median']:>10.4f} s {rate} {ratio} {extra}"
 
 
@@ -78,6 +91,7 @@ def main():
     if options.variant and not options.scenario:
         parser.error("--variant needs --scenario")
     options.build = os.path.abspath(options.build)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # workers are ended and files removed, as after Ctrl-C
     options.quick = os.environ.get("QUICK", "") not in ("", "0")
     facts = machine.facts(os.path.dirname(HERE), options.directory)
     failed = False

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the tables of docs/performance.md from JSON lines: table.py LINES.jsonl.
 
-The last line of each measurement counts; lines of QUICK runs are left out.
+The last line of each measurement counts; lines of QUICK runs are left out. Of a contender that ran with several counts of
+threads the fastest is shown, whoever it is.
 """
 import json
 import sys
@@ -21,7 +22,16 @@ def ratio(value):
 
 
 def disk(line):
-    return [spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "ratio", ratio)]
+    return [str(line["threads"]), spread(line, "s", milliseconds), f"{line['gbps_median']:.2f}", spread(line, "ratio", ratio)]
+
+
+def loaded_by_ranks(line):
+    read = f"{line['read_per_needed']:.2f}" if line["cache"] == "cold" else "-"
+    return [line["layout"], line["cache"], *disk(line), read]
+
+
+def blocking(line):
+    return [str(line["threads"]), spread(line, "s", milliseconds), spread(line, "ratio", ratio), milliseconds(line["first_s"])]
 
 
 def timed(key):
@@ -39,15 +49,21 @@ def memory(line):
             f"{line['allowed_bytes'] / mib:.0f} MiB"]
 
 
+DISK = ["threads", "time, median (min - max)", "GB/s", "share of the floor"]
+# Scenario, operation (None = all), titles, cells, whether each variant has a table of its own.
 TABLES = [
-    ("save_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
-    ("load_disk", None, ["time, median (min - max)", "GB/s", "share of the floor"], disk),
-    ("small_tensors", None, ["time, median (min - max)"], timed("s")),
-    ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states),
-    ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"]),
+    ("save_disk", None, DISK, disk, True),
+    ("load_disk", None, DISK, disk, True),
+    ("save_ranks", None, DISK, disk, True),
+    ("load_ranks", None, ["wanted", "cache", *DISK, "read / needed"], loaded_by_ranks, "ranks"),
+    ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save"], blocking, True),
+    ("small_tensors", None, ["threads", "time, median (min - max)"],
+     lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
+    ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states, False),
+    ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"], False),
     ("startup", None, ["dlopen + context", "library, stripped"],
-     lambda line: [f"{line['dlopen_context_ms']:.2f} ms", f"{line['stripped_bytes'] / 1e6:.2f} MB"]),
-    ("peak_memory", None, ["call", "added at the peak", "allowed"], memory),
+     lambda line: [f"{line['dlopen_context_ms']:.2f} ms", f"{line['stripped_bytes'] / 1e6:.2f} MB"], False),
+    ("peak_memory", None, ["call", "added at the peak", "allowed"], memory, False),
 ]
 
 
@@ -74,22 +90,35 @@ def last_lines(path):
     with open(path, encoding="utf-8") as f:
         for line in map(json.loads, f):
             if line["bench"] != "floor" and "quick" not in line and "s_median" in line:
-                kept[line["bench"], line["op"], line["variant"], line["contender"]] = line
-    return list(kept.values())
+                kept[line["bench"], line["op"], line["variant"], line["contender"], line.get("threads", 1)] = line
+    best = {}
+    for line in kept.values():
+        key = line["bench"], line["op"], line["variant"], line["contender"]
+        if key not in best or line["s_median"] < best[key]["s_median"]:
+            best[key] = line
+    return list(best.values())
+
+
+def groups(lines, by):
+    """Lines of one table each, and what its title says of them."""
+    if not by:
+        return [(lines[0]["variant"], lines)]
+    key = "variant" if by is True else by
+    return [(f"{value}" if by is True else f"{value} {by}", [line for line in lines if line[key] == value])
+            for value in dict.fromkeys(line[key] for line in lines)]
 
 
 def main():
     lines = last_lines(sys.argv[1])
     planning_tables(lines)
-    for bench, op, titles, cells in TABLES:
+    for bench, op, titles, cells, by in TABLES:
         chosen = [line for line in lines if line["bench"] == bench and op in (None, line["op"])]
-        if not chosen:
-            continue
-        print(f"\n{bench}, {chosen[0]['variant']}, {chosen[0]['reps']} rounds, {chosen[0]['dropped']} dropped\n")
-        print("| contender | " + " | ".join(titles) + " |")
-        print("| --- |" + " --- |" * len(titles))
-        for line in chosen:
-            print("| " + " | ".join([line["contender"]] + cells(line)) + " |")
+        for name, rows in groups(chosen, by) if chosen else ():
+            print(f"\n{bench}, {name}, {rows[0]['reps']} rounds, {max(line['dropped'] for line in rows)} dropped\n")
+            print("| contender | " + " | ".join(titles) + " |")
+            print("| --- |" + " --- |" * len(titles))
+            for line in rows:
+                print("| " + " | ".join([line["contender"]] + cells(line)) + " |")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes files cold: written back, dropped from the page cache, and proved to be gone by mincore."""
+"""Makes files cold (written back, dropped from the page cache) or warm (read), and proves it by mincore."""
 import ctypes
 import mmap
 import os
 
-RESIDENT_LIMIT = 0.01
+RESIDENT_LIMIT = 0.01  # of a cold file
+MISSING_LIMIT = 0.01  # of a warm one
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -44,6 +45,26 @@ def drop(path):
         share = resident_share(name)
         if share > RESIDENT_LIMIT:
             raise RuntimeError(f"{name} is still {share:.0%} in the page cache")
+
+
+def warm(path):
+    """Raises when more than 1 % of some file is not resident after it was read."""
+    for name in files_below(path):
+        fd = os.open(name, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+            while os.read(fd, 1 << 23):
+                pass
+        finally:
+            os.close(fd)
+        share = resident_share(name)
+        if os.path.getsize(name) and share < 1 - MISSING_LIMIT:
+            raise RuntimeError(f"only {share:.0%} of {name} is in the page cache")
+
+
+def make(state, path):
+    """Brings the files below path into the state "cold" or "warm"."""
+    {"cold": drop, "warm": warm}[state](path)
 
 
 def sync_tree(path):

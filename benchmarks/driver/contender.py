@@ -2,8 +2,13 @@
 """What a contender file defines, and the worker process that runs one.
 
 A contender file has one class `Contender(Base)`. The worker is a fresh process per contender, so that peak memory,
-bytes read and caches of one never flatter another. It reads one JSON command per line on stdin and answers with one.
+bytes read and caches of one never flatter another; a contender of several ranks has a process per rank. It reads one
+JSON command per line on stdin and answers with one.
+
+The collector is treated alike for all: off while a contender sets up, and what setup and prepare made is frozen, so that
+a run pays for collections of the objects that it makes, never for those of its input.
 """
+import gc
 import importlib.util
 import json
 import os
@@ -18,9 +23,11 @@ class Skip(Exception):
 
 
 class Base:
-    """One way of doing the scenario's operation. Only `run` is timed."""
+    """One way of doing the scenario's operation. Only `run` is timed. `threads` is how many each run may use; it is set
+    before `prepare`."""
 
     versions: dict = {}
+    threads = 1
 
     def __init__(self, params, directory):
         self.params, self.directory = params, directory
@@ -31,9 +38,15 @@ class Base:
     def prepare(self):
         """Before each round, untimed: removes the last result, drops caches."""
 
+    def meet(self):
+        """The last untimed step: where ranks wait for each other."""
+
     def run(self):
         """The timed operation. May return a dict of extra keys for the line."""
         raise NotImplementedError
+
+    def settle(self):
+        """After each run, untimed: waits for what goes on in the background."""
 
     def check(self):
         """True when the result of the last run is right. Called before the first timing and after the last."""
@@ -41,9 +54,11 @@ class Base:
 
 
 def io_bytes():
+    """From and to the device, calls, and what reading calls gave from wherever."""
     with open("/proc/self/io", encoding="ascii") as f:
-        fields = dict(line.split(": ") for line in f.read().splitlines())
-    return int(fields["read_bytes"]), int(fields["write_bytes"]), int(fields["syscr"]) + int(fields["syscw"])
+        fields = {name: int(value) for name, value in (line.split(": ") for line in f.read().splitlines())}
+    return {"bytes_read": fields["read_bytes"], "bytes_written": fields["write_bytes"],
+            "syscalls": fields["syscr"] + fields["syscw"], "bytes_given_by_reads": fields["rchar"]}
 
 
 def cpu_seconds():
@@ -51,17 +66,27 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def timed_run(contender):
+def set_up(contender):
+    gc.disable()
+    contender.setup()
+    gc.enable()
+    return {"versions": contender.versions}
+
+
+def timed_run(contender, threads):
+    contender.threads = threads
     contender.prepare()
+    gc.collect()
+    gc.freeze()
     os.sync()
+    contender.meet()
     io_before, cpu_before, start = io_bytes(), cpu_seconds(), time.perf_counter()
     extra = contender.run() or {}
     seconds = time.perf_counter() - start
     cpu, io_after = cpu_seconds() - cpu_before, io_bytes()
-    answer = {"s": seconds, "cpu_s": cpu, "bytes_read": io_after[0] - io_before[0],
-              "bytes_written": io_after[1] - io_before[1], "syscalls": io_after[2] - io_before[2],
-              "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    return answer | extra
+    contender.settle()
+    answer = {"s": seconds, "cpu_s": cpu, "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    return answer | {key: io_after[key] - io_before[key] for key in io_after} | extra
 
 
 def load_contender(path):
@@ -71,12 +96,11 @@ def load_contender(path):
     return module.Contender
 
 
-def answer_command(contender, command):
+def answer_command(contender, command, *arguments):
     if command == "setup":
-        contender.setup()
-        return {"versions": contender.versions}
+        return set_up(contender)
     if command == "run":
-        return timed_run(contender)
+        return timed_run(contender, int(arguments[0]))
     if command == "check":
         return {"checked": bool(contender.check())}
     raise ValueError(command)
@@ -91,7 +115,7 @@ def main():
     try:
         contender = load_contender(path)(json.loads(params), directory)
         for line in sys.stdin:
-            print(json.dumps(answer_command(contender, line.strip())), file=out, flush=True)
+            print(json.dumps(answer_command(contender, *line.split())), file=out, flush=True)
     except Skip as e:
         print(json.dumps({"skipped": str(e)}), file=out, flush=True)
     except Exception as e:  # the driver turns it into the line's error

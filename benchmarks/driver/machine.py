@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a line needs so that somebody can repeat it: commit, CPU, cores, kernel, file system."""
+"""What a line needs so that somebody can repeat it: commit, command, CPU, cores, kernel, file system."""
 import os
 import platform
+import shlex
 import subprocess
 
 
@@ -23,6 +24,12 @@ def file_system(path):
     done = subprocess.run(["df", "--output=fstype,source", path], stdout=subprocess.PIPE, text=True, check=False)
     fields = done.stdout.split("\n")[1].split() if done.returncode == 0 else []
     return {"fs": fields[0], "device": fields[1]} if len(fields) == 2 else {"fs": "unknown"}
+
+
+def command(quick, scenario, variant):
+    """What measures one variant again, from the root of the clone."""
+    words = ["python3", "benchmarks/run.py", "--scenario", scenario, "--variant", variant]
+    return ("QUICK=1 " if quick else "") + shlex.join(words)
 
 
 def facts(root, directory):

@@ -1,75 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interleaved rounds: floor, every contender once in rotated order, floor again.
 
-The ratio of a round is the mean of its two floor probes over the contender's time, so 1 is the floor itself. A round
-whose two probes differ by more than 20 % is dropped and repeated, at most twice as many rounds in all.
+A contender that runs with several counts of threads takes its turn once with each, and gives a line for each. The ratio
+of a round is the mean of its two floor probes over the contender's time, so 1 is the floor itself. A round whose two
+probes differ by more than 20 % is dropped and repeated, at most twice as many rounds in all.
 """
-import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 
 FLOOR_SPREAD_LIMIT = 0.20
+COUNTERS = ("rss_peak_bytes", "bytes_read", "bytes_given_by_reads", "bytes_written", "syscalls")
 
 
-class Worker:
-    """A contender in its own process."""
+class Turn:
+    """A contender with one count of threads, and what its rounds gave."""
 
-    def __init__(self, name, path, directory, params, package_dir):
-        self.name, self.path = name, path
-        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        env = dict(os.environ, OMP_NUM_THREADS="1")
-        env["PYTHONPATH"] = os.pathsep.join([here, package_dir] + env.get("PYTHONPATH", "").split(os.pathsep)).strip(":")
-        os.makedirs(directory, exist_ok=True)
-        self.process = subprocess.Popen([sys.executable, "-m", "driver.contender", path, directory, json.dumps(params)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
-        self.rounds, self.problem, self.checked, self.versions = [], None, True, {}
+    def __init__(self, worker, threads):
+        self.worker, self.threads, self.rounds = worker, threads, []
 
-    def send(self, command):
-        try:
-            self.process.stdin.write(command + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its last words are still in the other pipe
-
-    def receive(self):
-        """Answer to the oldest command, or None once the contender has a problem."""
-        line = self.process.stdout.readline()
-        answer = json.loads(line) if line else {"error": "the worker ended without an answer"}
-        if "skipped" in answer or "error" in answer:
-            self.problem = answer
-            return None
-        return answer
-
-    def ask(self, command):
-        if self.problem:
-            return None
-        self.send(command)
-        return self.receive()
-
-    def check(self):
-        answer = self.ask("check")
-        if answer is not None and not answer["checked"]:
-            self.checked = False
-            self.problem = {"error": "the result is wrong"}
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+    def run(self):
+        return self.worker.ask(f"run {self.threads}")
 
 
-def run_round(workers, floor, order):
+def run_round(turns, floor):
     before = floor() if floor else None
-    answers = {w.name: w.ask("run") for w in order}
+    answers = [(turn, turn.run()) for turn in turns]
     after = floor() if floor else None
     kept = floor is None or abs(before - after) <= FLOOR_SPREAD_LIMIT * min(before, after)
     if kept:
-        for w in workers:
-            if answers[w.name] is not None:
-                mean = (before + after) / 2 if floor else None
-                w.rounds.append(answers[w.name] | {"floor_s": mean})
+        for turn, answer in answers:
+            if answer is not None:
+                turn.rounds.append(answer | {"floor_s": (before + after) / 2 if floor else None})
     return kept
 
 
@@ -83,51 +45,58 @@ def set_up(workers):
 
 
 def run_rounds(workers, floor, reps):
-    """Fills worker.rounds; returns how many rounds were dropped."""
+    """The turns of all workers with their rounds, and how many rounds were dropped."""
     set_up(workers)
-    for w in workers:
-        if w.ask("run") is not None:  # warm-up, and the first check
-            w.check()
+    turns = [Turn(worker, threads) for worker in workers for threads in worker.threads]
+    for turn in turns:
+        if turn.run() is not None:  # warm-up, and the first check
+            turn.worker.check()
     if floor:
         floor()  # chooses the variant
     kept = dropped = 0
     while kept < reps and kept + dropped < 2 * reps:
-        shift = (kept + dropped) % len(workers)
-        if run_round(workers, floor, workers[shift:] + workers[:shift]):
+        shift = (kept + dropped) % len(turns)
+        if run_round(turns[shift:] + turns[:shift], floor):
             kept += 1
         else:
             dropped += 1
+    for turn in turns:
+        if len(turn.worker.threads) == 1 or turn.run() is not None:  # what is there may be the result of another turn
+            turn.worker.check()
     for w in workers:
-        w.check()
         w.close()
-    return dropped
+    return turns, dropped
 
 
 def spread(values):
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
-def summarise(worker, base, dropped):
-    """The JSON line of one contender."""
-    line = base | {"contender": worker.name, "versions": worker.versions}
+def summarise(turn, base, dropped):
+    """The JSON line of one contender with one count of threads."""
+    worker = turn.worker
+    line = base | {"contender": worker.name, "threads": turn.threads, "versions": worker.versions}
     if worker.problem:
         if not worker.checked:
             line["checked"] = False
         return line | worker.problem
-    if not worker.rounds:
+    if not turn.rounds:
         return line | {"error": f"no round was quiet enough ({dropped} dropped)"}
-    line |= {"reps": len(worker.rounds), "dropped": dropped, "checked": worker.checked}
-    for key, name in (("s", "s"), ("cpu_s", "cpu_s")):
-        line |= {f"{name}_{k}": v for k, v in spread([r[key] for r in worker.rounds]).items()}
-    for key in ("rss_peak_bytes", "bytes_read", "bytes_written", "syscalls"):
-        line[key] = max(r[key] for r in worker.rounds)
-    extra = {k: statistics.median(r[k] for r in worker.rounds) for k in worker.rounds[0]
+    line |= {"reps": len(turn.rounds), "dropped": dropped, "checked": worker.checked}
+    for key in ("s", "cpu_s"):
+        line |= {f"{key}_{k}": v for k, v in spread([r[key] for r in turn.rounds]).items()}
+    for key in COUNTERS:
+        line[key] = max(r[key] for r in turn.rounds)
+    extra = {k: statistics.median(r[k] for r in turn.rounds) for k in turn.rounds[0]
              if k not in line and k not in ("s", "cpu_s", "floor_s")}
+    if "bytes_needed" in extra:
+        line["read_per_needed"] = line["bytes_read"] / extra["bytes_needed"]
+        line["given_per_needed"] = line["bytes_given_by_reads"] / extra["bytes_needed"]
     if "bytes" in base:
         line["gbps_median"] = base["bytes"] / line["s_median"] / 1e9
-    if worker.rounds[0]["floor_s"] is not None:
-        line["floor_s_median"] = statistics.median(r["floor_s"] for r in worker.rounds)
-        line |= {f"ratio_{k}": v for k, v in spread([r["floor_s"] / r["s"] for r in worker.rounds]).items()}
+    if turn.rounds[0]["floor_s"] is not None:
+        line["floor_s_median"] = statistics.median(r["floor_s"] for r in turn.rounds)
+        line |= {f"ratio_{k}": v for k, v in spread([r["floor_s"] / r["s"] for r in turn.rounds]).items()}
     return line | extra
 
 

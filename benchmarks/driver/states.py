@@ -5,17 +5,20 @@ import hashlib
 import numpy
 
 
-def arrays(params):
-    """Name -> float32 array; params: bytes, tensors, start."""
+def each_array(params):
+    """Name and float32 array, one after the other; params: bytes, tensors, start."""
     count = params["tensors"]
     elements = params["bytes"] // count // 4
     generator = numpy.random.Generator(numpy.random.SFC64(params.get("start", 1)))
-    result = {}
     for i in range(count):
         # 64 bits a draw: making the data must not cost more than moving it.
         raw = generator.integers(0, 2**64, size=(elements + 1) // 2, dtype=numpy.uint64)
-        result[f"layers.{i}.weight"] = raw.view(numpy.float32)[:elements]
-    return result
+        yield f"layers.{i}.weight", raw.view(numpy.float32)[:elements]
+
+
+def arrays(params):
+    """Name -> float32 array; params as of each_array."""
+    return dict(each_array(params))
 
 
 def digests(named):

@@ -1,34 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""safetensors, memory-mapped, then a copy into the destination."""
-import os
+"""safetensors, memory-mapped (its default backend): torch tensors over the map, copied into the destination. Each of its
+threads opens the file and takes every n-th tensor.
+"""
+from load_disk.safetensors_files import Safetensors
 
-from driver import cache, states
-from driver.contender import Base, Skip
 
+class Contender(Safetensors):
+    backend, framework = "mmap", "pt"
 
-class Contender(Base):
-    def setup(self):
-        try:
-            import safetensors
-            import safetensors.numpy
-        except ImportError as e:
-            raise Skip(f"safetensors not importable: {e}") from e
-        self.library, self.versions = safetensors, {"safetensors": safetensors.__version__}
-        self.path = os.path.join(self.directory, "in.safetensors")
-        state = states.arrays(self.params)
-        safetensors.numpy.save_file(state, self.path)
-        self.expected = states.digests(state)
-        self.target = state  # allocated and touched; prepare() wipes it
-
-    def prepare(self):
-        for a in self.target.values():
-            a.fill(1)
-        cache.drop(self.path)
-
-    def run(self):
-        with self.library.safe_open(self.path, framework="numpy") as f:
-            for name, array in self.target.items():
-                array[...] = f.get_tensor(name)
-
-    def check(self):
-        return states.digests(self.target) == self.expected
+    @staticmethod
+    def put(target, loaded):
+        target.copy_(loaded)

@@ -20,10 +20,10 @@ class Contender(Base):
     def prepare(self):
         for a in self.target.values():
             a.fill(1)
-        cache.drop(self.path)
+        cache.make(self.params["cache"], self.path)
 
     def run(self):
-        shardwright.load(self.path, into=self.target)
+        shardwright.load(self.path, into=self.target, threads=self.threads)
 
     def check(self):
         return states.digests(self.target) == self.expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch DCP, one process (no_dist), in place."""
+"""torch DCP, one process (no_dist), in place. Its reader has no threads of its own; torch copies with as many as it may."""
 import os
 
 from driver import cache, states
@@ -13,8 +13,7 @@ class Contender(Base):
             import torch.distributed.checkpoint as dcp
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
-        torch.set_num_threads(1)
-        self.dcp, self.versions = dcp, {"torch": torch.__version__}
+        self.torch, self.dcp, self.versions = torch, dcp, {"torch": torch.__version__}
         self.path = os.path.join(self.directory, "in")
         state = states.torch_tensors(self.params)
         dcp.save(state, checkpoint_id=self.path, no_dist=True)
@@ -22,9 +21,10 @@ class Contender(Base):
         self.target = state  # allocated and touched; prepare() wipes it
 
     def prepare(self):
+        self.torch.set_num_threads(self.threads)
         for t in self.target.values():
             t.fill_(1)
-        cache.drop(self.path)
+        cache.make(self.params["cache"], self.path)
 
     def run(self):
         self.dcp.load(self.target, checkpoint_id=self.path, no_dist=True)

@@ -12,7 +12,6 @@ class Contender(Base):
             import torch
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
-        torch.set_num_threads(1)
         self.torch, self.versions = torch, {"torch": torch.__version__}
         self.path = os.path.join(self.directory, "in.pt")
         state = states.torch_tensors(self.params)
@@ -21,9 +20,10 @@ class Contender(Base):
         self.target = state  # allocated and touched; prepare() wipes it
 
     def prepare(self):
+        self.torch.set_num_threads(self.threads)
         for t in self.target.values():
             t.fill_(1)
-        cache.drop(self.path)
+        cache.make(self.params["cache"], self.path)
 
     def run(self):
         loaded = self.torch.load(self.path, mmap=True)

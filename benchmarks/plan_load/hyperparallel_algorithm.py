@@ -55,6 +55,9 @@ class Contender(Base):
         self.stored = [Chunk((8 * i, 0), (8, 64)) for i in range(chunks)]
         self.wanted = [Chunk((3 * chunks, 0), (chunks, 64))]
 
+    def prepare(self):
+        self.reads = None  # the last ones are not dropped in the timing
+
     def run(self):
         self.reads = []
         for t in range(self.params["tensors"]):

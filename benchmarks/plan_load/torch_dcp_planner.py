@@ -27,6 +27,9 @@ class Contender(Base):
                                             chunks=[chunk(8 * i, 8) for i in range(chunks)])
         self.wanted = [chunk(3 * chunks, chunks)]
 
+    def prepare(self):
+        self.items = None  # the last ones are not dropped in the timing
+
     def run(self):
         self.items = []
         for t in range(self.params["tensors"]):

@@ -30,6 +30,9 @@ class LoadPlan(Base):
         self.planner = self.planner_class()()
         self.planner.set_up_planner(dict.fromkeys(names, wanted), Metadata(dict.fromkeys(names, stored)), True)
 
+    def prepare(self):
+        self.items = self.found = None  # the last ones are not dropped in the timing
+
     def run(self):
         self.items = self.planner.create_local_plan().items
         self.found = self.items[0]  # a plan that is made when it is looked at is looked at here

@@ -21,12 +21,11 @@ def _merge(ranks, items, name, reps, peers, all_cut=False):
 
 
 def torch_variants(quick):
-    """Through torch's planner classes. The collector is on, what the input is made of is out of its sight."""
+    """Through torch's planner classes."""
     ranks, items, tensors = 64 if quick else 1024, 1000, 10_000 if quick else 100_000
-    line = {"ranks": ranks, "items_per_rank": items, "engine": "explicit", "collector": "on, input frozen",
+    line = {"ranks": ranks, "items_per_rank": items, "engine": "explicit",
             "check": "every item once, every chunk listed"}
-    local = {"ranks": 1, "items_per_rank": tensors, "engine": "explicit", "collector": "on",
-             "check": "every tensor is an item"}
+    local = {"ranks": 1, "items_per_rank": tensors, "engine": "explicit", "check": "every tensor is an item"}
     world = {"op": "plan", "line": line, "reps": 3, "params": {"ranks": ranks, "items_per_rank": items}}
     step = world | {"name": f"torch's global step, {ranks} x {items}",
                     "contenders": ["shardwright_torch_buffers", "shardwright_torch_items", "torch_global_step"]}

@@ -3,7 +3,6 @@
 
 Of the items of a rank four fifths are its row of a tensor that all ranks share, one fifth are replicas that all hold.
 """
-import gc
 import io
 import pickle
 
@@ -40,14 +39,10 @@ class GlobalStep(Base):
             raise Skip(f"torch not importable: {e}") from e
         self.versions = {"torch": torch.__version__}
         ranks, count = self.params["ranks"], self.params["items_per_rank"]
-        gc.disable()  # while the input is made
         self.plans = []
         for rank in range(ranks):
             items = rank_items(rank, ranks, count)
             self.plans.append(self.given(items, {i.index.fqn: (i.index.fqn,) for i in items}))
-        gc.enable()
-        gc.collect()
-        gc.freeze()  # a planner that makes objects pays for collections of its own objects, not of the input
 
     def given(self, items, paths):
         from torch.distributed.checkpoint.planner import SavePlan
@@ -56,7 +51,6 @@ class GlobalStep(Base):
     def prepare(self):
         self.final = self.metadata = None
         self.planner = self.planner_class()()  # one that keeps the last plan would drop it in the timing
-        gc.collect()
 
     def run(self):
         self.final, self.metadata = self.planner.create_global_plan(self.plans)
@@ -111,8 +105,6 @@ class Index(GlobalStep):
                            for name, entry in self.metadata.state_dict_metadata.items()
                            for number, chunk in enumerate(entry.chunks)}
             _, self.metadata = self.planner.create_global_plan(self.plans)
-            gc.collect()
-            gc.freeze()
         self.metadata.storage_data = self.places
 
     def run(self):

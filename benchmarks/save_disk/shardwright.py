@@ -19,7 +19,7 @@ class Contender(Base):
         shutil.rmtree(self.path, ignore_errors=True)
 
     def run(self):
-        shardwright.save(self.state, self.path)
+        shardwright.save(self.state, self.path, threads=self.threads)
 
     def check(self):
         loaded = shardwright.load(self.path)

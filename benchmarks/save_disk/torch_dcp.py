@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch DCP, one process (no_dist), two writer threads; it fsyncs its files, the directory is synced here."""
+"""torch DCP, one process (no_dist), with its writer threads; it fsyncs its files, the directory is synced here."""
 import os
 import shutil
 
@@ -14,16 +14,16 @@ class Contender(Base):
             import torch.distributed.checkpoint as dcp
         except ImportError as e:
             raise Skip(f"torch not importable: {e}") from e
-        torch.set_num_threads(1)
         self.torch, self.dcp, self.versions = torch, dcp, {"torch": torch.__version__}
         self.state = states.torch_tensors(self.params)
         self.path = os.path.join(self.directory, "out")
 
     def prepare(self):
+        self.torch.set_num_threads(self.threads)
         shutil.rmtree(self.path, ignore_errors=True)
 
     def run(self):
-        writer = self.dcp.FileSystemWriter(self.path, thread_count=2)
+        writer = self.dcp.FileSystemWriter(self.path, thread_count=self.threads)
         self.dcp.save(self.state, storage_writer=writer, no_dist=True)
         cache.sync_one(self.path)
         cache.sync_one(self.directory)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One load of 512 MiB (128 MiB when QUICK) by 2 and by 4 processes that meet over Gloo, into DTensors that were allocated
+and touched before. 64 float32 tensors are stored in rows by as many processes, and wanted in rows (the layout of the
+save), in columns (every rank needs a part of every stored row) or replicated (every rank needs all).
+
+cold: the page cache is emptied before each load, against the direct-read floor of the stored bytes. warm: the files are
+in the page cache, against one copy in memory of the bytes that all ranks need. read_per_needed: bytes that came from the
+device over the bytes that the ranks hold afterwards; given_per_needed: the same of all bytes that reading calls gave,
+which a map of a file does not count.
+"""
+TENSORS, COLUMNS = 64, 1024
+LAYOUTS = ["rows", "columns", "replicated"]
+
+
+def variants(quick):
+    size = (128 if quick else 512) << 20
+    threads = [2] if quick else [1, 2]
+    made = []
+    for world in (2,) if quick else (2, 4):
+        for layout in LAYOUTS:
+            needed = size * (world if layout == "replicated" else 1)
+            for state, floor, floor_bytes in (("cold", "dread", size), ("warm", "memcpy", needed)):
+                made.append({
+                    "name": f"{world} ranks, {layout}, {state}", "op": "load", "floor": floor, "floor_bytes": floor_bytes,
+                    "reps": 3 if quick else 7,
+                    "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world, "layout": layout,
+                               "cache": state},
+                    "line": {"bytes": size, "tensors": TENSORS, "ranks": world, "layout": layout, "stored": "rows",
+                             "cache": state, "check": "tensor bytes of every rank"},
+                    "contenders": [("shardwright", threads), ("torch_dcp", threads)]})
+    return made

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch DCP on every rank, with its writer threads. It fsyncs its files; the coordinator syncs the directory here, as the
+last one, for all."""
+import os
+import shutil
+
+from driver import cache
+from driver.ranks import RanksContender
+
+
+class Contender(RanksContender):
+    def setup(self):
+        super().setup()
+        import torch.distributed.checkpoint as dcp
+        self.dcp = dcp
+        self.values = self.state("rows")
+        self.path = os.path.join(self.directory, "out")
+
+    def prepare(self):
+        self.torch.set_num_threads(self.threads)
+        if self.rank == 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def run(self):
+        self.dcp.save(self.values, storage_writer=self.dcp.FileSystemWriter(self.path, thread_count=self.threads))
+        if self.rank == 0:
+            cache.sync_one(self.path)
+            cache.sync_one(self.directory)
+
+    def check(self):
+        loaded = self.state("rows")
+        self.wipe(loaded)
+        self.dcp.load(loaded, checkpoint_id=self.path)
+        return self.digests(loaded) == self.digests(self.values)
