@@ -30,7 +30,10 @@ static int cuts(const uint64_t* offsets, uint64_t size, uint64_t count, uint64_t
   return 1;
 }
 
-/* Boxes of all entries have ndim values each, and objects have one box. */
+/* More boxes than that of a tensor without dimensions, which no values bound, are no plan. */
+#define SCALAR_BOXES_MAX 1048576
+
+/* Boxes of all entries have ndim values each, objects have one box, and attributes are those of torch's items. */
 static int boxes_fit(const item_columns* c, uint64_t value_count) {
   uint64_t values = 0;
   for (uint64_t i = 0; i < c->count; ++i) {
@@ -39,7 +42,11 @@ static int boxes_fit(const item_columns* c, uint64_t value_count) {
     const uint64_t attributes = c->attribute_offsets[i + 1] - c->attribute_offsets[i];
     const int listed =
         attributes >= 2 && c->attributes[c->attribute_offsets[i] + 1] == STRIDES_LISTED;
-    if (ndim > ITEM_RANK_MAX || (c->dtypes[i] == 0 && (ndim || boxes != 1)) ||
+    const int known = attributes < 2 ||
+                      (unsigned char)c->attributes[c->attribute_offsets[i] + 1] <= STRIDES_LISTED;
+    const uint64_t boxes_max = ndim ? (value_count - values) / ndim : SCALAR_BOXES_MAX;
+    if (ndim > ITEM_RANK_MAX || boxes > boxes_max || !known ||
+        (c->dtypes[i] == 0 && (ndim || boxes != 1)) ||
         (c->dtypes[i] && attributes != 2 + (listed ? 8 * ndim : 0))) {
       return 0;
     }
@@ -56,21 +63,22 @@ static int read_columns(PyObject* tuple, item_columns* c) {
     PyErr_SetString(PyExc_TypeError, "expected a tuple of columns");
     return -1;
   }
+  static const int64_t no_values[1];
   uint64_t size[13] = {0};
   const void* data[13] = {NULL};
   c->count = PyLong_AsUnsignedLongLong(PyTuple_GetItem(tuple, 0));
   for (Py_ssize_t i = 1; i < 13 && i < PyTuple_Size(tuple); ++i)
     data[i] = bytes_in(tuple, i, &size[i]);
   if (PyErr_Occurred()) return -1;
-  c->names = data[1];
+  c->names = data[1] ? data[1] : "";
   c->name_offsets = data[2];
   c->dtypes = data[3];
-  c->shapes = data[4];
+  c->shapes = data[4] ? data[4] : no_values;
   c->shape_offsets = data[5];
   c->box_ranges = data[6];
-  c->box_offsets = data[7];
-  c->box_sizes = data[8];
-  c->attributes = data[9];
+  c->box_offsets = data[7] ? data[7] : no_values;
+  c->box_sizes = data[8] ? data[8] : no_values;
+  c->attributes = data[9] ? data[9] : "";
   c->attribute_offsets = data[10];
   c->numbers = data[11];
   c->order = data[12];
@@ -173,10 +181,10 @@ static PyObject* strides_of(const char* attributes, const int64_t* sizes, uint64
   if (attributes[1] == STRIDES_LISTED) {
     memcpy(strides, attributes + 2, ndim * sizeof(int64_t));
   } else {
-    int64_t expected = 1;
+    uint64_t expected = 1; /* modulo 2^64, as sizes are the host's */
     for (uint64_t d = ndim; d-- > 0;) {
-      strides[d] = expected;
-      expected *= sizes[d] > 1 ? sizes[d] : 1;
+      strides[d] = (int64_t)expected;
+      expected *= sizes[d] > 1 ? (uint64_t)sizes[d] : 1;
     }
   }
   return shw_py_untracked(shw_py_int_tuple(strides, (Py_ssize_t)ndim));
@@ -431,6 +439,12 @@ static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
   const uint64_t ndim = given->shape_offsets[at->i + 1] - given->shape_offsets[at->i];
   const uint64_t end = kept->box_ranges[at->j + 1];
   uint64_t next = kept->box_ranges[at->j], value = at->value, kept_value = at->kept_value;
+  if (ndim != kept->shape_offsets[at->j + 1] - kept->shape_offsets[at->j] ||
+      !given->dtypes[at->i] != !kept->dtypes[at->j]) {
+    shw_py_fail(SHW_INVALID_ARGUMENT,
+                "a kept plan has a name with other dimensions than its local plan");
+    return -1;
+  }
   if (given->dtypes[at->i] == 0)
     return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
   const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;

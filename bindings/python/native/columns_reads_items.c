@@ -207,6 +207,10 @@ static PyObject* next_read(read_decoder* self) {
   const item_names* names = shw_py_item_names();
   const int64_t* kind = take(self, 1);
   if (!kind) return NULL;
+  if (kind[0] != READ_TENSOR && kind[0] != READ_BYTES) {
+    damaged();
+    return NULL;
+  }
   PyObject* dest = next_index(self, 0);
   PyObject* stored = dest ? next_index(self, 1) : NULL;
   const int64_t* ndim = stored ? take(self, 1) : NULL;
