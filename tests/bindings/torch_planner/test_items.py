@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import gc
 import pickle
+import struct
 import threading
 
 import pytest
@@ -140,16 +141,49 @@ def test_damaged_columns_are_refused():
     import shardwright
     from shardwright._library import native
     columns = list(native.shw_py_items_encode([shard("w", [0], [2], [4]), tensor("t", 3), value("o")]))
-    for place in range(1, 11):
-        for damaged in (columns[place][:-1], columns[place] + b"\1" * 8, b"\xff" * len(columns[place])):
-            broken = tuple([*columns[:place], damaged, *columns[place + 1:]])
-            try:
-                native.shw_py_items_decode(broken)
-            except (shardwright.ShardwrightError, UnicodeDecodeError):
-                continue
-            assert place in (4, 7, 8, 9), f"column {place} was not looked at"
+
+    def outcome(place, damaged):
+        try:
+            return native.shw_py_items_decode(tuple([*columns[:place], damaged, *columns[place + 1:]]))
+        except (shardwright.DataLossError, shardwright.UnimplementedError, UnicodeDecodeError) as refused:
+            return type(refused).__name__
+
+    lengths = [outcome(place, damaged) for place in range(1, 11)
+               for damaged in (columns[place][:-1], columns[place] + b"\1" * 8, b"")]
+    assert lengths == ["DataLossError"] * 30
+    values = {place: outcome(place, b"\xff" * len(columns[place])) for place in range(1, 11)}
+    # Extents and offsets are the host's own and come as they are; all else is looked at.
+    assert {place for place, found in values.items() if isinstance(found, list)} == {4, 7, 8}
+    assert values[1] == "UnicodeDecodeError" and outcome(3, struct.pack("<3i", 2 + 256 * 24, 0, 0)) == "DataLossError"
+    assert outcome(3, struct.pack("<i", 2 + 256 * 24) + columns[3][4:]) == "UnimplementedError"
     with pytest.raises(TypeError):
         native.shw_py_items_decode(5)
+
+
+def test_columns_of_more_boxes_than_values_are_refused():
+    import shardwright
+    from shardwright._library import native
+
+    def words(*values):
+        return struct.pack(f"<{len(values)}Q", *values)
+
+    for ndim, boxes in ((8, 2**61), (64, 2**58), (0, 2**40)):  # 8 x 2^61 is 0 modulo 2^64
+        columns = (1, b"w", words(0, 1), struct.pack("<i", 2 + 256 * 32), words(*[1] * ndim), words(0, ndim),
+                   words(0, boxes), b"", b"", b"\0\0", words(0, 2))
+        for decode in (native.shw_py_items_decode, native.shw_py_items_stored):
+            with pytest.raises(shardwright.DataLossError, match="columns"):
+                decode(columns)
+
+
+def test_a_kept_plan_of_other_dimensions_is_refused():
+    import shardwright
+    from shardwright._library import native
+    items = [tensor("w", 2)]
+    given = native.shw_py_items_encode(items)
+    kept = [1, b"w", given[2], given[3], b"", struct.pack("<2Q", 0, 0), given[6], b"", b"", b"\0\0", struct.pack("<2Q", 0, 2),
+            struct.pack("<Q", 0)]
+    with pytest.raises(shardwright.InvalidArgumentError, match="dimensions"):
+        native.shw_py_items_keep(items, given, tuple(kept))
 
 
 def test_kept_items_are_those_of_the_host_with_new_hints():
