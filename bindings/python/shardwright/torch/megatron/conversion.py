@@ -18,6 +18,8 @@ from torch.distributed._shard.sharded_tensor.metadata import ShardedTensorMetada
 from torch.distributed._shard.sharded_tensor.shard import Shard
 from torch.distributed._shard.sharding_spec.api import ShardingSpec
 
+from .. import _stored_objects
+from ._allowed_types import allowed_types
 from .checkpointable import CheckpointableShardedTensor, LocalShard, LocalShardsContainer, _Boxes, boxes_of
 from .errors import CheckpointingException, ShardingError, failure, require
 from .kinds import is_sharded_object, is_sharded_tensor
@@ -53,7 +55,7 @@ def _converted(name: str, leaves: Sequence[Any], is_loading: bool, device: torch
     require(all(is_sharded_object(leaf) for leaf in leaves), f"{name} is an object and something else", key=name)
     packed = io.BytesIO()
     if not is_loading:
-        torch.save([leaf.data for leaf in leaves], packed)
+        _stored_objects.write([leaf.data for leaf in leaves], name, packed, allowed_types())
     return packed
 
 

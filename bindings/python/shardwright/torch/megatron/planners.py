@@ -6,14 +6,8 @@ values of mcore_to_pyt_state_dict or of the original's conversion.
 """
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import difflib
-import io
-import pathlib
-import signal
-import sys
-import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,18 +19,13 @@ from torch.distributed.tensor import DTensor
 from ..planner import PlanItems
 from ..planner._cache import KnownPlan
 from . import _reuse
+from ._allowed_types import allowed_types
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
 from ._flattened_entries import FlattenedRequest, flattened_shapes
 from .checkpointable import CroppedRequest
 from .errors import MissingKeyError, PlannerStateError, ShardingError, failure, require
 
 _NEAREST_MAX = 5
-_MEGATRON_CLASSES = {
-    "megatron.core.transformer.enums": ("AttnBackend", "CudaGraphScope"),
-    "megatron.core.enums": ("ModelType",),
-    "megatron.core.optimizer.optimizer_config": ("OptimizerConfig",),
-    "megatron.core.rerun_state_machine": ("RerunDiagnostic", "RerunMode", "RerunState"),
-}
 
 
 class MCoreSavePlanner(DefaultSavePlanner):
@@ -192,10 +181,9 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
             self.state_dict = whole
         return plan
 
-    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Puts a stored object into the state dict. What Megatron allows beside plain values is decoded, too."""
-        with torch.serialization.safe_globals(_allowed_classes()):
-            super().load_bytes(read_item, value)
+    def _allowed_types(self) -> list[Any]:
+        """What Megatron allows is allowed, too."""
+        return [*self.allow_types, *allowed_types()]
 
     def resolve_tensor(self, read_item: ReadItem) -> torch.Tensor:
         """Where an item is read to: a place of its own until its commit for ranges of flattened entries, and a
@@ -220,15 +208,6 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
             staged[1].copy_(tensor)
             tensor = staged[1]
         super().commit_tensor(read_item, tensor)
-
-
-def _allowed_classes() -> list[Any]:
-    """Classes that Megatron's own loads accept in objects: plain holders of data, and its enumerations where
-    imported."""
-    found: list[Any] = [argparse.Namespace, types.SimpleNamespace, pathlib.PosixPath, io.BytesIO, signal.Signals]
-    for module, names in _MEGATRON_CLASSES.items():
-        found += [getattr(sys.modules[module], name) for name in names if hasattr(sys.modules.get(module), name)]
-    return found
 
 
 def _listed(items: list[WriteItem]) -> list[WriteItem]:

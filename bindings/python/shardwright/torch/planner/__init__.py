@@ -20,6 +20,7 @@ from ._delta import compare_save_plans as _compare_save_plans
 from ._delta import contains_usable_plan as _contains_usable_plan
 from ._delta import merge_delta_local_plans as _merge_delta_local_plans
 from ._errors import (
+    DamagedObjectError,
     InvalidPlanError,
     MissingKeyError,
     PlanCheckError,
@@ -41,7 +42,7 @@ from ._save import create_default_local_metadata as _create_default_local_metada
 from ._values import write_items as _create_write_items
 
 __all__ = [
-    "DefaultLoadPlanner", "DefaultSavePlanner", "InvalidPlanError", "MissingKeyError", "PlanCheckError",
+    "DamagedObjectError", "DefaultLoadPlanner", "DefaultSavePlanner", "InvalidPlanError", "MissingKeyError", "PlanCheckError",
     "PlanConflictError", "PlanItems", "StalePlanError", "UnfilledError", "UntrustedObjectError", "_EmptyStateDictLoadPlanner",
     "_check_box_bounds", "_check_box_overlap", "_compare_save_plans", "_contains_usable_plan",
     "_create_default_local_metadata", "_create_read_items", "_create_write_items", "_flatten_sharded_tensors",

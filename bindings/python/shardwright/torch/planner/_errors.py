@@ -27,7 +27,11 @@ class UnfilledError(DataLossError, ValueError):
 
 
 class UntrustedObjectError(PermissionDeniedError, RuntimeError):
-    """A stored object that only running code of the checkpoint would bring back."""
+    """A stored object uses classes or functions that are neither known nor allowed."""
+
+
+class DamagedObjectError(DataLossError, RuntimeError):
+    """The bytes of a stored object contradict themselves."""
 
 
 class StalePlanError(FailedPreconditionError):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import logging
-import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,8 +20,10 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 from torch.distributed.tensor import DTensor
 
 from ..._library import native
+from ..._pickles import DamagedPickle, UnsafePickle, refusal
+from .. import _stored_objects
 from . import _boxes
-from ._errors import InvalidPlanError, MissingKeyError, PlanCheckError, UntrustedObjectError
+from ._errors import DamagedObjectError, InvalidPlanError, MissingKeyError, PlanCheckError, UntrustedObjectError
 from ._meta import flatten_sharded_tensors, materialise_meta_tensors
 from ._nested import Path, flatten_state_dict, set_element
 from ._proof import Row, check_doubtful, check_filled, unfilled, wanted_boxes
@@ -144,7 +145,10 @@ class DefaultLoadPlanner(LoadPlanner):
         flatten_state_dict, flatten_sharded_tensors: as for saving.
         allow_partial_load: names of the state that the checkpoint lacks keep their values.
         trust_pickles: stored objects may run code of the checkpoint. Without it, what torch reads as weights
-            (`weights_only`) comes back, and everything else is an UntrustedObjectError.
+            (`weights_only`) and built-in, standard and numpy types that run nothing come back, and everything else is an
+            UntrustedObjectError.
+        allow_types: classes (and functions) of the program that stored objects may use, too: enumerations, dataclasses. Their
+            constructors and `__setstate__` run with what the checkpoint holds.
 
     Attributes: `missing_keys` of the state (partial loads), `unexpected_keys` of the checkpoint, and `casts`, name to
     (stored dtype, dtype of the state), set by create_local_plan.
@@ -154,11 +158,13 @@ class DefaultLoadPlanner(LoadPlanner):
     mappings: dict[str, Path]
 
     def __init__(self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
-                 allow_partial_load: bool = False, *, trust_pickles: bool = False) -> None:
+                 allow_partial_load: bool = False, *, trust_pickles: bool = False,
+                 allow_types: Iterable[Any] = ()) -> None:
         self.flatten_state_dict = flatten_state_dict
         self.flatten_sharded_tensors = flatten_sharded_tensors
         self.allow_partial_load = allow_partial_load
         self.trust_pickles = trust_pickles
+        self.allow_types = list(allow_types)
         self.original_state_dict = {}
         self.mappings = {}
         self.missing_keys: list[str] = []
@@ -228,15 +234,17 @@ class DefaultLoadPlanner(LoadPlanner):
         if fqn in self.original_state_dict:
             self.original_state_dict[fqn] = found
 
+    def _allowed_types(self) -> list[Any]:
+        """Classes and functions that stored objects may use beside the known ones."""
+        return self.allow_types
+
     def _object_of(self, fqn: str, value: io.BytesIO) -> Any:
-        if self.trust_pickles:
-            return torch.load(value, weights_only=False)
         try:
-            return torch.load(value, weights_only=True)
-        except pickle.UnpicklingError as e:
-            raise UntrustedObjectError(f"the object {fqn} is stored as a pickle that runs code when it is loaded; pass "
-                                       "trust_pickles=True to the planner if you trust the checkpoint",
-                                       {"tensor": fqn, "unsafe": "pickle"}) from e
+            return _stored_objects.read(value, self.trust_pickles, self._allowed_types())
+        except UnsafePickle as e:
+            raise refusal(fqn, e, "trust_pickles", UntrustedObjectError) from e
+        except DamagedPickle as e:
+            raise DamagedObjectError(f"the object {fqn} cannot be read: {e}", {"tensor": fqn}) from e
 
     def resolve_tensor(self, read_item: ReadItem) -> torch.Tensor:
         """The memory that an item fills."""

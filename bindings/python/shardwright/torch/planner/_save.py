@@ -18,6 +18,7 @@ import torch
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, StorageMeta
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem, WriteItemType
 
+from .. import _stored_objects
 from . import _cache, _global, _paths
 from ._errors import InvalidPlanError
 from ._items import PlanItems, plan_of_state
@@ -151,11 +152,11 @@ class DefaultSavePlanner(SavePlanner):
         return find_object(self.state_dict, index)
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
-        """Serialises byte objects; tensors pass."""
+        """Serialises byte objects; tensors pass. What a load will need to be told is logged once per class."""
         if write_item.type != WriteItemType.BYTE_IO:
             return object
         stream = io.BytesIO()
-        torch.save(object, stream)
+        _stored_objects.write(object, write_item.index.fqn, stream)
         return stream
 
     # ---- on the coordinator ----
