@@ -116,6 +116,28 @@ def uneven_shards_are_resharded_to_every_placement(folder):
         assert torch.equal(wanted["copied"], whole((4,)))
 
 
+@ranks(2, 4)
+def each_rank_gets_its_own_rank_local_entries(folder):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    state = {"w": whole(), "own": torch.full((2 + rank,), rank), "rng": {"seed": rank}}
+    shardwright.torch.save(state, folder / "p", kind={"own": "rank_local", "rng": "rank_local"})
+    found = shardwright.torch.load(folder / "p")
+    assert torch.equal(found["w"], whole())
+    assert found["own"].tolist() == [rank] * (2 + rank) and found["rng"] == {"seed": rank}, (rank, found)
+    target = {"own": torch.zeros(2 + rank, dtype=torch.int64), "rng": None}
+    shardwright.torch.load(folder / "p", into=target)
+    assert target["own"].tolist() == [rank] * (2 + rank) and target["rng"] == {"seed": rank}
+    with shardwright.open(folder / "p") as c:
+        assert sorted(c.keys()) == ["own", "w"] and c.ranks("own") == c.ranks("rng") == list(range(size))
+
+
+@ranks(2)
+def a_load_of_everything_that_fails_on_one_rank_fails_on_all(folder):
+    shardwright.torch.save({"w": whole()}, folder / "p")
+    error = raised(lambda: shardwright.torch.load(folder / ("p" if dist.get_rank() else "nothing")))
+    assert isinstance(error, shardwright.NotFoundError) and "nothing" in str(error), error
+
+
 @ranks(4)
 def two_dimensional_meshes_reshard_into_each_other(folder):
     grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))

@@ -42,6 +42,7 @@ USES = {
     "python3": r"\bpython3\b",
     "python3-dev": r"\bfind_package\(Python3\b",
     "python3-venv": r"-m venv\b",
+    "ml_dtypes": r"^import ml_dtypes\b",
     "mypy": r"\bmypy\b",
     "numpy": r"^ *import numpy\b",
     "pytest": r"^import pytest\b",

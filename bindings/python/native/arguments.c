@@ -127,20 +127,26 @@ static int array_of(PyObject* object, size_t width, uint64_t expected, const voi
   return 0;
 }
 
+/* Text of an option that C reads up to its NUL; None is NULL. */
+static int path_of(PyObject* object, const char* parameter, const char** out) {
+  uint64_t size = 0;
+  return shw_py_text(object, out, &size) < 0 ? -1 : shw_py_no_nul(*out, size, parameter);
+}
+
 int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
                              shw_save_options const** out) {
   *out = NULL;
   if (tuple == Py_None) return 0;
   shw_save_options* o = &filled->options;
   shw_save_options_init(o, sizeof *o);
-  PyObject *kind_offsets, *kind_values, *metadata_offsets;
+  PyObject *trace_path, *kind_offsets, *kind_values, *metadata_offsets;
   Py_ssize_t globs_size, metadata_size;
   unsigned long long kind_count, metadata_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiiIIIKLzz#OOKz#OK", &o->overwrite, &o->durability, &o->digests,
+  if (!PyArg_ParseTuple(tuple, "iiiiiiiIIIKLOz#OOKz#OK", &o->overwrite, &o->durability, &o->digests,
                         &o->owner, &o->verify_replicas, &o->format, &o->preset, &o->threads,
                         &o->file_mode, &o->keep_generations, &memory_budget, &deadline_ns,
-                        &o->trace_path, &o->kind_globs, &globs_size, &kind_offsets, &kind_values,
+                        &trace_path, &o->kind_globs, &globs_size, &kind_offsets, &kind_values,
                         &kind_count, &o->metadata, &metadata_size, &metadata_offsets,
                         &metadata_count)) {
     return -1;
@@ -150,7 +156,8 @@ int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
   o->kind_count = kind_count;
   o->metadata_count = metadata_count;
   const void *offsets, *values, *pairs;
-  if (array_of(kind_offsets, sizeof(uint64_t), kind_count + 1, &offsets) < 0 ||
+  if (path_of(trace_path, "trace_path", &o->trace_path) < 0 ||
+      array_of(kind_offsets, sizeof(uint64_t), kind_count + 1, &offsets) < 0 ||
       array_of(kind_values, sizeof(int32_t), kind_count, &values) < 0 ||
       array_of(metadata_offsets, sizeof(uint64_t), 2 * metadata_count + 1, &pairs) < 0) {
     return -1;
@@ -168,21 +175,22 @@ int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
   if (tuple == Py_None) return 0;
   shw_load_options* o = &filled->options;
   shw_load_options_init(o, sizeof *o);
-  PyObject *strict_offsets, *strict_rules, *strict_shapes;
+  PyObject *trace_path, *strict_offsets, *strict_rules, *strict_shapes;
   Py_ssize_t globs_size;
   unsigned long long strict_count, memory_budget;
   long long deadline_ns;
-  if (!PyArg_ParseTuple(tuple, "iiiiiiiIKLzz#OOOK", &o->missing, &o->unexpected, &o->cast,
+  if (!PyArg_ParseTuple(tuple, "iiiiiiiIKLOz#OOOK", &o->missing, &o->unexpected, &o->cast,
                         &o->verify, &o->format, &o->preset, &o->shape, &o->threads, &memory_budget,
-                        &deadline_ns, &o->trace_path, &o->strict_globs, &globs_size,
-                        &strict_offsets, &strict_rules, &strict_shapes, &strict_count)) {
+                        &deadline_ns, &trace_path, &o->strict_globs, &globs_size, &strict_offsets,
+                        &strict_rules, &strict_shapes, &strict_count)) {
     return -1;
   }
   o->memory_budget = memory_budget;
   o->deadline_ns = deadline_ns;
   o->strict_count = strict_count;
   const void *offsets, *rules, *shapes;
-  if (array_of(strict_offsets, sizeof(uint64_t), strict_count + 1, &offsets) < 0 ||
+  if (path_of(trace_path, "trace_path", &o->trace_path) < 0 ||
+      array_of(strict_offsets, sizeof(uint64_t), strict_count + 1, &offsets) < 0 ||
       array_of(strict_rules, sizeof(int32_t), 3 * strict_count, &rules) < 0 ||
       array_of(strict_shapes, sizeof(int32_t), strict_count, &shapes) < 0) {
     return -1;

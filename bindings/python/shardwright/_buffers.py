@@ -6,11 +6,12 @@ Nothing is copied; the columns that take a leaf keep it alive.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from . import _small
 from ._library import native
 from .errors import InvalidArgumentError
-from .tensor import Tensor, dtype_number
+from .tensor import Tensor, allocate, dtype_number
 
 _OTHER, _EXCHANGE, _BUFFER, _OWN = 0, 1, 2, 3
 _DLPACK_VERSION = (1, 3)
@@ -41,19 +42,26 @@ def classify(value: Any) -> int:
 native.shw_py_set_classifier(classify)
 
 
-def _reinterpreted(value: Any) -> tuple[Any, int, tuple[int, ...]] | None:
-    """A numpy array of a dtype that only its name tells (ml_dtypes' bfloat16, float8 ...) as unsigned integers."""
-    dtype = getattr(value, "dtype", None)
-    name = getattr(dtype, "name", None)
-    if not isinstance(name, str) or not hasattr(value, "view") or getattr(dtype, "kind", "") != "V":
-        return None
-    try:
-        number = dtype_number(name)
-    except InvalidArgumentError:
-        return None
-    if number >> 8 != 8 * value.itemsize:
-        return None
-    return value.view(f"uint{8 * value.itemsize}"), number, tuple(value.shape)
+class Staged(NamedTuple):
+    """An array whose elements are below a byte each, and the packed tensor that stands for it in a call."""
+
+    name: str
+    packed: Tensor
+    array: Any
+
+    def put_back(self) -> None:
+        """Fills the array from what a load put into the tensor."""
+        name = self.packed.dtype
+        _small.unpack(self.packed.raw(), dtype_number(name) >> 8, name.startswith("int"), self.array)
+
+
+def _staged(name: str, value: Any, number: int, writable: bool) -> Staged:
+    if writable and not value.flags.writeable:
+        raise InvalidArgumentError(f"{name} is read-only and cannot be filled", {"tensor": name})
+    packed = allocate([number], [tuple(value.shape)])[0]
+    if not writable:
+        _small.pack(value, number >> 8, packed.raw())
+    return Staged(name, packed, value)
 
 
 def _capsule(value: Any) -> Any:
@@ -66,8 +74,10 @@ def _capsule(value: Any) -> Any:
         return value.__dlpack__(**keywords)
 
 
-def import_leaf(columns: Any, name: bytes, path: bytes, value: Any, placement: Any) -> bool:
-    """Adds a value that offers a tensor in any of the known ways; False when it is none."""
+def import_leaf(columns: Any, name: bytes, path: bytes, value: Any, placement: Any,
+                targets: list[Staged] | None = None) -> bool:
+    """Adds a value that offers a tensor in any of the known ways; False when it is none. `targets` of a load gains the
+    arrays that have to be filled from what was read."""
     kind = type(value)
     if is_sharded_type(kind):
         raise InvalidArgumentError(
@@ -75,9 +85,15 @@ def import_leaf(columns: Any, name: bytes, path: bytes, value: Any, placement: A
             "shardwright.torch.save and shardwright.torch.load", {"tensor": name.decode("utf-8", "replace")})
     if native.shw_py_columns_add(columns, name, path, value, placement):
         return True
-    known = _reinterpreted(value)
-    if known is not None:
+    number = _small.registered_number(value, name.decode("utf-8", "replace"))
+    if number is not None and number >> 8 >= 8:
+        known = (value.view(f"uint{8 * value.itemsize}"), number, tuple(value.shape))
         return bool(native.shw_py_columns_add(columns, name, path, known, placement))
+    if number is not None:
+        staged = _staged(name.decode("utf-8", "replace"), value, number, targets is not None)
+        if targets is not None:
+            targets.append(staged)
+        return bool(native.shw_py_columns_add(columns, name, path, staged.packed, placement))
     if not hasattr(value, "__dlpack__"):
         return False
     try:

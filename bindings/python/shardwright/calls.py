@@ -31,7 +31,9 @@ def _on_main_thread() -> bool:
 
 
 def _state_of(state: State | Mapping[Any, Any], rank: int, objects: str) -> State:
-    return state if isinstance(state, State) else State(state, rank=rank, objects=objects)
+    made = state if isinstance(state, State) else State(state, rank=rank, objects=objects)
+    made.check_can_be_saved()
+    return made
 
 
 def _wait(job: Any) -> Report:
@@ -54,13 +56,16 @@ def save(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, co
 
     Args:
         state: nested mapping of tensors (numpy, torch, anything with DLPack or the buffer protocol), Shards, bytes and
-            JSON values; or a State.
+            JSON values; or a State. InvalidArgumentError for anything else.
         path: directory, or with `storage` a key prefix.
         storage: a Storage, or a Python object with the methods of HostStorage.
         collective: this rank's end of the transport; None = one rank.
         objects: "json" refuses other values, "pickle" stores them as pickles.
-        options: overwrite, durability, digests, owner, verify_replicas, kind, memory_budget, threads, deadline (seconds),
-            keep_generations, file_mode, metadata, trace_path, format, preset.
+        kind: who holds an entry, by name: pairs of a glob and "replicated" (all ranks hold the same), "sharded" (each holds
+            a part) or "rank_local" (each has its own), as {"rng.*": "rank_local"}. The first glob that matches counts.
+        options: overwrite, durability, digests, owner, verify_replicas, memory_budget, threads, deadline (seconds),
+            keep_generations, file_mode, metadata, trace_path (file of a Chrome trace; rank 1 and above put
+            ".rank-R" behind it), format, preset. docs/save-and-load.md lists their values.
     Raises a ShardwrightError; what was at the path is then still there, whole.
     """
     made = _state_of(state, rank_of(collective), objects)
@@ -94,11 +99,15 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
 
     Args:
         path, storage, collective: as for save.
-        into: nested mapping (or writable State) whose tensors are filled in place and whose other values are replaced;
-            gives a Report. None gives a nested dict of Tensors and values, as it was saved.
-        trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself.
-        options: verify, missing, unexpected, cast, shape, strict, memory_budget, threads, deadline (seconds), trace_path,
-            format, preset.
+        into: nested mapping (or writable State) whose tensors are filled in place and whose other values, whatever they
+            are, are replaced; gives a Report. None gives a nested dict of Tensors and values, as it was saved.
+            Of rank_local entries each rank is given its own, in both cases; without a collective this is rank 0.
+        trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself. Without it a
+            pickle comes as bytes where bytes were asked for (b"" in `into`, or no `into`), else PermissionDeniedError.
+        strict: rules for the names that a glob matches: {glob: (missing, unexpected, cast)}, or with shape as a fourth
+            word, as {"optimizer.*": ("report", "report", "allow")}. The first glob that matches replaces the options.
+        options: verify, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds), trace_path, format,
+            preset. docs/save-and-load.md lists their values.
     Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
     tensors of `into` may hold part of the bytes.
     """
@@ -108,11 +117,11 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
         target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
         target.check_objects_can_be_put()
         report = _load_into(target, path, storage, collective, given, options)
-        target.put_objects(report.missing, trust_pickle)
+        target.finish_load(report.missing, trust_pickle)
         return report
-    entries = _Entries(path, storage, rank, options)
+    entries = Entries(path, storage, rank, options)
     report = _load_into(entries.state, path, storage, collective, given, options)
-    entries.state.put_objects(report.missing, trust_pickle)
+    entries.state.finish_load(report.missing, trust_pickle)
     return entries.tree()
 
 
@@ -139,7 +148,7 @@ def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = Non
     job = native.shw_load_async(context.shared("jobs", rank_of(collective))._handle, target._handle, handles[0],
                                 path_argument(path, storage), handles[1], given)
     return Job(job, (target, storage, collective, handles),
-               lambda report: target.put_objects(report.missing, trust_pickle), False)
+               lambda report: target.finish_load(report.missing, trust_pickle), False)
 
 
 def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> Checkpoint:
@@ -147,14 +156,15 @@ def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> C
 
     Args:
         path, storage: as for save.
-        rank: which rank-local entries names stand for; -1 = the shared one, else that of the lowest rank.
+        rank: see what this rank is given: entries that all share and its own rank_local ones. -1 = all entries, a
+            rank_local name standing for that of the lowest rank; Checkpoint.tensor and .object take another.
         options: verify, format, memory_budget, threads, deadline (seconds).
     """
     return Checkpoint(path, storage=storage, rank=rank, **options)
 
 
-class _Entries:
-    """Targets for everything that a checkpoint holds, and the nested dict that they become."""
+class Entries:
+    """Targets for everything of a checkpoint that a rank is given, and the nested dict that they become."""
 
     def __init__(self, path: Any, storage: Any, rank: int, options: Mapping[str, Any]) -> None:
         known = {key: options[key] for key in ("verify", "format") if key in options}

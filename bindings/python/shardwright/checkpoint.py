@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from . import _options, context
+from . import _buffers, _options, context
 from ._library import native
 from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 from .report import Report
@@ -115,11 +115,13 @@ class StoredTensor:
         if sizes is not None:
             self._check_box(offsets or (), shape)
         target = allocate([self._row.dtype_number], [shape])[0] if out is None else out
-        columns = native.shw_py_columns(True, None)
-        if not native.shw_py_columns_add(columns, self.name.encode(), b"", target, None):
+        columns, staged = native.shw_py_columns(True, None), list[_buffers.Staged]()
+        if not _buffers.import_leaf(columns, self.name.encode(), b"", target, None, staged):
             raise InvalidArgumentError(f"out is a {type(out).__qualname__}, which is no host tensor", {"parameter": "out"})
         native.shw_py_checkpoint_read(self._checkpoint._handle, self._index,
                                       None if offsets is None else tuple(offsets), shape, columns)
+        for array in staged:
+            array.put_back()
         return target
 
     def _check_box(self, offsets: Sequence[int], sizes: Sequence[int]) -> None:
@@ -230,8 +232,24 @@ class Checkpoint:
         return self._rows
 
     def keys(self) -> list[str]:
-        """Names of the tensors. Of rank-local tensors each name occurs once."""
-        return list(dict.fromkeys(self._all_names()))
+        """Names of the tensors, each once; opened with a `rank`, those that this rank is given."""
+        names = self._all_names()
+        if self._rank >= 0:
+            names = [name for name, row in zip(names, self._table(), strict=True) if row.rank in (-1, self._rank)]
+        return list(dict.fromkeys(names))
+
+    def ranks(self, name: str) -> list[int]:
+        """Ranks that have a rank_local tensor or object of that name, ascending; none for one that all share.
+        NotFoundError."""
+        owners = {row.rank for row, found in zip(self._table(), self._all_names(), strict=True) if found == name}
+        owners |= {rank for rank, found in self._object_owners() if found == name}
+        if not owners:
+            native.shw_checkpoint_find_tensor(self._handle, name, -1)  # names the nearest
+        return sorted(owners - {-1})
+
+    def _object_owners(self) -> list[tuple[int, str]]:
+        names = native.shw_checkpoint_object_names(self._handle)
+        return [(native.shw_checkpoint_object_rank(self._handle, i), name.decode("utf-8")) for i, name in enumerate(names)]
 
     def _all_names(self) -> list[str]:
         if self._names is None:
@@ -252,7 +270,7 @@ class Checkpoint:
         return self.tensor(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._all_names()
+        return name in self.keys()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -261,8 +279,9 @@ class Checkpoint:
         return len(self.keys())
 
     def object_names(self) -> list[str]:
-        """Names of the byte objects."""
-        return list(dict.fromkeys(name.decode("utf-8") for name in native.shw_checkpoint_object_names(self._handle)))
+        """Names of the byte objects, each once; opened with a `rank`, those that this rank is given."""
+        return list(dict.fromkeys(name for rank, name in self._object_owners()
+                                  if self._rank < 0 or rank in (-1, self._rank)))
 
     def object(self, name: str, *, rank: int | None = None, trust_pickle: bool = False) -> Any:
         """Value of a byte object: JSON is decoded, everything else is bytes; a pickle is run only with trust_pickle."""

@@ -115,6 +115,7 @@ class SavePlanner:
     def __init__(self, state: State | Mapping[Any, Any], *, path: Any = None, storage: Any = None, rank: int = 0,
                  world_size: int = 1, objects: str = "json", **options: Any) -> None:
         self._state = state if isinstance(state, State) else State(state, rank=rank, objects=objects)
+        self._state.check_can_be_saved()
         self._storage = storage_handle(storage)
         self._path = None if path is None else path_argument(path, storage)
         self._plan: Plan | None = None
@@ -197,7 +198,7 @@ class LoadPlanner:
         """Reads what the plan says (None = the planner's own) into the state."""
         chosen = _plan(plan, self._plan, "local_plan")
         report = Report(native.shw_load_execute(self._handle, chosen._handle))
-        self._state.put_objects(report.missing, self._trust_pickle)
+        self._state.finish_load(report.missing, self._trust_pickle)
         return report
 
     def close(self) -> None:

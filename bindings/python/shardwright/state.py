@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from . import _buffers, _json
 from ._library import native
 from ._options import word
-from .errors import InvalidArgumentError
+from .errors import DataLossError, InvalidArgumentError, PermissionDeniedError
 from .layout import Layout, Shard
 
 _BYTES = "application/octet-stream"
 _PICKLE = "application/python-pickle"
 _DEPTH_MAX = 200
 _OBJECTS = {"json": 0, "pickle": 1}
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 Convert = Callable[[str, Any], Any]
 
 
@@ -38,15 +40,15 @@ class State:
 
     Args:
         tree: nested mapping of tensors, shards, bytes and JSON values.
-        writable: the tensors are targets of a load.
+        writable: the tensors are targets of a load, and every other value stands where a stored value will be put.
         rank: global rank, which chooses the boxes of entries that carry a layout. It is the rank that saves.
         objects: "json", or "pickle" to store values that are no JSON as pickles.
         convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
             the value itself. Used by adapters.
-    Raises InvalidArgumentError naming the path, AlreadyExistsError for two entries of one name.
+    Raises InvalidArgumentError naming the path, or for what is no mapping; AlreadyExistsError for two entries of one name.
     """
 
-    def __init__(self, tree: Mapping[Any, Any] | None = None, *, writable: bool = False, rank: int = 0,
+    def __init__(self, tree: Mapping[Any, Any] = _NOTHING, *, writable: bool = False, rank: int = 0,
                  objects: str = "json", convert: Convert | None = None) -> None:
         self._pickles = word("objects", objects, _OBJECTS) == 1
         self._convert = convert
@@ -57,12 +59,13 @@ class State:
         self._laid: Any = native.shw_py_columns(writable, None)
         self._layouts: dict[int, tuple[int, Layout]] = {}
         self._objects: list[_ObjectEntry] = []
-        if tree is not None:
-            if not isinstance(tree, Mapping):
-                raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(tree).__qualname__}",
-                                           {"parameter": "state"})
-            self._walk(tree, b"", b"", True, 0)
-            self._finish(rank)
+        self._staged: list[_buffers.Staged] | None = [] if writable else None
+        self._only_loads: InvalidArgumentError | None = None
+        if not isinstance(tree, Mapping):
+            raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(tree).__qualname__}",
+                                       {"parameter": "state"})
+        self._walk(tree, b"", b"", True, 0)
+        self._finish(rank)
 
     @classmethod
     def from_dict(cls, tree: Mapping[Any, Any]) -> State:
@@ -145,17 +148,25 @@ class State:
             value = self._convert(_shown(joined), value)
         if isinstance(value, Shard):
             self._add_shard(joined, text, value)
-        elif not _buffers.import_leaf(self._whole, joined, text, value, None):
-            if not self._pickles:
-                raise _json.not_a_leaf(_shown(joined), value)
-            self._objects.append(_ObjectEntry(joined, text, _Pickled(value), container, key))
+        elif not _buffers.import_leaf(self._whole, joined, text, value, None, self._staged):
+            self._objects.append(_ObjectEntry(joined, text, self._other_value(joined, value), container, key))
+
+    def _other_value(self, name: bytes, value: Any) -> Any:
+        """What stands for a value that is no tensor, no JSON and no bytes."""
+        if self._pickles:
+            return _Pickled(value)
+        refusal = _json.not_a_leaf(_shown(name), value)
+        if not self._writable:
+            raise refusal
+        self._only_loads = self._only_loads or refusal
+        return _Slot(value)
 
     def _add_shard(self, name: bytes, path: bytes, shard: Shard) -> None:
         columns, index = self._boxed, 0
         if shard.layout is not None:
             columns = self._laid
             index = self._layouts.setdefault(id(shard.layout), (len(self._layouts) + 1, shard.layout))[0]
-        if not _buffers.import_leaf(columns, name, path, shard.local, shard.placement(index)):
+        if not _buffers.import_leaf(columns, name, path, shard.local, shard.placement(index), self._staged):
             raise _json.not_a_leaf(_shown(name), shard.local)
 
     # ---- making the native state ----
@@ -190,16 +201,27 @@ class State:
         """Number of tensors."""
         return int(native.shw_state_tensor_count(self._handle))
 
-    def put_objects(self, missing: Sequence[str], trust_pickle: bool) -> None:
-        """After a load: writes the objects that it found into the caller's containers; `missing` ones stay."""
+    def finish_load(self, missing: Sequence[str], trust_pickle: bool) -> None:
+        """After a load: writes what it found into the caller's containers, and into arrays whose elements had to be
+        unpacked; `missing` ones stay. A pickle goes only where bytes were asked for, or is trusted."""
         absent = set(missing)
+        for staged in self._staged or ():
+            if staged.name not in absent:
+                staged.put_back()
         values = []
         for index, entry in enumerate(self._objects):
             if _shown(entry.name) not in absent:
                 kind, data = native.shw_py_state_object(self._handle, index)
+                if kind == _PICKLE and not trust_pickle and not isinstance(entry.value, bytes):
+                    raise _untrusted(_shown(entry.name))
                 values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle)))
         for entry, value in values:
             entry.container[entry.key] = value
+
+    def check_can_be_saved(self) -> None:
+        """Before a save: refuses a state with values that only a load could replace."""
+        if self._only_loads is not None:
+            raise self._only_loads
 
     def check_objects_can_be_put(self) -> None:
         """Before a load: refuses containers that cannot take a new value."""
@@ -223,6 +245,22 @@ class _Pickled:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+class _Slot:
+    """A value of a load's target that a save would refuse: something stored takes its place."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _untrusted(name: str) -> PermissionDeniedError:
+    return PermissionDeniedError(
+        f"{name} is stored as a pickle, which is not run unasked; pass trust_pickle=True if you made the checkpoint "
+        "yourself, or put bytes there in the target (b\"\") to get the pickle as it is",
+        {"tensor": name, "parameter": "trust_pickle", "unsafe": "pickle"})
 
 
 def _shown(name: bytes) -> str:
@@ -265,6 +303,8 @@ def _content(value: Any, where: str) -> tuple[bytes, bytes]:
             return pickle.dumps(value.value, protocol=4), _PICKLE.encode()
         except Exception as e:
             raise InvalidArgumentError(f"{where} cannot be pickled: {e}", {"tensor": where}) from e
+    if isinstance(value, _Slot):
+        return b"", _BYTES.encode()
     return _json.encode(value, where), _json.CONTENT_TYPE.encode()
 
 
@@ -272,6 +312,9 @@ def object_value(data: bytes, content_type: str, where: str, trust_pickle: bool)
     """Value of a stored object: JSON is decoded, a pickle is run only when it is trusted, the rest is bytes."""
     if content_type == _json.CONTENT_TYPE:
         return _json.decode(data, where)
-    if content_type == _PICKLE and trust_pickle:
+    if content_type != _PICKLE or not trust_pickle:
+        return data
+    try:
         return pickle.loads(data)
-    return data
+    except Exception as e:  # unpickling raises whatever the classes inside raise
+        raise DataLossError(f"object {where} is no readable pickle: {type(e).__name__}: {e}", {"tensor": where}) from e

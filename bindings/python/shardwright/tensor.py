@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _small
 from ._library import native
-from .errors import InvalidArgumentError, UnimplementedError
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import numpy
@@ -31,10 +32,13 @@ class Tensor(native.TensorBase):
     __slots__ = ()
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """The same bytes as a numpy array. UnimplementedError for dtypes that numpy lacks."""
+        """The same bytes as a numpy array; with ml_dtypes also of its dtypes (elements below a byte are copied, each to a
+        byte of its own). UnimplementedError for dtypes that neither has."""
         import numpy
         if self.dtype not in NUMPY_DTYPES:
-            raise UnimplementedError(f"numpy has no dtype {self.dtype}; use torch.from_dlpack(t), or raw() for the bytes")
+            other: numpy.ndarray[Any, Any] = _small.array_of(self.raw(), self.dtype, dtype_number(self.dtype),
+                                                             tuple(self.shape))
+            return other
         return numpy.asarray(self)
 
     def raw(self) -> memoryview:

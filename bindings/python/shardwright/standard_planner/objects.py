@@ -76,7 +76,7 @@ def _run_pickle(content: bytes, where: str, trusted: bool) -> Any:
     if not trusted:
         raise UnsafePickleError(f"object {where} is a pickle, or bytes that HyperParallel wrote as they were; loading "
                                 "it may run code. Pass trust_pickle=True to the planner when you trust the checkpoint",
-                                {"tensor": where, "reason": "unsafe"})
+                                {"tensor": where, "unsafe": "pickle"})
     try:
         return pickle.loads(content)
     except Exception as e:  # unpickling raises whatever the classes inside raise

@@ -50,13 +50,15 @@ class _Prepared:
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
                  objects: str, options: Mapping[str, Any]) -> None:
+        """`tree`: mapping or State, or a function that makes a State for a rank."""
         self.collective: Collective | None = None
         self.leaves = LeafConverter(process_group, writable)
         group = _group_of(process_group)
         problem: BaseException | None = None
         try:
             (_options.load_options if writable else _options.save_options)(options)
-            self.state = self._state_of(tree, 0 if group is None else dist.get_rank(group), writable, objects)
+            rank = 0 if group is None else dist.get_rank(group)
+            self.state = tree(rank) if callable(tree) else self._state_of(tree, rank, writable, objects)
         except BaseException as e:  # whatever it is, also an interrupt: the other ranks are told before it goes on
             problem = e
         try:
@@ -75,6 +77,8 @@ class _Prepared:
             state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
         if writable:
             state.check_objects_can_be_put()
+        else:
+            state.check_can_be_saved()
         return state
 
     def _open(self, group: dist.ProcessGroup, problem: BaseException | None, background: bool,
@@ -132,12 +136,12 @@ def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_gr
     """Fills a state in place from a checkpoint of any mesh, or reads everything. Called by every rank of the group.
 
     Args:
-        into: nested mapping of tensors, DTensors and values; gives a Report. None gives a nested dict of whole tensors.
+        into: nested mapping of tensors, DTensors and values; gives a Report. None gives a nested dict of whole tensors;
+            of rank_local entries those of this rank.
         others: as for shardwright.load.
     """
     if into is None:
-        found = calls.load(path, storage=storage, trust_pickle=trust_pickle, **options)
-        return _with_torch_tensors(found)
+        return _load_all(path, process_group, storage, trust_pickle, options)
     made = _Prepared(into, process_group, writable=True, background=False, objects="json", options=options)
     report: Report = calls.load(path, made.state, storage=storage, collective=made.collective,
                                 trust_pickle=trust_pickle, **options)
@@ -154,6 +158,20 @@ def load_async(path: Any, into: Mapping[Any, Any] | State, *, process_group: dis
                            **options)
     job.then(lambda report: made.leaves.copy_back(report.missing))
     return job
+
+
+def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, trust_pickle: bool,
+              options: Mapping[str, Any]) -> Any:
+    """Everything that this rank is given."""
+    found: list[calls.Entries] = []
+
+    def targets(rank: int) -> State:
+        found.append(calls.Entries(path, storage, rank, options))
+        return found[0].state
+
+    made = _Prepared(targets, process_group, writable=True, background=False, objects="json", options=options)
+    calls.load(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle, **options)
+    return _with_torch_tensors(found[0].tree())
 
 
 def _with_torch_tensors(value: Any) -> Any:

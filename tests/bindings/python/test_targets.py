@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be saved, and what a load puts into the values of its target that are no tensors."""
+import decimal
+import pickle
+
+import numpy
+import pytest
+import shardwright
+
+
+class Held:
+    """A value that only a pickle can hold."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return isinstance(other, Held) and other.text == self.text
+
+
+STORED = {"o": Held("kept"), "blob": b"bytes", "w": numpy.arange(3.0)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    shardwright.save(STORED, tmp_path / "p", objects="pickle")
+    return tmp_path / "p"
+
+
+@pytest.mark.parametrize("call", [
+    lambda state, path: shardwright.save(state, path), lambda state, path: shardwright.save_async(state, path),
+    lambda state, path: shardwright.SavePlanner(state, path=path), lambda state, _: shardwright.State(state),
+    lambda state, _: shardwright.State.from_dict(state)])
+@pytest.mark.parametrize("state", [None, [("w", 1)], "w", 3, {"w"}, numpy.zeros(2)])
+def test_a_save_of_what_is_no_mapping_is_refused_and_keeps_what_was_there(path, call, state):
+    with pytest.raises(shardwright.InvalidArgumentError, match=type(state).__name__):
+        call(state, path)
+    with shardwright.open(path) as c:
+        assert c.keys() == ["w"]
+
+
+@pytest.mark.parametrize("target", [[("w", 1)], "w", 3])
+def test_a_target_that_is_no_mapping_is_refused(path, target):
+    for call in (shardwright.load, shardwright.load_async):
+        with pytest.raises(shardwright.InvalidArgumentError, match="mapping"):
+            call(path, target)
+
+
+@pytest.mark.parametrize("slot", [None, 0, "text", Held("other"), {7}, decimal.Decimal(1), b""])
+@pytest.mark.parametrize("background", [False, True])
+def test_a_trusted_pickle_comes_back_whatever_stands_in_the_target(path, slot, background):
+    into = {"o": slot, "w": numpy.zeros(3)}
+    if background:
+        shardwright.load_async(path, into, trust_pickle=True).result()
+    else:
+        shardwright.load(path, into, trust_pickle=True)
+    assert into["o"] == Held("kept") and into["w"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("slot", [None, 0, "text", Held("other"), {7}])
+def test_a_pickle_that_is_not_trusted_is_refused_by_name(path, slot):
+    into = {"o": slot, "blob": None}
+    with pytest.raises(shardwright.PermissionDeniedError, match="o is stored as a pickle.*trust_pickle=True.*bytes") as caught:
+        shardwright.load(path, into)
+    assert caught.value.details["tensor"] == "o" and caught.value.details["unsafe"] == "pickle"
+    assert into == {"o": slot, "blob": None}
+
+
+def test_a_pickle_is_given_as_bytes_where_bytes_were_asked_for(path):
+    into = {"o": b"", "blob": None}
+    shardwright.load(path, into)
+    assert pickle.loads(into["o"]) == Held("kept") and into["blob"] == b"bytes"
+    assert pickle.loads(shardwright.load(path)["o"]) == Held("kept")
+
+
+def test_a_planner_follows_the_same_rule(path):
+    with shardwright.open(path) as c:
+        into = {"o": {7}}
+        planner = shardwright.LoadPlanner(c, into, trust_pickle=True)
+        planner.execute(planner.local_plan())
+        assert into["o"] == Held("kept")
+        planner = shardwright.LoadPlanner(c, {"o": {7}})
+        with pytest.raises(shardwright.PermissionDeniedError, match="trust_pickle"):
+            planner.execute(planner.local_plan())
+
+
+def test_a_pickle_that_cannot_be_read_is_data_loss(tmp_path, monkeypatch):
+    monkeypatch.setattr(pickle, "dumps", lambda *_, **__: b"\x80\x04no pickle")
+    shardwright.save({"o": {7}}, tmp_path / "p", objects="pickle")
+    with pytest.raises(shardwright.DataLossError, match="o is no readable pickle"):
+        shardwright.load(tmp_path / "p", trust_pickle=True)
+
+
+def test_a_target_with_such_values_cannot_be_saved(tmp_path, path):
+    target = shardwright.State({"o": {7}}, writable=True)
+    with pytest.raises(shardwright.InvalidArgumentError, match="o is a builtins.set"):
+        shardwright.save(target, tmp_path / "q")
+
+
+def test_a_trace_is_written_where_it_was_asked_for(tmp_path):
+    for name, call in (("save", lambda trace: shardwright.save(STORED | {"o": 1}, tmp_path / "t", trace_path=trace)),
+                       ("load", lambda trace: shardwright.load(tmp_path / "t", trace_path=trace)),
+                       ("save_async", lambda trace: shardwright.save_async({}, tmp_path / "e", trace_path=trace).result())):
+        for kind in (str, lambda p: p):
+            trace = tmp_path / f"{name} \N{GREEK SMALL LETTER ALPHA}.json"
+            call(kind(trace))
+            assert trace.read_text(encoding="utf-8").lstrip().startswith(("{", "["))
+            trace.unlink()
+    with pytest.raises(shardwright.InvalidArgumentError, match="trace_path holds a NUL"):
+        shardwright.save({}, tmp_path / "e", trace_path="a\0b")
