@@ -30,8 +30,9 @@ Status run_body(ErasedBody call, void* body, shw_status* answer) {
 #endif
   if (in_forked_child()) {
     return failed_precondition(
-        "the library cannot be used in a forked child: start the process with spawn or forkserver, "
-        "or use the library in the child only");
+        "this process was forked from one that had used the library before, whose threads and "
+        "locks a fork does not copy: start it with spawn or forkserver, or fork before the first "
+        "use");
   }
   if (in_callback()) {
     return failed_precondition(

@@ -8,13 +8,22 @@
 #include <string.h>
 
 static PyObject* configured; /* the tuple that `classes` borrows from */
+static PyObject* maker;      /* makes it when it is first needed */
 static item_classes classes;
 static item_names names;
 
+static int configure(PyObject* tuple);
+
 const item_classes* shw_py_item_classes(void) {
   if (configured) return &classes;
-  PyErr_SetString(PyExc_RuntimeError, "shw_py_items_configure was not called");
-  return NULL;
+  if (!maker) {
+    PyErr_SetString(PyExc_RuntimeError, "shw_py_items_configure was not called");
+    return NULL;
+  }
+  PyObject* made = PyObject_CallNoArgs(maker);
+  const int failed = !made || configure(made) < 0;
+  Py_XDECREF(made);
+  return failed ? NULL : &classes;
 }
 
 const item_names* shw_py_item_names(void) {
@@ -57,7 +66,7 @@ static int intern_names(void) {
   return 0;
 }
 
-PyObject* shw_py_items_configure(PyObject* tuple) {
+static int configure(PyObject* tuple) {
   item_classes c;
   if (!PyArg_ParseTuple(tuple, "OOOOOOOOOOOOOOOOOO", &c.index_class, &c.item_class, &c.data_class,
                         &c.chunk_class, &c.properties_class, &c.size_class, &c.tensor_kind,
@@ -65,12 +74,25 @@ PyObject* shw_py_items_configure(PyObject* tuple) {
                         &c.numbers_of_dtypes, &c.dtypes_of_numbers, &c.tensor_class,
                         &c.parameter_class, &c.read_class, &c.tensor_read, &c.bytes_read) ||
       intern_names() < 0) {
-    return NULL;
+    return -1;
   }
+  PyObject* before = configured;
   Py_INCREF(tuple);
-  Py_XDECREF(configured);
   configured = tuple;
   classes = c;
+  Py_XDECREF(before);
+  return 0;
+}
+
+PyObject* shw_py_items_configure(PyObject* given) {
+  if (PyTuple_Check(given)) {
+    if (configure(given) < 0) return NULL;
+  } else {
+    PyObject* before = maker;
+    Py_INCREF(given);
+    maker = given;
+    Py_XDECREF(before);
+  }
   Py_RETURN_NONE;
 }
 

@@ -199,7 +199,8 @@ PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject
 
 /* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size, WriteItemType.TENSOR,
  * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype},
- * torch.Tensor, torch.nn.Parameter, ReadItem, LoadItemType.TENSOR, .BYTE_IO). */
+ * torch.Tensor, torch.nn.Parameter, ReadItem, LoadItemType.TENSOR, .BYTE_IO), or a function that makes this tuple when it
+ * is first needed: making it uses the library, after which no forked child can. */
 PyObject* shw_py_items_configure(PyObject* classes);
 PyObject* shw_py_items_encode(PyObject* items);
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);

@@ -42,16 +42,16 @@ def _dtypes() -> dict[torch.dtype, int]:
     return found
 
 
-def _configure() -> None:
+def _classes() -> tuple[Any, ...]:
     numbers = _dtypes()
-    native.shw_py_items_configure((
+    return (
         MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size,
         WriteItemType.TENSOR, WriteItemType.SHARD, WriteItemType.BYTE_IO, torch.strided, torch.contiguous_format,
         numbers, {number: dtype for dtype, number in numbers.items()}, torch.Tensor, torch.nn.Parameter,
-        ReadItem, LoadItemType.TENSOR, LoadItemType.BYTE_IO))
+        ReadItem, LoadItemType.TENSOR, LoadItemType.BYTE_IO)
 
 
-_configure()
+native.shw_py_items_configure(_classes)  # at the first plan: an import must not use the library, children may be forked
 
 
 def columns_of_items(items: list[Any]) -> Columns | None:
