@@ -61,7 +61,7 @@ Status explain_file(const Location& location, uint64_t size_bytes) {
                            escape_text(where)))
         .with_detail("file", where);
   }
-  const std::string_view family = file_family(head, location.prefix);
+  const std::string_view family = file_family(head, where);
   if (!family.empty()) return only_listed(where, family);
   return invalid_argument(fmt::format("'{}' is a file of {} bytes that is no known checkpoint "
                                       "format (looked at its first "

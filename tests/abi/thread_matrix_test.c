@@ -55,7 +55,8 @@ static void ask_everything(const struct shared* shared) {
   CHECK(strlen(shw_report_json(shared->report, NULL)) > 0);
   CHECK_OK(shw_job_progress(shared->job, &progress, &error));
   CHECK(shw_job_poll(shared->job) >= progress.state);
-  CHECK_FAILS(shw_state_find_tensor(shared->state, "x", 1, &index, &error), SHW_NOT_FOUND, "w");
+  CHECK_FAILS(shw_state_find_tensor(shared->state, "x", 1, &index, &error), SHW_NOT_FOUND,
+              "nearest: w");
 }
 
 static void use_storage(const struct shared* shared, int number) {

@@ -160,8 +160,8 @@ static void other_options(int32_t rank, shw_state* state, shw_save_options* opti
 static void ranks_that_disagree_all_get_the_same_error(void) {
   static const struct disagreement cases[] = {
       {NULL, SHW_INVALID_ARGUMENT, "overlap", overlap},
-      {NULL, SHW_INVALID_ARGUMENT, "w", hole},
-      {NULL, SHW_INVALID_ARGUMENT, "w", other_shape},
+      {NULL, SHW_INVALID_ARGUMENT, "no rank holds box [3:4, 0:3]", hole},
+      {NULL, SHW_INVALID_ARGUMENT, "[2, 3] on rank 0 and [3, 2] on rank 1", other_shape},
       {NULL, SHW_INVALID_ARGUMENT, "rank_local", other_values},
       {NULL, SHW_INVALID_ARGUMENT, "owner", other_options}};
   struct fixture fixture = saved();
@@ -181,9 +181,10 @@ static void what_differs_from_the_stored_is_refused(void) {
   struct fixture fixture = saved();
   float wanted[6] = {-1, -1, -1, -1, -1, -1};
   shw_tensor tensor = float_tensor(wanted, SHAPE(2, 3), 2);
-  CHECK_FAILS(try_load(&fixture, "v", &tensor, NULL, &error), SHW_NOT_FOUND, "w");
+  CHECK_FAILS(try_load(&fixture, "v", &tensor, NULL, &error), SHW_NOT_FOUND, "'v' is not stored");
   tensor.shape = SHAPE(3, 2);
-  CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT, "w");
+  CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT,
+              "stored with shape [2, 3] and wanted with shape [3, 2]");
   tensor.shape = SHAPE(2, 3);
   tensor.dtype_code = SHW_DTYPE_INT;
   CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT, "int32");
@@ -193,7 +194,8 @@ static void what_differs_from_the_stored_is_refused(void) {
   tensor.flags = 0;
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
   options.unexpected = SHW_UNEXPECTED_ERROR;
-  CHECK_FAILS(try_load(&fixture, "w", &tensor, &options, &error), SHW_INVALID_ARGUMENT, "o");
+  CHECK_FAILS(try_load(&fixture, "w", &tensor, &options, &error), SHW_INVALID_ARGUMENT,
+              "unexpected = error): 'o'");
   for (int i = 0; i < 6; ++i) CHECK(wanted[i] == -1); /* nothing was touched */
   options.unexpected = 0;
   options.missing = SHW_MISSING_REPORT;
@@ -236,17 +238,19 @@ static void paths_without_a_checkpoint_are_told_apart(void) {
   struct fixture fixture = saved();
   const char* directory = scratch_directory();
   CHECK_FAILS(try_open(&fixture, path_in(directory, "nothing"), &error), SHW_NOT_FOUND, "nothing");
-  CHECK_FAILS(try_open(&fixture, directory, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(try_open(&fixture, directory, &error), SHW_NOT_FOUND, "nothing is there");
   write_file(path_in(directory, "file"), "hello", 5);
-  CHECK_FAILS(try_open(&fixture, path_in(directory, "file"), &error), SHW_INVALID_ARGUMENT, "");
-  CHECK_FAILS(try_open(&fixture, directory, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(try_open(&fixture, path_in(directory, "file"), &error), SHW_INVALID_ARGUMENT,
+              "no known checkpoint format");
+  CHECK_FAILS(try_open(&fixture, directory, &error), SHW_INVALID_ARGUMENT,
+              "looked for manifest.shw");
   char longest[5000];
   memset(longest, 'p', sizeof(longest));
   longest[sizeof(longest) - 1] = '\0';
   CHECK_FAILS(try_open(&fixture, longest, &error), SHW_INVALID_ARGUMENT, "4095");
   longest[300] = '\0';
   CHECK_FAILS(try_save(fixture.context, path_in(directory, longest), NULL, &error),
-              SHW_INVALID_ARGUMENT, "");
+              SHW_INVALID_ARGUMENT, "limit of 255 bytes");
   CHECK_FAILS(try_open(&fixture, "", &error), SHW_INVALID_ARGUMENT, "path");
   shw_checkpoint_options options = SHW_CHECKPOINT_OPTIONS_INIT;
   shw_checkpoint* checkpoint = NULL;
@@ -262,7 +266,8 @@ static void an_existing_checkpoint_can_be_protected(void) {
   struct fixture fixture = saved();
   shw_save_options options = SHW_SAVE_OPTIONS_INIT;
   options.overwrite = SHW_OVERWRITE_REFUSE;
-  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_ALREADY_EXISTS, "");
+  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_ALREADY_EXISTS,
+              "overwrite 'replace'");
   shw_checkpoint_release(open_at(fixture.context, fixture.path));
   shw_context_release(fixture.context);
 }
@@ -301,7 +306,7 @@ static void flipped_payload_is_found_on_read(void) {
   flip_byte(find_file(fixture.path, "rank-00000.shw"), chunk.offset + 5, 0x80);
   shw_owned_tensor* tensor = NULL;
   CHECK_FAILS(shw_checkpoint_read_tensor(checkpoint, 0, NULL, NULL, 2, &tensor, &error),
-              SHW_DATA_LOSS, "w");
+              SHW_DATA_LOSS, "tensor 'w' [0:2, 0:3] is damaged");
   CHECK(tensor == NULL);
   float wanted[6];
   const shw_tensor target = float_tensor(wanted, SHAPE(2, 3), 2);
@@ -336,7 +341,7 @@ static void a_file_that_may_not_grow_leaves_the_old_checkpoint(void) {
   shw_report* report = NULL;
   add_floats(state, "big", big, SHAPE(COUNT), 1);
   CHECK_FAILS(shw_save(fixture.context, state, NULL, fixture.path, NULL, NULL, &report, &error),
-              SHW_RESOURCE_EXHAUSTED, "");
+              SHW_RESOURCE_EXHAUSTED, "File too large");
   CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
   shw_state_release(state);
   shw_checkpoint* checkpoint = open_at(fixture.context, fixture.path);
@@ -361,8 +366,10 @@ static void a_plan_of_another_checkpoint_is_refused(void) {
   CHECK_OK(try_save(fixture.context, fixture.path, NULL, &error));
   shw_checkpoint* newer = open_at(fixture.context, fixture.path);
   CHECK_OK(shw_load_planner_create(newer, state, 0, NULL, &later, &error));
-  CHECK_FAILS(shw_load_execute(later, plan, &report, &error), SHW_FAILED_PRECONDITION, "");
-  CHECK_FAILS(shw_load_execute(planner, plan, &report, &error), SHW_ABORTED, ""); /* replaced */
+  CHECK_FAILS(shw_load_execute(later, plan, &report, &error), SHW_FAILED_PRECONDITION,
+              "the load plan is of generation");
+  CHECK_FAILS(shw_load_execute(planner, plan, &report, &error), SHW_ABORTED,
+              "replaced while reading"); /* replaced */
   shw_plan_release(plan);
   shw_load_planner_release(planner);
   shw_load_planner_release(later);
@@ -380,7 +387,8 @@ static void doubled_and_broken_metadata_is_refused(void) {
   options.metadata = "a1a2";
   options.metadata_offsets = twice;
   options.metadata_count = 2;
-  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_ALREADY_EXISTS, "a");
+  CHECK_FAILS(try_save(fixture.context, fixture.path, &options, &error), SHW_ALREADY_EXISTS,
+              "key 'a' twice");
   options.metadata = "a\xFF";
   options.metadata_offsets = bad;
   options.metadata_count = 1;

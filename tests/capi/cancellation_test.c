@@ -97,11 +97,12 @@ static void planners_and_checkpoints_keep_it(void) {
   CHECK_OK(shw_checkpoint_read_tensor(checkpoint, 0, NULL, NULL, 2, &tensor, &error));
   shw_cancellation_cancel(cancellation);
   shw_cancellation_release(cancellation); /* they have what they need */
-  CHECK_FAILS(shw_save_planner_local_plan(planner, &plan, &error), SHW_CANCELLED, "");
+  CHECK_FAILS(shw_save_planner_local_plan(planner, &plan, &error), SHW_CANCELLED,
+              "cancelled by the host");
   shw_owned_tensor_release(tensor);
   tensor = NULL;
   CHECK_FAILS(shw_checkpoint_read_tensor(checkpoint, 0, NULL, NULL, 2, &tensor, &error),
-              SHW_CANCELLED, "");
+              SHW_CANCELLED, "cancelled by the host");
   shw_checkpoint_release(checkpoint);
   shw_save_planner_release(planner);
   end(&fixture);

@@ -73,9 +73,10 @@ static void tells_what_it_holds(void) {
   CHECK(size == 4 && box[0] == 0 && box[2] == 4 && box[3] == 6);
   CHECK_INT(shw_checkpoint_chunk_box(checkpoint, info.first_chunk, box, 1, &size, &error),
             SHW_BUFFER_TOO_SMALL);
-  CHECK_FAILS(shw_checkpoint_tensor_infos(checkpoint, 4, 1, &info, &error), SHW_OUT_OF_RANGE, "4");
+  CHECK_FAILS(shw_checkpoint_tensor_infos(checkpoint, 4, 1, &info, &error), SHW_OUT_OF_RANGE,
+              "1 from number 4 on do not exist");
   CHECK_FAILS(shw_checkpoint_chunk_infos(checkpoint, UINT64_MAX, 2, &chunk, &error),
-              SHW_OUT_OF_RANGE, "");
+              SHW_OUT_OF_RANGE, "do not exist");
   shw_checkpoint_release(checkpoint);
   shw_context_release(context);
 }
@@ -156,7 +157,8 @@ static void reads_boxes_into_memory_of_the_caller(void) {
   report = NULL;
   const int64_t outside[] = {3, 3, 0, 5};
   batch.box_offsets = outside;
-  CHECK_FAILS(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error), SHW_OUT_OF_RANGE, "");
+  CHECK_FAILS(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error), SHW_OUT_OF_RANGE,
+              "leaves the shape in dimension 0");
   batch.box_offsets = offsets;
   targets[0].dtype_bits = 16;
   CHECK_FAILS(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error), SHW_INVALID_ARGUMENT,
@@ -204,7 +206,7 @@ static void digests_do_not_depend_on_who_asks(void) {
   CHECK(strcmp(digest_of(checkpoint, "layer.weight"), digest_of(checkpoint, "layer.bias")) != 0);
   all = NULL;
   CHECK_FAILS(shw_checkpoint_digests(checkpoint, NULL, 5, SHW_DIGEST_XXH3, &all, &error),
-              SHW_OUT_OF_RANGE, "");
+              SHW_OUT_OF_RANGE, "has 4 tensors, not 5");
   CHECK_FAILS(shw_checkpoint_digests(checkpoint, NULL, 4, 2, &all, &error), SHW_INVALID_ARGUMENT,
               "algorithm");
   shw_checkpoint_release(checkpoint);
@@ -229,7 +231,7 @@ static void verifies_and_lists_damage(void) {
   CHECK_OK(shw_checkpoint_chunk_infos(checkpoint, 0, 1, &chunk, &error));
   flip_byte(find_file(path, "rank-00000.shw"), chunk.offset, 1);
   CHECK_FAILS(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error), SHW_DATA_LOSS,
-              "");
+              "'layer.weight' [0:4, 0:6] is damaged");
   CHECK(report == NULL);
   CHECK_OK(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP | SHW_VERIFY_LIST, &report, &error));
   CHECK(shw_report_name_count(report, SHW_REPORT_FINDING) >= 1);

@@ -80,7 +80,7 @@ static void reduces(shw_collective* collective) {
   values[0] = INT64_MAX;
   call = numbered(9, 1);
   CHECK_FAILS(shw_collective_all_reduce_i64(collective, &call, values, 1, SHW_REDUCE_SUM, &error),
-              SHW_OUT_OF_RANGE, "");
+              SHW_OUT_OF_RANGE, "does not fit 64 bits");
 }
 
 static void conforms(struct rank* rank) {
@@ -108,7 +108,7 @@ static void threads_conform(void) {
 static void out_of_step(struct rank* rank) {
   shw_error* error = NULL;
   const shw_collective_call call = numbered(1, rank->rank == 0 ? 1 : 2);
-  CHECK_FAILS(shw_collective_barrier(rank->collective, &call, &error), SHW_ABORTED, "");
+  CHECK_FAILS(shw_collective_barrier(rank->collective, &call, &error), SHW_ABORTED, "rank ");
 }
 static void ranks_out_of_step_get_aborted(void) {
   run_ranks(3, out_of_step, NULL);
@@ -145,7 +145,8 @@ static void waiting(struct rank* rank) {
     while (atomic_load(done) == 0) continue;
     return;
   }
-  CHECK_FAILS(shw_collective_barrier(rank->collective, &call, &error), SHW_DEADLINE_EXCEEDED, "");
+  CHECK_FAILS(shw_collective_barrier(rank->collective, &call, &error), SHW_DEADLINE_EXCEEDED,
+              "rank 1 did not take part");
   atomic_store(done, 1);
 }
 static void a_silent_rank_is_not_waited_for_for_ever(void) {
@@ -161,7 +162,7 @@ static void bad_arguments_are_refused(void) {
   CHECK_FAILS(shw_collective_group_create(0, &group, &error), SHW_INVALID_ARGUMENT, "size");
   CHECK_OK(shw_collective_group_create(2, &group, &error));
   CHECK_FAILS(shw_collective_group_member(group, 2, &collective, &error), SHW_INVALID_ARGUMENT,
-              "2");
+              "2 is not a rank of 2");
   CHECK_OK(shw_collective_group_member(group, 1, &collective, &error));
   shw_collective* twice = NULL;
   CHECK_FAILS(shw_collective_group_member(group, 1, &twice, &error), SHW_FAILED_PRECONDITION,

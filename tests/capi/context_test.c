@@ -53,7 +53,8 @@ static void refuses_bad_options(void) {
   CHECK_FAILS(shw_context_create(&options, &context, &error), SHW_INVALID_ARGUMENT, "threads");
   options.threads = 0;
   options.memory_budget = 1;
-  CHECK_FAILS(shw_context_create(&options, &context, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(shw_context_create(&options, &context, &error), SHW_INVALID_ARGUMENT,
+              "memory_budget is 1 bytes");
   CHECK(setenv("SHW_LOG", "loud", 1) == 0);
   CHECK_FAILS(shw_context_create(NULL, &context, &error), SHW_INVALID_ARGUMENT, "SHW_LOG");
   CHECK(unsetenv("SHW_LOG") == 0);

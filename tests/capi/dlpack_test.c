@@ -97,7 +97,7 @@ static void leaves_the_tensor_to_the_caller_on_failure(void) {
   CHECK_FAILS(add(state, &managed, &error), SHW_UNIMPLEMENTED, "DLPack version");
   managed = versioned();
   managed.dl_tensor.code = SHW_DTYPE_OPAQUE;
-  CHECK_FAILS(add(state, &managed, &error), SHW_UNIMPLEMENTED, "");
+  CHECK_FAILS(add(state, &managed, &error), SHW_UNIMPLEMENTED, "opaque");
   managed = versioned();
   managed.dl_tensor.lanes = 4;
   CHECK_FAILS(add(state, &managed, &error), SHW_UNIMPLEMENTED, "lanes");
@@ -110,15 +110,17 @@ static void leaves_the_tensor_to_the_caller_on_failure(void) {
   managed = versioned();
   managed.dl_tensor.code = SHW_DTYPE_FLOAT6_E2M3FN;
   managed.dl_tensor.bits = 8;
-  CHECK_FAILS(add(state, &managed, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(add(state, &managed, &error), SHW_INVALID_ARGUMENT,
+              "float6 element has 6 bits, not 8");
   managed = versioned();
   static int64_t negative[] = {2, -3};
   managed.dl_tensor.shape = negative;
-  CHECK_FAILS(add(state, &managed, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(add(state, &managed, &error), SHW_INVALID_ARGUMENT,
+              "extent 1 of the shape is negative: -3");
   managed = versioned();
   CHECK_OK(add(state, &managed, &error));
   struct DLManagedTensorVersioned doubled = versioned();
-  CHECK_FAILS(add(state, &doubled, &error), SHW_ALREADY_EXISTS, "w");
+  CHECK_FAILS(add(state, &doubled, &error), SHW_ALREADY_EXISTS, "two entries are called 'w'");
   shw_state_release(state);
   CHECK_INT(deletions, 1);
 }

@@ -262,11 +262,11 @@ static void plans_of_another_rank_or_order_are_refused(void) {
   shw_buffer* global = make_global_plan(&host);
   CHECK_FAILS(shw_save_planner_finish(host.planners[1], shw_buffer_part_data(global, 0),
                                       shw_buffer_part_size(global, 0), &plan, &error),
-              SHW_FAILED_PRECONDITION, "");
+              SHW_FAILED_PRECONDITION, "rank 0 of 4 came to rank 1");
   CHECK_OK(shw_plan_create(shw_buffer_part_data(global, 1), shw_buffer_part_size(global, 1), &plan,
                            &error));
   CHECK_FAILS(shw_save_execute(host.planners[1], plan, NULL, host.path, &result, &error),
-              SHW_FAILED_PRECONDITION, "");
+              SHW_FAILED_PRECONDITION, "not the one that this planner has finished");
   CHECK(result == NULL && report == NULL);
   shw_plan_release(plan);
   shw_buffer_release(global);

@@ -109,11 +109,11 @@ static void a_failed_job_keeps_its_error(void) {
   shw_report* report = NULL;
   CHECK_OK(shw_load_async(context, state, NULL, path_in(scratch_directory(), "nothing"), NULL, NULL,
                           &job, &error));
-  CHECK_FAILS(shw_job_wait(job, -1, &error), SHW_NOT_FOUND, "");
-  CHECK_FAILS(shw_job_wait_staged(job, -1, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(shw_job_wait(job, -1, &error), SHW_NOT_FOUND, "nothing is there");
+  CHECK_FAILS(shw_job_wait_staged(job, -1, &error), SHW_NOT_FOUND, "nothing is there");
   CHECK_INT(shw_error_code(shw_job_error(job)), SHW_NOT_FOUND);
   CHECK(shw_job_error(job) == shw_job_error(job));
-  CHECK_FAILS(shw_job_report(job, &report, &error), SHW_FAILED_PRECONDITION, "");
+  CHECK_FAILS(shw_job_report(job, &report, &error), SHW_FAILED_PRECONDITION, "no report");
   shw_job_release(job);
   shw_state_release(state);
   shw_context_release(context);

@@ -88,7 +88,7 @@ static void check_slices(const shw_checkpoint* checkpoint) {
   shw_owned_tensor* outside = NULL;
   CHECK_FAILS(
       shw_checkpoint_read_tensor(checkpoint, 0, SHAPE(ELEMENTS - 1), SHAPE(2), 1, &outside, &error),
-      SHW_OUT_OF_RANGE, "");
+      SHW_OUT_OF_RANGE, "leaves the shape in dimension 0");
 }
 
 static void a_tensor_above_4_gib_comes_back(void) {

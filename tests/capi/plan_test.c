@@ -40,7 +40,7 @@ static void a_good_plan_passes(void) {
   CHECK_OK(shw_plan_json(plan, 10, &json, &error));
   CHECK(strstr(shw_buffer_data(json), "\"schema\":1") != NULL);
   shw_plan_item item = SHW_PLAN_ITEM_INIT;
-  CHECK_FAILS(shw_plan_item_at(plan, 0, &item, &error), SHW_OUT_OF_RANGE, "");
+  CHECK_FAILS(shw_plan_item_at(plan, 0, &item, &error), SHW_OUT_OF_RANGE, "has 0 items");
   shw_buffer_release(json);
   shw_buffer_release(findings);
   shw_plan_release(plan);

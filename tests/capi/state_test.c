@@ -83,7 +83,7 @@ static void keeps_nested_paths(void) {
   CHECK_TEXT(shw_state_tensor_path(state, 0, NULL), "[\"optim\",0,[1]]");
   batch.paths = "[\"x\"]";
   batch.path_offsets = wrong;
-  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "joins to 'x'");
   shw_state_release(state);
 }
 
@@ -116,7 +116,8 @@ static void adds_all_or_nothing(void) {
   batch.names = "aa";
   batch.name_offsets = offsets;
   batch.tensors = tensors;
-  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_ALREADY_EXISTS, "a");
+  CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_ALREADY_EXISTS,
+              "two entries are called 'a'");
   CHECK_INT(shw_state_tensor_count(state), 0);
   batch.names = "a\xFF";
   CHECK_FAILS(shw_state_add_tensors(state, &batch, &error), SHW_INVALID_ARGUMENT, "UTF-8");
@@ -130,7 +131,8 @@ static void adds_all_or_nothing(void) {
   static char long_name[70000];
   memset(long_name, 'n', sizeof(long_name));
   tensors[0].struct_size = SHW_TENSOR_SIZE_V1;
-  CHECK_FAILS(try_add_one(state, long_name, 65536, &tensors[0], &error), SHW_INVALID_ARGUMENT, "");
+  CHECK_FAILS(try_add_one(state, long_name, 65536, &tensors[0], &error), SHW_INVALID_ARGUMENT,
+              "65536 bytes, the limit is 65535");
   CHECK_OK(try_add_one(state, long_name, 65535, &tensors[0], &error));
   shw_state_release(state);
 }

@@ -29,8 +29,8 @@ static void writes_reads_and_replaces(shw_storage* storage) {
   CHECK_OK(put(storage, "a/one", "first", SHW_COMMIT_NONE, 0, &error));
   check_read(storage, "a/one", 0, "first");
   check_read(storage, "a/one", 2, "rst");
-  CHECK_FAILS(shw_storage_read(storage, "a/one", 5, 3, data, 3, &error), SHW_OUT_OF_RANGE, "");
-  CHECK_FAILS(shw_storage_read(storage, "a/two", 5, 0, data, 1, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(shw_storage_read(storage, "a/one", 5, 3, data, 3, &error), SHW_OUT_OF_RANGE, "a/one");
+  CHECK_FAILS(shw_storage_read(storage, "a/two", 5, 0, data, 1, &error), SHW_NOT_FOUND, "a/two");
   CHECK_INT(stat_of(storage, "a/one").size, 5);
   CHECK_OK(put(storage, "a/one", "second!", SHW_COMMIT_NONE, 0, &error));
   check_read(storage, "a/one", 0, "second!");
@@ -42,12 +42,12 @@ static void commits_under_conditions(shw_storage* storage) {
   shw_error* error = NULL;
   if ((shw_storage_capabilities(storage) & SHW_STORAGE_CONDITIONAL_COMMIT) == 0) return;
   CHECK_OK(put(storage, "c", "1", SHW_COMMIT_IF_ABSENT, 0, &error));
-  CHECK_FAILS(put(storage, "c", "2", SHW_COMMIT_IF_ABSENT, 0, &error), SHW_ABORTED, "");
+  CHECK_STATUS(put(storage, "c", "2", SHW_COMMIT_IF_ABSENT, 0, &error), SHW_ABORTED);
   check_read(storage, "c", 0, "1");
   const uint64_t version = stat_of(storage, "c").version;
   CHECK(version != 0);
   CHECK_OK(put(storage, "c", "3", SHW_COMMIT_IF_VERSION, version, &error));
-  CHECK_FAILS(put(storage, "c", "4", SHW_COMMIT_IF_VERSION, version, &error), SHW_ABORTED, "");
+  CHECK_STATUS(put(storage, "c", "4", SHW_COMMIT_IF_VERSION, version, &error), SHW_ABORTED);
   check_read(storage, "c", 0, "3");
 }
 
@@ -78,7 +78,7 @@ static void removes(shw_storage* storage) {
   shw_storage_stat stat = SHW_STORAGE_STAT_INIT;
   CHECK_OK(put(storage, "r/x", "x", SHW_COMMIT_NONE, 0, &error));
   CHECK_OK(shw_storage_remove(storage, "r/x", 3, &error));
-  CHECK_FAILS(shw_storage_stat_key(storage, "r/x", 3, &stat, &error), SHW_NOT_FOUND, "");
+  CHECK_STATUS(shw_storage_stat_key(storage, "r/x", 3, &stat, &error), SHW_NOT_FOUND);
   CHECK_OK(shw_storage_remove(storage, "r/x", 3, &error));
 }
 
@@ -86,7 +86,8 @@ static void refuses_bad_keys(shw_storage* storage) {
   static const char* const keys[] = {"/a", "a//b", "a/../b", ".", "a/./b", "a/"};
   shw_error* error = NULL;
   for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); ++i) {
-    CHECK_FAILS(put(storage, keys[i], "x", SHW_COMMIT_NONE, 0, &error), SHW_INVALID_ARGUMENT, "");
+    CHECK_FAILS(put(storage, keys[i], "x", SHW_COMMIT_NONE, 0, &error), SHW_INVALID_ARGUMENT,
+                "storage key");
   }
 }
 

@@ -113,10 +113,10 @@ static void the_error_of_a_lock_that_another_holds_is_released(void) {
   shw_context* context = make_context();
   shw_storage* storage = storage_with(&lock);
   /* Nothing lies there, which is found out after the lock was asked for. */
-  CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "no checkpoint at 'run'");
   const size_t before = mallinfo2().uordblks;
   for (int i = 0; i < ROUNDS; ++i)
-    CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "");
+    CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "no checkpoint at 'run'");
   CHECK(mallinfo2().uordblks < before + (size_t)ROUNDS * MESSAGE_BYTES / 4);
   CHECK_INT(lock.locked, ROUNDS + 1);
   CHECK_INT(lock.unlocked, 0);
@@ -142,7 +142,7 @@ static void a_lock_is_given_back_once(void) {
   struct lock lock = {SHW_OK, NULL, &lock, 0, 0};
   shw_context* context = make_context();
   shw_storage* storage = storage_with(&lock);
-  CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "");
+  CHECK_FAILS(collect(context, storage, &error), SHW_NOT_FOUND, "no checkpoint at 'run'");
   CHECK_INT(lock.unlocked, 1);
   lock.answer = SHW_UNAVAILABLE;
   lock.message = "the lock service is away";

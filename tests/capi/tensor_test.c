@@ -84,15 +84,15 @@ static void refuses_bad_descriptors(void) {
   struct bad_tensor cases[] = {{"ndim", SHW_INVALID_ARGUMENT, good},
                                {"ndim", SHW_INVALID_ARGUMENT, good},
                                {"shape", SHW_INVALID_ARGUMENT, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"extent 1 of the shape is negative", SHW_INVALID_ARGUMENT, good},
+                               {"does not fit 63 bits", SHW_INVALID_ARGUMENT, good},
+                               {"data pointer", SHW_INVALID_ARGUMENT, good},
+                               {"need 1224 bytes", SHW_INVALID_ARGUMENT, good},
                                {"device type 5", SHW_UNIMPLEMENTED, good},
-                               {"", SHW_UNIMPLEMENTED, good},
-                               {"", SHW_UNIMPLEMENTED, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
-                               {"", SHW_INVALID_ARGUMENT, good},
+                               {"opaque", SHW_UNIMPLEMENTED, good},
+                               {"4 lanes", SHW_UNIMPLEMENTED, good},
+                               {"float4 element has 4 bits", SHW_INVALID_ARGUMENT, good},
+                               {"need 96 bytes, its buffer has 8", SHW_INVALID_ARGUMENT, good},
                                {"flags", SHW_UNIMPLEMENTED, good},
                                {"byte 80", SHW_UNIMPLEMENTED, good},
                                {"struct_size", SHW_INVALID_ARGUMENT, good}};
@@ -136,11 +136,11 @@ static void owns_zeroed_aligned_tensors(void) {
   shw_owned_tensor_release(owned);
   owned = NULL;
   CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(-1), 1, &owned, &error),
-              SHW_INVALID_ARGUMENT, "");
+              SHW_INVALID_ARGUMENT, "extent 0 of the shape is negative");
   CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(INT64_MAX), 1, &owned, &error),
-              SHW_INVALID_ARGUMENT, "");
+              SHW_INVALID_ARGUMENT, "do not fit 63 bits");
   CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 33, SHAPE(1), 1, &owned, &error),
-              SHW_UNIMPLEMENTED, "");
+              SHW_UNIMPLEMENTED, "33 bits is not supported");
   CHECK(owned == NULL);
 }
 

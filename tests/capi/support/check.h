@@ -54,9 +54,11 @@
     CHECK(error == NULL);                                                     \
   } while (0)
 
-/* The call fails with this status, and its message holds the text; `error` is released. */
+/* The call fails with this status, and its message holds the text; `error` is released. A text of
+ * one letter stands in nearly every message, so it must be longer. */
 #define CHECK_FAILS(call, wanted, text)                                                        \
   do {                                                                                         \
+    CHECK(strlen(text) >= 3);                                                                  \
     const shw_status found_status = (call);                                                    \
     if (found_status != (wanted) || error == NULL || shw_error_code(error) != (wanted) ||      \
         strstr(shw_error_message(error, NULL), (text)) == NULL) {                              \
@@ -67,6 +69,16 @@
     }                                                                                          \
     shw_error_release(error);                                                                  \
     error = NULL;                                                                              \
+  } while (0)
+
+/* The call fails with this status and some words; which ones is up to the host's own object. */
+#define CHECK_STATUS(call, wanted)                              \
+  do {                                                          \
+    CHECK_INT((call), (wanted));                                \
+    CHECK(error != NULL && shw_error_code(error) == (wanted) && \
+          *shw_error_message(error, NULL) != '\0');             \
+    shw_error_release(error);                                   \
+    error = NULL;                                               \
   } while (0)
 
 typedef void (*test_function)(void);

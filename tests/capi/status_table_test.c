@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of the table of statuses that need ranks, files of others or files of a newer version: which status comes, and
+ * what the message names. The other rows stand in bad_input_test.c, struct_size_test.c, arguments_test.c and the files
+ * named after their subject. */
+#include <sys/stat.h>
+
+#include "support/ranks.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+enum { HEADER_BYTES = 4096, DIGEST_BYTES = 16 };
+
+static float values[6] = {0, 1, 2, 3, 4, 5};
+
+static void save_floats(shw_context* context, const char* path) {
+  shw_state* state = make_state();
+  add_floats(state, "w", values, SHAPE(2, 3), 2);
+  save_at(context, state, path);
+  shw_state_release(state);
+}
+
+static const char* detail(const shw_error* error, const char* key) {
+  shw_error_detail found;
+  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
+    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
+    if (strcmp(found.key, key) == 0) return found.value;
+  }
+  return "";
+}
+
+/* ---- ranks that disagree ---- */
+
+static void add_as(shw_state* state, uint8_t dtype_code, int32_t kind) {
+  static const uint64_t offsets[] = {0, 1};
+  shw_error* error = NULL;
+  shw_tensor tensor = float_tensor(values, SHAPE(2, 3), 2);
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  tensor.dtype_code = dtype_code;
+  batch.count = 1;
+  batch.names = "w";
+  batch.name_offsets = offsets;
+  batch.tensors = &tensor;
+  batch.kinds = &kind;
+  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+}
+
+struct disagreement {
+  const char* text;
+  uint8_t dtype_codes[2];
+  int32_t kinds[2];
+  const char* path;
+};
+
+static void save_differently(struct rank* rank) {
+  const struct disagreement* given = rank->user;
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  shw_context* context = make_context();
+  shw_state* state = make_state();
+  add_as(state, given->dtype_codes[rank->rank], given->kinds[rank->rank]);
+  CHECK_FAILS(shw_save(context, state, NULL, given->path, rank->collective, NULL, &report, &error),
+              SHW_INVALID_ARGUMENT, given->text);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void ranks_that_disagree_on_dtype_or_kind_are_named(void) {
+  struct disagreement cases[] = {{"float32", {SHW_DTYPE_FLOAT, SHW_DTYPE_INT}, {0, 0}, NULL},
+                                 {"rank_local",
+                                  {SHW_DTYPE_FLOAT, SHW_DTYPE_FLOAT},
+                                  {SHW_KIND_RANK_LOCAL, SHW_KIND_REPLICATED},
+                                  NULL}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    cases[i].path = path_in(scratch_directory(), "c");
+    run_ranks(2, save_differently, &cases[i]);
+    CHECK(!exists(path_in(cases[i].path, "manifest.shw")));
+  }
+}
+
+/* ---- files of others, and of a newer library ---- */
+
+static void formats_that_are_only_recognised_are_named(void) {
+  static const struct {
+    const char *name, *head, *wanted;
+    uint64_t size;
+  } files[] = {{"torch.pt", "PK\x03\x04torch.save", "torch.save archive", 16},
+               {"old.pt", "\x80\x02}q\x00.........", "pickle", 14},
+               {"arrays.npz", "PK\x03\x04.........", "numpy archive", 13},
+               {"model.safetensors", "\x08\0\0\0\0\0\0\0{}......", "safetensors", 16},
+               {"weights.h5", "\x89HDF\r\n\x1a\n........", "HDF5", 16}};
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  const char* directory = scratch_directory();
+  shw_checkpoint* checkpoint = NULL;
+  for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+    const char* path = path_in(directory, files[i].name);
+    write_file(path, files[i].head, files[i].size);
+    CHECK_FAILS(shw_checkpoint_open(context, NULL, path, NULL, &checkpoint, &error),
+                SHW_UNIMPLEMENTED, files[i].wanted);
+    CHECK(checkpoint == NULL);
+  }
+  const char* distributed = path_in(directory, "dcp");
+  CHECK(mkdir(distributed, 0777) == 0);
+  write_file(path_in(distributed, ".metadata"), "\x80\x02}.", 4);
+  CHECK_FAILS(shw_checkpoint_open(context, NULL, distributed, NULL, &checkpoint, &error),
+              SHW_UNIMPLEMENTED, "torch");
+  shw_context_release(context);
+}
+
+/* The header of a data file says another version, under a digest that holds. */
+static void set_version(const char* file, uint32_t place, uint32_t version) {
+  static uint8_t header[HEADER_BYTES];
+  shw_error* error = NULL;
+  shw_buffer* digest = NULL;
+  FILE* stream = fopen(file, "r+b");
+  CHECK(stream != NULL && fread(header, 1, HEADER_BYTES, stream) == HEADER_BYTES);
+  memcpy(header + place, &version, sizeof(version));
+  CHECK_OK(shw_content_digest(header, HEADER_BYTES - DIGEST_BYTES, &digest, &error));
+  CHECK_INT(shw_buffer_size(digest), DIGEST_BYTES);
+  memcpy(header + HEADER_BYTES - DIGEST_BYTES, shw_buffer_data(digest), DIGEST_BYTES);
+  CHECK(fseek(stream, 0, SEEK_SET) == 0 && fwrite(header, 1, HEADER_BYTES, stream) == HEADER_BYTES);
+  CHECK(fclose(stream) == 0);
+  shw_buffer_release(digest);
+}
+
+static shw_status verify(shw_context* context, const char* path, shw_error** err) {
+  shw_checkpoint* checkpoint = open_at(context, path);
+  shw_report* report = NULL;
+  const shw_status status = shw_checkpoint_verify(checkpoint, 0, &report, err);
+  shw_report_release(report);
+  shw_checkpoint_release(checkpoint);
+  return status;
+}
+
+static void a_newer_format_is_told_from_damage(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  const char* path = path_in(scratch_directory(), "c");
+  save_floats(context, path);
+  const char* file = find_file(path, "rank-00000.shw");
+  set_version(file, 8, 9);
+  const shw_status status = verify(context, path, &error);
+  CHECK_INT(status, SHW_UNIMPLEMENTED);
+  CHECK(strstr(shw_error_message(error, NULL), "format version 9.") != NULL);
+  CHECK(strncmp(detail(error, "needed_version"), "9.", 2) == 0);
+  shw_error_release(error);
+  error = NULL;
+  flip_byte(file, 8, 1); /* now the digest does not hold */
+  CHECK_FAILS(verify(context, path, &error), SHW_DATA_LOSS, "rank-00000.shw");
+  shw_context_release(context);
+}
+
+static void a_data_file_of_another_save_is_damage(void) {
+  static uint8_t kept[1 << 16];
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  const char* path = path_in(scratch_directory(), "c");
+  save_floats(context, path);
+  const char* file = find_file(path, "rank-00000.shw");
+  const uint64_t size = file_size(file);
+  CHECK(size <= sizeof(kept));
+  FILE* stream = fopen(file, "rb");
+  CHECK(stream != NULL && fread(kept, 1, size, stream) == size && fclose(stream) == 0);
+  save_floats(context, path);
+  write_file(find_file(path, "rank-00000.shw"), kept, size);
+  CHECK_FAILS(verify(context, path, &error), SHW_DATA_LOSS, "rank-00000.shw");
+  shw_context_release(context);
+}
+
+/* ---- ranks that are silent ---- */
+
+static void save_while_one_is_silent(struct rank* rank) {
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  if (rank->rank == 1) {
+    *(shw_collective**)rank->user = rank->collective;
+    rank->collective = NULL; /* stays open until the others are done */
+    return;
+  }
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  shw_context* context = make_context();
+  shw_state* state = make_state();
+  add_floats(state, "w", values, SHAPE(2, 3), 2);
+  options.deadline_ns = 50 * 1000 * 1000;
+  CHECK_FAILS(shw_save(context, state, NULL, path_in(scratch_directory(), "c"), rank->collective,
+                       &options, &report, &error),
+              SHW_DEADLINE_EXCEEDED, "rank 1");
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void a_silent_rank_ends_the_save_at_the_deadline(void) {
+  shw_collective* silent = NULL;
+  run_ranks(2, save_while_one_is_silent, &silent);
+  shw_collective_release(silent);
+}
+
+TEST_MAIN(TEST_ENTRY(ranks_that_disagree_on_dtype_or_kind_are_named),
+          TEST_ENTRY(formats_that_are_only_recognised_are_named),
+          TEST_ENTRY(a_newer_format_is_told_from_damage),
+          TEST_ENTRY(a_data_file_of_another_save_is_damage),
+          TEST_ENTRY(a_silent_rank_ends_the_save_at_the_deadline))
