@@ -6,7 +6,11 @@
  *
  * A nested path is a compact JSON array: text keys are strings, integer keys of mappings integers,
  * positions in lists arrays of one integer, as in ["optim",0,[1]]. The name of the entry is the
- * parts joined with ".". An empty path means that the entry is flat. */
+ * parts joined with ".". An empty path means that the entry is flat.
+ *
+ * A name has at most 65,535 bytes of UTF-8, a nested path 1 MiB, a byte object 64 MiB; an entry
+ * beyond that is refused when it is added, with INVALID_ARGUMENT or, for objects, with
+ * RESOURCE_EXHAUSTED. */
 #ifndef SHARDWRIGHT_STATE_H
 #define SHARDWRIGHT_STATE_H
 

@@ -2,8 +2,10 @@
 """Finds the examples of a Markdown page and runs each as a reader of the page would.
 
 Blocks are fences with the language sh, python, c, java or rust. On README.md all of them run, except those below a line
-`<!-- not run: reason -->`; on other pages those below `<!-- run -->`. The blocks of one page run in their order and in
-one folder, so that a later one finds what an earlier one wrote. A block in a language other than sh is a whole program.
+`<!-- not run: reason -->`; on other pages those below `<!-- run -->`. Below `<!-- file: NAME -->` a block of any language is
+written to that file instead. The blocks of one page run in their order and in one folder, so that a later one finds what
+an earlier one wrote. A block in a language other than sh is a whole program. PREFIX is an installed tree; CLONE in a
+file stands for this clone.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ _BLOCK = re.compile(r"^(?P<mark><!--[^\n]*-->\n\s*)?```(?P<language>[a-z]+)\n(?P
 
 @dataclass(frozen=True)
 class Example:
-    """One block of a page; `line` is that of its first line of code."""
+    """One block of a page; `line` is that of its first line of code, `file` the name of one that is written, not run."""
 
     page: str
     line: int
     language: str
     text: str
+    file: str = ""
 
 
 def examples_of(page: str, text: str) -> list[Example]:
@@ -36,6 +39,11 @@ def examples_of(page: str, text: str) -> list[Example]:
     found = []
     for match in _BLOCK.finditer(text):
         mark = (match["mark"] or "").strip()
+        line = text.count("\n", 0, match.start("text")) + 1
+        file = re.match(r"<!--\s*file:\s*([\w./-]+)\s*-->", mark)
+        if file:
+            found.append(Example(page, line, match["language"], match["text"], file[1]))
+            continue
         if match["language"] not in LANGUAGES:
             continue
         if page == "README.md":
@@ -43,15 +51,17 @@ def examples_of(page: str, text: str) -> list[Example]:
                 continue
         elif not re.match(r"<!--\s*run\s*-->", mark):
             continue
-        found.append(Example(page, text.count("\n", 0, match.start("text")) + 1, match["language"], match["text"]))
+        found.append(Example(page, line, match["language"], match["text"]))
     return found
 
 
 class Workplace:
     """A folder in which examples run, with the tools of the build tree in reach."""
 
-    def __init__(self, folder: Path, source: Path, build: Path) -> None:
+    def __init__(self, folder: Path, source: Path, build: Path, prefix: Path | None = None) -> None:
+        """`prefix`: where an installed tree lies, or is put when an example asks for it."""
         self.folder = folder
+        self.prefix = prefix
         self.source = source
         self.build = build
         for name in ("build", "include", "examples", "bindings"):
@@ -68,6 +78,12 @@ class Workplace:
 
     def run(self, example: Example) -> subprocess.CompletedProcess[str]:
         """Runs one example; status and output are the caller's to judge."""
+        if example.file:
+            return self._write(example)
+        if "$PREFIX" in example.text:
+            done = self._install()
+            if done.returncode:
+                return done
         return {"sh": self._sh, "python": self._python, "c": self._c, "java": self._java,
                 "rust": self._rust}[example.language](example)
 
@@ -75,6 +91,22 @@ class Workplace:
         return subprocess.run([str(word) for word in command], cwd=folder or self.folder, env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", timeout=TIMEOUT_SECONDS, check=False)
+
+    def _write(self, example: Example) -> subprocess.CompletedProcess[str]:
+        path = self.folder / example.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(example.text.replace("CLONE/", f"{self.source}/"))
+        return subprocess.CompletedProcess([], 0, "")
+
+    def _install(self) -> subprocess.CompletedProcess[str]:
+        assert self.prefix is not None
+        self.environment["PREFIX"] = str(self.prefix)
+        # What a stranger has: the tools, and nothing of the build tree but what was installed.
+        for name in ("LD_LIBRARY_PATH", "SHW_LIBRARY_PATH", "SHARDWRIGHT_DIR", "PYTHONPATH"):
+            self.environment.pop(name, None)
+        if (self.prefix / "bin").exists():
+            return subprocess.CompletedProcess([], 0, "")
+        return self._call("cmake", "--install", self.build, "--prefix", self.prefix)
 
     def _sh(self, example: Example) -> subprocess.CompletedProcess[str]:
         lines = [line.removeprefix("$ ") for line in example.text.splitlines() if not MAIN_COMMANDS.match(line)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example of the README, and every marked one of docs/, runs and ends with status 0."""
+"""Every example of the README, and every marked one of docs/ and examples/, runs and ends with status 0."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ BUILD = Path(os.environ.get("SHW_BUILD_DIR", SOURCE / "build"))
 
 
 def pages():
-    for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+    for path in [SOURCE / "README.md", SOURCE / "examples" / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
         if path.exists():
             yield path.relative_to(SOURCE).as_posix(), path.read_text()
 
@@ -26,7 +26,8 @@ EXAMPLES = [example for page, text in pages() for example in examples_of(page, t
 @pytest.fixture(scope="module")
 def workplaces(tmp_path_factory):
     """One folder per page, shared by its examples."""
-    return {page: Workplace(tmp_path_factory.mktemp("page"), SOURCE, BUILD) for page, _ in pages()}
+    prefix = tmp_path_factory.mktemp("install") / "prefix"
+    return {page: Workplace(tmp_path_factory.mktemp("page"), SOURCE, BUILD, prefix) for page, _ in pages()}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}:{example.line}-{example.language}")
@@ -43,6 +44,13 @@ def test_blocks_of_the_readme_run_unless_a_reason_is_given():
 def test_blocks_of_other_pages_run_when_marked():
     text = "```sh\nls\n```\n<!-- run -->\n```python\nprint(1)\n```\n"
     assert [example.language for example in examples_of("docs/a.md", text)] == ["python"]
+
+
+def test_blocks_of_files_are_written_whatever_their_language(tmp_path):
+    text = "<!-- file: src/pom.xml -->\n```xml\n<a at='CLONE/b'/>\n```\n"
+    example, = examples_of("docs/a.md", text)
+    assert Workplace(tmp_path, SOURCE, BUILD).run(example).returncode == 0
+    assert (tmp_path / "src" / "pom.xml").read_text() == f"<a at='{SOURCE}/b'/>\n"
 
 
 def test_a_failing_example_is_seen(tmp_path):

@@ -43,6 +43,17 @@ def test_rows_without_a_test_or_with_one_that_is_not_there_are_found():
         (3, "the row names no test"), (4, "HoldsAir: no test of that name"), (5, "test_elsewhere: no test of that name")]
 
 
+RUNS = "def test_runs(original): original.f()\ndef test_tells():\n    \"\"\"The original.\"\"\"\n    ours.f()\n"
+
+
+@pytest.mark.parametrize(("cell", "said"), [("`test_runs` (run)", []), ("`test_tells`", []),
+                                            ("`test_runs`", ["a test of it runs the original: mark it (run)"]),
+                                            ("`test_tells` (run)", ["(run), but no test of it runs the original"])])
+def test_rows_say_whether_the_original_runs(cell, said):
+    texts = {"docs/compatibility.md": f"| case | test |\n| --- | --- |\n| a | {cell} |\n", "tests/test_a.py": RUNS}
+    assert [finding.text for finding in compatibility_rows.check(SourceTree.of_texts(texts))] == said
+
+
 def test_c_declarations_need_a_comment():
     good = "/* Opens. */\nSHW_API int f(void);\n/* A handle. */\ntypedef struct a a;\n/* Foreign. */\nstruct b;\n"
     assert not doc_coverage.c_findings("a.h", good)

@@ -2,7 +2,7 @@
 """State: the entries that one rank saves or wants filled, made from a nested mapping in one bulk call.
 
 Names of nested entries are joined with "."; paths keep the type of each key. A container below which no tensor and no
-bytes are left is one JSON object; the containers above it are structure.
+bytes are left is one JSON object; the containers above it are structure. A name has at most 65,535 bytes of UTF-8.
 """
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class State:
         objects: "json", or "pickle" to store values that are no JSON as pickles.
         convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
             the value itself. Used by adapters.
-    Raises InvalidArgumentError naming the path, or for what is no mapping; AlreadyExistsError for two entries of one name.
+    Raises InvalidArgumentError naming the path (a name of more than 65,535 bytes among others), or for what is no mapping;
+    AlreadyExistsError for two entries of one name.
     """
 
     def __init__(self, tree: Mapping[Any, Any] = _NOTHING, *, writable: bool = False, rank: int = 0,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 /// Ordered entries of one rank. Memory is borrowed for `'a`; `State<'static>` owns or shares everything that it holds and
-/// may go into jobs. Thread-compatible.
+/// may go into jobs. A name has at most 65,535 bytes of UTF-8. Thread-compatible.
 pub struct State<'a> {
     handle: *mut ffi::shw_state,
     owned: HashMap<String, Owned>,

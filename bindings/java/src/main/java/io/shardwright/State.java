@@ -11,7 +11,7 @@ import java.util.Objects;
 
 /**
  * Ordered entries of one rank: tensors and byte objects. Memory of tensors is borrowed and kept reachable by the state, and
- * by jobs and planners that use it. Thread-compatible: one load at a time.
+ * by jobs and planners that use it. A name has at most 65,535 bytes of UTF-8. Thread-compatible: one load at a time.
  */
 public final class State extends Handle {
     private static final String JSON = "application/json";
