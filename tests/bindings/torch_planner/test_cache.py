@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan caching: what travels between ranks when states change, and that no entry can be stale."""
 import dataclasses
+import functools
 import pickle
 
 import pytest
@@ -249,13 +250,160 @@ def test_the_last_descriptions_are_kept_and_older_ones_go():
     assert ranks.save([{"a": torch.ones(1)}])[0] == "T"
 
 
-def test_paths_and_options_are_part_of_the_key():
+def test_paths_are_part_of_the_key_and_options_of_what_the_coordinator_keeps():
+    ranks = Ranks(2)
+    ranks.save([{"a": {"b": torch.ones(2)}}] * 2)
+    found = ranks.save([{"a.b": torch.ones(2)}] * 2)
+    assert found[0] == "TT" and found[3].planner_data == {"a.b": ("a.b",)}
+    held = [{"a": torch.ones(2), "b": torch.ones(3)}] * 2
+    ranks.save(held)
+    assert ranks.save(held)[1] == "FF"
+    ranks.options = {"owner": "lowest_rank"}
+    found = ranks.save(held)
+    assert found[:2] == ("FF", "TT") and [len(plan.items) for plan in found[4]] == [2, 0]
+    assert ranks.save(held)[:2] == ("FF", "FF")
+
+
+# ---- planners that are not alike, hosts that keep plans ----
+
+class Unlike(Ranks):
+    """Ranks whose planners differ: a class and options of its own for each."""
+
+    def __init__(self, *planners):
+        super().__init__(len(planners))
+        self.planners = planners
+
+    def planner(self, rank, state):
+        kind, options = self.planners[rank]
+        _cache.shares = self.caches[rank]
+        made = kind(**{"enable_plan_caching": True} | options)
+        made.set_up_planner(state, None, rank == 0)
+        return made
+
+
+class TorchRanks:
+    """The same with torch's planners, whose class-level dicts are swapped as if each rank were a process."""
+
+    NAMES = ("_cached_save_plan", "_cached_final_save_plan", "_cached_all_plans", "_cached_global_plan", "_cached_metadata")
+
+    def __init__(self, monkeypatch, *kinds):
+        self.monkeypatch, self.kinds = monkeypatch, kinds
+        self.caches = [{name: {} for name in self.NAMES} for _ in kinds]
+
+    def enter(self, rank):
+        for name, cache in self.caches[rank].items():
+            self.monkeypatch.setattr(SavePlanner, name, cache)
+
+    def save(self, states):
+        made, sent, final = [], [], []
+        for rank, (kind, held) in enumerate(zip(self.kinds, states, strict=True)):
+            self.enter(rank)
+            made.append(kind(enable_plan_caching=True))
+            made[-1].set_up_planner(held, None, rank == 0)
+            sent.append(made[-1].create_local_plan())
+        self.enter(0)
+        answers, metadata = made[0].create_global_plan(sent)
+        self.names = list(metadata.state_dict_metadata)
+        for rank, answer in enumerate(answers):
+            self.enter(rank)
+            final.append(made[rank].finish_plan(answer))
+        return "".join("FT"[plan.usable] for plan in sent), [len(plan.items) for plan in final]
+
+
+def test_classes_and_options_of_planners_may_differ_between_ranks(monkeypatch):
+    states = [state(), state(only=torch.ones(3))]
+    theirs = TorchRanks(monkeypatch, original.DefaultSavePlanner, type("Other", (original.DefaultSavePlanner,), {}))
+    shapes = [theirs.save(states) for _ in range(4)]
+    assert [sent for sent, _ in shapes] == ["TT", "FF", "FF", "FF"]
+    other = type("Other", (ours.DefaultSavePlanner,), {})
+    for second in ((other, {}), (ours.DefaultSavePlanner, {"owner": "balanced"}),
+                   (ours.DefaultSavePlanner, {"dedup_save_to_lowest_rank": True})):
+        _cache.forget()
+        ranks = Unlike((ours.DefaultSavePlanner, {}), second)
+        found = [ranks.save(states) for _ in range(4)]
+        assert [(made[0], [len(plan.items) for plan in made[4]]) for made in found] == shapes
+        changed = [state(), state(only=torch.ones(2))]
+        assert ranks.save(changed)[0] == "FT" and ranks.save(changed)[0] == ranks.save(states)[0] == "FF"
+
+
+@pytest.mark.parametrize("coordinator", [original.DefaultSavePlanner, ours.DefaultSavePlanner])
+def test_a_coordinator_that_keeps_no_plans_gets_whole_ones(coordinator):
+    states = [state(), state(only=torch.ones(3))]
+    ranks = Unlike((coordinator, {"enable_plan_caching": False}), (ours.DefaultSavePlanner, {}))
+    for _ in range(3):
+        found = ranks.save(states)
+        assert found[:2] == ("TT", "TT") and sorted(item.index.fqn for plan in found[4] for item in plan.items) == [
+            "a", "b", "only", "step"]
+
+
+def test_a_coordinator_that_keeps_plans_no_more_says_so_and_the_next_save_works(monkeypatch):
+    states = [state(), state(only=torch.ones(3))]
+    careless = functools.partial(original.DefaultSavePlanner, flatten_state_dict=False)
+    theirs = TorchRanks(monkeypatch, lambda **_: careless(), careless)
+    assert theirs.save(states)[0] == "TT" and "only" in theirs.names
+    assert theirs.save(states)[0] == "TF" and "only" not in theirs.names, "torch's metadata lacks what the rank writes"
+    ranks = Unlike(*[(ours.DefaultSavePlanner, {})] * 2)
+    ranks.save(states)
+    ranks.planners = ((ours.DefaultSavePlanner, {"enable_plan_caching": False}), ranks.planners[1])
+    with pytest.raises(ours.StalePlanError, match="rank 1 .*without plan caching"):
+        ranks.save(states)
+    assert ranks.save(states)[:2] == ("TT", "TT")
+
+
+def test_torchs_coordinator_may_answer_that_nothing_has_changed(monkeypatch):
+    """Our planner on a rank of torch's: it sends whole plans, and takes torch's answers."""
+    theirs, held = TorchRanks(monkeypatch, original.DefaultSavePlanner, ours.DefaultSavePlanner), [state(), state()]
+    first = theirs.save(held)
+    assert theirs.save(held) == ("FT", first[1]) and theirs.save(held) == ("FT", first[1])
+
+
+def finishing(kind):
+    """(first finished plan, what an unusable one gives on the same planner, and on a new one of the class)."""
+    planner, again = kind(enable_plan_caching=True), kind(enable_plan_caching=True)
+    plan = SavePlan([tensor("a", 4)])
+    return planner.finish_plan(plan), planner.finish_plan(SavePlan([], usable=False)), again.finish_plan(SavePlan([], usable=False))
+
+
+def test_an_unusable_plan_means_the_one_that_was_finished_last(monkeypatch):
+    TorchRanks(monkeypatch, original.DefaultSavePlanner).enter(0)
+    assert finishing(original.DefaultSavePlanner) == finishing(ours.DefaultSavePlanner)
+    fresh = type("DefaultSavePlanner", (ours.DefaultSavePlanner,), {})
+    with pytest.raises(ours.StalePlanError):
+        fresh(enable_plan_caching=True).finish_plan(SavePlan([], usable=False))
+
+
+def test_a_described_state_never_gets_the_plan_of_another(monkeypatch):
+    held, other = [{"a": torch.ones(4)}], [{"b": torch.ones(4)}]
     ranks = Ranks(1)
-    ranks.save([{"a": {"b": torch.ones(2)}}])
-    found = ranks.save([{"a.b": torch.ones(2)}])
-    assert found[0] == "T" and found[3].planner_data == {"a.b": ("a.b",)}
-    ranks.planner_class = type("Other", (ours.DefaultSavePlanner,), {})
-    assert ranks.save([{"a.b": torch.ones(2)}])[0] == "T"
+    for states in (held, other):
+        ranks.save(states)
+    planner = ranks.planner(0, held[0])
+    planner.create_local_plan()
+    assert [item.index.fqn for item in planner.finish_plan(SavePlan([], usable=False)).items] == ["a"]
+    TorchRanks(monkeypatch, original.DefaultSavePlanner).enter(0)
+    theirs = original.DefaultSavePlanner(enable_plan_caching=True)
+    theirs.finish_plan(SavePlan([tensor("b", 4)]))
+    theirs.set_up_planner(held[0], None, True)
+    theirs.create_local_plan()
+    assert [item.index.fqn for item in theirs.finish_plan(SavePlan([], usable=False)).items] == ["b"], "torch has one per class"
+
+
+def test_after_a_save_that_was_not_finished_a_rank_sends_its_plan_again(monkeypatch):
+    def sent(kind, save):
+        held = [state()]
+        save(held)
+        found = []
+        for _ in range(2):
+            planner = kind(enable_plan_caching=True)
+            planner.set_up_planner(held[0], None, True)
+            found.append(planner.create_local_plan().usable)
+        return found
+
+    ranks = Ranks(1)
+    TorchRanks(monkeypatch, original.DefaultSavePlanner).enter(0)
+    theirs = TorchRanks(monkeypatch, original.DefaultSavePlanner)
+    assert sent(original.DefaultSavePlanner, theirs.save) == [False, False], "torch takes it for answered"
+    assert sent(ours.DefaultSavePlanner, ranks.save) == [False, True]
 
 
 COMPARED = [(lambda: shard("s", [0], [2], [4]), lambda: shard("s", [0], [2], [4]), True),

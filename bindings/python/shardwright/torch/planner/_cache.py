@@ -4,7 +4,9 @@
 A rank whose description is unchanged sends the digest, and gets its share only where that has changed. What plain values
 are is no part of a description: their digests of this save travel beside it. Entries are plans and never results of a
 save, so a save that fails cannot make one wrong: a rank that was not answered sends everything
-again. Both sides keep the last `SIZE` descriptions. torch's own cache (class-level dicts by class name) is not used.
+again. A rank sends a digest only where a coordinator has said with its answer that it keeps plans. Options and classes of
+planners may differ between ranks: those of the coordinator decide, and are part of what it remembers a merged plan by. Both
+sides keep the last `SIZE` descriptions. torch's own cache (class-level dicts by class name) is not used.
 """
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from torch.distributed.checkpoint.planner import SavePlan
 
 from . import _engine, _paths
 from ._errors import StalePlanError
-from ._items import PlanItems, StoredEntries
+from ._items import PlanItems, StoredEntries, plan_of_items
 
 SIZE = 8
 VALUE_DIGEST_SIZE = 16
@@ -65,11 +67,13 @@ class KnownPlan:
 
 @dataclasses.dataclass
 class _Share:
-    """What a rank writes for one description. `asked`: the digest was sent and no answer has come yet."""
+    """What a rank writes for one description. `kept`: the coordinator keeps plans. `asked`: the digest was sent and no answer
+    has come yet."""
 
     plan: bytes
     digest: bytes
     planner_data: Any
+    kept: bool
     asked: bool = False
 
 
@@ -96,6 +100,7 @@ _ADVICE = ("save again, and the plan is sent whole; where the host itself keeps 
            "anew first")
 
 shares: _Recent[_Share] = _Recent()
+_finished: _Recent[SavePlan] = _Recent()  # the last one of each class of planners
 _worlds: _Recent[_World] = _Recent()
 _descriptions: dict[int, _Recent[_Description]] = {}
 
@@ -103,6 +108,7 @@ _descriptions: dict[int, _Recent[_Description]] = {}
 def forget() -> None:
     """Empties the caches of this process."""
     shares.clear()
+    _finished.clear()
     _worlds.clear()
     _descriptions.clear()
 
@@ -115,9 +121,9 @@ def _values_of(plan: SavePlan) -> dict[str, bytes]:
     return getattr(plan.items, "digests", None) or {}
 
 
-def description_digest(plan: SavePlan, options: str) -> bytes | None:
-    """16 bytes that name a local plan, its paths, which of its values are compared, and the options of its planner; None
-    where it is not a plan buffer or carries planner data of an unknown kind."""
+def description_digest(plan: SavePlan) -> bytes | None:
+    """16 bytes that name a local plan, its paths, and which of its values are compared; None where it is not a plan buffer or
+    carries planner data of an unknown kind."""
     buffer = _buffer_of(plan)
     if buffer is None:
         return None
@@ -126,7 +132,7 @@ def description_digest(plan: SavePlan, options: str) -> bytes | None:
         beside = _paths.packed(plan.planner_data) or marshal.dumps(plan.planner_data, 0)
     except ValueError:
         return None
-    text = _engine.digest(buffer) + options.encode() + b"\0" + len(compared).to_bytes(8, "little") + compared + beside
+    text = _engine.digest(buffer) + len(compared).to_bytes(8, "little") + compared + beside
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
@@ -135,23 +141,37 @@ def description_digest(plan: SavePlan, options: str) -> bytes | None:
 def local_plan(plan: SavePlan, key: bytes | None) -> SavePlan:
     """What to send: the plan, or the digest of one whose share is known."""
     share = None if key is None else shares.get(key)
-    if key is None or share is None or share.asked:
+    if key is None or share is None or share.asked or not share.kept:
         return plan
     share.asked = True
     values = b"".join(_values_of(plan).values())
     return SavePlan([], planner_data=KnownPlan(key, share.digest, values), usable=False)
 
 
-def finished_plan(new_plan: SavePlan, key: bytes | None) -> SavePlan:
-    """The plan to write by, from the coordinator's answer. StalePlanError where the share is gone, or where the answer is for
-    another description than that of `key`. None for `key`: a host sent the digest of an earlier save again."""
+def finished_plan(new_plan: SavePlan, key: bytes | None, kind: type) -> SavePlan:
+    """The plan to write by, from the coordinator's answer.
+
+    Args:
+        key: digest of what this rank holds; None where it was not described, or is no plan buffer.
+        kind: class of the planner.
+    Without a digest in it an unusable plan is the word of torch's own coordinator, or of a host, that nothing has changed: it
+    means the plan that was finished for this description, or last by a planner of the class where nothing is described.
+    StalePlanError where there is none, or where the answer is for another description than that of `key`.
+    """
     if new_plan.usable:
-        buffer = _buffer_of(new_plan)
+        buffer = plan_of_items(new_plan.items)
         if key is not None and buffer is not None:
-            shares.put(key, _Share(buffer, _engine.digest(buffer), new_plan.planner_data))
+            kept = getattr(new_plan.items, "kept", False)
+            shares.put(key, _Share(buffer, _engine.digest(buffer), new_plan.planner_data, kept))
+        _finished.put(kind, new_plan if buffer is None else dataclasses.replace(new_plan, items=PlanItems(buffer)))
         return new_plan
     answered = new_plan.planner_data
-    share = None if answered is None or key not in (None, answered) else shares.get(answered)
+    if answered is None and key is None:
+        last = _finished.get(kind)
+        if last is not None:
+            return last
+    for_this = answered is None or key in (None, answered)
+    share = shares.get(key if answered is None else answered) if for_this else None
     if share is None:
         raise StalePlanError(f"the coordinator takes this rank's share for known, and it is not; {_ADVICE}")
     share.asked = False
@@ -164,7 +184,15 @@ def _digests_of(names: tuple[str, ...], values: bytes) -> dict[str, bytes]:
     return {name: values[VALUE_DIGEST_SIZE * i:VALUE_DIGEST_SIZE * (i + 1)] for i, name in enumerate(names)}
 
 
-def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePlan], list[bytes | None]]:
+def check_whole(plans: Sequence[SavePlan]) -> None:
+    """StalePlanError where a rank sent a digest to a coordinator that keeps no plans."""
+    for rank, plan in enumerate(plans):
+        if not plan.usable and isinstance(plan.planner_data, KnownPlan):
+            raise StalePlanError(f"rank {rank} sent the digest of a plan to a coordinator without plan caching; {_ADVICE}",
+                                 {"rank": str(rank)})
+
+
+def received_plans(plans: Sequence[SavePlan]) -> tuple[list[SavePlan], list[bytes | None]]:
     """The full plans of all ranks and their digests. What the storage writer put into a plan stays in its place."""
     full: list[SavePlan] = []
     digests: list[bytes | None] = []
@@ -172,7 +200,7 @@ def received_plans(plans: Sequence[SavePlan], options: str) -> tuple[list[SavePl
     for rank, plan in enumerate(plans):
         known = _descriptions.setdefault(rank, _Recent())
         if plan.usable:
-            digest, buffer = description_digest(plan, options), _buffer_of(plan)
+            digest, buffer = description_digest(plan), _buffer_of(plan)
             if digest is not None and buffer is not None:
                 known.put(digest, _Description(dataclasses.replace(plan, items=[]), buffer, tuple(_values_of(plan))))
             full.append(plan)
@@ -221,5 +249,7 @@ def answers(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[Sav
         if has is not None and buffer is not None and has == _engine.digest(buffer):
             found.append(SavePlan([], storage_data=plan.storage_data, planner_data=asked.planner_data.digest, usable=False))
         else:
+            if isinstance(plan.items, PlanItems):
+                plan.items.kept = True
             found.append(plan)
     return found

@@ -88,12 +88,14 @@ def _bytes_of(plan: _engine.Plan | None) -> bytes | None:
 
 
 class _Items(list[Any], Fillable):
-    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again. `made_for`: digest of the
-    description whose share this is, where a planner has noted it; it does not travel."""
+    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again. `kept`: the coordinator that
+    sent it keeps plans. `made_for`: digest of the description whose share this is, where a planner has noted it; it does not
+    travel."""
 
-    __slots__ = ("buffer", "digests", "made_for")
+    __slots__ = ("buffer", "digests", "kept", "made_for")
     buffer: _engine.Plan | None
     digests: dict[str, bytes] | None
+    kept: bool
     made_for: bytes | None
 
     @property
@@ -105,7 +107,7 @@ class _Items(list[Any], Fillable):
         plan = plan_of_items(self)
         if plan is None:
             return list, (), None, iter(self)
-        return PlanItems, (plan, self.digests)
+        return PlanItems, (plan, self.digests, self.kept)
 
 
 @touches_first(list)
@@ -117,9 +119,9 @@ class PlanItems(_Items):
 
     __slots__ = ()
 
-    def __init__(self, plan: _engine.Plan, digests: dict[str, bytes] | None = None) -> None:
+    def __init__(self, plan: _engine.Plan, digests: dict[str, bytes] | None = None, kept: bool = False) -> None:
         super().__init__()
-        self.buffer, self.digests, self.made_for = plan, digests, None
+        self.buffer, self.digests, self.kept, self.made_for = plan, digests, kept, None
 
     def __len__(self) -> int:
         plan = self.buffer

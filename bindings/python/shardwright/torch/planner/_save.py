@@ -130,7 +130,7 @@ class DefaultSavePlanner(SavePlanner):
         self.plan = plan
         if not self._enable_plan_caching:
             return plan
-        self._local_key = _cache.description_digest(plan, self._options_text())
+        self._local_key = _cache.description_digest(plan)
         return _cache.local_plan(plan, self._local_key)
 
     def _planner_data(self) -> Any:
@@ -138,8 +138,9 @@ class DefaultSavePlanner(SavePlanner):
         return _paths.Paths(self.mappings) if self.flatten_state_dict else None
 
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """What this rank writes."""
-        self.plan = _cache.finished_plan(new_plan, self._local_key) if self._enable_plan_caching else new_plan
+        """What this rank writes. StalePlanError for a plan that says that nothing has changed where none was finished."""
+        caching = self._enable_plan_caching
+        self.plan = _cache.finished_plan(new_plan, self._local_key, type(self)) if caching else new_plan
         return self.plan
 
     def resolve_data(self, write_item: WriteItem) -> torch.Tensor | io.BytesIO:
@@ -167,6 +168,7 @@ class DefaultSavePlanner(SavePlanner):
         if self._enable_plan_caching:
             answers, self.global_plan, self.metadata = self._create_global_plan_with_caching(all_plans)
             return answers, self.metadata
+        _cache.check_whole(all_plans)
         self._gathered(all_plans)
         self.global_plan, self.metadata = self._create_global_plan(all_plans)
         return self.global_plan, self.metadata
@@ -191,7 +193,7 @@ class DefaultSavePlanner(SavePlanner):
                                          ) -> tuple[list[SavePlan], list[SavePlan], Metadata]:
         """(what to send to the ranks, what they write, metadata)."""
         options = self._options_text()
-        full, digests = _cache.received_plans(all_plans, options)
+        full, digests = _cache.received_plans(all_plans)
         self._gathered(full)
         key = None if any(digest is None for digest in digests) else (options, tuple(digests))
         done = _cache.known_world(full, key)
