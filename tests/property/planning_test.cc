@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random worlds, planned and compared element by element. SHW_TEST_RANDOM=<number> is the first
+// Random worlds, planned and compared element by element. SHW_SEED=<number> is the first
 // world, SHW_WORLDS=<count> how many there are. A world that fails is made smaller before it is
 // printed.
 #include <cstdlib>
@@ -220,14 +220,14 @@ std::string smallest(const ChoiceList& failing) {
 }
 
 TEST(PlanningWorlds, ArePlannedAsTheOracleSays) {
-  const uint64_t start = number_of("SHW_TEST_RANDOM", std::random_device{}());
+  const uint64_t start = number_of("SHW_SEED", std::random_device{}());
   const uint64_t count = number_of("SHW_WORLDS", 10000);
   uint64_t failures = 0;
   for (uint64_t i = 0; i < count && failures < 3; ++i) {
     Choices choices(start + i);
     if (check_world(choices, nullptr).empty()) continue;
     ++failures;
-    ADD_FAILURE() << "repeat with SHW_WORLDS=1 SHW_TEST_RANDOM=" << start + i << "\n"
+    ADD_FAILURE() << "repeat with SHW_WORLDS=1 SHW_SEED=" << start + i << "\n"
                   << smallest(choices.drawn());
   }
   RecordProperty("worlds", std::to_string(count));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RandomSource: random values for a test. Every failure that happens while one is alive shows the
-// number that reproduces it; SHW_TEST_RANDOM=<number> in the environment repeats that run. One
+// number that reproduces it; SHW_SEED=<number> in the environment repeats that run. One
 // thread.
 #pragma once
 
@@ -22,7 +22,7 @@ class RandomSource {
   RandomSource() : RandomSource(starting_number()) {}
   explicit RandomSource(uint64_t number)
       : engine_(number),
-        trace_(__FILE__, __LINE__, "repeat with SHW_TEST_RANDOM=" + std::to_string(number)) {}
+        trace_(__FILE__, __LINE__, "repeat with SHW_SEED=" + std::to_string(number)) {}
 
   uint64_t next() { return engine_(); }
   // A value of [least, most], both included.
@@ -47,7 +47,7 @@ class RandomSource {
 
  private:
   static uint64_t starting_number() {
-    const char* given = std::getenv("SHW_TEST_RANDOM");
+    const char* given = std::getenv("SHW_SEED");
     return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   }
 

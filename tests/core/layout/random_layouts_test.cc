@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random layouts, flat ranges and grids against the dense oracle. A failure names the world that
-// repeats it alone: SHW_TEST_RANDOM=<number>. SHW_SOAK runs more of them.
+// repeats it alone: SHW_SEED=<number>. SHW_SOAK runs more of them.
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -22,7 +22,7 @@ namespace {
 // Calls world(random) with sources of ascending numbers.
 template <typename World>
 void for_random_worlds(int64_t count, int64_t soak_count, const World& world) {
-  const char* given = std::getenv("SHW_TEST_RANDOM");
+  const char* given = std::getenv("SHW_SEED");
   const uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   const int64_t worlds = std::getenv("SHW_SOAK") != nullptr ? soak_count : count;
