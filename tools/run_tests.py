@@ -156,6 +156,16 @@ def refuse_unexpected_skips(counts: Counts, expected: list[tuple[str, str]]) -> 
     counts.skips = []
 
 
+def figures_of(path: Path) -> list[str]:
+    """What the tests of a GoogleTest program recorded beside their outcome, such as 'kills 200'."""
+    try:
+        cases = ElementTree.parse(path).getroot().iter("testcase") if path.exists() else []
+        return [f"{case.get('name')}: {each.get('name')} {each.get('value')}"
+                for case in cases for each in case.iter("property")]
+    except ElementTree.ParseError:
+        return []  # a torn file is counted as a failure elsewhere
+
+
 def has_label(case: ElementTree.Element, label: str) -> bool:
     return any(label in (node.get("value") or "").split(";")
                for node in case.iter("property") if node.get("name") == "cmake_labels")
@@ -199,6 +209,8 @@ def count_ctest_case(case: ElementTree.Element, results: Path) -> Counts:
     mark = "FAIL" if counts.failed else "skip" if not counts.passed else "pass"
     say(f"  {mark} {name} ({counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped, "
         f"{float(case.get('time', 0)):.1f} s)")
+    for figure in figures_of(detail):
+        say(f"       {figure}")
     if counts.failed:
         lines = output.splitlines()
         for line in lines[-OUTPUT_LINES_MAX:]:

@@ -52,6 +52,14 @@ def test_junit_files_are_counted_and_failures_named(tmp_path):
     assert counts.failures == ["S.C"]
 
 
+def test_figures_that_a_test_recorded_are_shown(tmp_path, capsys):
+    (tmp_path / "t.xml").write_text(
+        "<testsuites><testsuite><testcase name='Kills' status='run'><properties>"
+        "<property name='kills' value='200'/></properties></testcase></testsuite></testsuites>", encoding="utf-8")
+    assert numbers(run_tests.count_ctest_case(case(), tmp_path)) == (1, 0, 0)
+    assert "Kills: kills 200" in capsys.readouterr().out
+
+
 def test_a_program_without_detail_is_one_test(tmp_path):
     assert numbers(run_tests.count_ctest_case(case(), tmp_path)) == (1, 0, 0)
     assert numbers(run_tests.count_ctest_case(case("fail"), tmp_path)) == (0, 1, 0)
