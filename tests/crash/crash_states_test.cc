@@ -7,7 +7,7 @@
 //   I5          a following save succeeds, and gc leaves exactly the named files
 //   I6          when nothing was committed, open says NOT_FOUND
 // Then the log is spoiled (a sync left out, steps swapped, a name used twice): each mutant must be
-// found. SHW_TEST_CRASH_ROUNDS repeats with other random choices (1).
+// found. SHW_SOAK=1 repeats with other random choices.
 #include <set>
 
 #include <fmt/format.h>
@@ -27,6 +27,7 @@ using exec::Runtime;
 using exec::test::World;
 using shardwright::test::RandomSource;
 
+constexpr int kSoakRounds = 20;
 constexpr size_t kExhaustiveAtoms = 12;
 constexpr size_t kPairAtoms = 64;
 constexpr size_t kRandomSubsets = 700;
@@ -248,8 +249,7 @@ std::vector<World> two_worlds(int32_t ranks) {
 }
 
 TEST_F(CrashStatesTest, NoStateAfterACrashLosesWhatWasCommitted) {
-  const char* wanted = std::getenv("SHW_TEST_CRASH_ROUNDS");
-  const int rounds = wanted != nullptr ? std::atoi(wanted) : 1;
+  const int rounds = std::getenv("SHW_SOAK") != nullptr ? kSoakRounds : 1;
   for (int round = 0; round < rounds; ++round) {
     std::vector<Workload> workloads;
     for (const int32_t ranks : {1, 2, 3, 4})
