@@ -7,6 +7,7 @@
 Prints what the coordinator got from the ranks, and what the load found.
 """
 import multiprocessing
+import os
 import sys
 
 import torch
@@ -69,4 +70,5 @@ def run(function, size, folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    sys.exit(run(save, 4, sys.argv[1]) or run(load, 2, sys.argv[1]))
+    target = os.path.abspath(sys.argv[1])
+    sys.exit(run(save, 4, target) or run(load, 2, target))
