@@ -77,6 +77,7 @@ C_FIELDS = {
 C_FRAME = {"struct_size", "flags", "reserved0", "reserved1", "cancellation"}
 # Arguments of the calls in Python and Rust, options of them in Java.
 JAVA_ARGUMENTS = {"context", "storage", "collective"}
+JAVA_ARGUMENTS_OF = {"open": {"rank"}}
 CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "describe": "DescribeOptions",
            "merge": "MergeOptions", "match": "MatchOptions"}
 

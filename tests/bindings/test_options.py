@@ -25,7 +25,8 @@ def differences(language, found, wanted):
 def names_of(call):
     return {"C": (set(table.c_fields(call)) - table.C_FRAME, wanted_fields(call)),
             "Python": (table.python_options(call), table.CALLS[call]),
-            "Java": (table.java_options(call) - table.JAVA_ARGUMENTS, table.CALLS[call]),
+            "Java": (table.java_options(call) - table.JAVA_ARGUMENTS - table.JAVA_ARGUMENTS_OF.get(call, set()),
+                     table.CALLS[call]),
             "Rust": (table.rust_options(call), table.CALLS[call])}
 
 

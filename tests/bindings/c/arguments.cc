@@ -33,6 +33,16 @@ SaveOptions::SaveOptions(const Json& words) {
   options.metadata = metadata.data();
   options.metadata_offsets = offsets.data();
   options.metadata_count = offsets.size() / 2;
+  for (const Json& pair : member(rest, "kind")) {
+    globs += text_of(pair[0]);
+    glob_offsets.push_back(globs.size());
+    kinds.push_back(word_of("kind", text_of(pair[1])));
+  }
+  options.kind_globs = globs.data();
+  options.kind_offsets = glob_offsets.data();
+  options.kind_values = kinds.data();
+  options.kind_count = kinds.size();
+  rest.erase("kind");
   rest.erase("deadline");
   rest.erase("metadata");
   set_words(rest, {{"overwrite", &options.overwrite},

@@ -80,8 +80,10 @@ void Interpreter::run(const Json& step) {
   if (op == "open") {
     checkpoints_[text_of(step, "id")] = make<Checkpoint>(
         shw_checkpoint_open, context_, storage_of(step), path_of(step).c_str(), nullptr);
+    views_[text_of(step, "id")] = step.value("rank", -1);
     return;
   }
+  if (op == "load_all") return load_all(step);
   if (op == "expect_tensor") return expect_tensor(step);
   if (!planning_.run(step) && !run_planner(step)) look(step);
 }
@@ -244,7 +246,8 @@ void Interpreter::check_digests(const Json& wanted) {
   const Checkpoint checkpoint =
       make<Checkpoint>(shw_checkpoint_open, context_, storage, path.c_str(), nullptr);
   for (const auto& [name, value] : wanted.items()) {
-    require(digest(checkpoint.get(), name, "xxh3") == text_of(value), "another digest of " + name);
+    require(digest(checkpoint.get(), name, -1, "xxh3") == text_of(value),
+            "another digest of " + name);
   }
 }
 

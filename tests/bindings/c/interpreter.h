@@ -31,6 +31,9 @@ struct SaveOptions {
   shw_save_options options = SHW_SAVE_OPTIONS_INIT;
   std::string metadata;
   std::vector<uint64_t> offsets;
+  std::string globs;
+  std::vector<uint64_t> glob_offsets = {0};
+  std::vector<int32_t> kinds;
 };
 shw_load_options load_options(const Json& words);
 
@@ -51,6 +54,7 @@ class Interpreter {
   void run_ranks(const Json& step);
   void start_job(const Json& step);
   void look(const Json& step);
+  void load_all(const Json& step);
   void expect_tensor(const Json& step);
   bool run_planner(const Json& step);
   bool run_save_planner(const Json& step);
@@ -58,7 +62,7 @@ class Interpreter {
   Bytes join(const Json& ids, std::vector<uint64_t>* offsets);
   std::string path_of(const Json& step) const;
   shw_storage* storage_of(const Json& step) const;
-  std::string digest(shw_checkpoint* checkpoint, const std::string& name,
+  std::string digest(shw_checkpoint* checkpoint, const std::string& name, int32_t rank,
                      const std::string& algorithm);
 
   shw_context* context_;
@@ -69,6 +73,7 @@ class Interpreter {
   std::map<std::string, State> states_;
   std::map<std::string, Storage> storages_;
   std::map<std::string, Checkpoint> checkpoints_;
+  std::map<std::string, int32_t> views_;  // whose rank_local entries a checkpoint shows, -1 = all
   std::map<std::string, Bytes> plans_;
   PlanningSteps planning_{&plans_};
   std::map<std::string, SavePlanner> save_planners_;

@@ -2,6 +2,7 @@
 //
 // The steps of the contract that look into an open checkpoint, and those of the planners.
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "tests/bindings/c/interpreter.h"
@@ -22,29 +23,51 @@ Bytes bytes_of(const Buffer& buffer) {
   return {data, data + shw_buffer_size(buffer.get())};
 }
 
-void check_names(shw_checkpoint* checkpoint, const Json& step) {
+void check_names(shw_checkpoint* checkpoint, int32_t rank, const Json& step) {
   std::vector<std::string> wanted, found;
   for (const Json& name : member(step, "expected")) wanted.push_back(text_of(name));
   for (uint64_t i = 0; i < shw_checkpoint_tensor_count(checkpoint); ++i) {
-    uint64_t size = 0;
+    uint64_t size = 0, stands_for = 0;
     const char* name = shw_checkpoint_tensor_name(checkpoint, i, &size);
-    found.push_back(sized(name, size));
+    const shw_status status =
+        shw_checkpoint_find_tensor(checkpoint, name, size, rank, &stands_for, nullptr);
+    if (status == SHW_OK && stands_for == i) found.push_back(sized(name, size));
   }
   std::sort(wanted.begin(), wanted.end());
   std::sort(found.begin(), found.end());
   if (wanted != found) throw std::runtime_error("other tensor names");
 }
 
-uint64_t find(shw_checkpoint* checkpoint, const std::string& name) {
+uint64_t find(shw_checkpoint* checkpoint, const std::string& name, int32_t rank) {
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), -1, &index, &error),
+  check(shw_checkpoint_find_tensor(checkpoint, name.data(), name.size(), rank, &index, &error),
         &error);
   return index;
 }
 
-void check_read(shw_checkpoint* checkpoint, const Json& step) {
-  const uint64_t index = find(checkpoint, text_of(step, "tensor"));
+void check_ranks(shw_checkpoint* checkpoint, const Json& step) {
+  const std::string name = text_of(step, "name");
+  std::set<int32_t> found;
+  for (uint64_t i = 0; i < shw_checkpoint_tensor_count(checkpoint); ++i) {
+    shw_tensor_info info = SHW_TENSOR_INFO_INIT;
+    shw_error* error = nullptr;
+    check(shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, &error), &error);
+    uint64_t size = 0;
+    const char* listed = shw_checkpoint_tensor_name(checkpoint, i, &size);
+    if (sized(listed, size) == name) found.insert(info.rank);
+  }
+  for (uint64_t i = 0; i < shw_checkpoint_object_count(checkpoint); ++i) {
+    uint64_t size = 0;
+    const char* listed = shw_checkpoint_object_name(checkpoint, i, &size);
+    if (sized(listed, size) == name) found.insert(shw_checkpoint_object_rank(checkpoint, i));
+  }
+  found.erase(-1);
+  compare(member(step, "expected").dump(), Json(found).dump());
+}
+
+void check_read(shw_checkpoint* checkpoint, int32_t rank, const Json& step) {
+  const uint64_t index = find(checkpoint, text_of(step, "tensor"), rank);
   const std::vector<int64_t> offsets = numbers_of(member(step, "offsets"));
   const std::vector<int64_t> sizes = numbers_of(member(step, "sizes"));
   shw_owned_tensor* made = nullptr;
@@ -58,11 +81,11 @@ void check_read(shw_checkpoint* checkpoint, const Json& step) {
   if (step.contains("hex")) compare(text_of(step, "hex"), hex_of(view.data, view.byte_size));
 }
 
-void check_object(shw_checkpoint* checkpoint, const Json& step) {
+void check_object(shw_checkpoint* checkpoint, int32_t rank, const Json& step) {
   const std::string name = text_of(step, "name");
   uint64_t index = 0;
   shw_error* error = nullptr;
-  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), -1, &index, &error),
+  check(shw_checkpoint_find_object(checkpoint, name.data(), name.size(), rank, &index, &error),
         &error);
   shw_buffer* made = nullptr;
   check(shw_checkpoint_read_objects(checkpoint, &index, 1, &made, &error), &error);
@@ -74,6 +97,27 @@ void check_object(shw_checkpoint* checkpoint, const Json& step) {
   const std::string wanted =
       step.contains("hex") ? text_of(step, "hex") : hex_of(text.data(), text.size());
   compare(wanted, hex_of(shw_buffer_data(buffer.get()), shw_buffer_size(buffer.get())));
+}
+
+std::string hex_of_tensor(shw_checkpoint* checkpoint, uint64_t index) {
+  shw_tensor_info info = SHW_TENSOR_INFO_INIT;
+  shw_error* error = nullptr;
+  check(shw_checkpoint_tensor_infos(checkpoint, index, 1, &info, &error), &error);
+  shw_owned_tensor* made = nullptr;
+  check(shw_checkpoint_read_tensor(checkpoint, index, nullptr, nullptr, info.ndim, &made, &error),
+        &error);
+  const Owned<shw_owned_tensor, shw_owned_tensor_release> tensor(made);
+  shw_tensor view = SHW_TENSOR_INIT;
+  check(shw_owned_tensor_describe(tensor.get(), &view, &error), &error);
+  return hex_of(view.data, view.byte_size);
+}
+
+std::string text_of_object(shw_checkpoint* checkpoint, uint64_t index) {
+  shw_buffer* made = nullptr;
+  shw_error* error = nullptr;
+  check(shw_checkpoint_read_objects(checkpoint, &index, 1, &made, &error), &error);
+  const Buffer buffer(made);
+  return sized(static_cast<const char*>(shw_buffer_data(made)), shw_buffer_size(made));
 }
 
 void check_metadata(shw_checkpoint* checkpoint, const Json& step) {
@@ -89,9 +133,9 @@ void check_metadata(shw_checkpoint* checkpoint, const Json& step) {
 
 }  // namespace
 
-std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& name,
+std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& name, int32_t rank,
                                 const std::string& algorithm) {
-  const uint64_t index = find(checkpoint, name);
+  const uint64_t index = find(checkpoint, name, rank);
   shw_buffer* made = nullptr;
   shw_error* error = nullptr;
   const int32_t number = algorithm == "sha256" ? SHW_DIGEST_SHA256 : SHW_DIGEST_XXH3;
@@ -103,13 +147,15 @@ std::string Interpreter::digest(shw_checkpoint* checkpoint, const std::string& n
 void Interpreter::look(const Json& step) {
   shw_checkpoint* checkpoint = checkpoints_.at(text_of(step, "checkpoint")).get();
   const std::string op = text_of(step, "op");
-  if (op == "names") return check_names(checkpoint, step);
-  if (op == "read") return check_read(checkpoint, step);
-  if (op == "object") return check_object(checkpoint, step);
+  const int32_t rank = views_.at(text_of(step, "checkpoint"));
+  if (op == "names") return check_names(checkpoint, rank, step);
+  if (op == "ranks") return check_ranks(checkpoint, step);
+  if (op == "read") return check_read(checkpoint, rank, step);
+  if (op == "object") return check_object(checkpoint, rank, step);
   if (op == "metadata") return check_metadata(checkpoint, step);
   if (op == "digest") {
     const std::string found =
-        digest(checkpoint, text_of(step, "tensor"), text_of(step, "algorithm"));
+        digest(checkpoint, text_of(step, "tensor"), rank, text_of(step, "algorithm"));
     return compare(text_of(step, "expected"), found);
   }
   if (op != "verify") throw std::runtime_error("unknown step " + op);
@@ -118,6 +164,33 @@ void Interpreter::look(const Json& step) {
   const uint64_t flags = member(step, "deep") == true ? SHW_VERIFY_DEEP : 0;
   check(shw_checkpoint_verify(checkpoint, flags, &report, &error), &error);
   shw_report_release(report);
+}
+
+// What a host does to load everything: the entries that find gives to its rank, read one by one.
+void Interpreter::load_all(const Json& step) {
+  shw_checkpoint* made = nullptr;
+  shw_error* error = nullptr;
+  check(shw_checkpoint_open(context_, storage_of(step), path_of(step).c_str(), nullptr, &made,
+                            &error),
+        &error);
+  const Checkpoint checkpoint(made);
+  const Json& expected = member(step, "expected");
+  for (int32_t rank = 0; rank < static_cast<int32_t>(expected.size()); ++rank) {
+    Json found = {{"tensors", Json::object()}, {"objects", Json::object()}};
+    for (uint64_t i = 0; i < shw_checkpoint_tensor_count(made); ++i) {
+      uint64_t size = 0, mine = 0;
+      const char* name = shw_checkpoint_tensor_name(made, i, &size);
+      if (shw_checkpoint_find_tensor(made, name, size, rank, &mine, nullptr) == SHW_OK)
+        found["tensors"][sized(name, size)] = hex_of_tensor(made, mine);
+    }
+    for (uint64_t i = 0; i < shw_checkpoint_object_count(made); ++i) {
+      uint64_t size = 0, mine = 0;
+      const char* name = shw_checkpoint_object_name(made, i, &size);
+      if (shw_checkpoint_find_object(made, name, size, rank, &mine, nullptr) == SHW_OK)
+        found["objects"][sized(name, size)] = text_of_object(made, mine);
+    }
+    compare(expected[static_cast<size_t>(rank)].dump(), found.dump());
+  }
 }
 
 Bytes Interpreter::join(const Json& ids, std::vector<uint64_t>* offsets) {

@@ -157,6 +157,25 @@ class Runner(PlanningSteps):
     def do_load_ranks(self, step):
         self.on_ranks(step, lambda state, path, options, end: shardwright.load(path, state, collective=end, **options), True)
 
+    def do_load_all(self, step):
+        path, storage = self.path(step)
+        size = step.get("size", 0)
+        ends = shardwright.thread_collectives(size) if size else [None]
+        found = [None] * len(ends)
+
+        def work(rank):
+            found[rank] = shardwright.load(path, storage=storage, collective=ends[rank])
+
+        threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ends))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        expected = [{name: bytes.fromhex(data) for name, data in one["tensors"].items()}
+                    | {name: json.loads(text) for name, text in one["objects"].items()} for one in step["expected"]]
+        assert [{name: value.tobytes() if isinstance(value, shardwright.Tensor) else value for name, value in one.items()}
+                for one in found] == expected
+
     def on_ranks(self, step, call, writable):
         path, _ = self.path(step)
         ends = shardwright.thread_collectives(len(step["states"]))
@@ -199,10 +218,13 @@ class Runner(PlanningSteps):
 
     def do_open(self, step):
         path, storage = self.path(step)
-        self.things[step["id"]] = shardwright.open(path, storage=storage)
+        self.things[step["id"]] = shardwright.open(path, storage=storage, rank=step.get("rank", -1))
 
     def do_names(self, step):
-        assert set(self.things[step["checkpoint"]].keys()) == set(step["expected"])
+        assert sorted(self.things[step["checkpoint"]].keys()) == sorted(map(text_of, step["expected"]))
+
+    def do_ranks(self, step):
+        assert self.things[step["checkpoint"]].ranks(step["name"]) == step["expected"]
 
     def do_read(self, step):
         tensor = self.things[step["checkpoint"]].tensor(step["tensor"])

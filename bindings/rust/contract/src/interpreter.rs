@@ -139,10 +139,12 @@ impl Interpreter {
             "save_async" | "load_async" => self.start_job(step, id)?,
             "wait" => drop(self.jobs[&text_of(&step["job"])].wait(None)?),
             "open" => {
-                let checkpoint = Checkpoint::open_at(&self.context, &self.location(step))?;
+                let rank = step["rank"].as_i64().unwrap_or(-1) as i32;
+                let checkpoint = Checkpoint::open_at(&self.context, &self.location(step))?.for_rank(rank);
                 self.checkpoints.insert(id, Box::leak(Box::new(checkpoint)));
             }
-            "names" | "read" | "digest" | "object" | "metadata" | "verify" => self.look(step)?,
+            "load_all" => ranks::load_all(self, step)?,
+            "names" | "ranks" | "read" | "digest" | "object" | "metadata" | "verify" => self.look(step)?,
             "expect_tensor" => self.expect_tensor(step)?,
             _ => self.plan_step(step, id)?,
         }
@@ -242,6 +244,10 @@ impl Interpreter {
                 found.sort();
                 (format!("{wanted:?}"), format!("{found:?}"))
             }
+            "ranks" => (
+                step["expected"].to_string(),
+                serde_json::json!(checkpoint.ranks(&text_of(&step["name"]))?).to_string(),
+            ),
             "read" => {
                 let read = checkpoint.read_box(
                     &text_of(&step["tensor"]),

@@ -5,7 +5,10 @@ use crate::Failure;
 use crate::interpreter::Interpreter;
 use crate::words::{load_options, save_options};
 use serde_json::Value;
-use shardwright::{Collective, Context, Error, LoadOptions, Location, Result, SaveOptions, State, thread_collectives};
+use shardwright::{
+    Collective, Context, Error, LoadOptions, Loaded, Location, OpenOptions, Result, SaveOptions, State,
+    thread_collectives,
+};
 
 /// What one rank brings; no state = the rank is absent.
 struct Rank {
@@ -75,4 +78,33 @@ pub fn run(interpreter: &mut Interpreter, step: &Value) -> std::result::Result<(
     });
     drop(absent);
     agree(outcomes)
+}
+
+/// Runs `load_all`: every rank, or one without a collective, loads everything that it is given.
+pub fn load_all(interpreter: &Interpreter, step: &Value) -> std::result::Result<(), Failure> {
+    let mut ends: Vec<Option<Collective>> = vec![None];
+    if let Some(size) = step["size"].as_i64() {
+        ends = thread_collectives(size as i32)?.into_iter().map(Some).collect();
+    }
+    let location = interpreter.location(step);
+    for (end, expected) in ends.iter().zip(step["expected"].as_array().into_iter().flatten()) {
+        let options = OpenOptions::default();
+        let loaded = shardwright::load_all(&interpreter.context, &location, end.as_ref(), &options)?;
+        let found = described(&loaded);
+        if found != *expected {
+            return Err(Failure::Wrong(format!("expected {expected}, found {found}")));
+        }
+    }
+    Ok(())
+}
+
+/// Tensors as hex, objects as text.
+fn described(loaded: &Loaded) -> Value {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let tensors = loaded.tensors.iter().map(|(name, t)| (name.clone(), Value::String(hex(t.bytes()))));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let objects = loaded.objects.iter().map(|(name, o)| (name.clone(), Value::String(text(&o.bytes))));
+    serde_json::json!({
+        "tensors": tensors.collect::<serde_json::Map<_, _>>(), "objects": objects.collect::<serde_json::Map<_, _>>(),
+    })
 }

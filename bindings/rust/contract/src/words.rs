@@ -68,6 +68,10 @@ pub fn save_options(words: &Value) -> Result<SaveOptions, Failure> {
             "verify_replicas" => options.verify_replicas = verify_replicas(value)?,
             "format" => options.format = word(value, &[("native", Format::Native), ("torch_dcp", Format::TorchDcp)])?,
             "deadline" => options.deadline = seconds(value),
+            "kind" => {
+                let pairs = value.as_array().into_iter().flatten();
+                options.kind = pairs.map(|p| Ok((text_of(&p[0]), kind_of(&p[1])?))).collect::<Result<_, Failure>>()?;
+            }
             "metadata" => options.metadata = pairs(value).map(|(k, v)| (k.clone(), text_of(v))).collect(),
             _ => return Err(unknown(key)),
         }

@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 use crate::text::{Parts, sized_text};
 use crate::workflow::{CLocation, Location};
 use shardwright_sys::{ffi, raw};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// Algorithm of a tensor digest.
@@ -43,7 +43,7 @@ pub struct TensorInfo {
     pub dtype: DType,
     /// Global extents.
     pub shape: Vec<i64>,
-    /// Owner of a rank-local entry, else -1.
+    /// Owner of a rank_local entry, else -1.
     pub rank: i32,
     /// Bytes of all elements.
     pub byte_size: u64,
@@ -75,14 +75,21 @@ pub struct Object {
 
 /// An opened checkpoint. Immutable, thread-safe.
 pub struct Checkpoint {
-    handle: *mut ffi::shw_checkpoint,
+    handle: Handle,
+    /// Whose rank_local entries names stand for; ALL_RANKS = those of the lowest rank that has one.
+    rank: i32,
     _context: Context,
 }
 
+const ALL_RANKS: i32 = -1;
+
+/// The owned handle.
+struct Handle(*mut ffi::shw_checkpoint);
+
 // SAFETY: checkpoints are immutable.
-unsafe impl Send for Checkpoint {}
+unsafe impl Send for Handle {}
 // SAFETY: as above.
-unsafe impl Sync for Checkpoint {}
+unsafe impl Sync for Handle {}
 
 impl Checkpoint {
     /// Opens what lies at a path of the file system and recognises its format. NOT_FOUND, DATA_LOSS, UNIMPLEMENTED, ...
@@ -101,62 +108,104 @@ impl Checkpoint {
         let options = options.to_c();
         // SAFETY: handles, text and options live for the call.
         let handle = unsafe { raw::checkpoint_open(context.handle(), at.storage, at.path.as_ptr(), &options) }?;
-        Ok(Checkpoint { handle, _context: context.clone() })
+        Ok(Checkpoint { handle: Handle(handle), rank: ALL_RANKS, _context: context.clone() })
+    }
+
+    /// The same checkpoint as this rank sees it: entries that all share and its own rank_local ones. Without it all
+    /// entries are seen, and a rank_local name stands for the entry of the lowest rank.
+    pub fn for_rank(self, rank: i32) -> Checkpoint {
+        Checkpoint { rank: rank.max(ALL_RANKS), ..self }
     }
 
     /// Format, e.g. "native".
     pub fn format(&self) -> String {
         // SAFETY: the handle lives as long as self, here and below.
-        sized_text(|s| unsafe { ffi::shw_checkpoint_format(self.handle, s) })
+        sized_text(|s| unsafe { ffi::shw_checkpoint_format(self.handle.0, s) })
     }
 
     /// Id of the save that made it.
     pub fn generation(&self) -> String {
-        sized_text(|s| unsafe { ffi::shw_checkpoint_generation(self.handle, s) })
+        sized_text(|s| unsafe { ffi::shw_checkpoint_generation(self.handle.0, s) })
     }
 
     /// Ranks that wrote it.
     pub fn world_size(&self) -> i32 {
-        unsafe { ffi::shw_checkpoint_world_size(self.handle) }
+        unsafe { ffi::shw_checkpoint_world_size(self.handle.0) }
     }
 
     /// Text that was saved with it.
     pub fn metadata(&self) -> BTreeMap<String, String> {
-        let count = unsafe { ffi::shw_checkpoint_metadata_count(self.handle) };
+        let count = unsafe { ffi::shw_checkpoint_metadata_count(self.handle.0) };
         (0..count)
             .map(|i| {
-                let key = sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_key(self.handle, i, s) });
-                (key, sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_value(self.handle, i, s) }))
+                let key = sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_key(self.handle.0, i, s) });
+                (key, sized_text(|s| unsafe { ffi::shw_checkpoint_metadata_value(self.handle.0, i, s) }))
             })
             .collect()
     }
 
     /// What is in it as JSON text.
     pub fn info(&self) -> Result<String> {
-        let parts = Parts::new(unsafe { raw::checkpoint_info(self.handle) }?);
+        let parts = Parts::new(unsafe { raw::checkpoint_info(self.handle.0) }?);
         Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
     }
 
-    /// Number of tensors.
+    /// Number of stored tensors, of rank_local ones one per rank.
     pub fn tensor_count(&self) -> usize {
-        unsafe { ffi::shw_checkpoint_tensor_count(self.handle) as usize }
+        unsafe { ffi::shw_checkpoint_tensor_count(self.handle.0) as usize }
     }
 
-    /// Names of the tensors in stored order.
+    /// Names of the tensors in stored order, each once; of a checkpoint [for a rank](Checkpoint::for_rank) those that
+    /// this rank is given.
     pub fn keys(&self) -> Result<Vec<String>> {
-        Ok(Parts::new(unsafe { raw::checkpoint_tensor_names(self.handle) }?).texts())
+        Ok(self.shown_tensors()?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// All tensors in stored order.
+    /// Ranks that have a rank_local tensor or object of that name, ascending; none for one that all share. NOT_FOUND
+    /// with the nearest names.
+    pub fn ranks(&self, name: &str) -> Result<Vec<i32>> {
+        let (tensors, objects) = (self.tensor_owners()?, self.object_owners()?);
+        let found: BTreeSet<i32> =
+            tensors.into_iter().chain(objects).filter(|(n, _)| n == name).map(|(_, rank)| rank).collect();
+        if found.is_empty() {
+            // SAFETY: the handle lives as long as self.
+            unsafe { raw::checkpoint_find_tensor(self.handle.0, name.as_bytes(), ALL_RANKS) }?;
+        }
+        Ok(found.into_iter().filter(|rank| *rank >= 0).collect())
+    }
+
+    /// Name and owner (-1 = shared) of each stored tensor.
+    fn tensor_owners(&self) -> Result<Vec<(String, i32)>> {
+        let names = Parts::new(unsafe { raw::checkpoint_tensor_names(self.handle.0) }?).texts();
+        Ok(names.into_iter().zip(self.raw_infos()?).map(|(name, info)| (name, info.rank)).collect())
+    }
+
+    /// Name and owner (-1 = shared) of each stored object.
+    fn object_owners(&self) -> Result<Vec<(String, i32)>> {
+        let names = Parts::new(unsafe { raw::checkpoint_object_names(self.handle.0) }?).texts();
+        let rank = |i| unsafe { ffi::shw_checkpoint_object_rank(self.handle.0, i) };
+        Ok(names.into_iter().enumerate().map(|(i, name)| (name, rank(i as u64))).collect())
+    }
+
+    /// Each name and the number of the tensor that it stands for, in stored order.
+    fn shown_tensors(&self) -> Result<Vec<(String, u64)>> {
+        Ok(shown(self.tensor_owners()?, self.rank))
+    }
+
+    /// All stored tensors in stored order, of rank_local ones those of all ranks.
     pub fn tensors(&self) -> Result<Vec<TensorInfo>> {
+        Ok(self.raw_infos()?.iter().enumerate().map(|(i, info)| self.tensor_info(i as u64, info)).collect())
+    }
+
+    fn raw_infos(&self) -> Result<Vec<ffi::shw_tensor_info>> {
         let count = self.tensor_count();
         // SAFETY: all zero is valid; the array has `count` elements of the stated size.
         let mut infos: Vec<ffi::shw_tensor_info> = vec![unsafe { std::mem::zeroed() }; count];
         for info in &mut infos {
             info.struct_size = size_of::<ffi::shw_tensor_info>() as u32;
         }
-        unsafe { raw::checkpoint_tensor_infos(self.handle, 0, count as u64, infos.as_mut_ptr()) }?;
-        Ok(infos.iter().enumerate().map(|(i, info)| self.tensor_info(i as u64, info)).collect())
+        unsafe { raw::checkpoint_tensor_infos(self.handle.0, 0, count as u64, infos.as_mut_ptr()) }?;
+        Ok(infos)
     }
 
     fn tensor_info(&self, index: u64, info: &ffi::shw_tensor_info) -> TensorInfo {
@@ -165,13 +214,13 @@ impl Checkpoint {
         } else {
             // SAFETY: the shape has ndim extents and lives as long as the checkpoint.
             unsafe {
-                std::slice::from_raw_parts(ffi::shw_checkpoint_tensor_shape(self.handle, index), info.ndim as usize)
+                std::slice::from_raw_parts(ffi::shw_checkpoint_tensor_shape(self.handle.0, index), info.ndim as usize)
                     .to_vec()
             }
         };
         TensorInfo {
-            name: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_name(self.handle, index, s) }),
-            path: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_path(self.handle, index, s) }),
+            name: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_name(self.handle.0, index, s) }),
+            path: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_path(self.handle.0, index, s) }),
             dtype: DType { code: info.dtype_code, bits: info.dtype_bits },
             shape,
             rank: info.rank,
@@ -182,14 +231,14 @@ impl Checkpoint {
 
     /// Where every chunk lies.
     pub fn chunks(&self) -> Result<Vec<ChunkInfo>> {
-        let count = unsafe { ffi::shw_checkpoint_chunk_count(self.handle) };
+        let count = unsafe { ffi::shw_checkpoint_chunk_count(self.handle.0) };
         // SAFETY: as in tensors().
         let mut infos: Vec<ffi::shw_chunk_info> = vec![unsafe { std::mem::zeroed() }; count as usize];
         for info in &mut infos {
             info.struct_size = size_of::<ffi::shw_chunk_info>() as u32;
         }
-        unsafe { raw::checkpoint_chunk_infos(self.handle, 0, count, infos.as_mut_ptr()) }?;
-        let file = |i| sized_text(|s| unsafe { ffi::shw_checkpoint_file_name(self.handle, i, s) });
+        unsafe { raw::checkpoint_chunk_infos(self.handle.0, 0, count, infos.as_mut_ptr()) }?;
+        let file = |i| sized_text(|s| unsafe { ffi::shw_checkpoint_file_name(self.handle.0, i, s) });
         Ok(infos
             .iter()
             .map(|c| ChunkInfo {
@@ -205,12 +254,12 @@ impl Checkpoint {
         // SAFETY: all zero is valid; one element of the stated size is written.
         let mut info: ffi::shw_tensor_info = unsafe { std::mem::zeroed() };
         info.struct_size = size_of::<ffi::shw_tensor_info>() as u32;
-        unsafe { raw::checkpoint_tensor_infos(self.handle, index, 1, &mut info) }?;
+        unsafe { raw::checkpoint_tensor_infos(self.handle.0, index, 1, &mut info) }?;
         Ok(info)
     }
 
     fn find(&self, name: &str) -> Result<u64> {
-        Ok(unsafe { raw::checkpoint_find_tensor(self.handle, name.as_bytes(), -1) }?)
+        Ok(unsafe { raw::checkpoint_find_tensor(self.handle.0, name.as_bytes(), self.rank) }?)
     }
 
     /// Reads a whole tensor. NOT_FOUND with the nearest names.
@@ -218,7 +267,7 @@ impl Checkpoint {
         let index = self.find(name)?;
         Tensor::from_handle(unsafe {
             raw::checkpoint_read_tensor(
-                self.handle,
+                self.handle.0,
                 index,
                 std::ptr::null(),
                 std::ptr::null(),
@@ -236,45 +285,64 @@ impl Checkpoint {
         }
         // SAFETY: both arrays have as many values as is said.
         Tensor::from_handle(unsafe {
-            raw::checkpoint_read_tensor(self.handle, index, offsets.as_ptr(), sizes.as_ptr(), sizes.len() as i32)
+            raw::checkpoint_read_tensor(self.handle.0, index, offsets.as_ptr(), sizes.as_ptr(), sizes.len() as i32)
         }?)
     }
 
-    /// Name to content type and bytes of all byte objects.
+    /// Name to content type and bytes of the byte objects; of a checkpoint [for a rank](Checkpoint::for_rank) those that
+    /// this rank is given.
     pub fn objects(&self) -> Result<BTreeMap<String, Object>> {
-        let names = Parts::new(unsafe { raw::checkpoint_object_names(self.handle) }?).texts();
-        let bytes =
-            Parts::new(unsafe { raw::checkpoint_read_objects(self.handle, std::ptr::null(), names.len() as u64) }?)
-                .all();
-        let kind = |i| sized_text(|s| unsafe { ffi::shw_checkpoint_object_content_type(self.handle, i, s) });
-        let objects = bytes.into_iter().enumerate().map(|(i, bytes)| Object { content_type: kind(i as u64), bytes });
-        Ok(names.into_iter().zip(objects).collect())
+        let shown = shown(self.object_owners()?, self.rank);
+        let indices: Vec<u64> = shown.iter().map(|(_, i)| *i).collect();
+        // SAFETY: the array has as many values as is said.
+        let parts = unsafe { raw::checkpoint_read_objects(self.handle.0, indices.as_ptr(), indices.len() as u64) }?;
+        let kind = |i| sized_text(|s| unsafe { ffi::shw_checkpoint_object_content_type(self.handle.0, i, s) });
+        let objects = Parts::new(parts).all().into_iter().zip(&indices);
+        let objects = objects.map(|(bytes, i)| Object { content_type: kind(*i), bytes });
+        Ok(shown.into_iter().map(|(name, _)| name).zip(objects).collect())
     }
 
     /// As [`Checkpoint::verify`], but the first damage is the error: DATA_LOSS, ABORTED, PERMISSION_DENIED.
     pub fn check(&self, deep: bool) -> Result<Report> {
         let flags = if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
-        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle, flags) }?))
+        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle.0, flags) }?))
     }
 
     /// Checks structure, sizes and index digests; with `deep` every byte. Damage is in the report's findings.
     pub fn verify(&self, deep: bool) -> Result<Report> {
         let flags = ffi::SHW_VERIFY_LIST | if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
-        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle, flags) }?))
+        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle.0, flags) }?))
     }
 
-    /// Name to hex digest of each whole tensor's row-major bytes, whatever layout or format holds it.
+    /// Each name of [`Checkpoint::keys`] and the hex digest of its whole tensor's row-major bytes, whatever layout or
+    /// format holds it.
     pub fn digests(&self, algorithm: DigestAlgorithm) -> Result<Vec<(String, String)>> {
-        let count = self.tensor_count() as u64;
-        let parts =
-            Parts::new(unsafe { raw::checkpoint_digests(self.handle, std::ptr::null(), count, algorithm.number()) }?);
-
-        Ok(self.keys()?.into_iter().zip(parts.texts()).collect())
+        let (names, indices): (Vec<String>, Vec<u64>) = self.shown_tensors()?.into_iter().unzip();
+        let (count, algorithm) = (indices.len() as u64, algorithm.number());
+        // SAFETY: the array has as many values as is said.
+        let parts = unsafe { raw::checkpoint_digests(self.handle.0, indices.as_ptr(), count, algorithm) }?;
+        Ok(names.into_iter().zip(Parts::new(parts).texts()).collect())
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_checkpoint {
-        self.handle
+        self.handle.0
     }
+}
+
+/// Of entries of one name: seen by a rank its own, else the shared one; seen by all the shared one, else the lowest.
+fn shown(owners: Vec<(String, i32)>, rank: i32) -> Vec<(String, u64)> {
+    let mut chosen: HashMap<&str, usize> = HashMap::new();
+    for (i, (name, owner)) in owners.iter().enumerate() {
+        if rank < 0 || *owner < 0 || *owner == rank {
+            let kept = chosen.entry(name).or_insert(i);
+            if (*owner < owners[*kept].1) == (rank < 0) {
+                *kept = i;
+            }
+        }
+    }
+    let mut numbers: Vec<usize> = chosen.into_values().collect();
+    numbers.sort_unstable();
+    numbers.into_iter().map(|i| (owners[i].0.clone(), i as u64)).collect()
 }
 
 impl std::fmt::Debug for Checkpoint {
@@ -283,9 +351,9 @@ impl std::fmt::Debug for Checkpoint {
     }
 }
 
-impl Drop for Checkpoint {
+impl Drop for Handle {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
-        unsafe { ffi::shw_checkpoint_release(self.handle) }
+        unsafe { ffi::shw_checkpoint_release(self.0) }
     }
 }

@@ -67,7 +67,7 @@ pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    Loaded, Location, collect_garbage, list_steps, load, load_async, load_at, load_into, save, save_async, save_at,
-    version,
+    Loaded, Location, collect_garbage, list_steps, load, load_all, load_async, load_at, load_into, save, save_async,
+    save_at, version,
 };
 pub use world::{PriceOptions, World};

@@ -6,7 +6,7 @@ use crate::collective::Collective;
 use crate::context::Context;
 use crate::error::Result;
 use crate::job::Job;
-use crate::options::{LoadOptions, SaveOptions, span_ns};
+use crate::options::{LoadOptions, OpenOptions, SaveOptions, span_ns};
 use crate::report::Report;
 use crate::state::State;
 use crate::storage::Storage;
@@ -77,9 +77,20 @@ pub struct Loaded {
     pub objects: BTreeMap<String, Object>,
 }
 
-/// Reads a whole checkpoint without a target.
+/// Reads a whole checkpoint without a target; of rank_local entries those of rank 0.
 pub fn load(path: impl AsRef<Path>) -> Result<Loaded> {
-    let checkpoint = Checkpoint::open(path)?;
+    load_all(&Context::shared()?, &Location::path(path), None, &OpenOptions::default())
+}
+
+/// As [`load`] with a context and any storage; of rank_local entries those of the collective's rank.
+pub fn load_all(
+    context: &Context,
+    location: &Location,
+    collective: Option<&Collective>,
+    options: &OpenOptions,
+) -> Result<Loaded> {
+    let rank = collective.map_or(0, Collective::rank);
+    let checkpoint = Checkpoint::open_with(context, location, options)?.for_rank(rank);
     let mut tensors = BTreeMap::new();
     for name in checkpoint.keys()? {
         let tensor = checkpoint.read(&name)?;

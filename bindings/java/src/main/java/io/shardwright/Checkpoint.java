@@ -6,17 +6,27 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.IntUnaryOperator;
+import java.util.stream.IntStream;
 
 /** An opened checkpoint. Immutable, thread-safe. */
 public final class Checkpoint extends Handle {
     private static final int TENSOR_FACTS = 8;
+    private static final int RANK_FACT = 3;
     private static final int CHUNK_FACTS = 4;
+    private static final int ALL_RANKS = -1;
 
-    private Checkpoint(long handle) {
+    /** Whose rank_local entries names stand for; ALL_RANKS = those of the lowest rank that has one. */
+    private final int rank;
+
+    private Checkpoint(long handle, int rank) {
         super(handle, Leak.WARN, shw_nativeJNI::shw_checkpoint_release);
+        this.rank = rank;
     }
 
     /**
@@ -57,7 +67,7 @@ public final class Checkpoint extends Handle {
         Context context = options.context();
         try (Uses uses = new Uses(); OptionStruct struct = options.struct(cancellation)) {
             return new Checkpoint(shw_nativeJNI.shw_checkpoint_open(uses.of(context),
-                    uses.ofNullable(options.storage()), text, struct.address()));
+                    uses.ofNullable(options.storage()), text, struct.address()), options.rank());
         }
     }
 
@@ -124,7 +134,7 @@ public final class Checkpoint extends Handle {
     }
 
     /**
-     * Number of tensors.
+     * Number of stored tensors, of rank_local ones one per rank.
      *
      * @return the number
      */
@@ -133,16 +143,81 @@ public final class Checkpoint extends Handle {
     }
 
     /**
-     * Names of the tensors.
+     * Names of the tensors, each once; opened with a rank, those that this rank is given.
      *
      * @return in stored order
      */
     public List<String> keys() {
-        return with(h -> Parts.texts(shw_nativeJNI.shw_checkpoint_tensor_names(h)));
+        return new ArrayList<>(shownTensors().keySet());
     }
 
     /**
-     * All tensors.
+     * Ranks that have a rank_local tensor or object of a name.
+     *
+     * @param name its name
+     * @return ascending; empty for an entry that all ranks share
+     * @throws NotFoundException with the nearest names
+     */
+    public List<Integer> ranks(String name) {
+        byte[] text = Text.bytes(name);
+        return with(h -> {
+            TreeSet<Integer> found = new TreeSet<>();
+            List<String> names = tensorNames(h);
+            int[] owners = tensorRanks(h);
+            for (int i = 0; i < owners.length; i++) {
+                if (names.get(i).equals(name)) {
+                    found.add(owners[i]);
+                }
+            }
+            List<String> objects = objectNames(h);
+            for (int i = 0; i < objects.size(); i++) {
+                if (objects.get(i).equals(name)) {
+                    found.add(shw_nativeJNI.shw_checkpoint_object_rank(h, i));
+                }
+            }
+            if (found.isEmpty()) {
+                shw_nativeJNI.shw_checkpoint_find_tensor(h, text, ALL_RANKS); // names the nearest
+            }
+            return new ArrayList<>(found.tailSet(0));
+        });
+    }
+
+    private static List<String> tensorNames(long handle) {
+        return Parts.texts(shw_nativeJNI.shw_checkpoint_tensor_names(handle));
+    }
+
+    private static int[] tensorRanks(long handle) {
+        long[] facts = shw_nativeJNI.tensorFacts(handle);
+        return IntStream.range(0, facts.length / TENSOR_FACTS).map(i -> (int) facts[i * TENSOR_FACTS + RANK_FACT]).toArray();
+    }
+
+    private static List<String> objectNames(long handle) {
+        return Parts.texts(shw_nativeJNI.shw_checkpoint_object_names(handle));
+    }
+
+    /** Number of the tensor that each name stands for, in stored order. */
+    Map<String, Integer> shownTensors() {
+        return with(h -> {
+            int[] owners = tensorRanks(h);
+            return shown(tensorNames(h), i -> owners[i]);
+        });
+    }
+
+    /** Of entries of one name: seen by a rank its own, else the shared one; seen by all the shared one, else the lowest. */
+    private Map<String, Integer> shown(List<String> names, IntUnaryOperator rankOf) {
+        Map<String, Integer> found = new LinkedHashMap<>();
+        for (int i = 0; i < names.size(); i++) {
+            int owner = rankOf.applyAsInt(i);
+            if (rank < 0 || owner < 0 || owner == rank) {
+                found.merge(names.get(i), i, (a, b) ->
+                        (rankOf.applyAsInt(a) < rankOf.applyAsInt(b)) == (rank < 0) ? a : b);
+            }
+        }
+        return found;
+    }
+
+    /**
+     * All stored tensors, of rank_local ones those of all ranks.
      *
      * @return in stored order
      */
@@ -180,8 +255,8 @@ public final class Checkpoint extends Handle {
         });
     }
 
-    private static long find(long handle, byte[] name) {
-        return shw_nativeJNI.shw_checkpoint_find_tensor(handle, name, -1);
+    private long find(long handle, byte[] name) {
+        return shw_nativeJNI.shw_checkpoint_find_tensor(handle, name, rank);
     }
 
     /**
@@ -240,31 +315,32 @@ public final class Checkpoint extends Handle {
     }
 
     /**
-     * All byte objects.
+     * Byte objects; opened with a rank, those that this rank is given.
      *
      * @return name to object, in stored order
      */
     public Map<String, StoredObject> objects() {
         return with(h -> {
-            long count = shw_nativeJNI.shw_checkpoint_object_count(h);
-            List<byte[]> contents = Parts.all(shw_nativeJNI.shw_checkpoint_read_objects(h, null, count));
+            Map<String, Integer> shown = shownObjects(h);
+            long[] indices = shown.values().stream().mapToLong(Integer::longValue).toArray();
+            Iterator<byte[]> contents =
+                    Parts.all(shw_nativeJNI.shw_checkpoint_read_objects(h, indices, indices.length)).iterator();
             Map<String, StoredObject> objects = new LinkedHashMap<>();
-            for (int i = 0; i < count; i++) {
-                objects.put(Text.of(shw_nativeJNI.shw_checkpoint_object_name(h, i)), new StoredObject(
-                        Text.of(shw_nativeJNI.shw_checkpoint_object_content_type(h, i)), contents.get(i)));
-            }
+            shown.forEach((name, i) -> objects.put(name, new StoredObject(
+                    Text.of(shw_nativeJNI.shw_checkpoint_object_content_type(h, i)), contents.next())));
             return objects;
         });
+    }
+
+    private Map<String, Integer> shownObjects(long handle) {
+        return shown(objectNames(handle), i -> shw_nativeJNI.shw_checkpoint_object_rank(handle, i));
     }
 
     /** Nested path per object name. */
     Map<String, String> objectPaths() {
         return with(h -> {
             Map<String, String> paths = new LinkedHashMap<>();
-            for (long i = 0; i < shw_nativeJNI.shw_checkpoint_object_count(h); i++) {
-                paths.put(Text.of(shw_nativeJNI.shw_checkpoint_object_name(h, i)),
-                        Text.of(shw_nativeJNI.shw_checkpoint_object_path(h, i)));
-            }
+            shownObjects(h).forEach((name, i) -> paths.put(name, Text.of(shw_nativeJNI.shw_checkpoint_object_path(h, i))));
             return paths;
         });
     }
@@ -309,24 +385,23 @@ public final class Checkpoint extends Handle {
     }
 
     /**
-     * Digests of all tensors.
+     * Digests of the tensors that keys() names.
      *
      * @param algorithm the algorithm
      * @return name to lower-case hexadecimal text, in stored order
      */
     public Map<String, String> digest(DigestAlgorithm algorithm) {
-        List<String> names = keys();
-        List<String> digests = with(h -> Parts.texts(shw_nativeJNI.shw_checkpoint_digests(h, null, names.size(),
-                algorithm.number())));
+        Map<String, Integer> shown = shownTensors();
+        long[] indices = shown.values().stream().mapToLong(Integer::longValue).toArray();
+        Iterator<String> digests = with(h -> Parts.texts(shw_nativeJNI.shw_checkpoint_digests(h, indices, indices.length,
+                algorithm.number()))).iterator();
         Map<String, String> map = new LinkedHashMap<>();
-        for (int i = 0; i < names.size(); i++) {
-            map.put(names.get(i), digests.get(i));
-        }
+        shown.keySet().forEach(name -> map.put(name, digests.next()));
         return map;
     }
 
     @Override
-    public String toString() {
-        return "Checkpoint(" + generation() + ", " + tensorCount() + " tensors)";
+    String facts() {
+        return generation() + ", " + tensorCount() + " tensors";
     }
 }

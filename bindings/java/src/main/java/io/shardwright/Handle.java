@@ -58,6 +58,22 @@ abstract class Handle implements AutoCloseable {
         return view;
     }
 
+    /** What there is to say of the object while it is open. */
+    String facts() {
+        return "";
+    }
+
+    /** Kind and facts; says so when it is closed, and never throws. */
+    @Override
+    public String toString() {
+        String kind = getClass().getSimpleName();
+        try {
+            return kind + "(" + with(h -> facts()) + ")";
+        } catch (IllegalStateException closed) {
+            return kind + "(closed)";
+        }
+    }
+
     /** Releases the native object as soon as no call uses it. May be called again. */
     @Override
     public void close() {

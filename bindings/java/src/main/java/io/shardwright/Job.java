@@ -52,6 +52,11 @@ public final class Job extends Handle {
         return state().compareTo(JobState.SUCCEEDED) >= 0;
     }
 
+    @Override
+    String facts() {
+        return state().toString();
+    }
+
     /**
      * How far it is.
      *

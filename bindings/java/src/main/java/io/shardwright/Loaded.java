@@ -4,6 +4,7 @@ package io.shardwright;
 
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Everything that a checkpoint holds, read without a target. Closing it closes the tensors; views of them stay valid. */
@@ -12,10 +13,10 @@ public final class Loaded implements AutoCloseable {
     private final Map<String, StoredObject> objects;
     private final Tree tree = new Tree();
 
-    /** Reads all; of rank-local tensors those of `rank`. */
-    Loaded(Checkpoint checkpoint, int rank) {
+    /** Reads all that the checkpoint shows. */
+    Loaded(Checkpoint checkpoint) {
         try {
-            readTensors(checkpoint, rank);
+            readTensors(checkpoint);
             objects = checkpoint.objects();
         } catch (Throwable e) {
             close(); // nobody else has what was read so far
@@ -25,16 +26,13 @@ public final class Loaded implements AutoCloseable {
         objects.forEach((name, object) -> tree.put(name, paths.get(name), object.value()));
     }
 
-    private void readTensors(Checkpoint checkpoint, int rank) {
-        long index = 0;
-        for (TensorInfo info : checkpoint.tensors()) {
-            if (info.rank() < 0 || info.rank() == rank) {
-                Tensor tensor = checkpoint.readAt(index);
-                tensors.put(info.name(), tensor);
-                tree.put(info.name(), info.path(), tensor);
-            }
-            index++;
-        }
+    private void readTensors(Checkpoint checkpoint) {
+        List<TensorInfo> infos = checkpoint.tensors();
+        checkpoint.shownTensors().forEach((name, index) -> {
+            Tensor tensor = checkpoint.readAt(index);
+            tensors.put(name, tensor);
+            tree.put(name, infos.get(index).path(), tensor);
+        });
     }
 
     /**
@@ -62,6 +60,11 @@ public final class Loaded implements AutoCloseable {
      */
     public Map<Object, Object> tree() {
         return tree.root();
+    }
+
+    @Override
+    public String toString() {
+        return "Loaded(" + tensors.size() + " tensors, " + objects.size() + " objects)";
     }
 
     @Override

@@ -14,6 +14,7 @@ public final class OpenOptions {
     private long memoryBudget;
     private int threads;
     private Duration deadline = null;
+    private int rank = -1;
 
     /** All defaults. */
     public OpenOptions() {}
@@ -37,6 +38,18 @@ public final class OpenOptions {
      */
     public OpenOptions storage(Storage value) {
         this.storage = value;
+        return this;
+    }
+
+    /**
+     * See what this rank is given: entries that all share and its own rank_local ones; -1 = all entries, where a name
+     * stands for the shared one, else for that of the lowest rank.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions rank(int value) {
+        this.rank = value;
         return this;
     }
 
@@ -101,6 +114,10 @@ public final class OpenOptions {
 
     Storage storage() {
         return storage;
+    }
+
+    int rank() {
+        return rank;
     }
 
     OptionStruct struct() {

@@ -208,6 +208,10 @@ public final class Report extends Handle {
 
     @Override
     public String toString() {
-        return json();
+        try {
+            return json();
+        } catch (IllegalStateException closed) {
+            return super.toString();
+        }
     }
 }

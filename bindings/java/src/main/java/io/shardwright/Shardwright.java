@@ -115,7 +115,7 @@ public final class Shardwright {
     }
 
     /**
-     * Reads a whole checkpoint without a target.
+     * Reads a whole checkpoint without a target; of rank_local entries those of rank 0.
      *
      * @param path a path of the file system
      * @return everything in it
@@ -138,15 +138,16 @@ public final class Shardwright {
      * As {@link #load(String)}, with options.
      *
      * @param path a path of the file system, or a key prefix in the storage of the options
-     * @param options those that say how to open and read; of rank-local tensors those of the collective's rank are read
+     * @param options those that say how to open and read; of rank_local entries those of the collective's rank are read,
+     *     without a collective those of rank 0
      * @return everything in it
      */
     public static Loaded load(String path, LoadOptions options) {
         int rank = options.collective() == null ? 0 : options.collective().rank();
         NativeLoader.load();
         try (WaitingCall call = WaitingCall.begin(0);
-                Checkpoint checkpoint = Checkpoint.open(path, options.opening(), call.cancellation())) {
-            return new Loaded(checkpoint, rank);
+                Checkpoint checkpoint = Checkpoint.open(path, options.opening().rank(rank), call.cancellation())) {
+            return new Loaded(checkpoint);
         }
     }
 

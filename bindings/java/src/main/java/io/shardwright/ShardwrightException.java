@@ -27,8 +27,8 @@ public class ShardwrightException extends RuntimeException {
     /** Status number; unknown ones are kept. */
     private final int status;
 
-    /** Facts by key. */
-    private final transient Map<String, String> details;
+    /** Facts by key; of a class that is serialised with the exception. */
+    private final LinkedHashMap<String, String> details;
 
     /** Whether the same call may succeed later. */
     private final boolean retryable;
@@ -36,7 +36,7 @@ public class ShardwrightException extends RuntimeException {
     ShardwrightException(int status, String message, Map<String, String> details, boolean retryable) {
         super(message);
         this.status = status;
-        this.details = Collections.unmodifiableMap(details);
+        this.details = new LinkedHashMap<>(details);
         this.retryable = retryable;
     }
 
@@ -89,7 +89,7 @@ public class ShardwrightException extends RuntimeException {
      * @return an unmodifiable map
      */
     public Map<String, String> details() {
-        return details;
+        return Collections.unmodifiableMap(details);
     }
 
     /**

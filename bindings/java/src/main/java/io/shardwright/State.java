@@ -45,10 +45,13 @@ public final class State extends Handle {
      *
      * @param tree the tree
      * @return the state
-     * @throws InvalidArgumentException for another leaf, naming its path
+     * @throws InvalidArgumentException for another leaf, naming its path, and for null
      * @throws AlreadyExistsException when two paths give one name
      */
     public static State of(Map<?, ?> tree) {
+        if (tree == null) {
+            throw ShardwrightException.invalid("state", "a state is a map of names to values, found null");
+        }
         return builder().tree(tree).build();
     }
 
@@ -147,8 +150,8 @@ public final class State extends Handle {
     }
 
     @Override
-    public String toString() {
-        return "State(" + tensors.size() + " tensors)";
+    String facts() {
+        return tensors.size() + " tensors";
     }
 
     /** Collects the entries of a {@link State}; the library gets them in bulk. Not thread-safe. */

@@ -150,7 +150,7 @@ public final class Tensor extends Handle {
     }
 
     @Override
-    public String toString() {
-        return "Tensor(" + dtype + ", " + Arrays.toString(shape) + ")";
+    String facts() {
+        return dtype + ", " + Arrays.toString(shape);
     }
 }

@@ -16,6 +16,14 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
+    /** Handle of a state of the caller. */
+    long of(State state) {
+        if (state == null) {
+            throw ShardwrightException.invalid("state", "the state is null");
+        }
+        return of((Handle) state);
+    }
+
     /** Handle of an object, 0 for null. */
     long ofNullable(Handle object) {
         return object == null ? 0 : of(object);

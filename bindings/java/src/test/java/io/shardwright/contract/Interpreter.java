@@ -31,13 +31,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 /** Everything that a scenario has made, by id; closed at its end, last first. */
 final class Interpreter implements AutoCloseable {
@@ -132,7 +133,10 @@ final class Interpreter implements AutoCloseable {
                 jobs.put(id, keep(Shardwright.loadAsync(state(step, "state"), path(step), loadOptions(step, options(step)))));
                 break;
             case "wait": jobs.get(Values.text(step, "job")).await(); break;
-            case "open": checkpoints.put(id, keep(open(path(step), storage(step)))); break;
+            case "load_all": new RankSteps(this).loadAll(step); break;
+            case "open":
+                checkpoints.put(id, keep(open(path(step), storage(step), (int) Values.number(step, "rank", -1))));
+                break;
             case "expect_tensor": expectTensor(step, tensors.get(id)); break;
             default: look(step, checkpoint(step)); break;
         }
@@ -154,6 +158,11 @@ final class Interpreter implements AutoCloseable {
                     break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
+                case "kind":
+                    entry.getValue().getAsJsonArray().forEach(pair -> options.kind(
+                            pair.getAsJsonArray().get(0).getAsString(),
+                            Kind.of(pair.getAsJsonArray().get(1).getAsString())));
+                    break;
                 case "metadata":
                     entry.getValue().getAsJsonObject().entrySet()
                             .forEach(pair -> options.metadata(pair.getKey(), pair.getValue().getAsString()));
@@ -221,8 +230,8 @@ final class Interpreter implements AutoCloseable {
         storages.put(id, lastStorage);
     }
 
-    private static Checkpoint open(String path, Storage storage) {
-        return Checkpoint.open(path, new OpenOptions().storage(storage));
+    private static Checkpoint open(String path, Storage storage, int rank) {
+        return Checkpoint.open(path, new OpenOptions().storage(storage).rank(rank));
     }
 
     private State makeState(JsonObject step) {
@@ -259,10 +268,14 @@ final class Interpreter implements AutoCloseable {
         Object found = null;
         switch (Values.text(step, "op")) {
             case "names":
-                Set<String> names = new TreeSet<>();
+                List<String> names = new ArrayList<>();
                 step.getAsJsonArray("expected").forEach(e -> names.add(e.getAsString()));
-                wanted = names;
-                found = new TreeSet<>(checkpoint.keys());
+                wanted = names.stream().sorted().collect(Collectors.toList());
+                found = checkpoint.keys().stream().sorted().collect(Collectors.toList());
+                break;
+            case "ranks":
+                wanted = step.get("expected").toString();
+                found = checkpoint.ranks(Values.text(step, "name")).toString().replace(" ", "");
                 break;
             case "read":
                 try (Tensor read = checkpoint.readBox(Values.text(step, "tensor"), Values.numbers(step, "offsets"),
@@ -304,7 +317,7 @@ final class Interpreter implements AutoCloseable {
             return;
         }
         String path = lastStorage == null ? root + "/p" : lastSave;
-        try (Checkpoint checkpoint = open(path, lastStorage)) {
+        try (Checkpoint checkpoint = open(path, lastStorage, -1)) {
             Map<String, String> found = checkpoint.digest(DigestAlgorithm.XXH3);
             wanted.entrySet().forEach(e -> ContractRunner.require(e.getValue().getAsString().equals(found.get(e.getKey())),
                     "digest of " + e.getKey() + ": expected " + e.getValue() + ", found " + found.get(e.getKey())));

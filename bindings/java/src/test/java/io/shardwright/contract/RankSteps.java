@@ -6,9 +6,12 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.shardwright.Collective;
+import io.shardwright.LoadOptions;
+import io.shardwright.Loaded;
 import io.shardwright.ShardwrightException;
 import io.shardwright.Shardwright;
 import io.shardwright.State;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -17,7 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** Runs save_ranks and load_ranks. */
+/** Runs save_ranks, load_ranks and load_all. */
 final class RankSteps {
     private final Interpreter scenario;
 
@@ -50,6 +53,37 @@ final class RankSteps {
         List<Throwable> outcomes = runAll(present);
         ends.forEach(Collective::close);
         agree(outcomes);
+    }
+
+    /** Every rank, or one without a collective, loads everything that it is given. */
+    void loadAll(JsonObject step) {
+        int size = (int) Values.number(step, "size", 0);
+        List<Collective> ends = size == 0 ? List.of() : Collective.threads(size);
+        JsonArray expected = step.getAsJsonArray("expected");
+        for (int rank = 0; rank < expected.size(); rank++) {
+            LoadOptions options = scenario.loadOptions(step, new JsonObject());
+            if (size > 0) {
+                options.collective(ends.get(rank));
+            }
+            try (Loaded loaded = Shardwright.load(scenario.path(step), options)) {
+                JsonObject found = described(loaded);
+                ContractRunner.require(found.equals(expected.get(rank)), "expected " + expected.get(rank) + ", found " + found);
+            }
+        }
+        ends.forEach(Collective::close);
+    }
+
+    /** Tensors as hex, objects as text. */
+    private static JsonObject described(Loaded loaded) {
+        JsonObject tensors = new JsonObject();
+        loaded.tensors().forEach((name, tensor) -> tensors.addProperty(name, Values.hex(tensor.toByteArray())));
+        JsonObject objects = new JsonObject();
+        loaded.objects().forEach((name, object) ->
+                objects.addProperty(name, new String(object.bytes(), StandardCharsets.UTF_8)));
+        JsonObject all = new JsonObject();
+        all.add("tensors", tensors);
+        all.add("objects", objects);
+        return all;
     }
 
     private static JsonObject options(JsonObject step, int rank) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can still be asked of closed objects and of exceptions that travelled.
+package io.shardwright;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.lang.reflect.Modifier;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ClosedObjectsTest {
+    @TempDir
+    Path folder;
+
+    /** One of each class that is closed, by its name; the last ones stand on the first. */
+    private Map<String, AutoCloseable> oneOfEach() throws Exception {
+        String path = folder.resolve("p").toString();
+        Map<String, AutoCloseable> all = new LinkedHashMap<>();
+        State state = State.builder().add("w", new float[] {1, 2}).json("step", 1).build();
+        SavePlanner planner = SavePlanner.create(state, 0, 1, new SaveOptions());
+        all.put("State", state);
+        all.put("Report", Shardwright.save(state, path, new SaveOptions()));
+        all.put("Job", Shardwright.saveAsync(state, path, new SaveOptions()));
+        ((Job) all.get("Job")).await();
+        all.put("SavePlanner", planner);
+        all.put("Plan", Plan.of(planner.localPlan()));
+        all.put("Context", Context.builder().build());
+        all.put("Storage", Storage.memory());
+        all.put("Collective", Collective.single());
+        all.put("Tensor", Tensor.zeros(DType.FLOAT32, 2));
+        all.put("Layout", Layout.of(new long[] {2}, Placement.shard(0)));
+        all.put("Loaded", Shardwright.load(path));
+        Checkpoint checkpoint = Checkpoint.open(path);
+        all.put("Checkpoint", checkpoint);
+        all.put("LoadPlanner", LoadPlanner.create(checkpoint, state, 0, new LoadOptions()));
+        all.put("World", World.ofCheckpoint(checkpoint));
+        Description description = SymbolicPlan.describe(new EntryBatch().add(Entry.tensor("w", DType.FLOAT32, 2)),
+                List.of(), new DescribeOptions().rank(0).worldSize(1));
+        all.put("SymbolicPlan", SymbolicPlan.create(List.of(description.digest()), List.of(description.description()),
+                List.of(description.part()), new MergeOptions()));
+        return all;
+    }
+
+    /** Public classes of the library that are closed. */
+    private static Set<String> closeableClasses() throws Exception {
+        Path classes = Path.of(Shardwright.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+        Set<String> found = new TreeSet<>();
+        try (Stream<Path> files = Files.list(classes.resolve("io/shardwright"))) {
+            for (String name : files.map(f -> f.getFileName().toString()).filter(f -> f.endsWith(".class"))
+                    .collect(Collectors.toList())) {
+                Class<?> type = Class.forName("io.shardwright." + name.substring(0, name.length() - ".class".length()));
+                if (AutoCloseable.class.isAssignableFrom(type) && Modifier.isPublic(type.getModifiers())
+                        && !Modifier.isAbstract(type.getModifiers())) {
+                    found.add(type.getSimpleName());
+                }
+            }
+        }
+        return found;
+    }
+
+    @Test
+    void everyObjectHasATextOpenAndClosed() throws Exception {
+        Map<String, AutoCloseable> all = oneOfEach();
+        assertEquals(closeableClasses(), new TreeSet<>(all.keySet()));
+        all.forEach((name, object) -> assertTrue(
+                object.toString().startsWith(object instanceof Report ? "{" : name + "("), object.toString()));
+        for (AutoCloseable object : all.values()) {
+            object.close();
+        }
+        all.forEach((name, object) -> assertTrue(object.toString().startsWith(name + "("), object.toString()));
+        assertEquals("Checkpoint(closed)", all.get("Checkpoint").toString());
+        assertEquals("Report(closed)", all.get("Report").toString());
+    }
+
+    @Test
+    void anExceptionKeepsItsFactsWhenItIsSerialised() throws Exception {
+        NotFoundException thrown = assertThrows(NotFoundException.class, () -> Checkpoint.open(folder.resolve("nothing")));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        new ObjectOutputStream(bytes).writeObject(thrown);
+        ShardwrightException read = (ShardwrightException)
+                new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
+        assertTrue(thrown.details().containsKey("file"));
+        assertEquals(thrown.details(), read.details());
+        assertEquals(StatusCode.NOT_FOUND, read.code());
+        assertEquals(thrown.getMessage(), read.getMessage());
+        assertEquals(thrown.isRetryable(), read.isRetryable());
+        assertThrows(UnsupportedOperationException.class, () -> read.details().put("a", "b"));
+    }
+
+    @Test
+    void aStateThatIsNoneIsRefusedAndKeepsWhatWasThere() {
+        Path path = folder.resolve("p");
+        try (State state = State.builder().add("w", new float[1]).build()) {
+            Shardwright.save(state, path, new SaveOptions());
+        }
+        String text = path.toString();
+        for (org.junit.jupiter.api.function.Executable call : List.<org.junit.jupiter.api.function.Executable>of(
+                () -> Shardwright.save(null, path, new SaveOptions()),
+                () -> Shardwright.saveAsync(null, text, new SaveOptions()),
+                () -> Shardwright.loadInto(null, path, new LoadOptions()),
+                () -> Shardwright.loadAsync(null, text, new LoadOptions()),
+                () -> SavePlanner.create(null, 0, 1, new SaveOptions()), () -> State.of(null))) {
+            assertEquals("state", assertThrows(InvalidArgumentException.class, call).details().get("parameter"));
+        }
+        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+            assertEquals(List.of("w"), checkpoint.keys());
+        }
+    }
+}
