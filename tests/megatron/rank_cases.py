@@ -188,19 +188,27 @@ def a_larger_grid_than_the_ranks_loads_into_megatron(folder, rank):
     assert all(torch.equal(found[n], WHOLE["layers"][n]) for n in range(4))
 
 
+def without_empty(distribution):
+    """What the original distributes of shards that have elements. Those without have no bytes, so all else is the same."""
+    kept = [shard for shard, leaf in distribution.shard_to_metadata.items() if 0 not in leaf.local_shape]
+    owners, group, metadata, holders = distribution
+    return type(distribution)({s: owners[s] for s in owners if s in kept}, group & set(kept), {s: metadata[s] for s in kept},
+                              {s: holders[s] for s in holders if s in kept})
+
+
 @case
 def the_distribution_is_that_of_the_original(folder, rank):
     def tree(kinds):
         found = state(kinds, rank)
         for n in range(20):
-            found[f"w{n}"] = kinds.ShardedTensor.from_rank_offsets(f"w{n}", torch.ones(n * 7 % 11), replica_id=(0, (rank + n) % 2))
+            found[f"w{n}"] = kinds.ShardedTensor.from_rank_offsets(f"w{n}", torch.ones(1 + n * 7 % 11), replica_id=(0, (rank + n) % 2))
             if (rank + n) % 3:
-                found[f"v{n}"] = kinds.ShardedTensor.from_rank_offsets(f"v{n}", torch.ones(n), replica_id=1 + rank)
+                found[f"v{n}"] = kinds.ShardedTensor.from_rank_offsets(f"v{n}", torch.ones(1 + n), replica_id=1 + rank)
         return found
 
     for loading in (False, True):
-        expected = original.exchange_utils.determine_main_replica_uniform_distribution(
-            tree(original.mapping), dist.group.WORLD, loading)
+        expected = without_empty(original.exchange_utils.determine_main_replica_uniform_distribution(
+            tree(original.mapping), dist.group.WORLD, loading))
         for kinds in (ours, original.mapping):
             found = ours.determine_main_replica_uniform_distribution(tree(kinds), None, loading)
             assert found.main_rank_for_shard == expected.main_rank_for_shard
@@ -220,6 +228,39 @@ def the_distribution_is_that_of_the_original(folder, rank):
         assert "must be not None" in str(e)
     else:
         raise AssertionError("a group of two ranks needs a distribution")
+
+
+@case
+def an_empty_shard_owns_nothing_of_its_neighbour(folder, rank):
+    """Shards of 0 and 5 elements, which begin at one offset. In the original the empty one owns the other's elements."""
+    def tree(fill=None):
+        data = values(5)[:5 * rank] if fill is None else torch.full((5 * rank,), fill)
+        return {"k": irregular(original.mapping, "k", data, (0,), (5,))}
+
+    theirs = original.exchange_utils.determine_main_replica_uniform_distribution(tree(), dist.group.WORLD, False)
+    assert theirs.main_rank_for_shard == {("k", (0,), None): 0}, "nobody saves what rank 1 holds"
+    fully_parallel, strategies = original.fully_parallel, original.strategies
+    distribution = ("determine_main_replica_uniform_distribution", "distribute_main_replicas_with_precomputed_distribution")
+    with contextlib.ExitStack() as stack:
+        for name in distribution:
+            stack.enter_context(mock.patch.object(fully_parallel, name, own_in_place(name)))
+        (folder / "c").mkdir(exist_ok=True)
+        writer = strategies.TorchDistSaveShardedStrategy("torch_dist", 1, thread_count=1)
+        original.serialization.save(tree(), str(folder / "c"), fully_parallel.FullyParallelSaveStrategyWrapper(writer),
+                                    validate_access_integrity=False)
+        reader = fully_parallel.FullyParallelLoadStrategyWrapper(strategies.TorchDistLoadShardedStrategy())
+        found = original.serialization.load(tree(-1.0), str(folder / "c"), reader, validate_access_integrity=False)
+    assert torch.equal(found["k"], values(5)[:5 * rank])
+
+
+def own_in_place(name):
+    """Our function where the original changes the caller's tree in place."""
+    def applied(tree, group, distribution):
+        new = ours.distribute_main_replicas_with_precomputed_distribution(tree, group, distribution)
+        for leaf, changed in zip(ours.nested_values(tree), ours.nested_values(new), strict=True):
+            leaf.replica_id = changed.replica_id
+
+    return applied if name.startswith("distribute") else getattr(ours, name)
 
 
 @case

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The greedy distribution: tables, the reference set of eight ranks, random worlds beside the plain rule and the original."""
+import itertools
 import random
 
 import oracle
 import pytest
 import torch
+import shardwright.torch.megatron as ours
 from shardwright.torch.megatron import ShardedTensor, distribute_shards_to_ranks, main_replica_distribution
 from shardwright.torch.megatron.distribution import object_id_of, shard_id_of, with_owners
 
@@ -158,3 +160,72 @@ def test_a_shard_listed_twice_has_one_holder(kinds):
 
     found = main_replica_distribution([[tensor(1), tensor(1)], [tensor(0)]])
     assert found.all_ranks_for_shard == {("k", (0,), None): [0, 1]}
+
+
+# ---- shards without elements ----
+
+def line(kinds, counts, main=True):
+    """One rank per count: a line that is cut into so many elements each."""
+    starts = [sum(counts[:rank]) for rank in range(len(counts))]
+    return [[kinds.ShardedTensor("k", torch.ones(count), torch.float32, (count,), (sum(counts),), (start,), None,
+                                 replica_id=0 if main else 1)] for count, start in zip(counts, starts)]
+
+
+@pytest.mark.parametrize("loading", [False, True])
+def test_empty_shards_leave_the_distribution(kinds, loading):
+    for counts, owners in (([5, 0, 5], {0: 0, 5: 2}), ([0, 5], {0: 1}), ([0, 0, 3, 0], {0: 2}), ([0, 0], {})):
+        found = main_replica_distribution(line(kinds, counts), loading)
+        assert found.main_rank_for_shard == {("k", (start,), None): rank for start, rank in owners.items()}
+        assert found.shards_in_this_group == set(found.shard_to_metadata) == set(found.main_rank_for_shard)
+        assert found.all_ranks_for_shard == {shard: [rank] for shard, rank in found.main_rank_for_shard.items()}
+        for rank, (leaf,) in enumerate(line(kinds, counts)):
+            applied = with_owners({"k": leaf}, found, rank)["k"].replica_id
+            assert applied == (0 if counts[rank] or loading else 1), "in a save nobody writes nothing; a load needs nobody for it"
+
+
+def test_in_the_original_an_empty_shard_owns_its_neighbour(original, monkeypatch):
+    """Its ids have no sizes. An owner that holds none of a shard's elements saves none."""
+    theirs = original.exchange_utils
+    for counts, saved in (([5, 0, 5], 5), ([0, 5], 0)):
+        states = line(original.mapping, counts)
+        monkeypatch.setattr(theirs, "get_pg_size", lambda group: len(states))
+        monkeypatch.setattr(torch.distributed, "all_gather_object",
+                            lambda out, mine, group: out.__setitem__(slice(None), states))
+        owners = theirs.determine_main_replica_uniform_distribution({"s": states[0]}, object(), False).main_rank_for_shard
+        assert sum(counts[rank] for rank in owners.values()) == saved
+
+
+def grid_world(kinds, source):
+    """What some ranks hold of some tensors: cells of random cuts, empty ones among them, each on one rank or several, of
+    which one is main."""
+    ranks = source.randint(1, 6)
+    held, shapes = [[] for _ in range(ranks)], {}
+    for number in range(source.randint(1, 4)):
+        shape = tuple(source.choice([1, 2, 5, 7]) for _ in range(source.randint(1, 2)))
+        cuts = [sorted(source.choices(range(extent + 1), k=source.randint(0, 3))) for extent in shape]
+        edges = [[0, *cut, extent] for cut, extent in zip(cuts, shape)]
+        shapes[f"k{number}"] = shape
+        for cell in itertools.product(*(range(len(edge) - 1) for edge in edges)):
+            offset = tuple(edge[place] for edge, place in zip(edges, cell))
+            sizes = tuple(edge[place + 1] - edge[place] for edge, place in zip(edges, cell))
+            for replica, rank in enumerate(source.sample(range(ranks), source.randint(1, ranks))):
+                held[rank].append(kinds.ShardedTensor(f"k{number}", torch.ones(sizes), torch.float32, sizes, shape, offset,
+                                                      None, replica_id=replica))
+    return held, shapes
+
+
+@pytest.mark.parametrize("loading", [False, True])
+def test_every_element_has_one_writer(loading):
+    for number in range(300):
+        held, shapes = grid_world(ours, random.Random(number))
+        found = main_replica_distribution(held, loading)
+        written = {key: [] for key in shapes}
+        for rank, leaves in enumerate(held):
+            mine = {}
+            for leaf in ours.nested_values(with_owners(leaves, found, rank)):
+                if leaf.replica_id == 0:
+                    mine[shard_id_of(leaf), leaf.local_shape] = leaf
+            for leaf in mine.values():
+                written[leaf.key].append((leaf.global_offset, leaf.local_shape))
+        for key, boxes in written.items():
+            assert set(oracle.counts(shapes[key], boxes).values()) == {1}, number

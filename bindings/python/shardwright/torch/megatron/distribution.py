@@ -3,7 +3,8 @@
 
 Shards are chosen in the order (main replica elsewhere, number of holders, most bytes, id); each goes to its holder
 with the fewest bytes so far, ties to the lowest rank. The result is the same on all ranks and for any order of the
-input.
+input. Shards without elements are no part of a distribution: their ids, which know no sizes, are those of a neighbour, whose
+elements would be counted as nobody's or lost. They are saved by nobody and loaded by each holder for itself.
 """
 from __future__ import annotations
 
@@ -27,20 +28,25 @@ ObjectId = tuple[str, tuple[int, ...], tuple[int, ...]]
 Shard = TypeVar("Shard")
 
 
-class ShardDistribution(NamedTuple):
-    """A distribution inside one group of ranks; ranks are those of the group.
+class _Fields(NamedTuple):
+    main_rank_for_shard: dict[ShardId, int]
+    shards_in_this_group: set[ShardId]
+    shard_to_metadata: Mapping[ShardId, Any]
+    all_ranks_for_shard: dict[ShardId, list[int]]
+
+
+class ShardDistribution(_Fields):
+    """A distribution inside one group of ranks; ranks are those of the group. Shards without elements are left out.
 
     Attributes:
         main_rank_for_shard: who saves or reads each shard, in the order of the choice.
         shards_in_this_group: shards whose main replica is in the group; when loading, all shards of the group.
         shard_to_metadata: description of each shard that the group holds, from its first holder.
         all_ranks_for_shard: holders of each distributed shard.
+        loading: whether it was made for a load; no field of the tuple, which has those of the original.
     """
 
-    main_rank_for_shard: dict[ShardId, int]
-    shards_in_this_group: set[ShardId]
-    shard_to_metadata: Mapping[ShardId, Any]
-    all_ranks_for_shard: dict[ShardId, list[int]]
+    loading = False
 
 
 def shard_id_of(tensor: Any) -> ShardId:
@@ -129,12 +135,19 @@ def main_replica_distribution(all_shards: Sequence[Sequence[Any]], ignore_groups
     return _distribution(classes, len(all_shards), ignore_groups)
 
 
+def has_elements(tensor: Any) -> bool:
+    """Whether a ShardedTensor holds anything."""
+    return 0 not in data_shape(tensor)
+
+
 def _distribution(classes: Sequence[_RankClass], num_ranks: int, ignore_groups: bool) -> ShardDistribution:
     holders: dict[ShardId, list[int]] = {}  # numbers of classes
     metadata: dict[ShardId, Any] = {}
     main: set[ShardId] = set()
     for number, (_, tensors, has_main) in enumerate(classes):
         for tensor, is_main in zip(tensors, has_main, strict=True):
+            if not has_elements(tensor):
+                continue
             shard = shard_id_of(tensor)
             found = holders.get(shard)
             if found is None:
@@ -154,7 +167,9 @@ def _distribution(classes: Sequence[_RankClass], num_ranks: int, ignore_groups: 
             chosen[shard] = ranks_of[together]
     sizes = {shard: shard_bytes(metadata[shard]) for shard in chosen}
     owners = distribute_shards_to_ranks(chosen, sizes, num_ranks, universe - main)
-    return ShardDistribution(owners, universe, metadata, chosen)
+    made = ShardDistribution(owners, universe, metadata, chosen)
+    made.loading = ignore_groups
+    return made
 
 
 def determine_main_replica_uniform_distribution(sharded_state_dict: Any,
@@ -203,7 +218,8 @@ def _description(tensor: Any) -> tuple[Any, ...]:
 def distribute_main_replicas_with_precomputed_distribution(
         sharded_state_dict: Any, parallelization_group: dist.ProcessGroup | None,
         precomputed_distribution: ShardDistribution | None) -> Any:
-    """A state dict whose ShardedTensors have replica id 0 where this rank is their owner, 1 elsewhere.
+    """A state dict whose ShardedTensors have replica id 0 where this rank is their owner, 1 elsewhere. Those without elements
+    have 1 in a save, which leaves them out, and 0 in a load, which needs nobody for them.
 
     The given state dict and its descriptors stay as they are; data is shared. In a group of one rank the given state
     dict is returned.
@@ -227,6 +243,10 @@ def with_owners(sharded_state_dict: Any, distribution: ShardDistribution, rank: 
         if not is_sharded_tensor(leaf):
             return leaf
         shard = shard_id_of(leaf)
+        if not has_elements(leaf):
+            changed = copy.copy(leaf)
+            changed.replica_id = 0 if getattr(distribution, "loading", False) else 1
+            return changed
         if shard not in distribution.shard_to_metadata:
             raise FailedPreconditionError(f"the shard at {leaf.global_offset} of {leaf.key} is not part of the "
                                           "distribution, which was made for another state", {"key": leaf.key})
