@@ -104,6 +104,20 @@ def test_the_place_of_a_box_is_found_by_hint_then_by_offset():
     assert "ShardedTensor(key='k'" in repr(value)
 
 
+def test_a_container_keeps_its_shards_as_the_original_does(original):
+    leaves = [layer(ours, number) for number in range(2)]
+    found = converted(*leaves)._local_shards
+    assert [shard._sh_ten.global_offset for shard in found] == [leaf.global_offset for leaf in leaves]
+    assert all(isinstance(shard, ours.CheckpointableShardedTensor) for shard in found)
+    assert all(shard._sh_ten.data.data_ptr() == leaf.data.data_ptr() for shard, leaf in zip(found, leaves))
+    wrapped = [ours.CheckpointableShardedTensor.from_sh_ten(leaf) for leaf in leaves]
+    made = ours.LocalShardsContainer(wrapped)
+    assert all(a is b for a, b in zip(made._local_shards, wrapped)) and made._local_shards is made._local_shards
+    theirs = original.strategies.LocalShardsContainer(
+        [original.strategies.CheckpointableShardedTensor.from_sh_ten(layer(original.mapping, number)) for number in range(2)])
+    assert [shard._sh_ten.global_offset for shard in theirs._local_shards] == [leaf.global_offset for leaf in leaves]
+
+
 def test_saving_needs_data_and_descriptors_that_hold():
     with pytest.raises(ours.CheckpointingException, match="`data` attr is None for"):
         converted(layer(ours, 0).without_data())

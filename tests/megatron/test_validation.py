@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proof of whole tensors and grids, beside a count of every element, and the strictness table."""
+import enum
 import logging
 import random
 
@@ -198,3 +199,20 @@ def test_flags_and_descriptions_that_are_needed():
         validate_integrity_and_strict_load({}, StrictHandling.ASSUME_OK_UNEXPECTED, True)
     with pytest.raises(CheckpointingException, match="1 of 2 shards"):
         validate_integrity_and_strict_load({}, StrictHandling.ASSUME_OK_UNEXPECTED, True, None, [[shard("k", (4,), (0, 0, 2))]])
+
+
+def test_members_of_the_original_are_taken_for_ours(original, caplog):
+    theirs = original.validation.StrictHandling
+    for member in theirs:
+        mine = StrictHandling(member.value)
+        assert parse_strict_flag(member) is member and original.validation.parse_strict_flag(member) is member
+        for rule in ("requires_explicit_ckpt_mismatch_check", "requires_global_app_metadata", "requires_returning_mismatch_keys"):
+            assert getattr(StrictHandling, rule)(member) == getattr(StrictHandling, rule)(mine) == getattr(theirs, rule)(member)
+    stranger = {"k": shard("stranger", (4,), (0, 0, 1))}
+    with pytest.raises(CheckpointingException, match="stranger"):
+        validate_integrity_and_strict_load(stranger, theirs.RAISE_UNEXPECTED, False, None, None, STORED)
+    left, missing, unexpected = validate_integrity_and_strict_load(stranger, theirs.RETURN_UNEXPECTED, False, None, None, STORED)
+    assert (left, missing, unexpected) == ({}, set(), {"stranger"})
+    other = enum.Enum("Other", {"RAISE_ALL": "raise_all"})
+    with pytest.raises(ValueError, match="Invalid strict flag"):
+        parse_strict_flag(other.RAISE_ALL)

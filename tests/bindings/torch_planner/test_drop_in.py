@@ -118,6 +118,19 @@ def test_nothing_of_torchs_own_cache_is_touched(tmp_path):
             cache.clear()
 
 
+KINDS = [(ours.DefaultSavePlanner, original.DefaultSavePlanner), (ours.DefaultLoadPlanner, original.DefaultLoadPlanner),
+         (ours._EmptyStateDictLoadPlanner, original._EmptyStateDictLoadPlanner)]
+
+
+@pytest.mark.parametrize(("mine", "theirs"), KINDS)
+def test_ours_are_planners_of_torch_by_type_and_inherit_no_method(mine, theirs):
+    assert isinstance(mine(), theirs) and issubclass(mine, theirs)
+    for name, member in vars(theirs).items():
+        if callable(member):
+            assert getattr(mine, name) is not member, name
+    assert vars(theirs()).keys() <= vars(mine()).keys() | {"_pending_local_plan"}
+
+
 # ---- what torch's documentation shows ----
 
 class RenameOnSave(ours.DefaultSavePlanner):

@@ -199,7 +199,16 @@ class LocalShardsContainer(_Boxes):
         return made
 
     def __init__(self, local_shards: Sequence[Any]) -> None:
+        self._given = list(local_shards)
         self._take([_local_shard(shard) for shard in local_shards])
+
+    @property
+    def _local_shards(self) -> list[Any]:
+        """The shards as the original keeps them: what was given, as values that tell a planner their boxes."""
+        for place, shard in enumerate(self._given):
+            if isinstance(shard, LocalShard):
+                self._given[place] = CheckpointableShardedTensor(shard.data, shard.descriptor)
+        return self._given
 
 
 def local_shards_of(value: Any) -> list[LocalShard]:

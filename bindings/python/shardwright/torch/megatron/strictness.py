@@ -35,20 +35,20 @@ class StrictHandling(Enum):
     IGNORE_ALL = "ignore_all"
 
     @staticmethod
-    def requires_explicit_ckpt_mismatch_check(val: StrictHandling) -> bool:
-        """Whether the checkpoint's metadata is read before the load."""
-        return val is not StrictHandling.ASSUME_OK_UNEXPECTED
+    def requires_explicit_ckpt_mismatch_check(val: Any) -> bool:
+        """Whether the checkpoint's metadata is read before the load. Takes members of megatron-core's enumeration, too."""
+        return _ours(val) is not StrictHandling.ASSUME_OK_UNEXPECTED
 
     @staticmethod
-    def requires_global_app_metadata(val: StrictHandling) -> bool:
+    def requires_global_app_metadata(val: Any) -> bool:
         """Whether the requests of all ranks are needed."""
-        return val in (StrictHandling.RAISE_ALL, StrictHandling.RETURN_ALL, StrictHandling.LOG_ALL,
+        return _ours(val) in (StrictHandling.RAISE_ALL, StrictHandling.RETURN_ALL, StrictHandling.LOG_ALL,
                        StrictHandling.IGNORE_ALL)
 
     @staticmethod
-    def requires_returning_mismatch_keys(val: StrictHandling) -> bool:
+    def requires_returning_mismatch_keys(val: Any) -> bool:
         """Whether the load returns the two sets of keys beside the state dict."""
-        return val in (StrictHandling.RETURN_UNEXPECTED, StrictHandling.RETURN_ALL)
+        return _ours(val) in (StrictHandling.RETURN_UNEXPECTED, StrictHandling.RETURN_ALL)
 
 
 _REPORTS_MISSING = (StrictHandling.RAISE_ALL, StrictHandling.RETURN_ALL, StrictHandling.LOG_ALL)
@@ -56,22 +56,30 @@ _RAISES = (StrictHandling.RAISE_UNEXPECTED, StrictHandling.RAISE_ALL)
 _LOGS = (StrictHandling.LOG_UNEXPECTED, StrictHandling.LOG_ALL)
 
 
-def parse_strict_flag(strict: str | StrictHandling) -> StrictHandling:
-    """The flag of a text. InvalidArgumentError for any other."""
+def _ours(strict: Any) -> Any:
+    """Our member for one of megatron-core's own enumeration; anything else as it is."""
+    if isinstance(strict, Enum) and type(strict).__name__ == "StrictHandling" and not isinstance(strict, StrictHandling):
+        return StrictHandling(strict.value)
+    return strict
+
+
+def parse_strict_flag(strict: Any) -> Any:
+    """The flag of a text; a flag, also one of megatron-core's own, as it is. InvalidArgumentError for anything else."""
     try:
-        return strict if isinstance(strict, StrictHandling) else StrictHandling(strict)
+        return strict if isinstance(_ours(strict), StrictHandling) else StrictHandling(strict)
     except ValueError as e:
         raise InvalidArgumentError(f"Invalid strict flag: {e}", {"parameter": "strict", "value": str(strict)}) from e
 
 
 def validate_integrity_and_strict_load(
-        sharded_state_dict: Any, strict: StrictHandling, validate_access_integrity: bool,
+        sharded_state_dict: Any, strict: Any, validate_access_integrity: bool,
         local_metadata: Sequence[Any] | None = None, global_metadata: Sequence[Sequence[Any]] | None = None,
         ckpt_sharded_metadata: Mapping[str, Any] | None = None) -> tuple[Any, set[str], set[str]]:
     """Checks a request against itself and against a checkpoint, before data is read. Pure: nothing is exchanged.
 
     Args:
         sharded_state_dict: the request of this rank.
+        strict: a StrictHandling, of ours or of megatron-core.
         validate_access_integrity: also prove that the main replicas of all ranks make whole tensors and grids.
         local_metadata: descriptions of this rank's request; None = made from it.
         global_metadata: descriptions of all ranks' requests, in rank order.
@@ -81,6 +89,7 @@ def validate_integrity_and_strict_load(
     Raises:
         CheckpointingException: a needed description is None, or what `strict` and the check say.
     """
+    strict = _ours(strict)
     missing: set[str] = set()
     unexpected: set[str] = set()
     if StrictHandling.requires_explicit_ckpt_mismatch_check(strict):

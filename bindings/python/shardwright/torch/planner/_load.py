@@ -16,7 +16,8 @@ from torch.distributed.checkpoint.metadata import (
     MetadataIndex,
     TensorStorageMetadata,
 )
-from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem
+from torch.distributed.checkpoint import default_planner as original
+from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, ReadItem
 from torch.distributed.tensor import DTensor
 
 from ..._library import native
@@ -138,8 +139,8 @@ def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]
     return all_plans
 
 
-class DefaultLoadPlanner(LoadPlanner):
-    """Plans a load in the place of torch's DefaultLoadPlanner.
+class DefaultLoadPlanner(original.DefaultLoadPlanner):
+    """Plans a load in the place of torch's DefaultLoadPlanner. It is one by type, for hosts that ask; every method is its own.
 
     Args:
         flatten_state_dict, flatten_sharded_tensors: as for saving.
@@ -266,7 +267,7 @@ class DefaultLoadPlanner(LoadPlanner):
         return tensor
 
 
-class EmptyStateDictLoadPlanner(DefaultLoadPlanner):
+class EmptyStateDictLoadPlanner(DefaultLoadPlanner, original._EmptyStateDictLoadPlanner):
     """Fills an empty dict with what a checkpoint holds, on the host; for one process.
 
     Args:

@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, StorageMeta
-from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem, WriteItemType
+from torch.distributed.checkpoint import default_planner as original
+from torch.distributed.checkpoint.planner import SavePlan, WriteItem, WriteItemType
 
 from .. import _stored_objects
 from . import _cache, _global, _paths
@@ -61,8 +62,9 @@ def create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:
     return _global.create_default_global_save_plan([save_plan_of(state_dict, metadata_items)])[1]
 
 
-class DefaultSavePlanner(SavePlanner):
-    """Plans a save in the place of torch's DefaultSavePlanner: the same plans, metadata and errors.
+class DefaultSavePlanner(original.DefaultSavePlanner):
+    """Plans a save in the place of torch's DefaultSavePlanner: the same plans, metadata and errors. It is one by type, for hosts
+    that ask; every method is its own.
 
     Args:
         flatten_state_dict: nested mappings, and lists with tensors, become flat names; paths go into planner_data.
@@ -101,6 +103,7 @@ class DefaultSavePlanner(SavePlanner):
         self.replica_mismatches: list[str] = []
         self.altered_paths: list[Path] = []
         self._enable_plan_caching = enable_plan_caching
+        self._cached_plans_key = type(self).__name__  # what torch names its cache by, for hosts that read it
         self._local_key: bytes | None = None
 
     # ---- on every rank ----
@@ -139,9 +142,11 @@ class DefaultSavePlanner(SavePlanner):
 
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
         """What this rank writes. StalePlanError for a plan that says that nothing has changed where none was finished."""
-        caching = self._enable_plan_caching
-        self.plan = _cache.finished_plan(new_plan, self._local_key, type(self)) if caching else new_plan
+        self.plan = self._finish_plan_with_caching(new_plan) if self._enable_plan_caching else new_plan
         return self.plan
+
+    def _finish_plan_with_caching(self, new_plan: SavePlan) -> SavePlan:
+        return _cache.finished_plan(new_plan, self._local_key, type(self))
 
     def resolve_data(self, write_item: WriteItem) -> torch.Tensor | io.BytesIO:
         """The bytes behind an item: a tensor where it lies, or an object as torch.save writes it."""
