@@ -40,6 +40,7 @@ bench: bootstrap  ## Measure; SCENARIO=name runs one, QUICK=1 fewer rounds. JSON
 	@tools/bootstrap.sh torch-start
 	@tools/build.sh dev shw_products shw_benchmarks
 	@tools/bootstrap.sh torch-wait
+	@$(if $(SCENARIO)$(QUICK),true,build/bin/plan_costs 1>&2)
 	@$(if $(QUICK),QUICK=1) python3 benchmarks/run.py --build build $(if $(SCENARIO),--scenario "$(SCENARIO)")
 
 soak: bootstrap  ## Long forms of the tests, and coverage.

@@ -135,13 +135,13 @@ function(shw_register_test name target)
   endforeach()
 endfunction()
 
-# What every test gets: labels, a time limit in seconds (120; four times that under a sanitizer) and its environment.
+# What every test gets: labels, a time limit in seconds (300, there to end what hangs; four times that under a sanitizer) and its environment.
 function(shw_test_properties name timeout labels environment)
   if(NOT labels MATCHES "${SHW_STAGE_PATTERN}")
     message(FATAL_ERROR "Test ${name} has no label of a stage, so nothing would run it.")
   endif()
   if(NOT timeout)
-    set(timeout 120)
+    set(timeout 300)
   endif()
   if(SHW_SANITIZE)
     math(EXPR timeout "${timeout} * 4")

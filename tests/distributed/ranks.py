@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 import rank_outcomes  # noqa: E402
 
-LAUNCH_SECONDS = 240
+LAUNCH_SECONDS = 900
 
 
 def free_port():

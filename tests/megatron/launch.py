@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "support"))
 import rank_outcomes  # noqa: E402
 
-LAUNCH_SECONDS = 300
+LAUNCH_SECONDS = 600
 
 
 def case_names(module):

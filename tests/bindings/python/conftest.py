@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-PROCESS_SECONDS = 60
+PROCESS_SECONDS = 240
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ use shardwright::{
     StatusCode, Storage, TensorSpec, save_at,
 };
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn owned_state() -> State<'static> {
     let mut state = State::new();
@@ -93,11 +93,9 @@ fn a_transport_of_the_host_carries_a_save() {
 #[test]
 fn a_transport_keeps_the_limit_of_the_call_and_hears_why_it_is_aborted() {
     let options = SaveOptions { deadline: Some(Duration::from_millis(200)), ..SaveOptions::default() };
-    let begin = Instant::now();
     let (saved, told, _storage) = save_over(2, &options);
     let error = saved.unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
-    assert!(begin.elapsed() < Duration::from_secs(30));
     let told = told.lock().unwrap();
     let limit = told.timeouts[0].expect("the deadline is a limit");
     assert!(limit <= Duration::from_millis(200), "{limit:?}");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Boxes of one entry that share local memory: refused by loads, harmless in saves.
-#include <chrono>
 
 #include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
@@ -97,7 +96,8 @@ TEST_F(LocalRuns, WindowsOfOneLocalTensorMayNotOverlap) {
                  "the window [0:4, 1:2]");
 }
 
-TEST_F(LocalRuns, AreCheckedInTimeThatGrowsWithTheirNumber) {
+// Comparing each with each would outlast the time limit of the program.
+TEST_F(LocalRuns, AreCheckedByTheHundredThousand) {
   constexpr int64_t kRows = 200000;
   std::vector<std::byte> bytes(kRows);
   TensorEntry entry;
@@ -109,9 +109,7 @@ TEST_F(LocalRuns, AreCheckedInTimeThatGrowsWithTheirNumber) {
     entry.pieces.push_back({box({row}, {1}), kRows - 1 - row});
   State state;
   ASSERT_TRUE(state.add_tensors({entry}).ok());
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(internal::check_local_runs_apart(state.tensors()[0]).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 }  // namespace
