@@ -67,6 +67,17 @@ if(SHW_SANITIZE)
     link_libraries($<$<LINK_LANG_AND_ID:C,Clang>:stdc++>)
   endif()
 endif()
+# What a host that is not ours needs (an interpreter, a JVM): it loads the run time before anything else.
+set(SHW_SANITIZER_ENVIRONMENT "")
+if(SHW_SANITIZE MATCHES "address")
+  execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+    OUTPUT_VARIABLE SHW_ASAN_LIBRARY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if((SHW_BUILD_PYTHON OR SHW_BUILD_JAVA) AND NOT EXISTS "${SHW_ASAN_LIBRARY}")
+    message(FATAL_ERROR "The shared AddressSanitizer library of ${CMAKE_CXX_COMPILER} was not found. Install "
+      "libclang-rt-19-dev, or configure with -DSHW_BUILD_PYTHON=OFF -DSHW_BUILD_JAVA=OFF.")
+  endif()
+  set(SHW_SANITIZER_ENVIRONMENT "LD_PRELOAD=${SHW_ASAN_LIBRARY}")
+endif()
 if(SHW_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "SHW_FUZZ needs clang. Use the preset asan, or configure with -DSHW_FUZZ=OFF.")
