@@ -42,22 +42,6 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
   return impl;
 }
 
-Status damage_status(const exec::DamageReport& damage, size_t count) {
-  Status status = data_loss(
-      count == 1 ? damage.message : fmt::format("{} (and {} more)", damage.message, count - 1));
-  const auto add = [&status](const char* key, const std::string& value) {
-    if (!value.empty()) status = std::move(status).with_detail(key, value);
-  };
-  add("tensor", damage.tensor);
-  add("box", damage.box);
-  add("file", damage.file);
-  if (!damage.file.empty()) {
-    add("offset", std::to_string(damage.offset));
-    add("length", std::to_string(damage.length));
-  }
-  return status;
-}
-
 std::string run_json(const exec::RunInfo& run) {
   JsonWriter json;
   json.begin_object().key("schema").number(1).key("steps").begin_array();
@@ -67,6 +51,19 @@ std::string run_json(const exec::RunInfo& run) {
   }
   json.end_array().key("newest_whole").text(run.newest_whole).end_object();
   return json.take();
+}
+
+// look is Checkpoint::verify or find_damage.
+template <typename Look>
+Status looked_for_damage(const shw_checkpoint* checkpoint, Look look, uint64_t flags,
+                         shw_report** out) {
+  SHW_ASSIGN_OR_RETURN(const auto impl, need(checkpoint, "checkpoint"));
+  SHW_RETURN_IF_ERROR(need_pointer(out, "out"));
+  SHW_RETURN_IF_ERROR(known_flags(flags, SHW_VERIFY_DEEP));
+  const bool deep = (flags & SHW_VERIFY_DEEP) != 0;
+  SHW_ASSIGN_OR_RETURN(auto report, (*impl->checkpoint.*look)(deep, call_on(*impl)));
+  *out = report_of(std::move(report));
+  return {};
 }
 
 const std::pair<std::string, std::string>* metadata_at(const shw_checkpoint* checkpoint,
@@ -99,6 +96,7 @@ std::string_view TerminatedTexts::at(plan::TextId id) const {
 namespace capi = shardwright::capi;
 namespace exec = shardwright::exec;
 using shardwright::Status;
+using shardwright::exec::Checkpoint;
 
 extern "C" {
 
@@ -171,17 +169,14 @@ shw_status shw_checkpoint_info(const shw_checkpoint* checkpoint, shw_buffer** ou
 
 shw_status shw_checkpoint_verify(const shw_checkpoint* checkpoint, uint64_t flags, shw_report** out,
                                  shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
-    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_RETURN_IF_ERROR(capi::known_flags(flags, SHW_VERIFY_DEEP | SHW_VERIFY_LIST));
-    const bool deep = (flags & SHW_VERIFY_DEEP) != 0;
-    SHW_ASSIGN_OR_RETURN(auto report, impl->checkpoint->verify(deep, capi::call_on(*impl)));
-    if (!report.damage.empty() && (flags & SHW_VERIFY_LIST) == 0) {
-      return capi::damage_status(report.damage.front(), report.damage.size());
-    }
-    *out = capi::report_of(std::move(report));
-    return {};
+  return capi::guarded(
+      err, [&] { return capi::looked_for_damage(checkpoint, &Checkpoint::verify, flags, out); });
+}
+
+shw_status shw_checkpoint_find_damage(const shw_checkpoint* checkpoint, uint64_t flags,
+                                      shw_report** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&] {
+    return capi::looked_for_damage(checkpoint, &Checkpoint::find_damage, flags, out);
   });
 }
 

@@ -37,10 +37,10 @@ std::string damage_text(const Json& damage) {
 
 int verify(Session& session, const VerifyOptions& options) {
   const Checkpoint checkpoint = session.open(options.path);
-  const uint64_t flags = SHW_VERIFY_LIST | (options.deep ? SHW_VERIFY_DEEP : 0);
+  const uint64_t flags = options.deep ? SHW_VERIFY_DEEP : 0;
   const Report report = made_by<shw_report, shw_report_release>(
       [&](shw_report** out, shw_error** error) {
-        return shw_checkpoint_verify(checkpoint.get(), flags, out, error);
+        return shw_checkpoint_find_damage(checkpoint.get(), flags, out, error);
       },
       "verify the checkpoint", options.path);
   uint64_t size = 0;

@@ -32,6 +32,23 @@ Status absent(std::string_view what, std::string_view name,
       .with_detail("hint", hint);
 }
 
+Status damage_status(const DamageReport& first, size_t count) {
+  Status status = data_loss(count == 1 ? first.message
+                                       : fmt::format("{} (find_damage lists this and {} more)",
+                                                     first.message, count - 1));
+  const auto add = [&status](const char* key, const std::string& value) {
+    if (!value.empty()) status = std::move(status).with_detail(key, value);
+  };
+  add("tensor", first.tensor);
+  add("box", first.box);
+  add("file", first.file);
+  if (first.length > 0) {
+    add("offset", std::to_string(first.offset));
+    add("length", std::to_string(first.length));
+  }
+  return status;
+}
+
 std::string listed_name(std::string_view name, EntryKind kind, int32_t rank) {
   if (kind != EntryKind::kRankLocal) return std::string(name);
   return fmt::format("{}@rank-{}", name, rank);
@@ -47,6 +64,12 @@ std::string listed_tensor_name(const plan::Catalog& catalog, size_t tensor) {
 std::string listed_object_name(const plan::Catalog& catalog, size_t object) {
   const plan::ObjectRecord& record = catalog.objects[object];
   return listed_name(catalog.texts.at(record.name), record.kind, record.rank);
+}
+
+Result<Report> Checkpoint::verify(bool deep, const CallContext& call) const {
+  SHW_ASSIGN_OR_RETURN(Report report, find_damage(deep, call));
+  if (!report.damage.empty()) return damage_status(report.damage.front(), report.damage.size());
+  return report;
 }
 
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
@@ -134,8 +157,8 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
   return bytes;
 }
 
-Result<Report> CheckpointReader::verify(bool deep, const CallContext& call) const {
-  SHW_ASSIGN_OR_RETURN(Report report, verify_checkpoint(reader_, *opened_, deep, call));
+Result<Report> CheckpointReader::find_damage(bool deep, const CallContext& call) const {
+  SHW_ASSIGN_OR_RETURN(Report report, find_all_damage(reader_, *opened_, deep, call));
   report.path = format::shown_path(location_);
   return report;
 }
@@ -151,6 +174,8 @@ DamageReport damage_of(const Status& status) {
   };
   DamageReport damage;
   damage.message = std::string(status.message());
+  for (const Status* cause = status.cause(); cause != nullptr; cause = cause->cause())
+    damage.message.append(": ").append(cause->message());
   damage.tensor = std::string(status.detail("tensor"));
   damage.box = std::string(status.detail("box"));
   damage.file = std::string(status.detail("file"));

@@ -53,9 +53,11 @@ class Checkpoint {
   virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
                                          const CallContext& call) const = 0;
   virtual Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const = 0;
-  // Structure, sizes and index digests; deep: every byte, padding included. Damage is listed in the report and makes
-  // the result a success that says so (report.damage not empty); a failure means that verifying itself failed.
-  virtual Result<Report> verify(bool deep, const CallContext& call) const = 0;
+  // Reads the structure again: manifest, sizes, headers, trailers, indexes; deep: every byte, padding included. Damage
+  // is listed in the report, a failure means that looking for it failed.
+  virtual Result<Report> find_damage(bool deep, const CallContext& call) const = 0;
+  // The same for who wants a whole checkpoint: damage is DATA_LOSS with the place of the first.
+  Result<Report> verify(bool deep, const CallContext& call) const;
   // Digest of the whole tensor's row-major bytes, in bounded memory.
   virtual Result<std::vector<std::byte>> tensor_digest(size_t tensor,
                                                        integrity::TensorDigestAlgorithm algorithm,

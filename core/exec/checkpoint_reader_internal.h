@@ -29,7 +29,7 @@ class CheckpointReader final : public Checkpoint {
   Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
                                  const CallContext& call) const override;
   Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const override;
-  Result<Report> verify(bool deep, const CallContext& call) const override;
+  Result<Report> find_damage(bool deep, const CallContext& call) const override;
   Result<std::vector<std::byte>> tensor_digest(size_t tensor,
                                                integrity::TensorDigestAlgorithm algorithm,
                                                const CallContext& call) const override;
@@ -48,8 +48,8 @@ class CheckpointReader final : public Checkpoint {
 DamageReport damage_of(const Status& status);
 
 // verify.cc
-Result<Report> verify_checkpoint(const BlockReader& reader, const format::OpenedCheckpoint& opened,
-                                 bool deep, const CallContext& call);
+Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCheckpoint& opened,
+                               bool deep, const CallContext& call);
 // checkpoint_info.cc
 std::string checkpoint_info_json(const format::OpenedCheckpoint& opened, bool with_entries);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verification. Structure: every file's size, trailer and index digest (the manifest was proved
-// when it was opened). Deep: every block of every chunk and object against its digest, and every
-// byte of padding against zero. Damage is collected, not returned: the check goes on after the
-// first finding, up to kMaxFindings.
+// Verification. Structure: the manifest, and every file's size, header, trailer and index, all read
+// again whatever was read before. Deep: every block of every chunk and object against its digest,
+// and every byte of padding against zero. Damage is collected, not returned: the check goes on
+// after the first finding, up to kMaxFindings.
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -88,12 +88,15 @@ class VerifySink final : public BlockSink {
   DamageList* damage_;
 };
 
-// Structure of all files; sound[i] tells whether file i may be read further.
-Status check_files(const format::OpenedCheckpoint& opened, const CallContext& call,
-                   DamageList* damage, std::vector<bool>* sound) {
+// Structure of manifest and files; sound[i] tells whether file i may be read further.
+Status check_structure(const format::OpenedCheckpoint& opened, const CallContext& call,
+                       DamageList* damage, std::vector<bool>* sound) {
+  const Status manifest = opened.check_manifest();
+  if (!manifest.ok() && manifest.code() != StatusCode::kDataLoss) return manifest;
+  if (!manifest.ok()) damage->add(damage_of(manifest));
   for (uint32_t file = 0; file < opened.files().size(); ++file) {
     SHW_RETURN_IF_ERROR(call.control.check("verify"));
-    Status status = opened.prepare_file(file);
+    Status status = opened.check_file(file);
     (*sound)[file] = status.ok();
     if (status.ok()) continue;
     if (status.code() != StatusCode::kDataLoss) return status;
@@ -163,15 +166,15 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
 
 }  // namespace
 
-Result<Report> verify_checkpoint(const BlockReader& reader, const format::OpenedCheckpoint& opened,
-                                 bool deep, const CallContext& call) {
+Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCheckpoint& opened,
+                               bool deep, const CallContext& call) {
   const Clock& clock = call.control.clock != nullptr ? *call.control.clock : real_clock();
   const int64_t begin = clock.monotonic_ns();
   Report report;
   describe(opened, deep, &report);
   DamageList damage;
   std::vector<bool> sound(opened.files().size(), false);
-  SHW_RETURN_IF_ERROR(check_files(opened, call, &damage, &sound));
+  SHW_RETURN_IF_ERROR(check_structure(opened, call, &damage, &sound));
   if (deep) {
     SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs, all_needs(opened, sound));
     if (call.progress != nullptr) {

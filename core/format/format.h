@@ -52,6 +52,12 @@ class OpenedCheckpoint {
   // Loads what verification of this file needs (index, trailer) and checks it against the manifest;
   // idempotent and thread-safe. DATA_LOSS naming file and what differs.
   virtual Status prepare_file(uint32_t file) const = 0;
+  // The same from storage again, whether the file was prepared before or not; for verification. A
+  // file that passes is prepared.
+  virtual Status check_file(uint32_t file) const = 0;
+  // Reads again what open read. DATA_LOSS with detail file when it is gone or is not what was
+  // opened; ABORTED "replaced while reading" as explain_missing, unless this generation is kept.
+  virtual Status check_manifest() const = 0;
   // Checks the bytes of block number block of a chunk or object; prepare_file was called. DATA_LOSS
   // with details tensor, box, file, offset, length, expected, found.
   virtual Status check_chunk_block(size_t chunk, uint64_t block,

@@ -381,6 +381,8 @@ struct shw_api {
       const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out, shw_error** err);
   shw_status (*state_reserve)(shw_state* state, uint64_t tensors, uint64_t name_bytes,
       shw_error** err);
+  shw_status (*checkpoint_find_damage)(const shw_checkpoint* checkpoint, uint64_t flags,
+      shw_report** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -21,11 +21,9 @@ extern "C" {
  * Since: 0.1 unstable */
 enum { SHW_VERIFY_ON_READ = 0, SHW_VERIFY_OFF = 1 };
 
-/* Flags of shw_checkpoint_verify: read every byte; list all damage in the report and return OK
- * instead of failing with the first.
+/* Flag of shw_checkpoint_verify and shw_checkpoint_find_damage: read every byte.
  * Since: 0.1 unstable */
 #define SHW_VERIFY_DEEP 1
-#define SHW_VERIFY_LIST 2
 
 /* Flag of shw_checkpoint_gc: remove; without it the report says what would be removed.
  * Since: 0.1 unstable */
@@ -149,8 +147,9 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_info(const shw_checkpoint* checkp
                                                     shw_buffer** out,
                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what
- * was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
+/* Checks the manifest and each file's size, header and index, with SHW_VERIFY_DEEP every byte. All
+ * of it is read again, whatever this handle read before. The report says what was read; damage is
+ * DATA_LOSS with the place of the first in its details.
  * Threads: any
  * Blocks: io
  * Owns: out
@@ -159,6 +158,16 @@ SHW_API SHW_MUST_USE shw_status shw_checkpoint_info(const shw_checkpoint* checkp
 SHW_API SHW_MUST_USE shw_status shw_checkpoint_verify(const shw_checkpoint* checkpoint,
                                                       uint64_t flags, shw_report** out,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* As shw_checkpoint_verify, but lists all damage in the report instead of failing with the first.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, ABORTED, UNIMPLEMENTED, UNAVAILABLE, PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_checkpoint_find_damage(const shw_checkpoint* checkpoint, uint64_t flags, shw_report** out,
+                           shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest
  * file is older than `grace_ns` (0 = 24 hours, -1 = any age).

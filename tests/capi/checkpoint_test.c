@@ -233,12 +233,14 @@ static void verifies_and_lists_damage(void) {
   CHECK_FAILS(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error), SHW_DATA_LOSS,
               "'layer.weight' [0:4, 0:6] is damaged");
   CHECK(report == NULL);
-  CHECK_OK(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP | SHW_VERIFY_LIST, &report, &error));
+  CHECK_OK(shw_checkpoint_find_damage(checkpoint, SHW_VERIFY_DEEP, &report, &error));
   CHECK(shw_report_name_count(report, SHW_REPORT_FINDING) >= 1);
   CHECK(strlen(shw_report_name(report, SHW_REPORT_FINDING, 0, NULL)) > 0);
   shw_report_release(report);
   report = NULL;
-  CHECK_FAILS(shw_checkpoint_verify(checkpoint, 4, &report, &error), SHW_UNIMPLEMENTED, "flags");
+  CHECK_FAILS(shw_checkpoint_verify(checkpoint, 2, &report, &error), SHW_UNIMPLEMENTED, "flags");
+  CHECK_FAILS(shw_checkpoint_find_damage(checkpoint, 2, &report, &error), SHW_UNIMPLEMENTED,
+              "flags");
   shw_checkpoint_release(checkpoint);
   shw_context_release(context);
 }

@@ -17,7 +17,7 @@ from .storage import handle_of as storage_handle
 from .tensor import NUMPY_DTYPES, Tensor, allocate
 
 _DIGESTS = {"xxh3": 0, "sha256": 1}
-_DEEP, _LIST, _APPLY = 1, 2, 1
+_DEEP, _APPLY = 1, 1
 
 
 class Chunk(NamedTuple):
@@ -335,12 +335,16 @@ class Checkpoint:
         """Time of the save in ns since 1970 UTC; 0 when unknown."""
         return int(native.shw_checkpoint_created_ns(self._handle))
 
-    def verify(self, deep: bool = False, *, every: bool = False) -> Report:
-        """Checks structure, sizes and index digests; `deep` reads every byte.
+    def verify(self, deep: bool = False) -> Report:
+        """Checks the manifest and each file's size, header and index; `deep` checks every byte. All of it is read again,
+        whatever this checkpoint read before.
 
-        DataLossError names the first damage; with `every` all of it is listed in the report instead."""
-        flags = (_DEEP if deep else 0) + (_LIST if every else 0)
-        return Report(native.shw_checkpoint_verify(self._handle, flags))
+        Damage is DataLossError with the place of the first in its details; `find_damage` lists all."""
+        return Report(native.shw_checkpoint_verify(self._handle, _DEEP if deep else 0))
+
+    def find_damage(self, deep: bool = False) -> Report:
+        """As `verify`, but all damage is listed in the report's `damage` instead of raised."""
+        return Report(native.shw_checkpoint_find_damage(self._handle, _DEEP if deep else 0))
 
     def digest(self, algorithm: str = "xxh3") -> dict[str, dict[str, Any]]:
         """Digests of all tensors: {name: {"dtype", "shape", "digest"}}. They do not depend on layout and format."""

@@ -3,7 +3,8 @@
 // Opening a native checkpoint. The manifest is read once into private memory and proved; a rank
 // file is looked at when it is first needed: size, header, trailer, index, each against the
 // manifest. Only successes are remembered, so a file that could not be read for a while is tried
-// again. Immutable but for that memory, which is guarded; any thread.
+// again; verification reads again what is remembered. Immutable but for that memory, which is
+// guarded; any thread.
 #include "core/format/native/native_checkpoint.h"
 
 #include <algorithm>
@@ -29,12 +30,17 @@ using internal::StoredItem;
 
 constexpr uint64_t kMaxManifestBytes = kMaxFlatBufferBytes + sizeof(integrity::Digest128);
 
-// What prepare_file learned of a file. Written once under its mutex, then only read.
+// Block digests of a file, from its checked index.
+struct FileDigests {
+  std::vector<integrity::Digest128> all;
+  std::vector<uint64_t> begins;  // per slot of the extent order
+};
+
+// What is remembered of a file. Written once under its mutex, then only read.
 struct PreparedFile {
   std::mutex mutex;
   std::atomic<bool> ready = false;
-  std::vector<integrity::Digest128> digests;
-  std::vector<uint64_t> digest_begins;  // per slot of the extent order
+  FileDigests digests;
 };
 
 // One chunk or object with all that identifies it.
@@ -96,9 +102,11 @@ std::vector<StoredItem> items_by_position(const plan::Catalog& catalog) {
 
 class NativeCheckpoint final : public OpenedCheckpoint {
  public:
-  NativeCheckpoint(Location location, Manifest manifest, ExtentOrder order)
+  NativeCheckpoint(Location location, Manifest manifest, const integrity::Digest128& digest,
+                   ExtentOrder order)
       : location_(std::move(location)),
         manifest_(std::move(manifest)),
+        manifest_digest_(digest),
         order_(std::move(order)),
         prepared_(manifest_.files.size()) {
     files_.reserve(manifest_.files.size());
@@ -125,6 +133,8 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   }
   uint64_t digest_block_bytes() const override { return manifest_.digests ? kDigestBlockBytes : 0; }
   Status prepare_file(uint32_t file) const override;
+  Status check_file(uint32_t file) const override;
+  Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
                            std::span<const std::byte> bytes) const override {
     return check_block(chunk, chunk_extent(chunk), block, bytes);
@@ -138,9 +148,11 @@ class NativeCheckpoint final : public OpenedCheckpoint {
 
  private:
   Status named(uint32_t file, Status status) const;
-  Status read_file(uint32_t file, PreparedFile* prepared) const;
-  Status check_tail(uint32_t file, std::span<const std::byte> tail, PreparedFile* prepared) const;
-  Status check_same(uint32_t file, const RankIndex& index, PreparedFile* prepared) const;
+  Status replaced(std::string_view current_generation) const;
+  Result<FileDigests> checked_digests(uint32_t file) const;
+  Result<FileDigests> read_file(uint32_t file) const;
+  Result<FileDigests> check_tail(uint32_t file, std::span<const std::byte> tail) const;
+  Result<std::vector<uint64_t>> check_same(uint32_t file, const RankIndex& index) const;
   Status check_block(size_t item, const Extent& extent, uint64_t block,
                      std::span<const std::byte> bytes) const;
   Status describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
@@ -148,6 +160,7 @@ class NativeCheckpoint final : public OpenedCheckpoint {
 
   Location location_;
   Manifest manifest_;
+  integrity::Digest128 manifest_digest_;  // that the stored manifest carries of itself
   ExtentOrder order_;
   std::vector<FileInfo> files_;
   mutable std::deque<PreparedFile> prepared_;  // one per file, each guarded by its mutex
@@ -160,16 +173,18 @@ Status NativeCheckpoint::named(uint32_t file, Status status) const {
   return has_file ? annotated : std::move(annotated).with_detail("file", files_[file].key);
 }
 
+Status NativeCheckpoint::replaced(std::string_view current_generation) const {
+  return aborted(fmt::format("the checkpoint was replaced while reading: generation {} was opened, "
+                             "{} is current; open it again",
+                             manifest_.generation, current_generation))
+      .with_detail("generation", current_generation);
+}
+
 Status NativeCheckpoint::explain_missing(uint32_t file) const {
   const Result<CurrentManifest> current = read_current(location_);
   if (current.ok() && current->exists && !current->damaged &&
       current->generation != manifest_.generation) {
-    return aborted(fmt::format("the checkpoint was replaced while reading: generation {} was "
-                               "opened, {} is current; open "
-                               "it again",
-                               manifest_.generation, current->generation))
-        .with_detail("generation", current->generation)
-        .with_detail("file", files_[file].key);
+    return replaced(current->generation).with_detail("file", files_[file].key);
   }
   return data_loss(
              fmt::format("file {} is missing although the manifest names it", files_[file].key))
@@ -183,14 +198,30 @@ Status NativeCheckpoint::prepare_file(uint32_t file) const {
   if (prepared.ready.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(prepared.mutex);
   if (prepared.ready.load(std::memory_order_relaxed)) return {};
-  Status status = read_file(file, &prepared);
-  if (status.code() == StatusCode::kNotFound) return explain_missing(file);
-  if (!status.ok()) return named(file, std::move(status));
+  SHW_ASSIGN_OR_RETURN(prepared.digests, checked_digests(file));
   prepared.ready.store(true, std::memory_order_release);
   return {};
 }
 
-Status NativeCheckpoint::read_file(uint32_t file, PreparedFile* prepared) const {
+Status NativeCheckpoint::check_file(uint32_t file) const {
+  if (file >= files_.size()) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
+  SHW_ASSIGN_OR_RETURN(FileDigests digests, checked_digests(file));
+  PreparedFile& prepared = prepared_[file];
+  const std::lock_guard lock(prepared.mutex);
+  if (prepared.ready.load(std::memory_order_relaxed)) return {};  // the same: one index digest
+  prepared.digests = std::move(digests);
+  prepared.ready.store(true, std::memory_order_release);
+  return {};
+}
+
+Result<FileDigests> NativeCheckpoint::checked_digests(uint32_t file) const {
+  Result<FileDigests> digests = read_file(file);
+  if (digests.ok()) return digests;
+  if (digests.status().code() == StatusCode::kNotFound) return explain_missing(file);
+  return named(file, digests.status());
+}
+
+Result<FileDigests> NativeCheckpoint::read_file(uint32_t file) const {
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(
       const std::unique_ptr<storage::StorageObject> object,
@@ -208,13 +239,14 @@ Status NativeCheckpoint::read_file(uint32_t file, PreparedFile* prepared) const 
   SHW_RETURN_IF_ERROR(check_file_header(header, manifest_.generation, expected.rank));
   std::vector<std::byte> tail(static_cast<size_t>(expected.size_bytes - expected.index_position));
   SHW_RETURN_IF_ERROR(object->read_at(expected.index_position, tail));
-  SHW_RETURN_IF_ERROR(check_tail(file, tail, prepared));
-  return object->close();
+  SHW_ASSIGN_OR_RETURN(FileDigests digests, check_tail(file, tail));
+  SHW_RETURN_IF_ERROR(object->close());
+  return digests;
 }
 
 // tail: the file's bytes from the index to the end, as the manifest says.
-Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> tail,
-                                    PreparedFile* prepared) const {
+Result<FileDigests> NativeCheckpoint::check_tail(uint32_t file,
+                                                 std::span<const std::byte> tail) const {
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(const Trailer trailer, decode_trailer(tail.last(kTrailerBytes)));
   if (trailer.generation != manifest_.generation || trailer.rank != expected.rank ||
@@ -241,15 +273,16 @@ Status NativeCheckpoint::check_tail(uint32_t file, std::span<const std::byte> ta
     return data_loss(fmt::format("the index is that of rank {} of {} in generation {}", index.rank,
                                  index.world_size, index.generation));
   }
-  SHW_RETURN_IF_ERROR(check_same(file, index, prepared));
-  prepared->digests = std::move(index.block_digests);
-  return {};
+  FileDigests digests;
+  SHW_ASSIGN_OR_RETURN(digests.begins, check_same(file, index));
+  digests.all = std::move(index.block_digests);
+  return digests;
 }
 
-// The index names exactly what the manifest says of this file; notes where the digests of each item
+// The index names exactly what the manifest says of this file; where the digests of each item
 // begin.
-Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index,
-                                    PreparedFile* prepared) const {
+Result<std::vector<uint64_t>> NativeCheckpoint::check_same(uint32_t file,
+                                                           const RankIndex& index) const {
   const std::span<const StoredItem> expected = order_.items(file);
   const std::vector<StoredItem> found = items_by_position(index.catalog);
   if (found.size() != expected.size()) {
@@ -260,7 +293,7 @@ Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index,
   for (const StoredItem& item : found)
     begins[item.item + 1] = integrity::block_count(item.size_bytes);
   for (size_t item = 0; item < found.size(); ++item) begins[item + 1] += begins[item];
-  prepared->digest_begins.resize(found.size());
+  std::vector<uint64_t> digest_begins(found.size());
   for (size_t slot = 0; slot < found.size(); ++slot) {
     const ItemView wanted = view_item(catalog(), expected[slot].item, manifest_.generation);
     if (found[slot].position != expected[slot].position ||
@@ -270,9 +303,9 @@ Status NativeCheckpoint::check_same(uint32_t file, const RankIndex& index,
           .with_detail("tensor", wanted.identity.name)
           .with_detail("offset", fmt::to_string(expected[slot].position));
     }
-    prepared->digest_begins[slot] = begins[found[slot].item];
+    digest_begins[slot] = begins[found[slot].item];
   }
-  return {};
+  return digest_begins;
 }
 
 Status NativeCheckpoint::check_block(size_t item, const Extent& extent, uint64_t block,
@@ -293,8 +326,8 @@ Status NativeCheckpoint::check_block(size_t item, const Extent& extent, uint64_t
   if (view.box.has_value()) view.identity.box = &*view.box;
   const integrity::Digest128 found = integrity::block_digest(
       integrity::xxh3_128(bytes), integrity::chunk_key(view.identity), block, bytes.size());
-  const integrity::Digest128& expected =
-      prepared.digests[prepared.digest_begins[order_.slot(item)] + block];
+  const FileDigests& digests = prepared.digests;
+  const integrity::Digest128& expected = digests.all[digests.begins[order_.slot(item)] + block];
   if (found == expected) return {};
   return describe_mismatch(item, {extent.file, extent.offset + offset, bytes.size()}, expected,
                            found);
@@ -354,6 +387,33 @@ Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::st
       .with_detail("file", key);
 }
 
+// The digest that a manifest carries of itself; it decoded.
+integrity::Digest128 own_digest(std::span<const std::byte> manifest) {
+  integrity::Digest128 digest;
+  const auto stored = manifest.last(digest.size());
+  std::copy(stored.begin(), stored.end(), digest.begin());
+  return digest;
+}
+
+Status NativeCheckpoint::check_manifest() const {
+  const Result<std::vector<std::byte>> bytes =
+      storage::read_all(*location_.storage, manifest_key(location_), kMaxManifestBytes);
+  if (bytes.status().code() == StatusCode::kNotFound) {
+    return data_loss(fmt::format("{} is gone", kManifestName)).with_detail("file", kManifestName);
+  }
+  SHW_RETURN_IF_ERROR(bytes.status());
+  SHW_ASSIGN_OR_RETURN(const Manifest current, decode_named_manifest(*bytes, kManifestName));
+  if (own_digest(*bytes) == manifest_digest_) return {};
+  if (current.generation == manifest_.generation) {
+    return data_loss(fmt::format("{} names the generation that was opened, but is another manifest",
+                                 kManifestName))
+        .with_detail("file", kManifestName);
+  }
+  const bool kept = std::ranges::find(current.kept_generations, manifest_.generation) !=
+                    current.kept_generations.end();
+  return kept ? Status() : replaced(current.generation);
+}
+
 }  // namespace
 
 Result<bool> is_native(const Location& location) {
@@ -369,8 +429,8 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& loca
                        storage::read_all(*location.storage, key, kMaxManifestBytes));
   SHW_ASSIGN_OR_RETURN(Manifest manifest, decode_named_manifest(bytes, key));
   SHW_ASSIGN_OR_RETURN(ExtentOrder order, ExtentOrder::create(manifest.catalog, manifest.files));
-  return std::shared_ptr<const OpenedCheckpoint>(
-      std::make_shared<const NativeCheckpoint>(location, std::move(manifest), std::move(order)));
+  return std::shared_ptr<const OpenedCheckpoint>(std::make_shared<const NativeCheckpoint>(
+      location, std::move(manifest), own_digest(bytes), std::move(order)));
 }
 
 Result<CurrentManifest> read_current(const Location& location) {

@@ -158,12 +158,16 @@ void Interpreter::look(const Json& step) {
         digest(checkpoint, text_of(step, "tensor"), rank, text_of(step, "algorithm"));
     return compare(text_of(step, "expected"), found);
   }
-  if (op != "verify") throw std::runtime_error("unknown step " + op);
+  const bool lists = op == "find_damage";
+  if (!lists && op != "verify") throw std::runtime_error("unknown step " + op);
   shw_report* report = nullptr;
   shw_error* error = nullptr;
   const uint64_t flags = member(step, "deep") == true ? SHW_VERIFY_DEEP : 0;
-  check(shw_checkpoint_verify(checkpoint, flags, &report, &error), &error);
+  const auto verifies = lists ? shw_checkpoint_find_damage : shw_checkpoint_verify;
+  check(verifies(checkpoint, flags, &report, &error), &error);
+  const uint64_t found = shw_report_name_count(report, SHW_REPORT_FINDING);
   shw_report_release(report);
+  if (lists) compare(member(step, "expected").dump(), std::to_string(found));
 }
 
 // What a host does to load everything: the entries that find gives to its rank, read one by one.

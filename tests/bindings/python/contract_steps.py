@@ -250,6 +250,9 @@ class Runner(PlanningSteps):
     def do_verify(self, step):
         self.things[step["checkpoint"]].verify(deep=step["deep"])
 
+    def do_find_damage(self, step):
+        assert len(self.things[step["checkpoint"]].find_damage(deep=step["deep"]).damage) == step["expected"]
+
     # ---- planners ----
 
     def do_save_planner(self, step):

@@ -86,8 +86,13 @@ def test_damage_is_listed_or_raised_with_its_place(checkpoint, data_file, tmp_pa
     data[chunk.offset + 9] ^= 4
     path.write_bytes(data)
     with shardwright.open(tmp_path / "p") as damaged:
-        report = damaged.verify(deep=True, every=True)
+        report = damaged.find_damage(deep=True)
         assert len(report.damage) == 1 and report.damage[0]["tensor"] == "w"
+        for deep_read in (lambda: damaged.verify(deep=True), lambda: damaged["w"][:]):
+            with pytest.raises(shardwright.DataLossError) as caught:
+                deep_read()
+            assert caught.value.details["tensor"] == "w" and "rank-00000.shw" in caught.value.details["file"]
+        assert damaged.verify().damage == damaged.find_damage().damage == []
         with pytest.raises(shardwright.DataLossError) as caught:
             damaged["w"][:]
         assert caught.value.details["tensor"] == "w" and "rank-00000.shw" in caught.value.details["file"]

@@ -76,9 +76,22 @@ struct CorruptionTest : testing::Test {
       EXPECT_EQ(opened.status().code(), StatusCode::kDataLoss) << opened.status().to_string();
       return true;
     }
-    const Result<Report> report = (*opened)->verify(deep, CallContext());
-    EXPECT_TRUE(report.ok()) << report.status().to_string();
-    return report.ok() && !report->damage.empty();
+    const Result<Report> listed = (*opened)->find_damage(deep, CallContext());
+    EXPECT_TRUE(listed.ok()) << listed.status().to_string();
+    return listed.ok() && !listed->damage.empty();
+  }
+
+  // What find_damage lists, verify fails with.
+  static bool finds_damage(const Checkpoint& checkpoint, bool deep) {
+    const Result<Report> listed = checkpoint.find_damage(deep, CallContext());
+    EXPECT_TRUE(listed.ok()) << listed.status().to_string();
+    const bool found = listed.ok() && !listed->damage.empty();
+    const Status verified = checkpoint.verify(deep, CallContext()).status();
+    EXPECT_EQ(verified.code(), found ? StatusCode::kDataLoss : StatusCode::kOk);
+    if (found) {
+      EXPECT_EQ(verified.detail("file"), listed->damage[0].file);
+    }
+    return found;
   }
 
   // A load either fails or gives the truth.
@@ -134,6 +147,29 @@ TEST_F(CorruptionTest, EveryBitOfHeaderIndexAndTrailerCounts) {
     fixture.put(data_keys[file], whole[file]);
   }
   EXPECT_FALSE(is_found(true));
+}
+
+// A handle remembers manifest and indexes; verification reads them again.
+TEST_F(CorruptionTest, EveryByteCountsAgainOnAHandleThatVerifiedBefore) {
+  make(64);
+  const auto checkpoint = fixture.open();
+  ASSERT_FALSE(finds_damage(*checkpoint, true));
+  std::vector<std::string> keys = data_keys;
+  keys.emplace_back("ckpt/manifest.shw");
+  for (const std::string& key : keys) {
+    const std::vector<std::byte> good = fixture.get(key);
+    std::vector<std::byte> changed = good;
+    for (size_t byte = 0; byte < good.size(); ++byte) {
+      changed[byte] ^= std::byte{1} << (byte % 8);
+      fixture.put(key, changed);
+      ASSERT_TRUE(finds_damage(*checkpoint, true)) << "byte " << byte << " of " << key;
+      changed[byte] = good[byte];
+    }
+    ASSERT_TRUE(fixture.store()->remove(key).ok());
+    ASSERT_TRUE(finds_damage(*checkpoint, false)) << key << " is gone";
+    fixture.put(key, good);
+  }
+  EXPECT_FALSE(finds_damage(*checkpoint, true));
 }
 
 TEST_F(CorruptionTest, AThousandFaultsOfThePayloadAreFound) {

@@ -43,22 +43,22 @@ struct VerifyTest : testing::Test {
     fixture.put(key, bytes);
   }
 
-  Report verify(bool deep) {
+  Report find_damage(bool deep) {
     const auto checkpoint = fixture.open();
-    Result<Report> report = checkpoint->verify(deep, CallContext());
+    Result<Report> report = checkpoint->find_damage(deep, CallContext());
     EXPECT_TRUE(report.ok()) << report.status().to_string();
     return report.ok() ? *report : Report();
   }
 };
 
 TEST_F(VerifyTest, FindsNothingWrongWithAWholeCheckpoint) {
-  const Report structure = verify(false);
+  const Report structure = find_damage(false);
   EXPECT_TRUE(structure.damage.empty());
   EXPECT_EQ(structure.verify, "structure");
   EXPECT_EQ(structure.bytes_read, 0U);
   ASSERT_EQ(structure.notes.size(), 1U);
   EXPECT_NE(structure.notes[0].find("payload not read"), std::string::npos);
-  const Report deep = verify(true);
+  const Report deep = find_damage(true);
   EXPECT_TRUE(deep.damage.empty());
   EXPECT_EQ(deep.verify, "deep");
   EXPECT_GE(deep.bytes_read, rows.bytes.size());
@@ -72,8 +72,8 @@ TEST_F(VerifyTest, NamesTensorBoxFileAndBytesOfADamagedBlock) {
   const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
   const std::string file = checkpoint->opened().files()[extent.file].key;
   flip("ckpt/" + file, extent.offset + (1 << 20) + 77);
-  EXPECT_TRUE(verify(false).damage.empty());
-  const Report deep = verify(true);
+  EXPECT_TRUE(find_damage(false).damage.empty());
+  const Report deep = find_damage(true);
   ASSERT_EQ(deep.damage.size(), 1U);
   const DamageReport& damage = deep.damage[0];
   EXPECT_EQ(damage.tensor, "rows");
@@ -90,7 +90,7 @@ TEST_F(VerifyTest, GoesOnAfterTheFirstFinding) {
     const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
     flip("ckpt/" + checkpoint->opened().files()[extent.file].key, extent.offset);
   }
-  EXPECT_EQ(verify(true).damage.size(), catalog.chunks.size());
+  EXPECT_EQ(find_damage(true).damage.size(), catalog.chunks.size());
 }
 
 TEST_F(VerifyTest, FindsPaddingThatIsNotZero) {
@@ -101,7 +101,7 @@ TEST_F(VerifyTest, FindsPaddingThatIsNotZero) {
     for (const format::Extent& gap : gaps) {
       const std::string key = "ckpt/" + checkpoint->opened().files()[file].key;
       flip(key, gap.offset + gap.size_bytes / 2);
-      const Report report = verify(true);
+      const Report report = find_damage(true);
       ASSERT_EQ(report.damage.size(), 1U);
       EXPECT_EQ(report.damage[0].offset, gap.offset + gap.size_bytes / 2);
       flip(key, gap.offset + gap.size_bytes / 2);
@@ -116,18 +116,53 @@ TEST_F(VerifyTest, ReportsACutFileAndChecksTheOthers) {
   std::vector<std::byte> bytes = fixture.get(key);
   bytes.pop_back();
   fixture.put(key, bytes);
-  const Report report = verify(true);
+  const Report report = find_damage(true);
   ASSERT_EQ(report.damage.size(), 1U);
   EXPECT_EQ("ckpt/" + report.damage[0].file, key);
+  const std::string reason = "the file has " + std::to_string(bytes.size()) +
+                             " bytes, the manifest names " + std::to_string(bytes.size() + 1);
+  EXPECT_NE(report.damage[0].message.find(reason), std::string::npos) << report.damage[0].message;
   EXPECT_GT(report.bytes_read, 0U) << "the other file is still read";
 }
 
 TEST_F(VerifyTest, ReportsAMissingFile) {
   const std::string key = data_key(1);
   ASSERT_TRUE(fixture.store()->remove(key).ok());
-  const Report report = verify(false);
+  const Report report = find_damage(false);
   ASSERT_EQ(report.damage.size(), 1U);
   EXPECT_EQ("ckpt/" + report.damage[0].file, key);
+}
+
+TEST_F(VerifyTest, FailsWithThePlaceOfTheFirstFinding) {
+  const auto checkpoint = fixture.open();
+  for (const size_t chunk : {size_t{0}, size_t{1}}) {
+    const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+    flip("ckpt/" + checkpoint->opened().files()[extent.file].key, extent.offset);
+  }
+  EXPECT_TRUE(checkpoint->verify(false, CallContext()).ok());
+  const Status failed = checkpoint->verify(true, CallContext()).status();
+  const Report listed = find_damage(true);
+  ASSERT_EQ(listed.damage.size(), 2U);
+  EXPECT_EQ(failed.code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(failed.message().starts_with(listed.damage[0].message)) << failed.message();
+  EXPECT_NE(failed.message().find("find_damage lists this and 1 more"), std::string::npos);
+  EXPECT_EQ(failed.detail("tensor"), listed.damage[0].tensor);
+  EXPECT_EQ(failed.detail("file"), listed.damage[0].file);
+  EXPECT_EQ(failed.detail("offset"), std::to_string(listed.damage[0].offset));
+}
+
+// Another save on the path: its files are whole, but they are not the ones that were opened.
+TEST_F(VerifyTest, SaysThatTheCheckpointWasReplaced) {
+  const auto checkpoint = fixture.open();
+  ASSERT_TRUE(checkpoint->verify(true, CallContext()).ok());
+  Holding other;
+  add_whole(&other, small[0], true);
+  SaveOptions keep;
+  keep.keep_generations = 2;
+  fixture.save_one(other, keep);
+  EXPECT_TRUE(checkpoint->verify(true, CallContext()).ok()) << "kept, so still there and whole";
+  fixture.save_one(other, {});
+  EXPECT_EQ(checkpoint->find_damage(true, CallContext()).status().code(), StatusCode::kAborted);
 }
 
 TEST_F(VerifyTest, NamesReadErrorsBlockByBlock) {
@@ -147,7 +182,7 @@ TEST_F(VerifyTest, NamesReadErrorsBlockByBlock) {
       });
   CheckpointFixture reader(faulty);
   const auto opened = reader.open();
-  const Result<Report> report = opened->verify(true, CallContext());
+  const Result<Report> report = opened->find_damage(true, CallContext());
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   ASSERT_EQ(report->damage.size(), 1U);
   EXPECT_EQ(report->damage[0].tensor, "rows");

@@ -144,7 +144,9 @@ impl Interpreter {
                 self.checkpoints.insert(id, Box::leak(Box::new(checkpoint)));
             }
             "load_all" => ranks::load_all(self, step)?,
-            "names" | "ranks" | "read" | "digest" | "object" | "metadata" | "verify" => self.look(step)?,
+            "names" | "ranks" | "read" | "digest" | "object" | "metadata" | "verify" | "find_damage" => {
+                self.look(step)?
+            }
             "expect_tensor" => self.expect_tensor(step)?,
             _ => self.plan_step(step, id)?,
         }
@@ -271,7 +273,11 @@ impl Interpreter {
                 let wanted = save_options(&serde_json::json!({"metadata": step["expected"]}))?.metadata;
                 (format!("{wanted:?}"), format!("{:?}", checkpoint.metadata()))
             }
-            _ => return Ok(checkpoint.check(step["deep"] == true).map(drop)?),
+            "find_damage" => {
+                let found = checkpoint.find_damage(step["deep"] == true)?.findings().len();
+                (step["expected"].to_string(), found.to_string())
+            }
+            _ => return Ok(checkpoint.verify(step["deep"] == true).map(drop)?),
         };
         if wanted == found { Ok(()) } else { Err(Failure::Wrong(format!("expected {wanted}, found {found}"))) }
     }

@@ -302,16 +302,17 @@ impl Checkpoint {
         Ok(shown.into_iter().map(|(name, _)| name).zip(objects).collect())
     }
 
-    /// As [`Checkpoint::verify`], but the first damage is the error: DATA_LOSS, ABORTED, PERMISSION_DENIED.
-    pub fn check(&self, deep: bool) -> Result<Report> {
+    /// Checks the manifest and each file's size, header and index, with `deep` every byte; all of it is read again.
+    /// Damage is DATA_LOSS with the place of the first; [`Checkpoint::find_damage`] lists all.
+    pub fn verify(&self, deep: bool) -> Result<Report> {
         let flags = if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
         Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle.0, flags) }?))
     }
 
-    /// Checks structure, sizes and index digests; with `deep` every byte. Damage is in the report's findings.
-    pub fn verify(&self, deep: bool) -> Result<Report> {
-        let flags = ffi::SHW_VERIFY_LIST | if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
-        Ok(Report::new(unsafe { raw::checkpoint_verify(self.handle.0, flags) }?))
+    /// As [`Checkpoint::verify`], but all damage is in the report's findings.
+    pub fn find_damage(&self, deep: bool) -> Result<Report> {
+        let flags = if deep { ffi::SHW_VERIFY_DEEP } else { 0 };
+        Ok(Report::new(unsafe { raw::checkpoint_find_damage(self.handle.0, flags) }?))
     }
 
     /// Each name of [`Checkpoint::keys`] and the hex digest of its whole tensor's row-major bytes, whatever layout or

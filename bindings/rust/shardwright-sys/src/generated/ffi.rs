@@ -288,7 +288,6 @@ pub const SHW_SAVE_OPTIONS_SIZE_V1: u32 = 128;
 pub const SHW_VERIFY_ON_READ: i32 = 0;
 pub const SHW_VERIFY_OFF: i32 = 1;
 pub const SHW_VERIFY_DEEP: u64 = 1;
-pub const SHW_VERIFY_LIST: u64 = 2;
 pub const SHW_GC_APPLY: u64 = 1;
 pub const SHW_CHECKPOINT_OPTIONS_SIZE_V1: u32 = 40;
 pub const SHW_DIGEST_XXH3: i32 = 0;
@@ -1723,8 +1722,15 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
+    /// Checks the manifest and each file's size, header and index, with SHW_VERIFY_DEEP every byte. All of it is read again, whatever this handle read before. The report says what was read; damage is DATA_LOSS with the place of the first in its details.
     pub fn shw_checkpoint_verify(
+        checkpoint: *const shw_checkpoint,
+        flags: u64,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// As shw_checkpoint_verify, but lists all damage in the report instead of failing with the first.
+    pub fn shw_checkpoint_find_damage(
         checkpoint: *const shw_checkpoint,
         flags: u64,
         out: *mut *mut shw_report,
@@ -3679,7 +3685,7 @@ mod dispatch {
         unsafe { (table().checkpoint_info.unwrap_unchecked())(checkpoint, out, err) }
     }
 
-    /// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
+    /// Checks the manifest and each file's size, header and index, with SHW_VERIFY_DEEP every byte. All of it is read again, whatever this handle read before. The report says what was read; damage is DATA_LOSS with the place of the first in its details.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_verify(
@@ -3689,6 +3695,18 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().checkpoint_verify.unwrap_unchecked())(checkpoint, flags, out, err) }
+    }
+
+    /// As shw_checkpoint_verify, but lists all damage in the report instead of failing with the first.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_checkpoint_find_damage(
+        checkpoint: *const shw_checkpoint,
+        flags: u64,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().checkpoint_find_damage.unwrap_unchecked())(checkpoint, flags, out, err) }
     }
 
     /// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).

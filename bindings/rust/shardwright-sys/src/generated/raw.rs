@@ -1036,13 +1036,27 @@ pub unsafe fn checkpoint_info(checkpoint: *const shw_checkpoint) -> Result<*mut 
     Ok(unsafe { out.assume_init() })
 }
 
-/// Checks structure, sizes and index digests, with SHW_VERIFY_DEEP every byte. The report says what was read; DATA_LOSS names the first damage unless SHW_VERIFY_LIST is set.
+/// Checks the manifest and each file's size, header and index, with SHW_VERIFY_DEEP every byte. All of it is read again, whatever this handle read before. The report says what was read; damage is DATA_LOSS with the place of the first in its details.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_verify(checkpoint: *const shw_checkpoint, flags: u64) -> Result<*mut shw_report, RawError> {
     let mut out = MaybeUninit::<*mut shw_report>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_checkpoint_verify(checkpoint, flags, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// As shw_checkpoint_verify, but lists all damage in the report instead of failing with the first.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_find_damage(
+    checkpoint: *const shw_checkpoint,
+    flags: u64,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_checkpoint_find_damage(checkpoint, flags, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

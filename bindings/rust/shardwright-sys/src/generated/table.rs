@@ -1093,4 +1093,12 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub checkpoint_find_damage: Option<
+        unsafe extern "C" fn(
+            checkpoint: *const shw_checkpoint,
+            flags: u64,
+            out: *mut *mut shw_report,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

@@ -346,28 +346,26 @@ public final class Checkpoint extends Handle {
     }
 
     /**
-     * Checks structure, sizes and index digests, deep every byte; all damage is in the findings of the report.
+     * Checks the manifest and each file's size, header and index, deep every byte; all of it is read again.
+     *
+     * @param deep read and check every byte
+     * @return what was read
+     * @throws DataLossException with the place of the first damage; {@link #findDamage} lists all
+     */
+    public Report verify(boolean deep) {
+        int flags = deep ? shw_nativeConstants.SHW_VERIFY_DEEP : 0;
+        return with(h -> new Report(shw_nativeJNI.shw_checkpoint_verify(h, flags)));
+    }
+
+    /**
+     * As {@link #verify}, but all damage is in the findings of the report.
      *
      * @param deep read and check every byte
      * @return what was found
      */
-    public Report verify(boolean deep) {
-        return verify(shw_nativeConstants.SHW_VERIFY_LIST | (deep ? shw_nativeConstants.SHW_VERIFY_DEEP : 0));
-    }
-
-    /**
-     * As {@link #verify}, but the first damage is an exception.
-     *
-     * @param deep read and check every byte
-     * @return what was read
-     * @throws DataLossException for the first damage
-     */
-    public Report check(boolean deep) {
-        return verify(deep ? shw_nativeConstants.SHW_VERIFY_DEEP : 0);
-    }
-
-    private Report verify(int flags) {
-        return with(h -> new Report(shw_nativeJNI.shw_checkpoint_verify(h, flags)));
+    public Report findDamage(boolean deep) {
+        int flags = deep ? shw_nativeConstants.SHW_VERIFY_DEEP : 0;
+        return with(h -> new Report(shw_nativeJNI.shw_checkpoint_find_damage(h, flags)));
     }
 
     /**

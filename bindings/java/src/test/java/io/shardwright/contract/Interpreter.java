@@ -303,8 +303,12 @@ final class Interpreter implements AutoCloseable {
                 found = new TreeMap<>(checkpoint.metadata());
                 break;
             case "verify":
-                checkpoint.check(Values.flag(step, "deep"));
+                checkpoint.verify(Values.flag(step, "deep"));
                 return;
+            case "find_damage":
+                wanted = step.get("expected").getAsInt();
+                found = checkpoint.findDamage(Values.flag(step, "deep")).findings().size();
+                break;
             default:
                 throw new ContractRunner.Wrong("the contract has an unknown step " + Values.text(step, "op"));
         }
