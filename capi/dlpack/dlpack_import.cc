@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kMajor = 1;
 constexpr uint64_t kFlagReadOnly = 1;
+constexpr uint64_t kFlagIsCopied = 2;
 constexpr uint64_t kFlagSubbytePadded = 4;
 
 shw_tensor describe(const DLTensor& from) {
@@ -46,7 +47,8 @@ Result<shw_tensor> describe_dlpack(const DLManagedTensorVersioned* managed) {
   }
   SHW_RETURN_IF_ERROR(check_type(managed->dl_tensor));
   shw_tensor tensor = describe(managed->dl_tensor);
-  if ((managed->flags & kFlagReadOnly) != 0) tensor.flags |= SHW_TENSOR_READ_ONLY;
+  // What is written into a copy that was made for the exchange never reaches its owner.
+  if ((managed->flags & (kFlagReadOnly | kFlagIsCopied)) != 0) tensor.flags |= SHW_TENSOR_READ_ONLY;
   if ((managed->flags & kFlagSubbytePadded) != 0) tensor.flags |= SHW_TENSOR_SUBBYTE_PADDED;
   return tensor;
 }

@@ -39,6 +39,7 @@ typedef struct DLManagedTensorVersioned {
 #define SHW_DL_MAJOR 1
 #define SHW_DL_MINOR 3
 #define SHW_DL_READ_ONLY 1
+#define SHW_DL_IS_COPIED 2
 #define SHW_DL_SUBBYTE_PADDED 4
 
 typedef struct shw_dl_exchange {

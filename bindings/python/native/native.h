@@ -132,7 +132,7 @@ PyObject* shw_py_grid_overlap(PyObject* stored, PyObject* wanted, PyObject* inde
 PyObject* shw_py_state_add_objects(PyObject* state, PyObject* batch);
 PyObject* shw_py_state_object(PyObject* state, PyObject* index);
 PyObject* shw_py_state_names(PyObject* state);
-PyObject* shw_py_checkpoint_tensors(PyObject* checkpoint);
+PyObject* shw_py_checkpoint_tensors(PyObject* checkpoint, PyObject* first, PyObject* count);
 PyObject* shw_py_checkpoint_chunks(PyObject* checkpoint, PyObject* first, PyObject* count);
 /* Sequence of integers as an array of the caller's capacity; the number of values or -1. */
 Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacity);
@@ -176,6 +176,8 @@ PyObject* shw_py_symbolic_expand(PyObject* plan, const char* generation);
 int shw_py_tensor_describe(PyObject* object, shw_tensor* out);
 PyObject* shw_py_tensor_allocate(PyObject* tensor_type, PyObject* dtypes, PyObject* shapes);
 PyObject* shw_py_tensor_view(PyObject* tensor_type, PyObject* tensor);
+/* `__dlpack__` of a tensor that was made for the exchange, with these keywords. */
+PyObject* shw_py_dlpack_of_copy(PyObject* tensor, PyObject* keywords);
 int shw_py_init_types(PyObject* module);
 int shw_py_init_columns(PyObject* module);
 int shw_py_init_buffers(PyObject* module);

@@ -179,28 +179,31 @@ PyObject* shw_py_state_names(PyObject* capsule) {
 
 /* ---- checkpoints ---- */
 
+static PyObject* tensor_row(void* checkpoint, uint64_t index, const shw_tensor_info* t) {
+  PyObject* shape = shw_py_int_tuple(shw_checkpoint_tensor_shape(checkpoint, index), t->ndim);
+  if (!shape) return NULL;
+  return Py_BuildValue("(sNiiKKKi)", shw_dtype_name(t->dtype_code, t->dtype_bits), shape,
+                       (int)t->kind, (int)t->rank, (unsigned long long)t->byte_size,
+                       (unsigned long long)t->first_chunk, (unsigned long long)t->chunk_count,
+                       t->dtype_code + 256 * t->dtype_bits);
+}
+
 /* One tuple per tensor: (dtype name, shape, kind, rank, byte_size, first_chunk, chunk_count, dtype number). */
-PyObject* shw_py_checkpoint_tensors(PyObject* capsule) {
+PyObject* shw_py_checkpoint_tensors(PyObject* capsule, PyObject* first_object,
+                                    PyObject* count_object) {
   void* checkpoint = NULL;
-  if (shw_py_handle(capsule, "shw_checkpoint", &checkpoint) < 0) return NULL;
-  const uint64_t count = shw_checkpoint_tensor_count(checkpoint);
+  const unsigned long long first = PyLong_AsUnsignedLongLong(first_object);
+  const unsigned long long count = PyLong_AsUnsignedLongLong(count_object);
+  if (PyErr_Occurred() || shw_py_handle(capsule, "shw_checkpoint", &checkpoint) < 0) return NULL;
   shw_tensor_info* infos = calloc((size_t)count + 1, sizeof *infos);
   if (!infos) return PyErr_NoMemory();
   for (uint64_t i = 0; i < count; ++i) shw_tensor_info_init(&infos[i], sizeof *infos);
   shw_error* error = NULL;
   const shw_status status =
-      count ? shw_checkpoint_tensor_infos(checkpoint, 0, count, infos, &error) : SHW_OK;
+      count ? shw_checkpoint_tensor_infos(checkpoint, first, count, infos, &error) : SHW_OK;
   PyObject* list = status == SHW_OK ? PyList_New((Py_ssize_t)count) : failed(status, error);
   for (uint64_t i = 0; list && i < count; ++i) {
-    const shw_tensor_info* t = &infos[i];
-    PyObject* shape = shw_py_int_tuple(shw_checkpoint_tensor_shape(checkpoint, i), t->ndim);
-    PyObject* row =
-        shape
-            ? Py_BuildValue("(sNiiKKKi)", shw_dtype_name(t->dtype_code, t->dtype_bits), shape,
-                            (int)t->kind, (int)t->rank, (unsigned long long)t->byte_size,
-                            (unsigned long long)t->first_chunk, (unsigned long long)t->chunk_count,
-                            t->dtype_code + 256 * t->dtype_bits)
-            : NULL;
+    PyObject* row = tensor_row(checkpoint, first + i, &infos[i]);
     if (!row || PyList_SetItem(list, (Py_ssize_t)i, row) < 0) Py_CLEAR(list);
   }
   free(infos);

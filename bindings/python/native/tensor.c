@@ -342,6 +342,22 @@ PyObject* shw_py_tensor_view(PyObject* tensor_type, PyObject* object) {
   return tensor_create(type, self->block, self->data, SHW_DTYPE_UINT + 256 * 8, 1, &extent);
 }
 
+/* Consumers that ask for no version get a capsule without flags. */
+PyObject* shw_py_dlpack_of_copy(PyObject* object, PyObject* keywords) {
+  if (!PyObject_TypeCheck(object, tensor_base)) {
+    PyErr_SetString(PyExc_TypeError, "expected a tensor of this module");
+    return NULL;
+  }
+  PyObject* none = PyTuple_New(0);
+  PyObject* capsule = none ? tensor_dlpack(object, none, keywords) : NULL;
+  Py_XDECREF(none);
+  if (capsule && PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    shw_dl_managed_versioned* managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    managed->flags |= SHW_DL_IS_COPIED;
+  }
+  return capsule;
+}
+
 int shw_py_tensor_describe(PyObject* object, shw_tensor* out) {
   if (!tensor_base || !PyObject_TypeCheck(object, tensor_base)) return 0;
   const tensor_object* self = (const tensor_object*)object;

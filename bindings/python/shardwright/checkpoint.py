@@ -18,6 +18,8 @@ from .tensor import NUMPY_DTYPES, Tensor, allocate
 
 _DIGESTS = {"xxh3": 0, "sha256": 1}
 _DEEP, _APPLY = 1, 1
+_CPU_DEVICE = (1, 0)  # of DLPack
+_ITERATED_BYTES = 16 << 20  # of one read while rows are iterated
 
 
 class Chunk(NamedTuple):
@@ -99,8 +101,9 @@ class StoredTensor:
     def chunks(self) -> list[Chunk]:
         """Where the bytes lie."""
         rows = native.shw_py_checkpoint_chunks(self._checkpoint._handle, self._row.first_chunk, self._row.chunk_count)
-        files = self._checkpoint.files()
-        return [Chunk(o, s, files[f] if f < len(files) else "", offset, size, rank) for o, s, f, offset, size, rank in rows]
+        handle = self._checkpoint._handle
+        return [Chunk(o, s, native.shw_checkpoint_file_name(handle, f), offset, size, rank)
+                for o, s, f, offset, size, rank in rows]
 
     def read(self, offsets: Sequence[int] | None = None, sizes: Sequence[int] | None = None, *,
              out: Any = None) -> Any:
@@ -150,6 +153,36 @@ class StoredTensor:
         """The whole tensor as a numpy array."""
         return self.tensor().numpy()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """For numpy.asarray: the whole tensor, in one read. ValueError for copy=False: a read is always a copy."""
+        if copy is False:
+            raise ValueError(f"tensor {self.name!r} lies in a checkpoint: reading it makes a copy, so copy=False cannot be had")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, *, copy: bool | None = None, **keywords: Any) -> Any:
+        """For torch.as_tensor and its like: the whole tensor, in one read, flagged as a copy. BufferError for copy=False."""
+        if copy is False:
+            raise BufferError(f"tensor {self.name!r} lies in a checkpoint: reading it makes a copy, so copy=False cannot be had")
+        return native.shw_py_dlpack_of_copy(self.tensor(), keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Host memory."""
+        return _CPU_DEVICE
+
+    def __iter__(self) -> Iterator[Any]:
+        """What `self[0]`, `self[1]`, ... are, read many at a time."""
+        rows = len(self)  # TypeError for a tensor without dimensions
+        return self._rows_of_blocks(max(1, _ITERATED_BYTES * rows // max(1, self.nbytes)))
+
+    def _rows_of_blocks(self, step: int) -> Iterator[Any]:
+        for first in range(0, self.shape[0], step):
+            block = self[first:first + step]
+            if isinstance(block, Tensor):
+                yield from _rows_of(block, self._row.dtype_number)
+            else:
+                yield from block
+
     def digest(self, algorithm: str = "xxh3") -> str:
         """Digest of the row-major bytes, whatever the layout: "xxh3" (XXH3-128) or "sha256"."""
         number = _options.word("algorithm", algorithm, _DIGESTS)
@@ -180,6 +213,18 @@ def _reshaped(values: Tensor, kept: list[bool]) -> Tensor:
     made = allocate([native.shw_dtype_parse(values.dtype)], [shape])[0]
     made.raw()[:] = values.raw()
     return made
+
+
+def _rows_of(block: Tensor, dtype_number: int) -> Iterator[Tensor]:
+    """Tensors of one dimension less, in memory of their own."""
+    count, shape = block.shape[0], tuple(block.shape[1:])
+    data = block.raw()
+    if len(data) % count != 0:
+        raise UnimplementedError(f"rows of {shape} elements of {block.dtype} do not begin on whole bytes")
+    size = len(data) // count
+    for i, row in enumerate(allocate([dtype_number] * count, [shape] * count)):
+        row.raw()[:] = data[i * size:(i + 1) * size]
+        yield row
 
 
 def _box_of(key: Any, shape: tuple[int, ...], name: str) -> tuple[list[int], list[int], list[int], list[bool]]:
@@ -223,43 +268,50 @@ class Checkpoint:
         self._closed = False
         self._handle: Any = native.shw_checkpoint_open(context.shared()._handle, storage_handle(storage),
                                                        path_argument(path, storage), _options.open_options(options))
-        self._rows: list[_Row] | None = None
-        self._names: list[str] | None = None
+        self._names: dict[str, None] | None = None
+        self._owners: dict[str, set[int]] | None = None
 
     def _table(self) -> list[_Row]:
-        if self._rows is None:
-            self._rows = [_Row(*row) for row in native.shw_py_checkpoint_tensors(self._handle)]
-        return self._rows
+        count = native.shw_checkpoint_tensor_count(self._handle)
+        return [_Row(*row) for row in native.shw_py_checkpoint_tensors(self._handle, 0, count)]
 
     def keys(self) -> list[str]:
         """Names of the tensors, each once; opened with a `rank`, those that this rank is given."""
-        names = self._all_names()
-        if self._rank >= 0:
-            names = [name for name, row in zip(names, self._table(), strict=True) if row.rank in (-1, self._rank)]
-        return list(dict.fromkeys(names))
+        return list(self._known_names())
 
     def ranks(self, name: str) -> list[int]:
         """Ranks that have a rank_local tensor or object of that name, ascending; none for one that all share.
         NotFoundError."""
-        owners = {row.rank for row, found in zip(self._table(), self._all_names(), strict=True) if found == name}
-        owners |= {rank for rank, found in self._object_owners() if found == name}
-        if not owners:
+        if self._owners is None:
+            owners: dict[str, set[int]] = {}
+            tensors = zip((row.rank for row in self._table()), self._all_names(), strict=True)
+            for rank, each in [*tensors, *self._object_owners()]:
+                owners.setdefault(each, set()).add(rank)
+            self._owners = owners
+        found = self._owners.get(name)
+        if found is None:
             native.shw_checkpoint_find_tensor(self._handle, name, -1)  # names the nearest
-        return sorted(owners - {-1})
+        return sorted((found or set()) - {-1})
 
     def _object_owners(self) -> list[tuple[int, str]]:
         names = native.shw_checkpoint_object_names(self._handle)
         return [(native.shw_checkpoint_object_rank(self._handle, i), name.decode("utf-8")) for i, name in enumerate(names)]
 
     def _all_names(self) -> list[str]:
+        return [name.decode("utf-8") for name in native.shw_checkpoint_tensor_names(self._handle)]
+
+    def _known_names(self) -> dict[str, None]:
         if self._names is None:
-            self._names = [name.decode("utf-8") for name in native.shw_checkpoint_tensor_names(self._handle)]
+            names = self._all_names()
+            if self._rank >= 0:
+                names = [name for name, row in zip(names, self._table(), strict=True) if row.rank in (-1, self._rank)]
+            self._names = dict.fromkeys(names)
         return self._names
 
     def tensor(self, name: str, rank: int | None = None) -> StoredTensor:
         """A tensor by name; of rank-local ones that of `rank`. NotFoundError offers the nearest names."""
         index = int(native.shw_checkpoint_find_tensor(self._handle, name, self._rank if rank is None else rank))
-        return StoredTensor(self, index, self._table()[index], name)
+        return StoredTensor(self, index, _Row(*native.shw_py_checkpoint_tensors(self._handle, index, 1)[0]), name)
 
     def tensors(self) -> list[StoredTensor]:
         """All tensors, those of other ranks included."""
@@ -270,13 +322,13 @@ class Checkpoint:
         return self.tensor(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.keys()
+        return isinstance(name, str) and name in self._known_names()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
     def __len__(self) -> int:
-        return len(self.keys())
+        return len(self._known_names())
 
     def object_names(self) -> list[str]:
         """Names of the byte objects, each once; opened with a `rank`, those that this rank is given."""
@@ -357,6 +409,7 @@ class Checkpoint:
     def close(self) -> None:
         """Releases the checkpoint. Twice is fine; a later use is FailedPreconditionError."""
         self._closed = True
+        self._names = self._owners = None
         native.shw_py_close(self._handle)
 
     def __enter__(self) -> Checkpoint:
