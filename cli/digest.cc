@@ -27,6 +27,7 @@ int digest(Session& session, const DigestOptions& options) {
   std::erase_if(tensors, [&](const TensorFacts& tensor) {
     return !name_matches(options.pattern, tensor.listed);
   });
+  if (tensors.empty()) require_match(options.pattern, "tensor", options.path);
   std::vector<uint64_t> indices;
   for (const TensorFacts& tensor : tensors) indices.push_back(tensor.index);
   const int32_t algorithm = options.algorithm == "sha256" ? SHW_DIGEST_SHA256 : SHW_DIGEST_XXH3;
@@ -37,7 +38,7 @@ int digest(Session& session, const DigestOptions& options) {
           return shw_checkpoint_digests(checkpoint.get(), indices.data(), indices.size(), algorithm,
                                         out, error);
         },
-        "compute the digests", options.path);
+        "compute the digests", Place::of_checkpoint(options.path));
   }
   Json json = Json::object();
   std::string lines;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/text.h"
+
 namespace shardwright::cli {
 namespace {
 
@@ -90,6 +92,16 @@ std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint) {
   return objects;
 }
 
+void require_match(const std::string& pattern, std::string_view noun, const std::string& path) {
+  if (pattern.empty()) return;
+  Failure failure;
+  failure.status = SHW_NOT_FOUND;
+  failure.what = fmt::format("no {} has a name like '{}'", noun, pattern);
+  failure.where = path;
+  failure.next = "see the names: shardwright ls " + shell_word(path);
+  throw failure;
+}
+
 bool name_matches(std::string_view pattern, std::string_view name) {
   if (pattern.empty()) return true;
   size_t p = 0;
@@ -115,7 +127,8 @@ bool name_matches(std::string_view pattern, std::string_view name) {
 }
 
 NamedEntry find_entry(const Checkpoint& checkpoint, const std::vector<TensorFacts>& tensors,
-                      const std::vector<ObjectFacts>& objects, std::string_view text) {
+                      const std::vector<ObjectFacts>& objects, std::string_view text,
+                      std::string_view path) {
   size_t cut = text.size();
   while (true) {
     const std::string_view name = text.substr(0, cut);
@@ -133,7 +146,8 @@ NamedEntry find_entry(const Checkpoint& checkpoint, const std::vector<TensorFact
   shw_error* error = nullptr;
   const shw_status status =
       shw_checkpoint_find_tensor(checkpoint.get(), name.data(), name.size(), -1, &found, &error);
-  require(status == SHW_OK ? SHW_NOT_FOUND : status, Error(error), "find the entry", text);
+  require(status == SHW_OK ? SHW_NOT_FOUND : status, Error(error), "find the entry",
+          Place::of_checkpoint(path, text));
   return {};
 }
 

@@ -42,6 +42,9 @@ std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint);
 std::vector<ObjectFacts> list_objects(const Checkpoint& checkpoint);
 std::string kind_name(int32_t kind);
 
+// For a listing without entries: throws a Failure when a pattern was given, which may be mistyped.
+void require_match(const std::string& pattern, std::string_view noun, const std::string& path);
+
 // True when the name has the pattern: '*' is any run, '?' one byte, "" everything.
 bool name_matches(std::string_view pattern, std::string_view name);
 
@@ -52,8 +55,9 @@ struct NamedEntry {
   std::string_view rest;  // "[...]" or ""
 };
 // The longest existing name at the front of the text wins; what is left must be a slice. Throws a
-// Failure with the nearest names otherwise.
+// Failure with the nearest names otherwise. path: of the checkpoint.
 NamedEntry find_entry(const Checkpoint& checkpoint, const std::vector<TensorFacts>& tensors,
-                      const std::vector<ObjectFacts>& objects, std::string_view text);
+                      const std::vector<ObjectFacts>& objects, std::string_view text,
+                      std::string_view path);
 
 }  // namespace shardwright::cli

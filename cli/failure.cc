@@ -23,53 +23,60 @@ std::string detail_of(const shw_error* error, std::string_view key) {
   return "";
 }
 
-std::string messages_of(const shw_error* error) {
-  std::string text;
-  for (const shw_error* at = error; at != nullptr; at = shw_error_cause(at)) {
-    uint64_t size = 0;
-    const char* message = shw_error_message(at, &size);
-    if (size == 0) continue;
-    if (!text.empty()) text += ": ";
-    text.append(message, size);
-  }
-  return text;
-}
-
-// "PATH, tensor w, box [0:4], file F, bytes 4096 to 8192".
-std::string place_of(const shw_error* error, std::string_view where) {
-  std::string text(where);
-  const auto add = [&](std::string_view label, const std::string& value) {
-    if (value.empty() || value == where) return;
+// "PATH, tensor w, box [0:4], file F, offset 4096".
+std::string place_text(const shw_error* error, const Place& place) {
+  std::string text(place.path);
+  const auto add = [&](std::string_view label, std::string_view value) {
+    if (value.empty() || value == place.path) return;
     if (!text.empty()) text += ", ";
-    text.append(label).append(" ").append(value);
+    text.append(label).append(value);
   };
-  add("tensor", detail_of(error, "tensor"));
-  add("box", detail_of(error, "box"));
-  add("file", detail_of(error, "file"));
-  add("offset", detail_of(error, "offset"));
-  add("rank", detail_of(error, "rank"));
+  const std::string tensor = detail_of(error, "tensor");
+  if (place.entry != tensor) add("", place.entry);
+  add("tensor ", tensor);
+  add("box ", detail_of(error, "box"));
+  add("file ", detail_of(error, "file"));
+  add("offset ", detail_of(error, "offset"));
+  add("rank ", detail_of(error, "rank"));
   return text;
 }
 
-std::string next_step(shw_status status, std::string_view where) {
-  const std::string path = where.empty() ? "PATH" : shell_word(where);
+constexpr char kEarlierStep[] =
+    "load an earlier step; shardwright info RUN lists the steps of a run, the newest whole one "
+    "among them";
+
+std::string next_of_path(shw_status status) {
+  if (status == SHW_DATA_LOSS) return kEarlierStep;
+  return "give a directory that holds manifest.shw; shardwright info RUN lists the steps of a run";
+}
+
+std::string next_of_checkpoint(shw_status status, std::string_view path) {
+  if (status == SHW_DATA_LOSS)
+    return "see all damage: shardwright verify --deep " + shell_word(path) + "; then " +
+           kEarlierStep;
+  return "see names, dtypes and shapes: shardwright ls " + shell_word(path);
+}
+
+std::string next_step(shw_status status, const shw_error* error, const Place& place) {
   switch (status) {
     case SHW_NOT_FOUND:
-      return "look at what is there: shardwright ls " + path + ", or ls on the directory";
     case SHW_DATA_LOSS:
-      return "see all damage: shardwright verify --deep " + path + "; then load an earlier step";
     case SHW_INVALID_ARGUMENT:
     case SHW_OUT_OF_RANGE:
-      return "see names, dtypes and shapes: shardwright ls " + path;
+      if (place.is == Place::Is::kPath) return next_of_path(status);
+      if (place.is == Place::Is::kCheckpoint) return next_of_checkpoint(status, place.path);
+      return "check the file, or make it again: shardwright plan --help";
     case SHW_PERMISSION_DENIED:
       return "check the owner and mode of the files, or run as their owner";
     case SHW_ABORTED:
     case SHW_UNAVAILABLE:
       return "run the same command again";
     case SHW_RESOURCE_EXHAUSTED:
-      return "give a smaller slice or a larger --memory, or free what the cause names";
+      return "give a larger --memory, or free what the cause names";
     case SHW_UNIMPLEMENTED:
-      return "use a newer release: shardwright version";
+      return detail_of(error, "format").empty()
+                 ? "use a newer release: shardwright version says which one this is"
+                 : "load it with the tool that wrote it, and save it with shardwright";
     case SHW_INTERNAL:
       return "report this with the output of: shardwright version --json";
     default:
@@ -98,16 +105,21 @@ void Failure::print() const {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-void require(shw_status status, Error error, std::string_view what, std::string_view where) {
+void require(shw_status status, Error error, std::string_view what, const Place& place) {
   if (status == SHW_OK) return;
   Failure failure;
   failure.status = status;
   failure.what =
       std::string("cannot ").append(what).append(" (").append(shw_status_name(status)).append(")");
-  failure.where = place_of(error.get(), where);
-  failure.cause = messages_of(error.get());
-  failure.next = detail_of(error.get(), "next");
-  if (failure.next.empty()) failure.next = next_step(status, where);
+  failure.where = place_text(error.get(), place);
+  uint64_t size = 0;
+  const char* message = shw_error_message(error.get(), &size);  // of the causes too
+  failure.cause.assign(message, size);
+  // What is near a name that is not there is part of the message.
+  const bool names_entry =
+      !detail_of(error.get(), "tensor").empty() || !detail_of(error.get(), "object").empty();
+  if (!names_entry) failure.next = detail_of(error.get(), "hint");
+  if (failure.next.empty()) failure.next = next_step(status, error.get(), place);
   failure.unsafe = !detail_of(error.get(), "unsafe").empty();
   throw failure;
 }

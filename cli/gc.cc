@@ -31,7 +31,7 @@ int gc(Session& session, const GcOptions& options) {
         return shw_checkpoint_gc(session.context(), nullptr, options.path.c_str(), grace_ns,
                                  options.apply ? SHW_GC_APPLY : 0, out, error);
       },
-      "look for unused generations", options.path);
+      "look for unused generations", Place::of_path(options.path));
   uint64_t size = 0;
   const char* text = shw_report_json(report.get(), &size);
   Json json = Json::parse(text, text + size);

@@ -48,17 +48,40 @@ struct Failure {
   void print() const;  // to stderr
 };
 
-// Throws when the status is not OK. what: "open the checkpoint"; where: the path or name at hand.
-void require(shw_status status, Error error, std::string_view what, std::string_view where);
+// What a call was about: what it is decides what a user can do next. Texts are borrowed.
+struct Place {
+  enum class Is { kFile, kPath, kCheckpoint };
+
+  // A file of plans or of a description, or nothing.
+  Place(std::string_view file) : path(file) {}    // NOLINT(google-explicit-constructor)
+  Place(const char* file) : path(file) {}         // NOLINT(google-explicit-constructor)
+  Place(const std::string& file) : path(file) {}  // NOLINT(google-explicit-constructor)
+  // Where a checkpoint should be.
+  static Place of_path(std::string_view path) { return {Is::kPath, path, {}}; }
+  // A checkpoint that was opened; entry: the tensor or object at hand.
+  static Place of_checkpoint(std::string_view path, std::string_view entry = {}) {
+    return {Is::kCheckpoint, path, entry};
+  }
+
+  Is is = Is::kFile;
+  std::string_view path;
+  std::string_view entry;
+
+ private:
+  Place(Is kind, std::string_view at, std::string_view name) : is(kind), path(at), entry(name) {}
+};
+
+// Throws when the status is not OK. what: "open the checkpoint".
+void require(shw_status status, Error error, std::string_view what, const Place& place);
 [[noreturn]] void fail_usage(std::string what, std::string cause, std::string next);
 
 // Calls call(&handle, &error) and gives the handle that it made.
 template <typename Handle, void (*kRelease)(Handle*), typename Call>
-Owner<Handle, kRelease> made_by(const Call& call, std::string_view what, std::string_view where) {
+Owner<Handle, kRelease> made_by(const Call& call, std::string_view what, const Place& place) {
   Handle* raw = nullptr;
   shw_error* raw_error = nullptr;
   const shw_status status = call(&raw, &raw_error);
-  require(status, Error(raw_error), what, where);
+  require(status, Error(raw_error), what, place);
   return Owner<Handle, kRelease>(raw);
 }
 

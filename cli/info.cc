@@ -62,7 +62,7 @@ int print_checkpoint(const Session& session, const std::string& path,
       [&](shw_buffer** out, shw_error** error) {
         return shw_checkpoint_info(checkpoint.get(), out, error);
       },
-      "describe the checkpoint", path);
+      "describe the checkpoint", Place::of_checkpoint(path));
   Json info = Json::parse(text_of(buffer));
   // The entries have a command of their own, ls.
   info.erase("tensors");

@@ -41,8 +41,10 @@ int ls(Session& session, const LsOptions& options) {
            {"objects", Json::array()}};
   Table table({false, false, true, false});
   uint64_t bytes = 0;
+  bool any = false;
   for (const TensorFacts& tensor : list_tensors(checkpoint)) {
     if (!name_matches(options.pattern, tensor.listed)) continue;
+    any = true;
     if (session.options.json) out["tensors"].push_back(tensor_json(tensor));
     table.add({tensor.dtype, shape_text(tensor.shape), size_text(tensor.bytes),
                printable(tensor.listed)});
@@ -50,11 +52,13 @@ int ls(Session& session, const LsOptions& options) {
   }
   for (const ObjectFacts& object : list_objects(checkpoint)) {
     if (!name_matches(options.pattern, object.listed)) continue;
+    any = true;
     if (session.options.json) out["objects"].push_back(object_json(object));
     table.add({"object", printable(object.content_type), size_text(object.bytes),
                printable(object.listed)});
     bytes += object.bytes;
   }
+  if (!any) require_match(options.pattern, "tensor or object", options.path);
   if (session.options.json) {
     out["bytes"] = bytes;
     Session::print_line(out.dump(-1, ' ', false, Json::error_handler_t::replace));

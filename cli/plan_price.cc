@@ -31,7 +31,7 @@ World world_of_checkpoint(Session& session, const std::string& path) {
       [&](shw_world** out, shw_error** error) {
         return shw_world_from_checkpoint(checkpoint.get(), out, error);
       },
-      "describe the checkpoint", path);
+      "describe the checkpoint", Place::of_checkpoint(path));
 }
 
 // A regular file is a description; a checkpoint is a folder.

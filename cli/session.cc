@@ -28,7 +28,7 @@ Checkpoint Session::open(const std::string& path) {
       [&](shw_checkpoint** out, shw_error** error) {
         return shw_checkpoint_open(context(), nullptr, path.c_str(), nullptr, out, error);
       },
-      "open the checkpoint", path);
+      "open the checkpoint", Place::of_path(path));
 }
 
 void Session::print(std::string_view text) {

@@ -30,16 +30,27 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// A slice that fits the tensor, as a user would write it.
+std::string example_slice(const TensorFacts& tensor) {
+  std::string text;
+  for (const int64_t extent : tensor.shape)
+    text += text.empty() ? fmt::format("0:{}", std::min<int64_t>(extent, 4)) : ", :";
+  return tensor.listed + "[" + text + "]";
+}
+
 int show_tensor(Session& session, const Checkpoint& checkpoint, const TensorFacts& tensor,
-                std::string_view slice) {
+                std::string_view slice, const std::string& path) {
   std::vector<DimensionSlice> slices = whole_slice(tensor.shape);
   std::string problem;
   if (!slice.empty() && !parse_slice(slice, tensor.shape, &slices, &problem)) {
     fail_usage(fmt::format("the slice {} does not fit {}", slice, tensor.listed),
                fmt::format("{}; the shape is {}", problem, shape_text(tensor.shape)),
-               "write it as numpy does, such as '" + tensor.listed + "[0:4, :]'");
+               tensor.shape.empty()
+                   ? "it has no dimensions: leave the slice out"
+                   : fmt::format("write it as numpy does: shardwright show {} {}", shell_word(path),
+                                 shell_word(example_slice(tensor))));
   }
-  const SliceValues values = read_slice(checkpoint, tensor, slices, !session.options.json);
+  const SliceValues values = read_slice({checkpoint, path}, tensor, slices, !session.options.json);
   if (session.options.json) {
     std::vector<std::string> numbers;
     for (const Element& element : values.elements)
@@ -81,12 +92,13 @@ std::string hexadecimal(std::string_view bytes) {
   return text;
 }
 
-int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFacts& object) {
+int show_object(Session& session, const Checkpoint& checkpoint, const ObjectFacts& object,
+                const std::string& path) {
   const Buffer buffer = made_by<shw_buffer, shw_buffer_release>(
       [&](shw_buffer** out, shw_error** error) {
         return shw_checkpoint_read_objects(checkpoint.get(), &object.index, 1, out, error);
       },
-      "read the object", object.listed);
+      "read the object", Place::of_checkpoint(path, object.listed));
   const std::string_view bytes = text_of(buffer);
   const bool is_json = object.content_type == "application/json";
   if (session.options.json) {
@@ -119,14 +131,15 @@ int show(Session& session, const ShowOptions& options) {
   const Checkpoint checkpoint = session.open(options.path);
   const std::vector<TensorFacts> tensors = list_tensors(checkpoint);
   const std::vector<ObjectFacts> objects = list_objects(checkpoint);
-  const NamedEntry entry = find_entry(checkpoint, tensors, objects, options.name);
+  const NamedEntry entry = find_entry(checkpoint, tensors, objects, options.name, options.path);
   const std::string slice = std::string(entry.rest) + options.slice;
-  if (entry.tensor != nullptr) return show_tensor(session, checkpoint, *entry.tensor, slice);
+  if (entry.tensor != nullptr)
+    return show_tensor(session, checkpoint, *entry.tensor, slice, options.path);
   if (!slice.empty()) {
     fail_usage(entry.object->listed + " is an object and has no slices",
                "only tensors can be sliced", "leave the slice out");
   }
-  return show_object(session, checkpoint, *entry.object);
+  return show_object(session, checkpoint, *entry.object, options.path);
 }
 
 }  // namespace

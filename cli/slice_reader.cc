@@ -81,7 +81,7 @@ void add_boxes(const std::vector<std::vector<IndexRun>>& runs, const TensorFacts
   }
 }
 
-void read_boxes(const Checkpoint& checkpoint, const TensorFacts& tensor, BoxList* list) {
+void read_boxes(const SliceSource& source, const TensorFacts& tensor, BoxList* list) {
   const size_t rank = list->strides.size();
   for (size_t i = 0; i < list->targets.size(); ++i) {
     list->targets[i].shape = list->sizes.data() + i * rank;
@@ -95,9 +95,9 @@ void read_boxes(const Checkpoint& checkpoint, const TensorFacts& tensor, BoxList
   batch.box_sizes = rank == 0 ? nullptr : list->sizes.data();
   const Report report = made_by<shw_report, shw_report_release>(
       [&](shw_report** out, shw_error** error) {
-        return shw_checkpoint_read_boxes(checkpoint.get(), &batch, out, error);
+        return shw_checkpoint_read_boxes(source.checkpoint.get(), &batch, out, error);
       },
-      "read the slice", tensor.listed);
+      "read the slice", Place::of_checkpoint(source.path, tensor.listed));
 }
 
 std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
@@ -128,7 +128,7 @@ void check_count(uint64_t count, const TensorFacts& tensor) {
 }
 
 // Elements of whole dtypes: the compact array is read as it is.
-std::vector<Element> read_compact(const Checkpoint& checkpoint, const TensorFacts& tensor,
+std::vector<Element> read_compact(const SliceSource& source, const TensorFacts& tensor,
                                   const std::vector<std::vector<IndexRun>>& runs,
                                   const std::vector<int64_t>& stored) {
   const uint64_t count = product(stored);
@@ -136,13 +136,13 @@ std::vector<Element> read_compact(const Checkpoint& checkpoint, const TensorFact
   BoxList list;
   list.strides = row_major(stored);
   add_boxes(runs, tensor, memory.data(), &list);
-  read_boxes(checkpoint, tensor, &list);
+  read_boxes(source, tensor, &list);
   return decode_elements(tensor.type, memory, 0, count);
 }
 
 // Sub-byte dtypes: one read per row run in front of the last dimension, then the wanted elements of
 // each row.
-std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& tensor,
+std::vector<Element> read_rows(const SliceSource& source, const TensorFacts& tensor,
                                const std::vector<std::vector<IndexRun>>& runs,
                                const std::vector<int64_t>& stored) {
   const size_t last = stored.size() - 1;
@@ -167,7 +167,7 @@ std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& 
     list.strides.assign(stored.size(), row);
     list.strides[last] = 1;
     add_boxes(single, tensor, memory.data(), &list);
-    read_boxes(checkpoint, tensor, &list);
+    read_boxes(source, tensor, &list);
     for (const IndexRun& run : runs[last]) {
       const std::vector<Element> part = decode_elements(
           tensor.type, memory, static_cast<uint64_t>(run.first), static_cast<uint64_t>(run.count));
@@ -180,7 +180,7 @@ std::vector<Element> read_rows(const Checkpoint& checkpoint, const TensorFacts& 
 
 }  // namespace
 
-SliceValues read_slice(const Checkpoint& checkpoint, const TensorFacts& tensor,
+SliceValues read_slice(const SliceSource& source, const TensorFacts& tensor,
                        const std::vector<DimensionSlice>& slices, bool edges_only) {
   std::vector<int64_t> counts;
   for (const DimensionSlice& slice : slices) counts.push_back(slice.count);
@@ -202,8 +202,8 @@ SliceValues read_slice(const Checkpoint& checkpoint, const TensorFacts& tensor,
   if (count == 0) return values;
   std::vector<std::vector<IndexRun>> runs;
   for (size_t d = 0; d < slices.size(); ++d) runs.push_back(runs_of(slices[d], cuts[d]));
-  values.elements = tensor.type.bits % 8 == 0 ? read_compact(checkpoint, tensor, runs, stored)
-                                              : read_rows(checkpoint, tensor, runs, stored);
+  values.elements = tensor.type.bits % 8 == 0 ? read_compact(source, tensor, runs, stored)
+                                              : read_rows(source, tensor, runs, stored);
   return values;
 }
 

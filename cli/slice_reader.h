@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/entries.h"
@@ -20,11 +21,17 @@ struct SliceValues {
   uint64_t count = 0;             // elements of the whole slice
 };
 
+// An open checkpoint and its path, for failures. Borrowed.
+struct SliceSource {
+  const Checkpoint& checkpoint;
+  const std::string& path;
+};
+
 // edges_only: of dimensions longer than 2 * kEdgeItems only the edges, when the slice has more than
 // kSummaryThreshold elements. Throws a Failure; RESOURCE_EXHAUSTED when more than kMaxShownElements
 // would be read.
 inline constexpr uint64_t kMaxShownElements = 1'000'000;
-SliceValues read_slice(const Checkpoint& checkpoint, const TensorFacts& tensor,
+SliceValues read_slice(const SliceSource& source, const TensorFacts& tensor,
                        const std::vector<DimensionSlice>& slices, bool edges_only);
 
 }  // namespace shardwright::cli

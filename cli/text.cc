@@ -37,6 +37,32 @@ bool is_control(std::string_view character) {
                           (second == 0x81 && (third >= 0xA6 && third <= 0xA9)));
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return lower;
+}
+
+// Least number of letters to remove, insert, change or swap with the next; words are short.
+size_t letter_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t k = 0; k <= b.size(); ++k) {
+      if (i == 0 || k == 0) {
+        cost[i][k] = i + k;
+        continue;
+      }
+      const size_t change = a[i - 1] == b[k - 1] ? 0 : 1;
+      cost[i][k] = std::min({cost[i - 1][k] + 1, cost[i][k - 1] + 1, cost[i - 1][k - 1] + change});
+      if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+        cost[i][k] = std::min(cost[i][k], cost[i - 2][k - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
 // Columns that the text takes on a terminal, one per character.
 size_t width_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -96,6 +122,20 @@ std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
+}
+
+std::string nearest_word(std::string_view mistyped, const std::vector<std::string>& words) {
+  const std::string given = lower_case(mistyped);
+  std::string nearest;
+  size_t least = given.size() / 2 + 1;  // more wrong letters than half of them: another word
+  for (const std::string& word : words) {
+    const bool begun = given.size() > 1 && word.starts_with(given);
+    const size_t distance = begun ? 0 : letter_distance(given, word);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = word;
+  }
+  return nearest;
 }
 
 bool use_color(int descriptor) {

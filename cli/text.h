@@ -26,6 +26,10 @@ std::string printable(std::string_view text);
 // A word that a shell reads as this text.
 std::string shell_word(std::string_view text);
 
+// The one of these words that a mistyped one stands for: what it begins, else the nearest by single
+// letters that are missing, added, changed or swapped, when few are. "" when none is near.
+std::string nearest_word(std::string_view mistyped, const std::vector<std::string>& words);
+
 // True when the stream is a terminal, NO_COLOR is not set and TERM is not "dumb".
 bool use_color(int descriptor);
 

@@ -42,7 +42,7 @@ int verify(Session& session, const VerifyOptions& options) {
       [&](shw_report** out, shw_error** error) {
         return shw_checkpoint_find_damage(checkpoint.get(), flags, out, error);
       },
-      "verify the checkpoint", options.path);
+      "verify the checkpoint", Place::of_checkpoint(options.path));
   uint64_t size = 0;
   const char* text = shw_report_json(report.get(), &size);
   Json json = Json::parse(text, text + size);

@@ -142,5 +142,17 @@ TEST(NameTree, AcceptsNamesOfDotsAndPrefixesOfOthers) {
   EXPECT_EQ(root.bytes, 15U);
 }
 
+TEST(Text, FindsTheWordThatWasMeant) {
+  const std::vector<std::string> words{"info", "ls", "tree", "show", "verify", "digest", "gc"};
+  EXPECT_EQ(nearest_word("verfy", words), "verify");
+  EXPECT_EQ(nearest_word("VERIFY", words), "verify");
+  EXPECT_EQ(nearest_word("dig", words), "digest") << "a beginning";
+  EXPECT_EQ(nearest_word("hsow", words), "show") << "swapped letters";
+  EXPECT_EQ(nearest_word("sl", words), "ls");
+  EXPECT_EQ(nearest_word("xyz", words), "");
+  EXPECT_EQ(nearest_word("", words), "");
+  EXPECT_EQ(nearest_word("frobnicate", words), "");
+}
+
 }  // namespace
 }  // namespace shardwright::cli
