@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch DCP on every rank, with its writer threads. It fsyncs its files; the coordinator syncs the directory here, as the
-last one, for all."""
+"""torch DCP on every rank, at its fastest: writer threads, plans kept from save to save, CRC-32 off. It fsyncs its files;
+the coordinator syncs the directory here, as the last one, for all."""
 import os
 import shutil
 
@@ -12,7 +12,9 @@ class Contender(RanksContender):
     def setup(self):
         super().setup()
         import torch.distributed.checkpoint as dcp
-        self.dcp = dcp
+        from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+        self.torch.serialization.set_crc32_options(False)
+        self.dcp, self.planner_class = dcp, DefaultSavePlanner
         self.values = self.state("rows")
         self.path = os.path.join(self.directory, "out")
 
@@ -22,7 +24,8 @@ class Contender(RanksContender):
             shutil.rmtree(self.path, ignore_errors=True)
 
     def run(self):
-        self.dcp.save(self.values, storage_writer=self.dcp.FileSystemWriter(self.path, thread_count=self.threads))
+        writer = self.dcp.FileSystemWriter(self.path, thread_count=self.threads)
+        self.dcp.save(self.values, storage_writer=writer, planner=self.planner_class(enable_plan_caching=True))
         if self.rank == 0:
             cache.sync_one(self.path)
             cache.sync_one(self.directory)
