@@ -48,34 +48,34 @@ class Host {
     const uint8_t first = source.byte();
     return static_cast<Integer>(first < 0xF0 ? first % 6 : kRare[first % 8]);
   }
-  // NULL, or `count` values of which the last ones are zeros.
+  // NULL, or as many values as an array of a struct may have.
   template <typename Value>
-  const Value* values(std::array<Value, kMostValues>* room) {
+  const Value* values(std::array<Value, kMostValues>* into) {
     if (source.rarely()) return nullptr;
-    for (Value& each : *room) each = number<Value>();
-    return room->data();
+    for (Value& each : *into) each = number<Value>();
+    return into->data();
   }
   // Offsets that mostly begin with 0 and grow.
-  const uint64_t* offsets(std::array<uint64_t, kMostValues>* room, uint64_t limit) {
+  const uint64_t* offsets(std::array<uint64_t, kMostValues>* into, uint64_t limit) {
     if (source.rarely()) return nullptr;
     uint64_t end = 0;
-    for (uint64_t& each : *room) {
+    for (uint64_t& each : *into) {
       each = source.rarely() ? limit - end % (limit + 1) : end;
       end = std::min<uint64_t>(limit, end + source.below(3));
     }
-    return room->data();
+    return into->data();
   }
   // The size that the struct says, and what stands behind the struct that we know.
   template <typename Struct>
-  Struct* sized(std::array<std::byte, 4096 + 64>* room, const Struct& value) {
-    room->fill(std::byte{0});
-    std::memcpy(room->data(), &value, sizeof(value));
+  Struct* sized(std::array<std::byte, 4096 + 64>* into, const Struct& value) {
+    into->fill(std::byte{0});
+    std::memcpy(into->data(), &value, sizeof(value));
     uint32_t size = sizeof(value);
     if (source.rarely()) size = number<uint32_t>() * 8;
     if (source.rarely()) size = sizeof(value) + 8;
-    if (source.rarely()) (*room)[sizeof(value) + source.below(8)] = std::byte{1};
-    std::memcpy(room->data(), &size, sizeof(size));
-    return reinterpret_cast<Struct*>(room->data());
+    if (source.rarely()) (*into)[sizeof(value) + source.below(8)] = std::byte{1};
+    std::memcpy(into->data(), &size, sizeof(size));
+    return reinterpret_cast<Struct*>(into->data());
   }
 
   ByteSource source;
@@ -200,7 +200,8 @@ template <typename Managed, typename Add>
 void give_dlpack(Host* host, Managed* managed, const Add& add) {
   static int released;
   released = 0;
-  managed->deleter = host->source.rarely() ? nullptr : [](Managed*) { ++released; };
+  managed->deleter = [](Managed*) { ++released; };
+  if (host->source.rarely()) managed->deleter = nullptr;
   DLTensor& tensor = managed->dl_tensor;
   tensor.data = host->source.rarely() ? nullptr : host->data.data();
   tensor.device_type = host->source.rarely() ? host->number<int32_t>() : 1;
