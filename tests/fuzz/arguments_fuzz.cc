@@ -115,7 +115,8 @@ shw_tensor tensor_of(Host* host) {
 void give_tensor(Host* host) {
   shw_error* error = nullptr;
   const shw_tensor tensor = tensor_of(host);
-  check_outcome(shw_tensor_check(host->sized(&host->room, tensor), &error), error);
+  const shw_status status = shw_tensor_check(host->sized(&host->room, tensor), &error);
+  check_outcome(status, error);
 }
 
 void give_layout(Host* host) {
@@ -151,8 +152,9 @@ void give_grid(Host* host) {
   shard.fragments = host->source.byte() % 2 == 0 ? nullptr : host->values(&host->fragments);
   shard.flat_begin = host->number<int64_t>();
   shard.flat_size = host->number<int64_t>();
-  check_outcome(
-      shw_grid_boxes(host->sized(&host->room, shard), nullptr, 0, &count, nullptr, &error), error);
+  const shw_status status =
+      shw_grid_boxes(host->sized(&host->room, shard), nullptr, 0, &count, nullptr, &error);
+  check_outcome(status, error);
 }
 
 void give_entries(Host* host) {
