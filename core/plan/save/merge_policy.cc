@@ -28,6 +28,7 @@ MergePolicy policy_of(Preset preset) {
       break;
     case Preset::kMegatron:
       policy.choice = Choice::kGreedy;
+      policy.keep_empty = false;
       break;
   }
   return policy;
@@ -46,7 +47,7 @@ MergePolicy merge_policy(Preset preset, OwnerRule owner) {
       policy.numbering = MergePolicy::Numbering::kRowMajor;
       policy.key_has_sizes = true;
       policy.twice_on_rank = false;
-      policy.keep_empty = preset != Preset::kStandard;
+      policy.keep_empty = preset == Preset::kDefault;
       break;
     case OwnerRule::kLowestRank:
       policy.choice = Choice::kLowestRank;

@@ -21,6 +21,10 @@ namespace shardwright::plan {
 //   exact: tie                     lowest rank         first of a Python   lowest rank
 //                                                      set of the holders
 //   numbers of chunks              as kept, by rank    as kept, by rank    row-major
+//   boxes without elements         chunks              chunks              left out
+//
+// Where boxes that begin alike are one, a box without elements never stands for one that has some:
+// torch may leave the empty one, and then refuses the save for its hole.
 //
 // With the owner rule `balanced` all presets choose as the native format does (single holders, then
 // largest first by bytes, ties to the lowest rank) and number row-major.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/base/huge_pages.h"
@@ -30,6 +31,7 @@ class OwnerChoice {
         loads_(locals.size(), 0) {}
 
   std::vector<uint32_t> run() {
+    if (policy_.choice == Choice::kLowestRank) pass_empty_boxes();
     if (policy_.choice == Choice::kLowestRank || policy_.choice == Choice::kAll)
       return std::move(chosen_);
     weigh();
@@ -177,8 +179,35 @@ class OwnerChoice {
     if (is_shared(holders)) {
       chosen_[unit] = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
                                                                    : lightest_of_set(holders);
+      if (may_be_empty(unit)) pass_empty_box(unit);
     }
     loads_[holders[chosen_[unit]].rank] += weights_[unit];
+  }
+
+  // Whether holders of a chunk list it with other sizes, so that some may have nothing of it.
+  bool may_be_empty(uint32_t unit) const {
+    const Catalog& catalog = merged_.catalog;
+    return unit < catalog.chunks.size() && merged_.uneven[catalog.chunks[unit].tensor];
+  }
+
+  void pass_empty_boxes() {
+    for (uint32_t unit = 0; unit < merged_.catalog.chunks.size(); ++unit) {
+      if (may_be_empty(unit)) pass_empty_box(unit);
+    }
+  }
+
+  // Where the chosen rank has no elements of a box and others do: to the lightest of those.
+  void pass_empty_box(uint32_t unit) {
+    const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+    const uint32_t chosen = holders[chosen_[unit]].rank;
+    std::optional<uint32_t> best;
+    for (uint32_t i = 0; i < holders.size(); ++i) {
+      const UnitHolder& holder = holders[i];
+      if (box_is_empty(chunk_box_of(locals_[holder.rank].catalog, holder.item))) continue;
+      if (holder.rank == chosen) return;
+      if (!best || loads_[holder.rank] < loads_[holders[*best].rank]) best = i;
+    }
+    chosen_[unit] = best.value_or(chosen_[unit]);
   }
 
   uint32_t lightest(std::span<const UnitHolder> holders) const {

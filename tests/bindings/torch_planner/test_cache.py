@@ -364,8 +364,17 @@ def finishing(kind):
     return planner.finish_plan(plan), planner.finish_plan(SavePlan([], usable=False)), again.finish_plan(SavePlan([], usable=False))
 
 
+def finishing_its_own(kind):
+    """A planner that takes its local plan for the final one, and is then told that nothing has changed."""
+    planner = kind(enable_plan_caching=True)
+    planner.set_up_planner(state(), None, True)
+    plan = planner.finish_plan(planner.create_local_plan())
+    return plan, planner.finish_plan(SavePlan([], usable=False))
+
+
 def test_an_unusable_plan_means_the_one_that_was_finished_last(monkeypatch):
     TorchRanks(monkeypatch, original.DefaultSavePlanner).enter(0)
+    assert finishing_its_own(original.DefaultSavePlanner) == finishing_its_own(ours.DefaultSavePlanner)
     assert finishing(original.DefaultSavePlanner) == finishing(ours.DefaultSavePlanner)
     fresh = type("DefaultSavePlanner", (ours.DefaultSavePlanner,), {})
     with pytest.raises(ours.StalePlanError):

@@ -89,6 +89,19 @@ def test_options_that_are_none_are_refused(option):
         ours.DefaultSavePlanner(**option)
 
 
+@pytest.mark.parametrize("options", [{}, {"dedup_save_to_lowest_rank": True}])
+def test_an_empty_shard_never_hides_its_neighbour(options):
+    """Both begin at one offset and are one item to torch, which leaves it on any rank."""
+    states = [{"w": placed((10,), [box])} for box in (((0,), (5,)), ((5,), (0,)), ((5,), (5,)))]
+    theirs = planned(original.DefaultSavePlanner, states, **options)[1]
+    assert isinstance(theirs, ValueError) and "invalid fill" in str(theirs)
+    _, mine, metadata = planned(ours.DefaultSavePlanner, states, **options)
+    assert [[tuple(item.tensor_data.chunk.sizes) for item in plan.items] for plan in mine] == [[(5,)], [], [(5,)]]
+    assert [tuple(chunk.offsets) for chunk in metadata.state_dict_metadata["w"].chunks] == [(0,), (5,)]
+    for world in ([states[0], states[2], states[1]], [states[0], states[2]], [states[2], states[0]]):
+        assert planned(ours.DefaultSavePlanner, world, **options)[1] == planned(original.DefaultSavePlanner, world, **options)[1]
+
+
 def test_long_lists_of_findings_are_cut_as_in_torch():
     states = [{f"tensor{i}": placed((4,), [((0,), (3,))]) for i in range(30)}] * 2
     theirs, mine = (planned(c, states)[1] for c in (original.DefaultSavePlanner, ours.DefaultSavePlanner))

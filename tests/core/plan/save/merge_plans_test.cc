@@ -260,12 +260,55 @@ TEST(MergePlans, MegatronGivesTheRarestAndLargestFirst) {
   EXPECT_EQ(kept_by_rank({{a, d}, {a, b, d}, {a, b, c, d}}, kMegatronExact),
             (Kept{{"a"}, {"b"}, {"c", "d"}}));
   const std::vector<Listed> empty = {bytes("a", 0), bytes("b", 0), bytes("c", 5), bytes("d", 5)};
-  EXPECT_EQ(kept_by_rank({empty, empty}, kMegatronExact), (Kept{{"a", "b", "c"}, {"d"}}));
+  EXPECT_EQ(kept_by_rank({empty, empty}, kMegatronExact), (Kept{{"c"}, {"d"}}));
   Listed cross = bytes("b", 8);
   cross.secondary = true;
   EXPECT_EQ(kept_by_rank({{bytes("a", 8), cross, bytes("c", 100)}, {bytes("a", 8), cross}},
                          kMegatronExact),
             (Kept{{"c"}, {"a", "b"}}));
+}
+
+// A line cut into parts of these sizes, one per rank; a part without elements begins where its
+// neighbour does.
+Ranks line(const std::vector<int64_t>& sizes) {
+  const int64_t whole = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  Ranks ranks;
+  int64_t begin = 0;
+  for (const int64_t size : sizes) {
+    ranks.push_back({shard("k", {whole}, {begin}, {size})});
+    begin += size;
+  }
+  return ranks;
+}
+
+// The original of megatron keeps 5 of 10 elements of the first and none of the second; torch's
+// leaves a hole, and refuses the save.
+TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<size_t>>> kLines = {
+      {{5, 0, 5}, {0, 2}}, {{0, 5}, {1}}, {{0, 0, 3, 0}, {2}}, {{4, 0}, {0}}};
+  for (const auto& [sizes, writers] : kLines) {
+    for (const MergeRules& rules : {kDefaultExact, kDefaultLowest, kMegatronExact, kStandardExact,
+                                    rules_of(Preset::kMegatron, OwnerRule::kBalanced),
+                                    rules_of(Preset::kMegatron, OwnerRule::kLowestRank)}) {
+      MergeRules full = rules;
+      full.cover = CoverRule::kFull;
+      const Result<PlanParts> parts = merged(described(line(sizes)), full);
+      ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+      int64_t elements = 0;
+      for (const ChunkRecord& chunk : merged_plan(*parts).catalog.chunks) elements += chunk.size0;
+      EXPECT_EQ(elements, std::accumulate(sizes.begin(), sizes.end(), int64_t{0}));
+      const Kept kept = kept_by_rank(line(sizes), rules);
+      for (const size_t writer : writers) EXPECT_EQ(kept[writer], Names{"k"});
+    }
+  }
+}
+
+// Torch's choice where it leaves no hole is ours.
+TEST(MergePlans, AnEmptyBoxChangesNoChoiceBetweenOthers) {
+  Ranks ranks = {{shard("k", {4}, {0}, {4})}, {shard("k", {4}, {0}, {4})}, {}};
+  const Kept without = kept_by_rank(ranks, kDefaultExact);
+  ranks[2].push_back(shard("k", {4}, {0}, {0}));
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), without);
 }
 
 // The reference set of megatron 9.1 on eight ranks.
