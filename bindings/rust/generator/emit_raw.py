@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes raw.rs: one thin function per C function that ends in an error object.
 
-A trailing out-parameter becomes the result, the error becomes RawError, (pointer, size) pairs become slices.
+A trailing out-parameter becomes the result, the error becomes RawError, (pointer, size) pairs become slices. A struct that
+begins with its size has it set before the call.
 """
 from emit import HEAD, doc_lines, known_names
 from rust_types import identifier, rust_type
@@ -47,7 +48,20 @@ def parameters_text(parameters, known):
     return declared, passed
 
 
-def function_text(function, known):
+def out_text(result, sized):
+    """The memory that an out-parameter is written to. A struct says its size first, as C asks for."""
+    if result not in sized:
+        return f"    let mut out = MaybeUninit::<{result}>::zeroed();\n"
+    return (f"    let mut out = MaybeUninit::<{result}>::zeroed();\n"
+            f"    unsafe {{ (*out.as_mut_ptr()).struct_size = size_of::<{result}>() as u32 }};\n")
+
+
+def sized_structs(model):
+    """Names of the structs that begin with their size."""
+    return {struct.name for struct in model.structs if struct.fields and struct.fields[0].name == "struct_size"}
+
+
+def function_text(function, known, sized):
     shape = Shape(function)
     if not shape.has_error or function.name == "shw_get_api":  # the loader's business
         return ""
@@ -57,7 +71,7 @@ def function_text(function, known):
     lines = [doc_lines(function.doc) + "/// # Safety\n/// As in C: pointers are valid for the call.\n",
              f"pub unsafe fn {name}({', '.join(declared)}) -> Result<{result}, RawError> {{\n"]
     if shape.out:
-        lines.append(f"    let mut out = MaybeUninit::<{result}>::zeroed();\n")
+        lines.append(out_text(result, sized))
         passed.append("out.as_mut_ptr()")
     lines.append("    let mut err = core::ptr::null_mut();\n")
     lines.append(f"    let status = unsafe {{ ffi::{identifier(function.name)}({', '.join(passed + ['&mut err'])}) }};\n")
@@ -67,7 +81,7 @@ def function_text(function, known):
 
 
 def raw(model):
-    known = known_names(model)
+    known, sized = known_names(model), sized_structs(model)
     head = ("use super::ffi::{self, *};\nuse crate::error::RawError;\nuse core::ffi::{c_char, c_void};\n"
             "use core::mem::MaybeUninit;\n\n")
-    return HEAD + head + "".join(function_text(f, known) for f in model.functions)
+    return HEAD + head + "".join(function_text(f, known, sized) for f in model.functions)

@@ -99,6 +99,17 @@ def test_out_parameter_becomes_the_result(tmp_path):
     assert "pub unsafe fn f(data: &[u8]) -> Result<*mut shw_thing, RawError>" in text
 
 
+def test_an_out_struct_says_its_size_before_the_call(tmp_path):
+    text = emit_raw.raw(model_of(tmp_path, """
+        typedef struct shw_s { uint32_t struct_size; int32_t n; } shw_s;
+        typedef struct shw_plain { int32_t n; } shw_plain;
+        shw_status shw_f(const shw_thing* x, shw_s* out, shw_error** err);
+        shw_status shw_g(const shw_thing* x, shw_plain* out, shw_error** err);"""))
+    f, g = (re.sub(r"\s+", " ", text[text.index(f"pub unsafe fn {name}("):]) for name in "fg")
+    size, call = "(*out.as_mut_ptr()).struct_size = size_of::<shw_s>() as u32", "ffi::shw_f("
+    assert 0 < f.index(size) < f.index(call) and "struct_size" not in g
+
+
 def test_generated_files_are_up_to_date():
     command = [sys.executable, str(GENERATOR / "generate.py"), "--interface", str(ROOT / "bindings/swig/shardwright.i"),
                "--include", str(ROOT / "include"), "--output", str(ROOT / "bindings/rust/shardwright-sys/src/generated"), "--check"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transports between ranks: built in, or of the host.
 
-use crate::error::{Error, Result, StatusCode, guard};
+use crate::error::{Error, Result, StatusCode, guard, quietly};
 use shardwright_sys::{ffi, raw};
 use std::ffi::c_void;
 use std::slice;
@@ -237,16 +237,14 @@ mod host {
     }
 
     unsafe extern "C" fn abort(user: *mut c_void, code: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
-        // The status of abort has nowhere to go.
-        let _ = guard(std::ptr::null_mut(), || {
+        quietly(|| {
             let text = unsafe { shardwright_sys::error::copy_text(message, size) };
             unsafe { transport(user) }.abort(StatusCode(code), &text);
-            Ok(())
         });
     }
 
     unsafe extern "C" fn release(user: *mut c_void) {
         // SAFETY: the library calls this once, last.
-        drop(unsafe { Box::from_raw(user.cast::<Boxed>()) });
+        quietly(|| drop(unsafe { Box::from_raw(user.cast::<Boxed>()) }));
     }
 }

@@ -4,11 +4,10 @@
 use shardwright_sys::error::copy_text;
 use shardwright_sys::{ffi, raw};
 use std::ffi::{CStr, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quietly};
 use crate::options::span_ns;
 
 /// Severity of a log record.
@@ -98,8 +97,7 @@ unsafe extern "C" fn log_trampoline(user: *mut c_void, level: i32, record: *cons
     } else {
         unsafe { CStr::from_ptr(record.component) }.to_string_lossy().into_owned()
     };
-    // A panic must not unwind into C, and there is no call that could carry it.
-    let _ = catch_unwind(AssertUnwindSafe(|| function(LogLevel::of(level), &component, &message)));
+    quietly(|| function(LogLevel::of(level), &component, &message));
 }
 
 struct Inner {

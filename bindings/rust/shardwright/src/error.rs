@@ -5,7 +5,7 @@ use shardwright_sys::error::RawError;
 use shardwright_sys::ffi;
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,11 +20,25 @@ pub struct StatusCode(pub i32);
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $value:ident;)*) => {
         #[allow(non_upper_case_globals)]
-        impl StatusCode { $($(#[$doc])* pub const $name: StatusCode = StatusCode(ffi::$value);)* }
+        impl StatusCode {
+            $($(#[$doc])* pub const $name: StatusCode = StatusCode(ffi::$value);)*
+
+            /// Name in capitals, e.g. `NOT_FOUND`; `UNRECOGNISED` for numbers that this version does not know. Asks no
+            /// library, so that also the error of a missing one can be printed.
+            pub fn name(self) -> &'static str {
+                const PREFIX: usize = "SHW_".len();
+                match self.0 {
+                    $(ffi::$value => &stringify!($value)[PREFIX..],)*
+                    _ => "UNRECOGNISED",
+                }
+            }
+        }
     };
 }
 
 codes! {
+    /// Success; no error has it.
+    Ok = SHW_OK;
     /// A call or job was cancelled by the host.
     Cancelled = SHW_CANCELLED;
     /// A plugin or peer reported a code that nobody knows.
@@ -57,16 +71,14 @@ codes! {
     DataLoss = SHW_DATA_LOSS;
     /// Credentials are missing or expired.
     Unauthenticated = SHW_UNAUTHENTICATED;
+    /// A call that is not done yet; callbacks of the host give it.
+    Pending = SHW_PENDING;
+    /// Memory of the caller is too small.
+    BufferTooSmall = SHW_BUFFER_TOO_SMALL;
     /// A callback of the host failed.
     HostException = SHW_HOST_EXCEPTION;
-}
-
-impl StatusCode {
-    /// Name in capitals, e.g. `NOT_FOUND`; `UNRECOGNISED` for numbers that the library does not know.
-    pub fn name(self) -> &'static str {
-        // SAFETY: the library returns static text.
-        unsafe { CStr::from_ptr(ffi::shw_status_name(self.0)) }.to_str().unwrap_or("UNRECOGNISED")
-    }
+    /// A callback of the host leaves the work to the library.
+    Declined = SHW_DECLINED;
 }
 
 impl fmt::Debug for StatusCode {
@@ -204,6 +216,14 @@ pub(crate) fn guard(err: *mut *mut ffi::shw_error, body: impl FnOnce() -> Result
             error.details.insert(HOST_EXCEPTION_KEY.to_owned(), put_aside(payload));
             give_error(&error, err)
         }
+    }
+}
+
+/// Runs what has no status to give, such as the drop of a host's storage: a panic ends here, reported by the panic hook.
+pub(crate) fn quietly(body: impl FnOnce()) {
+    if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+        // Whoever panics in a drop may hold something that does, too.
+        std::mem::forget(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload))));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Storages that a host brings.
 
-use crate::error::{Error, Result, StatusCode, guard};
+use crate::error::{Error, Result, StatusCode, guard, quietly};
 use shardwright_sys::ffi;
 use std::ffi::{c_char, c_void};
 use std::slice;
@@ -43,7 +43,8 @@ pub struct ObjectStat {
 /// A lock that a storage gave; dropping it, on any thread, gives it back.
 pub type StorageLock = Box<dyn Send>;
 
-/// A storage of the host: keys are text with `/`. Methods run on threads of the library, several at the same time.
+/// A storage of the host: keys are text with `/`. Methods run on threads of the library, several at the same time. A panic in
+/// the drop of the storage or of what it gave ends there: nobody waits for it.
 pub trait HostStorage: Send + Sync + 'static {
     /// An open object.
     type Object: Send + Sync + 'static;
@@ -152,11 +153,7 @@ unsafe extern "C" fn open<S: HostStorage>(
 }
 
 unsafe extern "C" fn close<S: HostStorage>(_: *mut c_void, object: *mut c_void) {
-    // The status of close has nowhere to go; a panic in drop must not unwind into C.
-    let _ = guard(std::ptr::null_mut(), || {
-        drop(unsafe { Box::from_raw(object.cast::<S::Object>()) });
-        Ok(())
-    });
+    quietly(|| drop(unsafe { Box::from_raw(object.cast::<S::Object>()) }));
 }
 
 unsafe extern "C" fn stat<S: HostStorage>(
@@ -260,11 +257,7 @@ unsafe extern "C" fn commit<S: HostStorage>(
 }
 
 unsafe extern "C" fn abort<S: HostStorage>(user: *mut c_void, object: *mut c_void) {
-    // The status of abort has nowhere to go.
-    let _ = guard(std::ptr::null_mut(), || {
-        unsafe { this::<S>(user).abort(object_of::<S>(object)) };
-        Ok(())
-    });
+    quietly(|| unsafe { this::<S>(user).abort(object_of::<S>(object)) });
 }
 
 unsafe extern "C" fn remove<S: HostStorage>(
@@ -310,14 +303,10 @@ unsafe extern "C" fn lock<S: HostStorage>(
 }
 
 unsafe extern "C" fn unlock(_: *mut c_void, lock: *mut c_void) {
-    // The status of unlock has nowhere to go; a panic in drop must not unwind into C.
-    let _ = guard(std::ptr::null_mut(), || {
-        drop(unsafe { Box::from_raw(lock.cast::<StorageLock>()) });
-        Ok(())
-    });
+    quietly(|| drop(unsafe { Box::from_raw(lock.cast::<StorageLock>()) }));
 }
 
 unsafe extern "C" fn release<S: HostStorage>(user: *mut c_void) {
     // SAFETY: the library calls this once, after the last object was closed.
-    drop(unsafe { Box::from_raw(user.cast::<S>()) });
+    quietly(|| drop(unsafe { Box::from_raw(user.cast::<S>()) }));
 }

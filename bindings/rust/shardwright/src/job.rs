@@ -101,12 +101,9 @@ impl Job {
 
     /// How far it is.
     pub fn progress(&self) -> Result<Progress> {
-        // SAFETY: all zero is valid; the handle lives as long as self; the stage is static text.
+        // SAFETY: the handle lives as long as self; the stage is static text.
         unsafe {
-            let mut p: ffi::shw_progress = std::mem::zeroed();
-            p.struct_size = size_of::<ffi::shw_progress>() as u32;
-            let mut err = std::ptr::null_mut();
-            RawError::check(ffi::shw_job_progress(self.handle, &mut p, &mut err), err)?;
+            let p = raw::job_progress(self.handle)?;
             let stage =
                 if p.stage.is_null() { String::new() } else { CStr::from_ptr(p.stage).to_string_lossy().into_owned() };
             Ok(Progress {

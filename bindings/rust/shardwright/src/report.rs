@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::text::sized_text;
-use shardwright_sys::ffi;
+use shardwright_sys::{ffi, raw};
 
 /// What a save, load, verification or clean-up did. Immutable, thread-safe.
 pub struct Report(*mut ffi::shw_report);
@@ -27,13 +27,8 @@ impl Report {
 
     /// The figures.
     pub fn summary(&self) -> Result<ffi::shw_report_summary> {
-        // SAFETY: all zero is valid; the handle lives as long as self.
-        let mut summary: ffi::shw_report_summary = unsafe { std::mem::zeroed() };
-        summary.struct_size = size_of::<ffi::shw_report_summary>() as u32;
-        let mut err = std::ptr::null_mut();
-        let status = unsafe { ffi::shw_report_summarize(self.0, &mut summary, &mut err) };
-        shardwright_sys::error::RawError::check(status, err)?;
-        Ok(summary)
+        // SAFETY: the handle lives as long as self.
+        Ok(unsafe { raw::report_summarize(self.0) }?)
     }
 
     fn names(&self, list: i32) -> Vec<String> {

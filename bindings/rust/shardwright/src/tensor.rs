@@ -22,20 +22,12 @@ unsafe impl Sync for Tensor {}
 impl Tensor {
     /// Takes ownership of a handle.
     pub(crate) fn from_handle(handle: *mut ffi::shw_owned_tensor) -> Result<Tensor> {
-        // SAFETY: all zero is valid; the handle is live and owned by the result, which releases it.
-        let mut view: ffi::shw_tensor = unsafe { std::mem::zeroed() };
-        view.struct_size = size_of::<ffi::shw_tensor>() as u32;
-        let mut err = std::ptr::null_mut();
-        let status = unsafe { ffi::shw_owned_tensor_describe(handle, &mut view, &mut err) };
-        let checked = shardwright_sys::error::RawError::check(status, err);
-        let mut tensor = Tensor {
-            handle,
-            dtype: DType { code: view.dtype_code, bits: view.dtype_bits },
-            shape: Vec::new(),
-            data: view.data.cast(),
-            size: view.byte_size as usize,
-        };
-        checked?;
+        let none = DType { code: 0, bits: 0 };
+        let mut tensor = Tensor { handle, dtype: none, shape: Vec::new(), data: std::ptr::null_mut(), size: 0 };
+        // SAFETY: the handle is live and owned by the result, which releases it also when this fails.
+        let view = unsafe { raw::owned_tensor_describe(handle) }?;
+        tensor.dtype = DType { code: view.dtype_code, bits: view.dtype_bits };
+        (tensor.data, tensor.size) = (view.data.cast(), view.byte_size as usize);
         if view.ndim > 0 {
             tensor.shape = unsafe { std::slice::from_raw_parts(view.shape, view.ndim as usize) }.to_vec();
         }

@@ -168,6 +168,138 @@ fn a_panic_in_a_callback_comes_out_as_itself() {
     assert_eq!(payload.downcast::<Payload>().unwrap().0, 42);
 }
 
+fn absent<T>() -> Result<T> {
+    Err(shardwright::Error::new(StatusCode::NotFound, "nothing is there"))
+}
+
+/// The storage of one rank, which panics with its rank when a rank that is named writes.
+struct PanicsOnRank(u32, &'static [u32]);
+
+impl HostStorage for PanicsOnRank {
+    type Object = ();
+    fn open(&self, _: &str, mode: OpenMode) -> Result<()> {
+        if matches!(mode, OpenMode::Read) { absent() } else { Ok(()) }
+    }
+    fn stat(&self, _: &str) -> Result<ObjectStat> {
+        absent()
+    }
+    fn list(&self, _: &str) -> Result<Vec<(String, ObjectStat)>> {
+        Ok(Vec::new())
+    }
+    fn read_at(&self, (): &(), _: u64, _: &mut [u8]) -> Result<usize> {
+        absent()
+    }
+    fn write_at(&self, (): &(), _: u64, _: &[u8]) -> Result<()> {
+        if self.1.contains(&self.0) {
+            std::panic::panic_any(Payload(self.0))
+        }
+        Ok(())
+    }
+    fn sync(&self, (): &()) -> Result<()> {
+        Ok(())
+    }
+    fn commit(&self, (): &(), _: CommitCondition) -> Result<()> {
+        Ok(())
+    }
+    fn abort(&self, (): &()) {}
+    fn remove(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// By rank of three: what its save panicked with, or its error.
+fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCode, u32>> {
+    let ends = shardwright::thread_collectives(3).unwrap();
+    std::thread::scope(|scope| {
+        let work = |(rank, mut end): (usize, shardwright::Collective)| {
+            scope.spawn(move || {
+                let storage = Storage::host(PanicsOnRank(rank as u32, panicking)).unwrap();
+                let (context, location) = (Context::shared().unwrap(), Location::storage(&storage, "x"));
+                let kind = vec![(String::from("*"), shardwright::Kind::RankLocal)]; // so that each rank writes
+                let options = SaveOptions { kind, ..SaveOptions::default() };
+                let save = || save_at(&context, &owned_state(), &location, Some(&mut end), &options);
+                match catch_unwind(AssertUnwindSafe(save)) {
+                    Ok(outcome) => Ok(outcome.expect_err("a rank of the team failed").code()),
+                    Err(payload) => Err(payload.downcast::<Payload>().expect("the panic of the storage").0),
+                }
+            })
+        };
+        let threads: Vec<_> = ends.into_iter().enumerate().map(work).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn each_worker_of_a_team_gets_its_own_panic_and_the_others_an_error() {
+    let told = Ok(StatusCode::HostException);
+    assert_eq!(saves_of_ranks(&[0, 1, 2]), [Err(0), Err(1), Err(2)]);
+    assert_eq!(saves_of_ranks(&[1]), [told, Err(1), told]);
+    assert_eq!(saves_of_ranks(&[1, 2]), [told, Err(1), Err(2)]);
+}
+
+struct PanicsInDrop(&'static std::sync::atomic::AtomicUsize);
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        std::panic::panic_any(Payload(43))
+    }
+}
+
+impl HostStorage for PanicsInDrop {
+    type Object = PanicsInDrop;
+    fn open(&self, _: &str, mode: OpenMode) -> Result<PanicsInDrop> {
+        if matches!(mode, OpenMode::Read) { absent() } else { Ok(PanicsInDrop(self.0)) }
+    }
+    fn stat(&self, _: &str) -> Result<ObjectStat> {
+        absent()
+    }
+    fn list(&self, _: &str) -> Result<Vec<(String, ObjectStat)>> {
+        Ok(Vec::new())
+    }
+    fn read_at(&self, _: &PanicsInDrop, _: u64, _: &mut [u8]) -> Result<usize> {
+        Ok(0)
+    }
+    fn write_at(&self, _: &PanicsInDrop, _: u64, _: &[u8]) -> Result<()> {
+        Err(shardwright::Error::new(StatusCode::ResourceExhausted, "this storage is full"))
+    }
+    fn sync(&self, _: &PanicsInDrop) -> Result<()> {
+        Ok(())
+    }
+    fn commit(&self, _: &PanicsInDrop, _: CommitCondition) -> Result<()> {
+        Ok(())
+    }
+    fn abort(&self, _: &PanicsInDrop) {
+        std::panic::panic_any(PanicsInDrop(self.0)) // the payload panics when it is dropped
+    }
+    fn remove(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_storage_and_its_objects_ends_there() {
+    static DROPPED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let storage = Storage::host(PanicsInDrop(&DROPPED)).unwrap();
+    let context = Context::shared().unwrap();
+    let location = Location::storage(&storage, "x");
+    let error = save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap_err();
+    assert_eq!(error.code(), StatusCode::ResourceExhausted, "{error}");
+    let of_objects = DROPPED.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(of_objects > 0);
+    drop(storage);
+    assert_eq!(DROPPED.load(std::sync::atomic::Ordering::SeqCst), of_objects + 1);
+}
+
+#[test]
+fn names_of_status_codes_are_those_of_the_library() {
+    for number in -2..64 {
+        // SAFETY: static text.
+        let wanted = unsafe { std::ffi::CStr::from_ptr(shardwright_sys::ffi::shw_status_name(number)) };
+        assert_eq!(StatusCode(number).name(), wanted.to_str().unwrap());
+    }
+}
+
 #[test]
 fn log_records_reach_the_host() {
     let scratch = Scratch::new();

@@ -47,6 +47,7 @@ pub unsafe fn tensor_check(tensor: *const shw_tensor) -> Result<(), RawError> {
 /// As in C: pointers are valid for the call.
 pub unsafe fn tensor_from_dlpack(managed: *const DLManagedTensorVersioned) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_tensor>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_tensor_from_dlpack(managed, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -58,6 +59,7 @@ pub unsafe fn tensor_from_dlpack(managed: *const DLManagedTensorVersioned) -> Re
 /// As in C: pointers are valid for the call.
 pub unsafe fn tensor_from_dlpack_legacy(managed: *const DLManagedTensor) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_tensor>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_tensor_from_dlpack_legacy(managed, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -97,6 +99,7 @@ pub unsafe fn owned_tensor_create(
 /// As in C: pointers are valid for the call.
 pub unsafe fn owned_tensor_describe(tensor: *const shw_owned_tensor) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_tensor>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_owned_tensor_describe(tensor, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -364,6 +367,7 @@ pub unsafe fn state_add_objects(state: *mut shw_state, batch: *const shw_object_
 /// As in C: pointers are valid for the call.
 pub unsafe fn state_tensor(state: *const shw_state, index: u64) -> Result<shw_tensor, RawError> {
     let mut out = MaybeUninit::<shw_tensor>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_tensor>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_state_tensor(state, index, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -433,6 +437,7 @@ pub unsafe fn plan_create(data: &[u8]) -> Result<*mut shw_plan, RawError> {
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_item_at(plan: *const shw_plan, index: u64) -> Result<shw_plan_item, RawError> {
     let mut out = MaybeUninit::<shw_plan_item>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_plan_item>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_plan_item_at(plan, index, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -455,6 +460,7 @@ pub unsafe fn plan_json(plan: *const shw_plan, item_limit: u64) -> Result<*mut s
 /// As in C: pointers are valid for the call.
 pub unsafe fn report_summarize(report: *const shw_report) -> Result<shw_report_summary, RawError> {
     let mut out = MaybeUninit::<shw_report_summary>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_report_summary>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_report_summarize(report, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -486,6 +492,7 @@ pub unsafe fn job_wait_staged(job: *mut shw_job, timeout_ns: i64) -> Result<(), 
 /// As in C: pointers are valid for the call.
 pub unsafe fn job_progress(job: *const shw_job) -> Result<shw_progress, RawError> {
     let mut out = MaybeUninit::<shw_progress>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_progress>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_job_progress(job, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -596,6 +603,7 @@ pub unsafe fn storage_read(
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<shw_storage_stat, RawError> {
     let mut out = MaybeUninit::<shw_storage_stat>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_storage_stat>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe {
         ffi::shw_storage_stat_key(storage, key.as_ptr().cast(), key.len() as u64, out.as_mut_ptr(), &mut err)
@@ -1369,6 +1377,7 @@ pub unsafe fn plan_describe(
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_entries(plan: *const shw_plan) -> Result<shw_entry_batch, RawError> {
     let mut out = MaybeUninit::<shw_entry_batch>::zeroed();
+    unsafe { (*out.as_mut_ptr()).struct_size = size_of::<shw_entry_batch>() as u32 };
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_plan_entries(plan, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
