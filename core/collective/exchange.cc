@@ -68,6 +68,14 @@ Result<size_t> total_bytes(std::span<const uint64_t> sizes) {
   return fits;
 }
 
+// The failure that all ranks return, on this one: where a callback of its own host failed, too, the
+// exception comes out of its own call, whichever rank is named.
+Status with_own_exception(Status cause, const Status& mine) {
+  const std::string_view key = mine.detail(internal::kHostException);
+  if (cause.code() != StatusCode::kHostException || key.empty()) return cause;
+  return std::move(cause).with_detail(internal::kHostException, key);
+}
+
 }  // namespace
 
 struct Exchange::Step {
@@ -146,7 +154,8 @@ Status Exchange::failure_of_all(const Step& step, const Status& mine) {
   if (failed > 1)
     text += fmt::format(", {} other rank{} failed too", failed - 1, failed == 2 ? "" : "s");
   cause = std::move(cause).annotated(text);
-  return names_rank ? cause : std::move(cause).with_detail("rank", fmt::to_string(lowest));
+  if (!names_rank) cause = std::move(cause).with_detail("rank", fmt::to_string(lowest));
+  return with_own_exception(std::move(cause), mine);
 }
 
 Result<std::vector<std::vector<std::byte>>> Exchange::gather_payloads(

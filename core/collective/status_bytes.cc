@@ -124,6 +124,7 @@ std::vector<std::byte> encode_status(const Status& status) {
   std::vector<const StatusDetail*> details;
   size_t size_bytes = 0;
   for (const StatusDetail& each : status.details()) {
+    if (each.key == kHostException) continue;
     size_bytes += 2 * (sizeof(uint32_t) + kMaxDetailBytes);
     if (details.size() == kMaxStatusDetails || !writer.has_room(size_bytes)) break;
     details.push_back(&each);

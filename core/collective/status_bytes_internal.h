@@ -4,18 +4,24 @@
 // to the first cause, and the details. Little endian. What comes from a peer is bounded and
 // checked. Pure functions, any thread.
 //
+// The key of a host's exception stays behind.
+//
 //   u32 code, u8 retryable, u32 message count, messages; u32 detail count, {key, value} pairs;
 //   a text is u32 size and its bytes
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
 
 namespace shardwright::collective::internal {
 
+// Detail under which a host finds the exception of its callback again. It means something to the
+// rank whose callback failed, and to no other: it does not travel.
+inline constexpr std::string_view kHostException = "host_exception";
 inline constexpr size_t kMaxStatusBytes = size_t{64} * 1024;
 inline constexpr size_t kMaxStatusMessages = 16;
 inline constexpr size_t kMaxStatusDetails = 64;

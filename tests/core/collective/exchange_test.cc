@@ -2,6 +2,7 @@
 #include <functional>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/collective/collective.h"
@@ -86,6 +87,29 @@ TEST(Exchange, AFailureThatNamesARankKeepsIt) {
     const Status status = exchange.broadcast(kTag, mine, {}).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.detail("rank"), "1");
+  });
+}
+
+// What a host puts aside under the key comes out of the call of the rank that put it there.
+TEST(Exchange, TheExceptionOfAHostBelongsToItsOwnRank) {
+  const auto thrown = [](int32_t rank) {
+    return Status(StatusCode::kHostException, "a callback of the host failed")
+        .with_detail("host_exception", fmt::format("key-{}", rank));
+  };
+  on_ranks(3, [&thrown](Exchange& exchange) {
+    const Status one = exchange.agree(kTag, exchange.rank() == 1 ? thrown(1) : Status());
+    EXPECT_EQ(one.code(), StatusCode::kHostException);
+    EXPECT_EQ(one.detail("rank"), "1");
+    EXPECT_EQ(one.detail("host_exception"), exchange.rank() == 1 ? "key-1" : "");
+    const Status two =
+        exchange.agree(kTag + 1, exchange.rank() < 2 ? thrown(exchange.rank()) : Status());
+    EXPECT_EQ(two.detail("rank"), "0");
+    EXPECT_EQ(two.detail("host_exception"),
+              exchange.rank() < 2 ? fmt::format("key-{}", exchange.rank()) : "");
+    const Status other = exchange.agree(
+        kTag + 2, exchange.rank() == 0 ? not_found("nothing is there") : thrown(exchange.rank()));
+    EXPECT_EQ(other.code(), StatusCode::kNotFound);
+    EXPECT_EQ(other.detail("host_exception"), "");
   });
 }
 
