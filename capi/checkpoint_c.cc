@@ -38,6 +38,7 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
   impl->generation = opened.generation();
   impl->metadata.assign(opened.metadata().begin(), opened.metadata().end());
   impl->texts = TerminatedTexts(opened.catalog().texts);
+  impl->payload_bytes = opened.catalog().payload_bytes();
   SHW_RETURN_IF_ERROR(check_format(options.format, impl->format));
   return impl;
 }

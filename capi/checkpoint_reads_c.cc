@@ -110,7 +110,7 @@ exec::Report read_report(const CheckpointImpl& impl, const exec::ReadOutcome& ou
   report.verify = impl.verify == exec::VerifyRule::kOff ? "off" : "on_read";
   report.tensors = count;
   report.files = impl.checkpoint->opened().files().size();
-  report.bytes_total = impl.checkpoint->opened().catalog().payload_bytes();
+  report.bytes_total = impl.payload_bytes;
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
   return report;

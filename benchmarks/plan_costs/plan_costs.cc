@@ -391,6 +391,23 @@ TEST(PlanScaling, OfManyTensorsMissingAndUnexpected) {
   EXPECT_LT(slope, 1.2);
 }
 
+TEST(PlanScaling, OfNamesThatAreFoundWithoutTheirRank) {
+  const double slope = slope_of("find, rank_local names without a rank", 1.2, [](int64_t n) {
+    std::vector<Holding> holdings;
+    for (int64_t t = 0; t < n / 4; ++t)
+      holdings.push_back(whole("own." + std::to_string(t), {1}, EntryKind::kRankLocal));
+    std::vector<State> states;
+    states.push_back(state_of(holdings));
+    const Catalog stored = planned(states).catalog;
+    const CatalogIndex index(stored);
+    return time_of([&] {
+      for (size_t t = 0; t < stored.tensors.size(); ++t)
+        ASSERT_EQ(index.find_tensor_of_any(stored.tensor_name(t)), static_cast<int64_t>(t));
+    });
+  });
+  EXPECT_LT(slope, 1.2);
+}
+
 TEST(PlanScaling, OfRanksThatHoldTheSame) {
   const double slope = slope_of("global plan, replicated on n/256 ranks", 1.2, [](int64_t n) {
     std::vector<State> states;

@@ -156,6 +156,7 @@ struct CheckpointImpl {
   exec::VerifyRule verify = exec::VerifyRule::kOnRead;
   int64_t deadline_ns = 0;
   TerminatedTexts texts;
+  uint64_t payload_bytes = 0;  // of the whole catalog: counted once, not for each read
   std::string format;
   std::string generation;
   std::vector<std::pair<std::string, std::string>> metadata;

@@ -81,21 +81,6 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
 }
 
 namespace internal {
-namespace {
-
-// Position of the record with this name that belongs to the lowest rank, -1 when there is none.
-template <typename Records, typename NameOf>
-int64_t lowest_rank_entry(const Records& records, const NameOf& name_of, std::string_view name) {
-  int64_t best = -1;
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (name_of(i) != name) continue;
-    if (best < 0 || records[i].rank < records[static_cast<size_t>(best)].rank)
-      best = static_cast<int64_t>(i);
-  }
-  return best;
-}
-
-}  // namespace
 
 CheckpointReader::CheckpointReader(Runtime& runtime, format::Location location,
                                    std::shared_ptr<const format::OpenedCheckpoint> opened)
@@ -107,11 +92,7 @@ CheckpointReader::CheckpointReader(Runtime& runtime, format::Location location,
 
 Result<size_t> CheckpointReader::find_tensor(std::string_view name, int32_t rank) const {
   const plan::Catalog& catalog = opened_->catalog();
-  int64_t found = index_.find_tensor(name, rank);
-  if (found < 0 && rank < 0) {
-    found =
-        lowest_rank_entry(catalog.tensors, [&](size_t i) { return catalog.tensor_name(i); }, name);
-  }
+  const int64_t found = rank < 0 ? index_.find_tensor_of_any(name) : index_.find_tensor(name, rank);
   if (found >= 0) return static_cast<size_t>(found);
   std::vector<std::string_view> names;
   for (size_t i = 0; i < catalog.tensors.size(); ++i) names.push_back(catalog.tensor_name(i));
@@ -120,11 +101,7 @@ Result<size_t> CheckpointReader::find_tensor(std::string_view name, int32_t rank
 
 Result<size_t> CheckpointReader::find_object(std::string_view name, int32_t rank) const {
   const plan::Catalog& catalog = opened_->catalog();
-  int64_t found = index_.find_object(name, rank);
-  if (found < 0 && rank < 0) {
-    found =
-        lowest_rank_entry(catalog.objects, [&](size_t i) { return catalog.object_name(i); }, name);
-  }
+  const int64_t found = rank < 0 ? index_.find_object_of_any(name) : index_.find_object(name, rank);
   if (found >= 0) return static_cast<size_t>(found);
   std::vector<std::string_view> names;
   for (size_t i = 0; i < catalog.objects.size(); ++i) names.push_back(catalog.object_name(i));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind CatalogIndex: two hash tables and a chunk search per tensor, built at once.
+// The tables behind CatalogIndex: hash tables by (name, rank) and by name, and a chunk search per
+// tensor, built at once.
 #include "core/plan/load/catalog_index.h"
+
+#include <algorithm>
 
 #include "core/plan/entry_index_internal.h"
 #include "core/plan/load_plan.h"
@@ -9,18 +12,59 @@
 
 namespace shardwright::plan {
 
+namespace {
+
+using internal::EntryIndex;
+using internal::EntryKey;
+
+EntryKey without_rank(const EntryKey& key) {
+  return {key.name, -1};
+}
+
+}  // namespace
+
 struct CatalogIndex::Tables {
+  // Tensors or objects by name.
+  struct NameTables {
+    EntryIndex by_key;
+    EntryIndex lowest;  // of rank_local entries by name alone: the one of the lowest rank
+
+    template <typename Records, typename KeyAt>
+    void fill(const Records& records, const KeyAt& key_at) {
+      by_key.reset(records.size());
+      std::vector<size_t> owned;
+      for (size_t i = 0; i < records.size(); ++i) {
+        by_key.insert(key_at(i), i, key_at);
+        if (records[i].rank >= 0) owned.push_back(i);
+      }
+      const auto lower = [&records](size_t a, size_t b) {
+        return records[a].rank < records[b].rank;
+      };
+      std::stable_sort(owned.begin(), owned.end(), lower);
+      lowest.reset(owned.size());
+      const auto name_at = [&key_at](size_t i) { return without_rank(key_at(i)); };
+      for (const size_t i : owned) lowest.insert(name_at(i), i, name_at);  // the first one stays
+    }
+
+    template <typename KeyAt>
+    int64_t find(std::string_view name, int32_t rank, const KeyAt& key_at) const {
+      const int64_t own = rank < 0 ? -1 : by_key.find({name, rank}, key_at);
+      return own >= 0 ? own : by_key.find({name, -1}, key_at);
+    }
+
+    template <typename KeyAt>
+    int64_t find_of_any(std::string_view name, const KeyAt& key_at) const {
+      const int64_t shared = by_key.find({name, -1}, key_at);
+      if (shared >= 0) return shared;
+      return lowest.find({name, -1}, [&key_at](size_t i) { return without_rank(key_at(i)); });
+    }
+  };
+
   explicit Tables(const Catalog& from) : catalog(from) {
-    tensors.reset(from.tensors.size());
-    objects.reset(from.objects.size());
+    tensors.fill(from.tensors, [this](size_t i) { return tensor_key(i); });
+    objects.fill(from.objects, [this](size_t i) { return object_key(i); });
     searches.reserve(from.tensors.size());
-    for (size_t t = 0; t < from.tensors.size(); ++t) {
-      tensors.insert(tensor_key(t), t, [this](size_t i) { return tensor_key(i); });
-      searches.emplace_back(from, t);
-    }
-    for (size_t i = 0; i < from.objects.size(); ++i) {
-      objects.insert(object_key(i), i, [this](size_t k) { return object_key(k); });
-    }
+    for (size_t t = 0; t < from.tensors.size(); ++t) searches.emplace_back(from, t);
   }
 
   internal::EntryKey tensor_key(size_t i) const {
@@ -31,8 +75,8 @@ struct CatalogIndex::Tables {
   }
 
   const Catalog& catalog;
-  internal::EntryIndex tensors;
-  internal::EntryIndex objects;
+  NameTables tensors;
+  NameTables objects;
   std::vector<internal::ChunkSearch> searches;  // one per tensor
 };
 
@@ -47,15 +91,19 @@ const Catalog& CatalogIndex::catalog() const {
 }
 
 int64_t CatalogIndex::find_tensor(std::string_view name, int32_t rank) const {
-  const auto key_at = [this](size_t i) { return tables_->tensor_key(i); };
-  const int64_t own = rank < 0 ? -1 : tables_->tensors.find({name, rank}, key_at);
-  return own >= 0 ? own : tables_->tensors.find({name, -1}, key_at);
+  return tables_->tensors.find(name, rank, [this](size_t i) { return tables_->tensor_key(i); });
 }
 
 int64_t CatalogIndex::find_object(std::string_view name, int32_t rank) const {
-  const auto key_at = [this](size_t i) { return tables_->object_key(i); };
-  const int64_t own = rank < 0 ? -1 : tables_->objects.find({name, rank}, key_at);
-  return own >= 0 ? own : tables_->objects.find({name, -1}, key_at);
+  return tables_->objects.find(name, rank, [this](size_t i) { return tables_->object_key(i); });
+}
+
+int64_t CatalogIndex::find_tensor_of_any(std::string_view name) const {
+  return tables_->tensors.find_of_any(name, [this](size_t i) { return tables_->tensor_key(i); });
+}
+
+int64_t CatalogIndex::find_object_of_any(std::string_view name) const {
+  return tables_->objects.find_of_any(name, [this](size_t i) { return tables_->object_key(i); });
 }
 
 const internal::ChunkSearch& CatalogIndex::search(size_t tensor) const {

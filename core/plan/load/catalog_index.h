@@ -35,6 +35,9 @@ class CatalogIndex {
   // shared one.
   int64_t find_tensor(std::string_view name, int32_t rank) const;
   int64_t find_object(std::string_view name, int32_t rank) const;
+  // The shared entry of that name, else the rank_local one of the lowest rank; -1 when absent.
+  int64_t find_tensor_of_any(std::string_view name) const;
+  int64_t find_object_of_any(std::string_view name) const;
   // Chunks of tensor whose box has an element in common with the wanted box, in chunk order; of
   // copies the first one only.
   std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
