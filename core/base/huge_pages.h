@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A hint for large memory that is filled once from its beginning: the system may back it by pages of
-// 2 MiB, which saves one fault per 4 KiB. Where it does not, nothing changes. Pure but for the hint.
+// Large memory that is filled once from its beginning: a hint that the system may back it by pages of
+// 2 MiB, which saves one fault per 4 KiB, and pages that are made many at a time. Any thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace shardwright {
 
 // Memory that nothing has been written to yet. Small memory is left alone.
 void advise_huge_pages(void* data, size_t bytes);
+
+// Anonymous memory, zero, from 2 MiB on aligned to 2 MiB and with that hint. Null when the system
+// refuses it.
+void* map_memory(uint64_t bytes);
+void unmap_memory(void* memory, uint64_t bytes);
+// Makes the pages of a range before it is written, by one call instead of a fault each. False where
+// the system cannot (Linux before 5.14): they are made when they are touched.
+bool populate_pages(void* data, uint64_t bytes);
+// Until the range is written again, the system may take its pages, and what they hold, when it needs
+// memory; pages that it did not take cost nothing then. Whole pages of mapped memory.
+void lend_pages(void* memory, uint64_t bytes);
 
 // Room for count elements in an empty vector, with that hint.
 template <typename T>

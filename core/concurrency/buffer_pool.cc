@@ -6,8 +6,6 @@
 // is gone.
 #include "core/concurrency/buffer_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -16,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/huge_pages.h"
 #include "core/base/limits.h"
 #include "core/concurrency/mutex.h"
 
@@ -23,48 +22,17 @@ namespace shardwright {
 namespace {
 
 constexpr uint64_t kBufferAlignmentBytes = kExtentAlignmentBytes;
-constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
 constexpr int64_t kCancellationSliceNs =
     10 * 1000 * 1000;  // a cancelled waiter notices within this
-
-#if !defined(MADV_POPULATE_WRITE)
-constexpr int MADV_POPULATE_WRITE =
-    23;  // Linux 5.14; older kernels refuse it and pages are touched instead
-#endif
 
 void touch_pages(void* memory, uint64_t size_bytes) {
   auto* bytes = static_cast<volatile std::byte*>(memory);
   for (uint64_t at = 0; at < size_bytes; at += kBufferAlignmentBytes) bytes[at] = std::byte{0};
 }
 
-void* map_memory(uint64_t size_bytes) {
-  void* memory =
-      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
-// Anonymous memory; from 2 MiB on aligned to 2 MiB, so that it can live in huge pages. Null when
-// refused.
-void* map_aligned_memory(uint64_t size_bytes) {
-  if (size_bytes < kHugePageBytes) return map_memory(size_bytes);
-  uint64_t with_slack = 0;
-  if (!checked_add(size_bytes, kHugePageBytes, &with_slack)) return nullptr;
-  auto* const mapped = static_cast<std::byte*>(map_memory(with_slack));
-  if (mapped == nullptr) return nullptr;
-  const uint64_t misaligned = reinterpret_cast<uintptr_t>(mapped) % kHugePageBytes;
-  const uint64_t before = misaligned == 0 ? 0 : kHugePageBytes - misaligned;
-  // Cutting off the slack cannot fail for ranges that were just mapped; if it did, only address
-  // space stays.
-  if (before > 0) munmap(mapped, before);
-  if (before < kHugePageBytes) munmap(mapped + before + size_bytes, kHugePageBytes - before);
-  madvise(mapped + before, size_bytes, MADV_HUGEPAGE);  // advice: the memory works without
-  return mapped + before;
-}
-
 void* make_system_memory(uint64_t size_bytes) {
-  void* memory = map_aligned_memory(size_bytes);
-  if (memory != nullptr && madvise(memory, size_bytes, MADV_POPULATE_WRITE) != 0)
-    touch_pages(memory, size_bytes);
+  void* memory = map_memory(size_bytes);
+  if (memory != nullptr && !populate_pages(memory, size_bytes)) touch_pages(memory, size_bytes);
   return memory;
 }
 
@@ -118,7 +86,7 @@ struct BufferPool::Shared {
     if (uses_hooks()) {
       hooks.release(hooks.user, block.memory, block.size_bytes, kBufferAlignmentBytes);
     } else {
-      munmap(block.memory, block.size_bytes);
+      unmap_memory(block.memory, block.size_bytes);
     }
   }
 

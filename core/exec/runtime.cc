@@ -41,6 +41,7 @@ class ContextRuntime final : public Runtime {
 
   ThreadPool& pool() override { return *pool_; }
   BufferPool& staging() override { return staging_; }
+  KeptMemory& staged_states() override { return staged_states_; }
   LogSink& log() override { return log_; }
   const Clock& clock() override { return clock_; }
   Result<std::array<std::byte, 16>> random_bytes() override { return random_(); }
@@ -48,6 +49,7 @@ class ContextRuntime final : public Runtime {
 
  private:
   BufferPool staging_;
+  KeptMemory staged_states_;
   LogSink& log_;
   const Clock& clock_;
   RandomSource random_;

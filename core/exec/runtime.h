@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "core/concurrency/buffer_pool.h"
 #include "core/concurrency/cancellation.h"
+#include "core/concurrency/kept_memory.h"
 #include "core/concurrency/thread_pool.h"
 #include "core/exec/plan_cache.h"
 
@@ -39,6 +40,8 @@ class Runtime {
 
   virtual ThreadPool& pool() = 0;
   virtual BufferPool& staging() = 0;
+  // Of copies of whole states.
+  virtual KeptMemory& staged_states() = 0;
   virtual LogSink& log() = 0;
   virtual const Clock& clock() = 0;
   virtual Result<std::array<std::byte, 16>> random_bytes() = 0;

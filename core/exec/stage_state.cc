@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Staging of an asynchronous save: every tensor is copied into one private block, packed, on all
-// workers; then the host may change its own. The copy describes the same boxes, so plans made from
+// workers; then the host may change its own. Each worker makes the pages that it fills; the next
+// save of the runtime finds them made. The copy describes the same boxes, so plans made from
 // either are equal.
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/huge_pages.h"
 #include "core/base/limits.h"
 #include "core/exec/parallel_internal.h"
 #include "core/exec/save.h"
@@ -21,38 +21,6 @@ namespace {
 
 constexpr uint64_t kStagedAlignmentBytes = 64;
 constexpr uint64_t kCopyStepBytes = uint64_t{8} << 20;
-
-// Anonymous memory of one staged state.
-class StagedBlock {
- public:
-  static Result<std::shared_ptr<StagedBlock>> create(uint64_t size_bytes) {
-    auto block = std::shared_ptr<StagedBlock>(new StagedBlock);
-    if (size_bytes == 0) return block;
-    void* memory =
-        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-      return resource_exhausted("memory", fmt::format("staging a copy of the state needs {} bytes, "
-                                                      "which the system refused",
-                                                      size_bytes))
-          .with_detail("length", fmt::to_string(size_bytes));
-    }
-    madvise(memory, size_bytes, MADV_HUGEPAGE);  // advice: the memory works without
-    block->memory_ = static_cast<std::byte*>(memory);
-    block->size_bytes_ = size_bytes;
-    return block;
-  }
-  ~StagedBlock() {
-    if (memory_ != nullptr) munmap(memory_, size_bytes_);
-  }
-  StagedBlock(const StagedBlock&) = delete;
-  StagedBlock& operator=(const StagedBlock&) = delete;
-  std::byte* data() const { return memory_; }
-
- private:
-  StagedBlock() = default;
-  std::byte* memory_ = nullptr;
-  uint64_t size_bytes_ = 0;
-};
 
 struct Copy {
   StridedWindow from;
@@ -100,14 +68,14 @@ std::vector<size_t> group_copies(const std::vector<Copy>& copies) {
 }
 
 // The same entries with their memory in the block.
-Status describe_copies(const State& state, const StagedBlock& block,
-                       const std::vector<uint64_t>& places, State* staged) {
+Status describe_copies(const State& state, std::byte* block, const std::vector<uint64_t>& places,
+                       State* staged) {
   TensorAdd batch(staged, places.size(), 0);
   for (size_t i = 0; i < places.size(); ++i) {
     TensorRef tensor = state.tensors()[i];
     const bool empty = tensor.local.element_count() == 0;
     TensorSpan copy;
-    copy.data = empty ? nullptr : block.data() + places[i];
+    copy.data = empty ? nullptr : block + places[i];
     copy.dtype = tensor.local.dtype;
     copy.shape = tensor.local.shape;
     copy.read_only = true;
@@ -125,20 +93,25 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
   Staging staging;
   staging.places.reserve(state.tensors().size());
   for (const TensorRef entry : state.tensors()) SHW_RETURN_IF_ERROR(place_tensor(entry, &staging));
-  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<StagedBlock> block,
-                       StagedBlock::create(staging.size_bytes));
+  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> block,
+                       runtime.staged_states().acquire(staging.size_bytes));
   const std::vector<size_t> begins = group_copies(staging.copies);
   SHW_RETURN_IF_ERROR(
       internal::run_each(runtime.pool(), begins.size() - 1, call.control, [&](size_t group) {
-        for (size_t i = begins[group]; i < begins[group + 1]; ++i) {
-          const Copy& copy = staging.copies[i];
+        const std::span copies(staging.copies.data() + begins[group],
+                               begins[group + 1] - begins[group]);
+        const uint64_t first = copies.front().target;
+        // Where it cannot, gather touches them.
+        static_cast<void>(populate_pages(block.get() + first,
+                                         copies.back().target + copies.back().bytes - first));
+        for (const Copy& copy : copies) {
           gather(copy.from, copy.begin,
-                 {block->data() + copy.target, static_cast<size_t>(copy.bytes)});
+                 {block.get() + copy.target, static_cast<size_t>(copy.bytes)});
         }
         return Status();
       }));
   auto staged = std::make_shared<State>();
-  SHW_RETURN_IF_ERROR(describe_copies(state, *block, staging.places, staged.get()));
+  SHW_RETURN_IF_ERROR(describe_copies(state, block.get(), staging.places, staged.get()));
   SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
   staged->add_keepalive(block);
   return std::shared_ptr<const State>(std::move(staged));

@@ -64,6 +64,20 @@ TEST(StageState, StridedTensorsArePacked) {
   EXPECT_EQ(std::vector<float>(values, values + 4), (std::vector<float>{0, 3, 6, 9}));
 }
 
+TEST(StageState, TheNextCopyTakesTheMemoryOfTheLast) {
+  const auto runtime = make_runtime();
+  const World world = make_world(1, 9);
+  KeptMemory& memory = runtime->staged_states();
+  auto first = stage_state(*runtime, *world.ranks[0].state, CallContext());
+  ASSERT_TRUE(first.ok()) << first.status().to_string();
+  EXPECT_EQ(memory.kept_bytes(), 0U) << "it is in use";
+  first = Status(StatusCode::kCancelled, "the copy goes");
+  EXPECT_GT(memory.kept_bytes(), 0U);
+  const auto second = stage_state(*runtime, *world.ranks[0].state, CallContext());
+  ASSERT_TRUE(second.ok()) << second.status().to_string();
+  EXPECT_EQ(memory.kept_bytes(), 0U) << "it is in use again";
+}
+
 TEST(StageState, ACancelledCallStagesNothing) {
   const auto runtime = make_runtime();
   const World world = make_world(1, 9);
