@@ -4,6 +4,10 @@
 // planner.
 #include "core/plan/symbolic/symbolic_plan.h"
 
+#include <numeric>
+
+#include <fmt/format.h>
+
 #include "tests/core/plan/symbolic/random_job.h"
 
 namespace shardwright::plan::test {
@@ -48,6 +52,41 @@ TEST(SymbolicPlan, FullySharded) {
   expect_symbolic_equals_explicit(job, 8);
   expect_symbolic_equals_explicit(job, 8, lowest_rank());
   expect_symbolic_equals_explicit(job, 8, megatron());
+}
+
+// Boxes without elements begin where a neighbour does: nobody writes them, and all of the neighbour
+// is written.
+TEST(SymbolicPlan, EmptyBoxesOwnNothingOfTheirNeighbours) {
+  const std::vector<std::vector<int64_t>> kLines = {{5, 0, 5}, {0, 5, 0}, {0, 0, 10}};
+  const auto short_layout = layout_of({{3}, {}, {}}, {shard(0)});
+  const Job job = [&](int32_t rank) {
+    std::vector<JobEntry> entries = {sharded("short", {1, 2}, short_layout)};
+    for (size_t i = 0; i < kLines.size(); ++i) {
+      const std::vector<int64_t>& line = kLines[i];
+      const int64_t begin = std::accumulate(line.begin(), line.begin() + rank, int64_t{0});
+      JobEntry entry = sharded(fmt::format("line{}", i),
+                               {std::accumulate(line.begin(), line.end(), int64_t{0})}, nullptr);
+      entry.form = JobEntry::Form::kBoxes;
+      entry.boxes = {box({begin}, {line[static_cast<size_t>(rank)]})};
+      entries.push_back(std::move(entry));
+    }
+    return entries;
+  };
+  for (const SaveRules& rules : {SaveRules(), lowest_rank(), megatron()}) {
+    expect_symbolic_equals_explicit(job, 3, rules);
+    const auto world = world_of(job, 3);
+    ASSERT_TRUE(world.ok());
+    const Result<GlobalSavePlan> plan = explicit_plan(*world, rules);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    uint64_t written = 0;
+    for (const WriteList& list : plan->lists) {
+      for (const WriteItem& item : list.items) {
+        EXPECT_NE(item.size_bytes, 0U);
+        written += item.size_bytes;
+      }
+    }
+    EXPECT_EQ(written, 4U * (2 + 10 + 5 + 10));
+  }
 }
 
 TEST(SymbolicPlan, HybridShardedBalancesReplicas) {
