@@ -184,6 +184,29 @@ Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
   return bytes;
 }
 
+Status check_manifest_ends(std::span<const std::byte> head, std::span<const std::byte> tail,
+                           uint64_t size_bytes) {
+  if (size_bytes < kLeastBytes || head.size() != kManifestHeadBytes ||
+      tail.size() != kManifestTailBytes)
+    return data_loss(fmt::format("a manifest of {} bytes is cut short", size_bytes));
+  if (std::memcmp(head.data() + kIdentifierPosition, kManifestIdentifier, 4) != 0) {
+    return invalid_argument("these bytes are no manifest: the identifier SHWM is missing")
+        .with_detail("offset", fmt::to_string(kIdentifierPosition));
+  }
+  uint32_t length = 0;
+  std::memcpy(&length, head.data(), sizeof(length));
+  if (sizeof(length) + uint64_t{length} + kManifestDigestBytes != size_bytes) {
+    return data_loss(fmt::format("a manifest of {} bytes says that it has {}", size_bytes,
+                                 sizeof(length) + uint64_t{length} + kManifestDigestBytes))
+        .with_detail("expected",
+                     fmt::to_string(sizeof(length) + uint64_t{length} + kManifestDigestBytes))
+        .with_detail("found", fmt::to_string(size_bytes));
+  }
+  const bool written =
+      std::ranges::any_of(tail, [](std::byte each) { return each != std::byte{0}; });
+  return written ? Status() : data_loss("the manifest's digest was never written");
+}
+
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes) {
   if (bytes.size() < kLeastBytes) {
     return data_loss(fmt::format("a manifest of {} bytes is cut short: the least is {}",

@@ -45,4 +45,11 @@ Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest);
 // needed_version), INVALID_ARGUMENT when it is no manifest at all.
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes);
 
+// What the ends of a large file say before memory is taken for the rest: identifier, length prefix,
+// and that a digest was written. Failures as decode_manifest.
+inline constexpr uint64_t kManifestHeadBytes = 12;
+inline constexpr uint64_t kManifestTailBytes = 16;
+Status check_manifest_ends(std::span<const std::byte> head, std::span<const std::byte> tail,
+                           uint64_t size_bytes);
+
 }  // namespace shardwright::format::native

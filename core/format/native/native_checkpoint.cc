@@ -8,6 +8,7 @@
 #include "core/format/native/native_checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -237,7 +238,13 @@ Result<FileDigests> NativeCheckpoint::read_file(uint32_t file) const {
   std::vector<std::byte> header(kFileHeaderBytes);
   SHW_RETURN_IF_ERROR(object->read_at(0, header));
   SHW_RETURN_IF_ERROR(check_file_header(header, manifest_.generation, expected.rank));
-  std::vector<std::byte> tail(static_cast<size_t>(expected.size_bytes - expected.index_position));
+  const uint64_t tail_bytes = expected.size_bytes - expected.index_position;
+  if (tail_bytes > kWriteBlockBytes) {  // before memory is taken for an index that may not be there
+    std::array<std::byte, kTrailerBytes> trailer{};
+    SHW_RETURN_IF_ERROR(object->read_at(expected.size_bytes - kTrailerBytes, trailer));
+    SHW_RETURN_IF_ERROR(decode_trailer(trailer).status());
+  }
+  std::vector<std::byte> tail(static_cast<size_t>(tail_bytes));
   SHW_RETURN_IF_ERROR(object->read_at(expected.index_position, tail));
   SHW_ASSIGN_OR_RETURN(FileDigests digests, check_tail(file, tail));
   SHW_RETURN_IF_ERROR(object->close());
@@ -376,15 +383,19 @@ std::string manifest_key(const Location& location) {
 }
 
 // What the name promises and the bytes do not keep is damage.
-Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view key) {
-  Result<Manifest> manifest = decode_manifest(bytes);
-  if (manifest.ok()) return manifest;
-  Status status = manifest.status();
+Status as_damage_of(std::string_view key, Status status) {
+  if (status.ok()) return status;
   if (status.code() == StatusCode::kInvalidArgument)
     status = data_loss(std::string(status.message()));
   return std::move(status)
       .annotated(fmt::format("reading {}", escape_text(key)))
       .with_detail("file", key);
+}
+
+Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view name) {
+  Result<Manifest> manifest = decode_manifest(bytes);
+  if (manifest.ok()) return manifest;
+  return as_damage_of(name, manifest.status());
 }
 
 // The digest that a manifest carries of itself; it decoded.
@@ -395,15 +406,70 @@ integrity::Digest128 own_digest(std::span<const std::byte> manifest) {
   return digest;
 }
 
+// Whether the length of an open manifest may be believed: of a large one the ends are looked at before
+// memory is taken for it, because a file may say any length and hold nothing. What is wrong with it is
+// written to *damage; the status is that of reading.
+Status look_at_manifest(storage::StorageObject& object, uint64_t size_bytes, std::string_view name,
+                        Status* damage) {
+  if (size_bytes > kMaxManifestBytes) {
+    *damage = data_loss(fmt::format("{} has {} bytes, a manifest at most {}", escape_text(name),
+                                    size_bytes, kMaxManifestBytes))
+                  .with_detail("file", name)
+                  .with_detail("limit", fmt::to_string(kMaxManifestBytes));
+    return {};
+  }
+  if (size_bytes <= kWriteBlockBytes) return {};
+  std::array<std::byte, kManifestHeadBytes> head{};
+  std::array<std::byte, kManifestTailBytes> tail{};
+  SHW_RETURN_IF_ERROR(object.read_at(0, head));
+  SHW_RETURN_IF_ERROR(object.read_at(size_bytes - tail.size(), tail));
+  *damage = as_damage_of(name, check_manifest_ends(head, tail, size_bytes));
+  return {};
+}
+
+// A manifest that was read; a status that is not OK says what is wrong with it.
+struct NamedManifest {
+  Status status;
+  Manifest manifest;
+  integrity::Digest128 digest{};
+  uint64_t version = 0;
+};
+
+// NOT_FOUND of this alone says that there is none: later calls look at what is open.
+Result<std::unique_ptr<storage::StorageObject>> open_manifest(const Location& location) {
+  return location.storage->open(manifest_key(location), storage::OpenOptions{});
+}
+
+// The failure is that of reading. name: what messages call it.
+Result<NamedManifest> read_named_manifest(storage::StorageObject& object, std::string_view name) {
+  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object.stat());
+  NamedManifest named;
+  named.version = stat.version;
+  SHW_RETURN_IF_ERROR(look_at_manifest(object, stat.size_bytes, name, &named.status));
+  if (named.status.ok()) {
+    std::vector<std::byte> bytes(static_cast<size_t>(stat.size_bytes));
+    SHW_RETURN_IF_ERROR(object.read_at(0, bytes));
+    Result<Manifest> manifest = decode_named_manifest(bytes, name);
+    named.status = manifest.status();
+    if (manifest.ok()) {
+      named.manifest = std::move(*manifest);
+      named.digest = own_digest(bytes);
+    }
+  }
+  SHW_RETURN_IF_ERROR(object.close());
+  return named;
+}
+
 Status NativeCheckpoint::check_manifest() const {
-  const Result<std::vector<std::byte>> bytes =
-      storage::read_all(*location_.storage, manifest_key(location_), kMaxManifestBytes);
-  if (bytes.status().code() == StatusCode::kNotFound) {
+  const Result<std::unique_ptr<storage::StorageObject>> object = open_manifest(location_);
+  if (object.status().code() == StatusCode::kNotFound) {
     return data_loss(fmt::format("{} is gone", kManifestName)).with_detail("file", kManifestName);
   }
-  SHW_RETURN_IF_ERROR(bytes.status());
-  SHW_ASSIGN_OR_RETURN(const Manifest current, decode_named_manifest(*bytes, kManifestName));
-  if (own_digest(*bytes) == manifest_digest_) return {};
+  SHW_RETURN_IF_ERROR(object.status());
+  SHW_ASSIGN_OR_RETURN(const NamedManifest named, read_named_manifest(**object, kManifestName));
+  SHW_RETURN_IF_ERROR(named.status);
+  if (named.digest == manifest_digest_) return {};
+  const Manifest& current = named.manifest;
   if (current.generation == manifest_.generation) {
     return data_loss(fmt::format("{} names the generation that was opened, but is another manifest",
                                  kManifestName))
@@ -424,43 +490,39 @@ Result<bool> is_native(const Location& location) {
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location) {
-  const std::string key = manifest_key(location);
-  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                       storage::read_all(*location.storage, key, kMaxManifestBytes));
-  SHW_ASSIGN_OR_RETURN(Manifest manifest, decode_named_manifest(bytes, key));
+  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
+                       open_manifest(location));
+  SHW_ASSIGN_OR_RETURN(NamedManifest named, read_named_manifest(*object, manifest_key(location)));
+  SHW_RETURN_IF_ERROR(named.status);
+  Manifest& manifest = named.manifest;
   SHW_ASSIGN_OR_RETURN(ExtentOrder order, ExtentOrder::create(manifest.catalog, manifest.files));
   return std::shared_ptr<const OpenedCheckpoint>(std::make_shared<const NativeCheckpoint>(
-      location, std::move(manifest), own_digest(bytes), std::move(order)));
+      location, std::move(manifest), named.digest, std::move(order)));
+}
+
+bool CurrentManifest::names(std::string_view which) const {
+  if (!exists) return false;
+  return generation == which ||
+         std::ranges::find(kept_generations, which) != kept_generations.end();
 }
 
 Result<CurrentManifest> read_current(const Location& location) {
-  const std::string key = manifest_key(location);
-  Result<std::unique_ptr<storage::StorageObject>> object =
-      location.storage->open(key, storage::OpenOptions{});
-  if (!object.ok()) {
-    if (object.status().code() == StatusCode::kNotFound) return CurrentManifest{};
-    return object.status();
-  }
-  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, (*object)->stat());
+  const Result<std::unique_ptr<storage::StorageObject>> object = open_manifest(location);
+  if (object.status().code() == StatusCode::kNotFound) return CurrentManifest{};
+  SHW_RETURN_IF_ERROR(object.status());
+  SHW_ASSIGN_OR_RETURN(const NamedManifest named,
+                       read_named_manifest(**object, manifest_key(location)));
   CurrentManifest current;
   current.exists = true;
-  current.version = stat.version;
-  if (stat.size_bytes > kMaxManifestBytes) {
-    current.damaged = true;
-    return current;
-  }
-  std::vector<std::byte> bytes(static_cast<size_t>(stat.size_bytes));
-  SHW_RETURN_IF_ERROR((*object)->read_at(0, bytes));
-  Result<Manifest> manifest = decode_named_manifest(bytes, key);
-  if (manifest.ok()) {
-    current.generation = manifest->generation;
-    current.kept_generations = manifest->kept_generations;
-  } else if (manifest.status().code() == StatusCode::kDataLoss) {
+  current.version = named.version;
+  if (named.status.ok()) {
+    current.generation = named.manifest.generation;
+    current.kept_generations = named.manifest.kept_generations;
+  } else if (named.status.code() == StatusCode::kDataLoss) {
     current.damaged = true;
   } else {
-    return manifest.status();
+    return named.status;
   }
-  SHW_RETURN_IF_ERROR((*object)->close());
   return current;
 }
 
@@ -488,9 +550,7 @@ Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
   std::vector<GenerationInfo> generations;
   for (auto& [generation, info] : found) {
     info.generation = generation;
-    info.named =
-        (current.exists && current.generation == generation) ||
-        std::ranges::find(current.kept_generations, generation) != current.kept_generations.end();
+    info.named = current.names(generation);
     generations.push_back(std::move(info));
   }
   return generations;

@@ -26,6 +26,8 @@ struct CurrentManifest {
   uint64_t version = 0;
   bool damaged = false;
   std::vector<std::string> kept_generations;
+
+  bool names(std::string_view which) const;  // as its own generation or as one that is kept
 };
 Result<CurrentManifest> read_current(const Location& location);
 

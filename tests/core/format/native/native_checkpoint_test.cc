@@ -4,6 +4,8 @@
 // payload is found and named, and what happens when another save replaces it.
 #include "core/format/native/native_checkpoint.h"
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@
 #include "core/format/native/native_format.h"
 #include "core/storage/backends.h"
 #include "tests/core/format/native/sample_checkpoint.h"
+#include "tests/support/temporary_directory.h"
 
 namespace shardwright::format::native {
 namespace {
@@ -277,6 +280,38 @@ TEST(CurrentManifest, ThatIsDamagedExistsWithoutAGeneration) {
   EXPECT_TRUE(current->damaged);
   EXPECT_EQ(current->generation, "");
   EXPECT_EQ(list_generations(location).status().code(), StatusCode::kDataLoss);
+}
+
+// Counts the bytes that are read of a sparse manifest of this size whose ends are these.
+uint64_t bytes_read_of_sparse(uint64_t size, bool identified, StatusCode expected) {
+  const shardwright::test::TemporaryDirectory directory;
+  const std::string path = directory / "manifest.shw";
+  {
+    std::ofstream file(path, std::ios::binary);
+    const auto length = static_cast<uint32_t>(size - 4 - 16);
+    if (identified) file.write(reinterpret_cast<const char*>(&length), 4).write("1234SHWM", 8);
+  }
+  std::filesystem::resize_file(path, size);
+  const auto posix = storage::make_posix_storage(directory.path());
+  uint64_t read = 0;
+  Location location{storage::make_recording_storage(*posix,
+                                                    [&read](const storage::StorageEvent& event) {
+                                                      if (event.operation ==
+                                                          storage::StorageEvent::Operation::kRead)
+                                                        read += event.size_bytes;
+                                                    }),
+                    ""};
+  EXPECT_EQ(open_native(location).status().code(), expected);
+  const Result<CurrentManifest> current = read_current(location);
+  EXPECT_TRUE(current.ok() && current->exists && current->damaged);
+  return read;
+}
+
+TEST(SparseManifest, IsRefusedBeforeMemoryIsTakenForIt) {
+  for (const uint64_t size : {uint64_t{1} << 23, (uint64_t{1} << 31) - 1, uint64_t{1} << 40}) {
+    for (const bool identified : {false, true})
+      EXPECT_LT(bytes_read_of_sparse(size, identified, StatusCode::kDataLoss), 100U) << size;
+  }
 }
 
 TEST(Generations, AreListedWithWhatTheyHold) {
