@@ -13,6 +13,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/exec/agreement_internal.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
@@ -26,6 +27,8 @@ namespace {
 
 // Tags of the steps that ranks take together.
 constexpr uint32_t kTagOpened = 0x4C01;
+constexpr uint32_t kTagTerms = 0x4C04;
+constexpr uint32_t kTagFailed = 0x4C05;
 constexpr uint32_t kTagPlanned = 0x4C02;
 constexpr uint32_t kTagLoaded = 0x4C03;
 
@@ -118,18 +121,34 @@ int64_t collective_timeout(const LoadOptions& options) {
   return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
-std::span<const std::byte> as_bytes(std::string_view text) {
-  return std::as_bytes(std::span<const char>(text.data(), text.size()));
+// What opening gave on this rank: a checkpoint, or why there is none; and what it was told.
+struct Opening {
+  const Checkpoint* checkpoint = nullptr;
+  Status status;
+  std::string terms;  // place and options that all ranks must share
+};
+
+std::string terms_text(const format::Location& location, const LoadOptions& options) {
+  return internal::place_text(location) + shared_options_text(options);
 }
 
-// Step 2: everybody opened the same checkpoint.
-Status agree_on_generation(collective::Exchange& exchange, const Status& mine,
-                           std::string_view generation) {
-  SHW_ASSIGN_OR_RETURN(const auto all, exchange.gather_all(kTagOpened, mine, as_bytes(generation)));
+// Step 2: everybody was told the same and opened the same checkpoint. A rank that could not open one
+// brings no generation: whether all were told the same comes first, for it may be why.
+Status agree_on_opening(collective::Exchange& exchange, const Opening& mine) {
+  const std::string_view generation =
+      mine.checkpoint == nullptr ? std::string_view() : mine.checkpoint->opened().generation();
+  const auto bytes = std::as_bytes(std::span(generation));
+  SHW_ASSIGN_OR_RETURN(
+      std::vector<plan::Bytes> all,
+      exchange.gather_all(kTagOpened, Status(), internal::sign(bytes, mine.terms)));
+  SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, mine.terms, &all));
+  const auto none = [](const plan::Bytes& each) { return each.empty(); };
+  if (!mine.status.ok() || std::ranges::any_of(all, none))
+    return exchange.agree(kTagFailed, mine.status);
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    const auto text = [](const std::vector<std::byte>& bytes) {
-      return escape_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const auto text = [](const plan::Bytes& each) {
+      return escape_text({reinterpret_cast<const char*>(each.data()), each.size()});
     };
     return aborted(fmt::format("rank {} opened generation {} and rank 0 generation {}: the "
                                "checkpoint was replaced "
@@ -217,12 +236,6 @@ std::string entries_of_absent_ranks(const plan::Catalog& stored, int32_t world_s
       count, world_size, highest, world_size);
 }
 
-// What opening gave on this rank: a checkpoint, or why there is none.
-struct Opening {
-  const Checkpoint* checkpoint = nullptr;
-  Status status;
-};
-
 // Steps 2 to 5.
 Result<Report> load_together(Runtime& runtime, const Opening& opening, State& state,
                              collective::Collective& collective, const LoadOptions& options,
@@ -231,9 +244,7 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
   const Checkpoint* const checkpoint = opening.checkpoint;
   Trace trace(options.trace_path, collective.rank(), clock_of(call));
   if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
-  const std::string_view generation =
-      checkpoint == nullptr ? std::string_view() : checkpoint->opened().generation();
-  SHW_RETURN_IF_ERROR(agree_on_generation(exchange, opening.status, generation));
+  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening));
   const int64_t begin = clock_of(call).monotonic_ns();
   Result<plan::LoadPlan> plan = internal::without_exceptions("the load plan", [&] {
     const Trace::Span span(&trace, "plan");
@@ -297,8 +308,8 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
 Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
                     collective::Collective& collective, const LoadOptions& options,
                     const CallContext& call) {
-  return load_together(runtime, {&checkpoint, Status()}, state, collective, options,
-                       with_deadline(call, options));
+  return load_together(runtime, {&checkpoint, Status(), terms_text(checkpoint.location(), options)},
+                       state, collective, options, with_deadline(call, options));
 }
 
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
@@ -313,7 +324,8 @@ Result<Report> load(Runtime& runtime, const format::Location& location, State& s
     if (found.ok() && accepts) SHW_RETURN_IF_ERROR(accepts((*found)->opened().format_name()));
     return found;
   });
-  return load_together(runtime, {opened.ok() ? opened->get() : nullptr, opened.status()}, state,
+  const Checkpoint* const found = opened.ok() ? opened->get() : nullptr;
+  return load_together(runtime, {found, opened.status(), terms_text(location, options)}, state,
                        collective, options, with_deadline(call, options));
 }
 
@@ -322,7 +334,8 @@ Status decline_load(collective::Collective& collective, const Status& failure,
   LoadOptions options;
   options.deadline_ns = deadline_ns;
   collective::Exchange exchange(collective, collective_timeout(options));
-  return agree_on_generation(exchange, failure, "");
+  // Whatever the others were told: this rank does not take part.
+  return exchange.agree(kTagOpened, failure);
 }
 
 }  // namespace shardwright::exec

@@ -77,6 +77,23 @@ std::string shared_options_text(const SaveOptions& options) {
   return text;
 }
 
+std::string shared_options_text(const LoadOptions& options) {
+  const auto rules = [](const auto& each, char between) {
+    return fmt::format("missing={1}{0}unexpected={2}{0}cast={3}{0}shape={4}", between,
+                       each.missing == plan::MissingRule::kError ? "error" : "report",
+                       each.unexpected == plan::UnexpectedRule::kError ? "error" : "report",
+                       each.cast == plan::CastRule::kError ? "error" : "allow",
+                       each.shape == plan::ShapeRule::kError ? "exact" : "crop_and_pad");
+  };
+  std::string text = rules(options.rules, '\n');
+  text += fmt::format("\nverify={}\npreset={}\n",
+                      options.verify == VerifyRule::kOnRead ? "on_read" : "off",
+                      static_cast<int32_t>(options.rules.preset));
+  for (const plan::StrictPattern& pattern : options.rules.strict)
+    text += fmt::format("strict={}: {}\n", comparable(pattern.glob), rules(pattern, ' '));
+  return text;
+}
+
 Status check_options(const SaveOptions& options) {
   SHW_RETURN_IF_ERROR(check_word(options.overwrite, Overwrite::kRefuse, "overwrite"));
   SHW_RETURN_IF_ERROR(check_word(options.durability, Durability::kNone, "durability"));

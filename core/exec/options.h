@@ -38,6 +38,7 @@ struct LoadOptions {
 };
 
 std::string shared_options_text(const SaveOptions& options);
+std::string shared_options_text(const LoadOptions& options);
 // INVALID_ARGUMENT or UNIMPLEMENTED naming option and value.
 Status check_options(const SaveOptions& options);
 Status check_options(const LoadOptions& options);

@@ -2,7 +2,8 @@
 //
 // save(): the steps of the planner over a collective. Ranks meet four times; whoever has failed
 // still takes part, with its failure instead of its bytes, so nobody waits in vain:
-//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or digests of what
+//   1  offers are gathered, each with a digest of the place that its rank was told, and a difference
+//      of places ends the save here: 16 bytes of a rank that saves what it saved before, or digests of what
 //      it describes by layouts, or its local plan            (failure: nothing was written yet)
 //   2  the coordinator's answers are scattered: write lists, or that the remembered ones hold; when
 //      offers do not do, 1 and 2 come again with what is missing: descriptions of those who are the
@@ -18,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/exec/agreement_internal.h"
 #include "core/exec/pause_points.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
@@ -31,6 +33,7 @@ using internal::without_exceptions;
 
 constexpr uint32_t kOfferTags[] = {0x5301, 0x5305, 0x5306};
 static_assert(std::size(kOfferTags) == internal::SaveSteps::kMaxOffers);
+constexpr uint32_t kTagPlaces = 0x5307;
 constexpr uint32_t kTagAnswers = 0x5302;
 constexpr uint32_t kTagResults = 0x5303;
 constexpr uint32_t kTagOutcome = 0x5304;
@@ -129,10 +132,7 @@ class CollectiveSave {
 
   // Gives the offer of this rank for the coordinator's answer.
   Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) {
-    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> offers,
-                         exchange_.gather_all(tag, offer.status(),
-                                              offer.ok() ? std::span<const std::byte>(*offer)
-                                                         : std::span<const std::byte>()));
+    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> offers, gather_offers(tag, offer));
     std::vector<Bytes> answers;
     Status planned;
     if (exchange_.is_coordinator()) {
@@ -144,6 +144,17 @@ class CollectiveSave {
     Result<Bytes> answer = exchange_.scatter(kTagAnswers, planned, answers);
     if (!answer.ok()) steps_->abandon(location_);
     return answer;
+  }
+
+  // The first time signed with the place. A rank that has failed brings nothing.
+  Result<std::vector<Bytes>> gather_offers(uint32_t tag, const Result<Bytes>& offer) {
+    if (!offer.ok()) return exchange_.gather_all(tag, offer.status(), {});
+    if (tag != kOfferTags[0]) return exchange_.gather_all(tag, Status(), *offer);
+    const std::string place = internal::place_text(location_);
+    SHW_ASSIGN_OR_RETURN(std::vector<Bytes> offers,
+                         exchange_.gather_all(tag, Status(), internal::sign(*offer, place)));
+    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange_, kTagPlaces, place, &offers));
+    return offers;
   }
 
   // Step 2 and 3 and meeting 3.

@@ -77,6 +77,8 @@ struct Location {
   std::shared_ptr<storage::Storage> storage;  // co-owned by everything that reads from it
   std::string prefix;                         // key prefix, "" = the storage's root
   std::string display = {};                   // path as the host wrote it; "" = the prefix
+  std::string path =
+      {};  // absolute, for ranks to compare; "" = the prefix in a storage of the host
 };
 
 // What messages and reports call the place.

@@ -8,6 +8,7 @@
 
 #include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
+#include "core/plan/shared_options.h"
 
 namespace shardwright::plan::internal {
 namespace {

@@ -17,14 +17,6 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Next line without its newline; text is advanced.
-std::string_view take_line(std::string_view* text) {
-  const size_t end = std::min(text->find('\n'), text->size());
-  const std::string_view line = text->substr(0, end);
-  text->remove_prefix(std::min(end + 1, text->size()));
-  return line;
-}
-
 }  // namespace
 
 Status entry_conflict(std::string_view noun, std::string_view name, std::string_view property,
@@ -88,27 +80,6 @@ Status listed_twice(std::string_view name, int32_t rank, const Box& box) {
       .with_detail("tensor", name)
       .with_detail("rank", std::to_string(rank))
       .with_detail("box", text);
-}
-
-Status options_differ(const RankOptions& first, const RankOptions& other) {
-  std::string_view expected = first.text;
-  std::string_view found = other.text;
-  std::string_view expected_line;
-  std::string_view found_line;
-  while (expected_line == found_line && !(expected.empty() && found.empty())) {
-    expected_line = take_line(&expected);
-    found_line = take_line(&found);
-  }
-  const std::string_view named = expected_line.empty() ? found_line : expected_line;
-  const std::string_view option = named.substr(0, named.find('='));
-  return invalid_argument(
-             fmt::format("the ranks disagree on option '{}': rank {} says '{}', rank {} says '{}'",
-                         escape_text(option), first.rank, escape_text(expected_line), other.rank,
-                         escape_text(found_line)))
-      .with_detail("parameter", option)
-      .with_detail("rank", std::to_string(other.rank))
-      .with_detail("expected", expected_line)
-      .with_detail("found", found_line);
 }
 
 }  // namespace shardwright::plan::internal

@@ -48,11 +48,4 @@ Status listed_twice(std::string_view name, int32_t rank, const Box& box);
 // known.
 Status check_position(RankPosition position, size_t index, size_t count);
 
-struct RankOptions {
-  int32_t rank = 0;
-  std::string_view text;  // "option=value" lines
-};
-// Names the first line in which the two texts, which are not equal, differ.
-Status options_differ(const RankOptions& first, const RankOptions& other);
-
 }  // namespace shardwright::plan::internal

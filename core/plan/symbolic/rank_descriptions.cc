@@ -11,6 +11,7 @@
 #include "core/base/hash_index.h"
 #include "core/base/limits.h"
 #include "core/plan/save/conflicts_internal.h"
+#include "core/plan/shared_options.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
@@ -76,8 +77,8 @@ Status check_descriptions(const RankDescriptions& ranks, const std::vector<int32
           .with_detail("rank", std::to_string(firsts[d]));
     }
     if (description.options_digest == ranks.descriptions[0].options_digest) continue;
-    return internal::options_differ({0, ranks.descriptions[0].options_text},
-                                    {firsts[d], description.options_text});
+    return options_differ({0, ranks.descriptions[0].options_text},
+                          {firsts[d], description.options_text});
   }
   return {};
 }

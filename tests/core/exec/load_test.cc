@@ -339,6 +339,49 @@ TEST_F(LoadTest, AbortsWhenRanksOpenedDifferentGenerations) {
   });
 }
 
+// Places and options are agreed before anything is read: a place that is empty is not the news then.
+TEST_F(LoadTest, PlacesAndOptionsThatDifferAreNamedOnAllRanks) {
+  struct Case {
+    std::string prefix;
+    LoadOptions options;
+    std::string parameter;
+  };
+  Case cases[] = {{"lost", {}, "path"}, {"ckpt", {}, "missing"}, {"ckpt", {}, "strict"}};
+  cases[1].options.rules.missing = plan::MissingRule::kReport;
+  cases[2].options.rules.strict.push_back({"w*"});
+  for (const Case& each : cases) {
+    on_ranks(3, [&](int32_t rank, collective::Collective& collective) {
+      Holding target;
+      add_whole(&target, weight, false);
+      const bool differs = rank == 2;
+      const Status status =
+          load(fixture.runtime(), fixture.location(differs ? each.prefix : "ckpt"), *target.state,
+               collective, differs ? each.options : LoadOptions(), CallContext())
+              .status();
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.to_string();
+      EXPECT_EQ(status.detail("parameter"), each.parameter) << status.to_string();
+      EXPECT_EQ(status.detail("rank"), "2");
+    });
+  }
+}
+
+TEST_F(LoadTest, ARankThatCannotOpenWhatAllWereToldFailsAll) {
+  const auto hidden = storage::make_fault_storage(
+      *fixture.store(), [](const storage::StorageEvent& event, uint64_t*) {
+        return event.key.ends_with("manifest.shw") ? permission_denied("no") : Status();
+      });
+  const std::shared_ptr<storage::Storage> blind(hidden.get(), [](storage::Storage*) {});
+  on_ranks(2, [&](int32_t rank, collective::Collective& collective) {
+    Holding target;
+    add_whole(&target, weight, false);
+    const format::Location place{rank == 1 ? blind : fixture.store(), "ckpt"};
+    const Status status =
+        load(fixture.runtime(), place, *target.state, collective, {}, CallContext()).status();
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.to_string();
+    EXPECT_EQ(status.detail("rank"), "1");
+  });
+}
+
 TEST_F(LoadTest, ReportsProgress) {
   Holding target;
   add_whole(&target, weight, false);
