@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Answers of the table that its rules do not know are faults of the function: INTERNAL, naming slot,
+// key, storage and what was answered, so that nobody looks for damage in the bytes.
+//
 // What the table does not have is either done without (prefixes: keys are enough), answered from
 // what this side knows (size of an object being written) or UNIMPLEMENTED, which callers treat as
 // skipped.
@@ -22,10 +25,12 @@ namespace {
 
 using storage::CommitCondition;
 using storage::ListEntry;
+using storage::LockMode;
 using storage::ObjectStat;
 using storage::OpenMode;
 using storage::OpenOptions;
 using storage::Storage;
+using storage::StorageLock;
 using storage::StorageObject;
 
 // The table and what it hangs on; co-owned by the storage and its open objects.
@@ -59,6 +64,14 @@ Status call_host(const HostTable& host, const char* slot, std::string_view key, 
   return status_from_host(code, error, doing(host, slot, key).c_str());
 }
 
+Status fault(const HostTable& host, const char* slot, std::string_view key, std::string what) {
+  return internal_error(fmt::format("{} {}; this is a fault of that function",
+                                    doing(host, slot, key), std::move(what)))
+      .with_detail("file", key);
+}
+
+constexpr uint64_t kMaxObjectSize = INT64_MAX;  // what positions in a file can say
+
 ObjectStat object_stat(const shw_storage_stat& stat) {
   return {stat.size, stat.modified_ns, stat.version};
 }
@@ -68,6 +81,8 @@ Result<ObjectStat> stat_key(const HostTable& host, std::string_view key) {
   SHW_RETURN_IF_ERROR(call_host(host, "stat", key, [&](shw_error** error) {
     return host.table.stat(host.table.user, key.data(), key.size(), &stat, error);
   }));
+  if (stat.size > kMaxObjectSize)
+    return fault(host, "stat", key, fmt::format("gave a size of {} bytes", stat.size));
   return object_stat(stat);
 }
 
@@ -83,7 +98,9 @@ class HostObject : public StorageObject {
       return host_->table.read_at(host_->table.user, object_, offset, data.data(), data.size(),
                                   &done, error);
     });
-    if (status.ok() || status.code() != StatusCode::kOutOfRange) return status;
+    if (!status.ok() && status.code() != StatusCode::kOutOfRange) return status;
+    SHW_RETURN_IF_ERROR(check_count(status, offset, data.size(), done));
+    if (status.ok()) return {};
     return Status(status)
         .with_detail("offset", std::to_string(offset))
         .with_detail("length", std::to_string(data.size()))
@@ -135,11 +152,30 @@ class HostObject : public StorageObject {
   }
 
   Result<ObjectStat> stat() override {
-    if (mode_ == OpenMode::kRead) return stat_key(*host_, key_);
-    return ObjectStat{written_.load(), 0, 0};
+    if (mode_ != OpenMode::kRead) return ObjectStat{written_.load(), 0, 0};
+    Result<ObjectStat> stat = stat_key(*host_, key_);
+    if (stat.ok()) size_ = stat->size_bytes;
+    return stat;
   }
 
  private:
+  // The count of read_at: all that was asked for, or less where the object ends.
+  Status check_count(const Status& status, uint64_t offset, uint64_t size, uint64_t done) const {
+    const uint64_t known = size_.load();
+    std::string rule;
+    if (status.ok() && done != size) {
+      rule = "OK is for all of them, OUT_OF_RANGE for fewer at the end of the object";
+    } else if (!status.ok() && done >= size) {
+      rule = "OUT_OF_RANGE is for fewer than that";
+    } else if (!status.ok() && offset < known && done < known - offset) {
+      rule = fmt::format("stat gives the object {} bytes", known);
+    }
+    if (rule.empty()) return {};
+    return fault(*host_, "read_at", key_,
+                 fmt::format("answered {} with {} bytes of the {} asked for at offset {}, but {}",
+                             status.ok() ? "OK" : "OUT_OF_RANGE", done, size, offset, rule));
+  }
+
   template <typename Call>
   Status call(const char* slot, Call&& body) {
     if (object_ == nullptr) {
@@ -160,19 +196,53 @@ class HostObject : public StorageObject {
   OpenMode mode_;
   void* object_;
   std::atomic<uint64_t> written_{0};
+  std::atomic<uint64_t> size_{0};  // as stat gave it last, 0 = not asked
+};
+
+class HostLock final : public StorageLock {
+ public:
+  HostLock(Host host, void* lock) : host_(std::move(host)), lock_(lock) {}
+  ~HostLock() override {
+    const CallbackScope scope;
+    host_->table.unlock(host_->table.user, lock_);
+  }
+  HostLock(const HostLock&) = delete;
+  HostLock& operator=(const HostLock&) = delete;
+  Status check() override { return {}; }  // a host's lock stands until it is given back
+
+ private:
+  Host host_;
+  void* lock_;
 };
 
 // What the sink of one listing needs.
 struct Walk {
+  const HostTable* host;
+  std::string_view prefix;
   const std::function<Status(const ListEntry&)>* sink;
   Status failure;
 };
+
+Status check_entry(const Walk& walk, const shw_storage_entry& entry) {
+  if (entry.key == nullptr)
+    return fault(*walk.host, "list", walk.prefix, "gave an entry without a key");
+  const std::string_view key(entry.key, entry.key_size);
+  if (!key.starts_with(walk.prefix)) {
+    return fault(*walk.host, "list", walk.prefix,
+                 fmt::format("gave '{}', which does not begin with that", escape_text(key, 256)));
+  }
+  if (entry.size <= kMaxObjectSize) return {};
+  return fault(*walk.host, "list", walk.prefix,
+               fmt::format("gave '{}' a size of {} bytes", escape_text(key, 256), entry.size));
+}
 
 shw_status take_entry(void* erased, const shw_storage_entry* given) {
   auto* walk = static_cast<Walk*>(erased);
   try {
     shw_storage_entry entry;
     walk->failure = read_struct(given, "entry", &entry);
+    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
+    walk->failure = check_entry(*walk, entry);
     if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
     const ListEntry listed{std::string(entry.key, entry.key_size),
                            {entry.size, entry.modified_ns, entry.version}};
@@ -216,7 +286,7 @@ class HostStorage : public Storage {
 
   Status list(std::string_view prefix,
               const std::function<Status(const ListEntry&)>& sink) override {
-    Walk walk{&sink, {}};
+    Walk walk{host_.get(), prefix, &sink, {}};
     const Status status = call_host(*host_, "list", prefix, [&](shw_error** error) {
       return host_->table.list(host_->table.user, prefix.data(), prefix.size(), &take_entry, &walk,
                                error);
@@ -256,27 +326,27 @@ class HostStorage : public Storage {
     return {};
   }
 
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+  Status sync_above(std::string_view) override { return {}; }  // keys have no folders above them
+
+  Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override {
     if (host_->table.lock == nullptr) return not_offered("lock", key);
     void* lock = nullptr;
     shw_error* error = nullptr;
     shw_status code = SHW_OK;
     {
       const CallbackScope scope;
-      code = host_->table.lock(host_->table.user, key.data(), key.size(), 0, &lock, &error);
+      code = host_->table.lock(host_->table.user, key.data(), key.size(),
+                               static_cast<int32_t>(mode), &lock, &error);
     }
     if (code == SHW_PENDING) {
       shw_error_release(error);
-      return std::shared_ptr<void>();
+      return std::unique_ptr<StorageLock>();
     }
     SHW_RETURN_IF_ERROR(status_from_host(code, error, doing(*host_, "lock", key).c_str()));
     if (lock == nullptr) {
       return internal_error(fmt::format("{} succeeded without a lock", doing(*host_, "lock", key)));
     }
-    return std::shared_ptr<void>(lock, [host = host_](void* held) {
-      const CallbackScope scope;
-      host->table.unlock(host->table.user, held);
-    });
+    return std::unique_ptr<StorageLock>(std::make_unique<HostLock>(host_, lock));
   }
 
  private:

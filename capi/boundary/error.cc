@@ -167,7 +167,13 @@ Status status_from_host(shw_status code, shw_error* error, const char* doing) {
   } release{error};
   const bool known =
       (code >= SHW_CANCELLED && code <= SHW_UNAUTHENTICATED) || code == SHW_HOST_EXCEPTION;
-  const StatusCode kept = known ? static_cast<StatusCode>(code) : StatusCode::kUnknown;
+  if (!known) {
+    return {StatusCode::kUnknown,
+            fmt::format("{} answered status {}, which is none that a function of a host may give; "
+                        "this is a fault of that function",
+                        doing, code)};
+  }
+  const auto kept = static_cast<StatusCode>(code);
   if (error == nullptr) {
     return Status(kept, fmt::format("{} failed with status {} ({}) and no message", doing, code,
                                     status_code_name(static_cast<StatusCode>(code))));

@@ -216,6 +216,10 @@ constexpr ErrnoRule kErrnoRules[] = {
     {ESTALE, StatusCode::kUnavailable, ""},
     {ETIMEDOUT, StatusCode::kUnavailable, ""},
     {EAGAIN, StatusCode::kUnavailable, ""},
+    {EINTR, StatusCode::kUnavailable, ""},
+    {EBUSY, StatusCode::kUnavailable, ""},
+    {ENOLCK, StatusCode::kUnavailable, ""},
+    {ENOTCONN, StatusCode::kUnavailable, ""},
 };
 
 ErrnoRule rule_of(int error_number) {

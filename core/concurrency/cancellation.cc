@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,9 @@ class RealClock final : public Clock {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::system_clock::now().time_since_epoch())
         .count();
+  }
+  void wait_ns(int64_t duration_ns) const override {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(duration_ns));
   }
 };
 

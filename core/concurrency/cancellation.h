@@ -17,7 +17,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t monotonic_ns() const = 0;
-  virtual int64_t unix_ns() const = 0;  // nanoseconds since 1970-01-01 UTC
+  virtual int64_t unix_ns() const = 0;                  // nanoseconds since 1970-01-01 UTC
+  virtual void wait_ns(int64_t duration_ns) const = 0;  // sleeps; a fake one moves on instead
 };
 const Clock& real_clock();
 

@@ -3,8 +3,9 @@
 // The commit protocol of the native format, all eight steps; 4 to 8 are carried out here.
 //
 //   0  Before any write (save_planner.cc): options agreed, plan proved, free space known to suffice.
-//   1  The coordinator notes the identity of the manifest that is current, draws a generation id and
-//      makes its prefix exclusively and durably (save_planner.cc).
+//   1  The coordinator notes the identity of the manifest that is current, takes its share of the
+//      fence that keeps gc away, draws a generation id and makes its prefix exclusively; every name
+//      that leads there is made durable (save_planner.cc).
 //   2  Each rank creates its file in that prefix only and writes extents (rank_file_writer.cc).
 //   3  Each rank writes index and trailer, syncs file and prefix, closes (rank_file_writer.cc).
 //   4  All results meet here. Any failure fails the save. The coordinator looks at every file
@@ -12,7 +13,7 @@
 //   5  The manifest is built, encoded, decoded again (which proves catalog, covers and extents once
 //      more) and written under the temporary name manifest.shw.<generation>, then synced.
 //   6  Commit: it is renamed to manifest.shw under the condition that the identity of step 1 still
-//      holds, and the directory is synced. When another generation won: ABORTED. When only the
+//      holds and the fence stood, and the directory is synced. When another generation won: ABORTED. When only the
 //      directory sync failed: UNAVAILABLE with commit=unknown, and both generations stay.
 //   7  The outcome is told to all ranks (save.cc).
 //   8  The generations that the replaced manifest named and the new one does not are removed. Never
@@ -254,6 +255,7 @@ class CommitTask {
   Status publish() {
     pause_point("commit");
     const Trace::Span span(input_.trace, "commit");
+    SHW_RETURN_IF_ERROR(with_phase(check_fence(), "commit"));
     storage::CommitCondition condition = storage::CommitCondition::kNone;
     uint64_t version = 0;
     const bool conditional = (storage_.capabilities() & storage::kConditionalCommit) != 0;
@@ -273,6 +275,12 @@ class CommitTask {
       status = std::move(status).annotated(
           "another save at this path was committed first; this one changed nothing");
     return with_phase(settle(std::move(status)), "commit");
+  }
+
+  // Files were looked at under the fence; if it broke since the save began, gc may have been here.
+  Status check_fence() const {
+    if (input_.fence == nullptr) return {};
+    return input_.fence->check().annotated("this save changed nothing; save again");
   }
 
   // A failed close after the commit cannot undo it.
@@ -299,7 +307,8 @@ class CommitTask {
   Status settle(Status failure) const {
     if (is_unknown_outcome(failure)) return failure;
     const Result<native::CurrentManifest> now = native::read_current(input_.location);
-    if (now.ok() && !(now->exists && now->generation == input_.plan.generation)) return failure;
+    const bool known = now.ok() && (!now->damaged || input_.replaced.damaged);
+    if (known && !now->names(input_.plan.generation)) return failure;
     return unavailable(fmt::format("it is unknown whether generation {} was committed: {}",
                                    input_.plan.generation, failure.to_string()))
         .with_detail("commit", "unknown")
@@ -322,8 +331,7 @@ class CommitTask {
 void discard_generation(Runtime& runtime, const format::Location& location,
                         std::string_view generation) {
   const Result<native::CurrentManifest> now = native::read_current(location);
-  const bool named = !now.ok() || (now->exists && now->generation == generation);
-  if (named) return;
+  if (!now.ok() || now->names(generation)) return;
   const Result<uint64_t> removed = remove_generation(location, generation);
   if (removed.ok() || runtime.log().level() > LogLevel::kWarning) return;
   runtime.log().write(LogLevel::kWarning, "exec",

@@ -14,6 +14,7 @@
 #include "core/format/format.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/plan/wire/wire.h"
+#include "core/storage/storage.h"
 
 namespace shardwright::exec::internal {
 
@@ -25,7 +26,8 @@ struct CommitInput {
   const SaveOptions& options;
   const format::Location& location;
   const CallContext& call;
-  Trace* trace = nullptr;  // may be null
+  storage::StorageLock* fence = nullptr;  // null = the storage has no locks
+  Trace* trace = nullptr;                 // may be null
 };
 
 // Steps 4 to 6: results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks,

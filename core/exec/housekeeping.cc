@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gc removes only what it can prove to be nobody's: a generation that the manifest does not name,
-// older than the grace period, at a path whose lock it holds. The manifest is read before anything
-// is listed and again, under the lock, before anything is removed; a manifest that cannot be read
-// stops it.
+// gc removes only what it can prove to be nobody's: a generation that it found when it had the path
+// for itself, that the manifest does not name, older than the grace period. The manifest is read
+// again before each removal. A manifest that is missing or cannot be read stops it, and so does a
+// path whose fence it does not hold; a storage without locks needs the full grace period instead.
 #include "core/exec/housekeeping.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
+#include "core/exec/path_fence_internal.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
 #include "core/storage/storage.h"
@@ -30,27 +30,49 @@ namespace native = format::native;
 constexpr std::string_view kStepPrefix = "step-";
 constexpr size_t kMaxStepDigits = 18;  // fits int64_t
 
-// Whether gc may work on the path.
-struct PathLock {
-  std::shared_ptr<void> held;
-  bool free = false;
-  std::string note;
-};
-
-Result<PathLock> lock_path(const format::Location& location) {
-  PathLock lock;
-  Result<std::shared_ptr<void>> held =
-      location.storage->try_lock(storage::join_key(location.prefix, native::kLockName));
-  if (!held.ok() && held.status().code() == StatusCode::kUnimplemented) {
-    lock.free = true;
-    lock.note = "this storage has no locks; only the grace period protects a save that is running";
-    return lock;
+// What is current at the path; gc works beside a manifest that it could read and nowhere else.
+Result<native::CurrentManifest> read_committed(const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(native::CurrentManifest current, native::read_current(location));
+  const std::string where = escape_text(format::shown_path(location));
+  if (current.damaged) {
+    return data_loss(
+        fmt::format("the manifest at '{}' is damaged, so it is unknown which generation it names; "
+                    "gc removes nothing here",
+                    where));
   }
-  SHW_RETURN_IF_ERROR(held.status());
-  lock.held = *held;
-  lock.free = lock.held != nullptr;
-  if (!lock.free) lock.note = "the path is locked by a save that is running; nothing is removed";
-  return lock;
+  if (current.exists) return current;
+  SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> generations,
+                       native::list_generations(location));
+  if (generations.empty()) return not_found(fmt::format("there is no checkpoint at '{}'", where));
+  return failed_precondition(
+             fmt::format("'{}' holds {} generations and no {}, so nothing says whether one of them "
+                         "is a checkpoint; gc removes nothing here",
+                         where, generations.size(), native::kManifestName))
+      .with_detail("file", storage::join_key(location.prefix, native::kManifestName))
+      .with_detail("hint",
+                   "a first save runs or was killed here: save again and gc then, or remove the "
+                   "directory yourself");
+}
+
+// Keeps saves away while gc removes; nothing when a save is running. Without locks only time does it.
+Result<std::optional<internal::FenceLock>> fence_path(const format::Location& location,
+                                                      int64_t grace_ns, Report* report) {
+  Result<internal::FenceLock> fence = internal::own_path(location);
+  if (fence.status().code() == StatusCode::kUnimplemented) {
+    if (grace_ns < kGcGraceNs) {
+      return failed_precondition(fmt::format(
+          "the storage of '{}' has no locks, so only time tells a generation that was "
+          "left from one that is being written: gc needs a grace period of at least {} "
+          "hours here",
+          escape_text(format::shown_path(location)), kGcGraceNs / 1'000'000'000 / 3600));
+    }
+    report->notes.emplace_back(
+        "this storage has no locks; only the grace period protects a save that is running");
+    return std::optional<internal::FenceLock>(std::in_place);
+  }
+  SHW_RETURN_IF_ERROR(fence.status());
+  if (*fence == nullptr) return std::optional<internal::FenceLock>();
+  return std::optional<internal::FenceLock>(std::move(*fence));
 }
 
 // Reason why a generation stays, "" when it may go.
@@ -64,19 +86,36 @@ std::string reason_to_stay(const native::GenerationInfo& info, int64_t grace_ns,
   return "";
 }
 
-Status remove_generation(const format::Location& location, const native::GenerationInfo& info) {
+// Removes what was listed of a generation, if the manifest still does not name it.
+Status remove_unnamed(const format::Location& location, storage::StorageLock* fence,
+                      const native::GenerationInfo& info, Report* report) {
+  if (fence != nullptr) SHW_RETURN_IF_ERROR(fence->check());
+  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
+  if (current.names(info.generation)) {
+    report->notes.push_back(
+        fmt::format("generation {} was committed while gc worked", info.generation));
+    return {};
+  }
   for (const std::string& key : info.keys) {
     Status removed = location.storage->remove(key);
     if (!removed.ok())
       return std::move(removed).annotated(fmt::format("cannot remove {}", escape_text(key)));
   }
+  report->removed.push_back({info.generation, info.size_bytes});
   return {};
 }
 
-bool is_named(const native::CurrentManifest& current, std::string_view generation) {
-  if (current.exists && current.generation == generation) return true;
-  return std::find(current.kept_generations.begin(), current.kept_generations.end(), generation) !=
-         current.kept_generations.end();
+Status remove_all_unnamed(const format::Location& location, storage::StorageLock* fence,
+                          const std::vector<native::GenerationInfo>& doomed, Report* report) {
+  for (const native::GenerationInfo& info : doomed) {
+    Status removed = remove_unnamed(location, fence, info, report);
+    if (!removed.ok()) {
+      return std::move(removed).annotated(
+          fmt::format("gc stopped at generation {} after it had removed {}", info.generation,
+                      report->removed.size()));
+    }
+  }
+  return {};
 }
 
 // "step-00000100" -> 100.
@@ -127,31 +166,35 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   report.path = format::shown_path(location);
   const int64_t begin = runtime.clock().monotonic_ns();
   const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
-  PathLock lock{nullptr, true, ""};
-  if (options.apply) {
-    SHW_ASSIGN_OR_RETURN(lock, lock_path(location));
-    if (!lock.note.empty()) report.notes.push_back(lock.note);
-  }
-  SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> generations,
-                       native::list_generations(location));
-  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, native::read_current(location));
-  if (current.damaged) return data_loss("the manifest was damaged while gc looked at it");
-  if (!current.exists && generations.empty()) {
-    return not_found(
-        fmt::format("there is no checkpoint at '{}'", escape_text(format::shown_path(location))));
-  }
+  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
   report.generation = current.generation;
-  for (const native::GenerationInfo& info : generations) {
-    if (!lock.free || is_named(current, info.generation)) continue;
-    const std::string reason = reason_to_stay(info, grace_ns, runtime.clock().unix_ns());
-    if (!reason.empty()) {
-      if (reason != "named") report.notes.push_back(reason);
-      continue;
-    }
-    if (options.apply) SHW_RETURN_IF_ERROR(remove_generation(location, info));
-    report.removed.push_back({info.generation, info.size_bytes});
+  std::optional<internal::FenceLock> fence(std::in_place);
+  if (options.apply) {
+    SHW_ASSIGN_OR_RETURN(fence, fence_path(location, grace_ns, &report));
   }
-  if (!options.apply) report.notes.emplace_back("dry run: nothing was removed");
+  if (!fence.has_value()) {
+    report.notes.emplace_back("a save is running at this path; nothing was removed");
+    return report;
+  }
+  // Under the fence: what appears from here on is not in this list and is never touched.
+  SHW_ASSIGN_OR_RETURN(std::vector<native::GenerationInfo> generations,
+                       native::list_generations(location));
+  std::vector<native::GenerationInfo> doomed;
+  for (native::GenerationInfo& info : generations) {
+    const std::string reason = reason_to_stay(info, grace_ns, runtime.clock().unix_ns());
+    if (reason.empty()) {
+      doomed.push_back(std::move(info));
+    } else if (!info.named) {
+      report.notes.push_back(reason);
+    }
+  }
+  if (options.apply) {
+    SHW_RETURN_IF_ERROR(remove_all_unnamed(location, fence->get(), doomed, &report));
+  } else {
+    for (const native::GenerationInfo& info : doomed)
+      report.removed.push_back({info.generation, info.size_bytes});
+    report.notes.emplace_back("dry run: nothing was removed");
+  }
   report.elapsed_ns = runtime.clock().monotonic_ns() - begin;
   return report;
 }

@@ -4,7 +4,7 @@
 //   2a  created exclusively in the prefix of its generation
 //   2b  header and extents, in tasks that several workers fill and write at their own positions
 //       (one worker in ascending order where the storage cannot write at positions)
-//   3a  index and trailer; the file is cut to its true length
+//   3a  index and trailer
 //   3b  sync, close (its errors count), sync of the prefix: then bytes and names are durable
 // A sync or close that failed is never tried again: the file is removed and the generation is dead.
 #include "core/exec/rank_file_writer_internal.h"
@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/exec/block_filler_internal.h"
 #include "core/exec/generation_internal.h"
@@ -99,9 +98,8 @@ class RankFileWriter {
     options.mode = positional_ ? storage::OpenMode::kCreateVisible : storage::OpenMode::kCreate;
     options.file_mode = input_.options.file_mode;
     options.durable = durable_;
-    direct_ = (storage_.capabilities() & storage::kDirectIo) != 0 &&
-              input_.list.data_bytes >= kDirectFileBytes;
-    options.direct = direct_;
+    options.direct = (storage_.capabilities() & storage::kDirectIo) != 0 &&
+                     input_.list.data_bytes >= kDirectFileBytes;
     options.expected_bytes = tasks_.back().end + estimated_tail_bytes();
     SHW_ASSIGN_OR_RETURN(object_, storage_.open(key_, options));
     created_ = true;
@@ -177,17 +175,13 @@ class RankFileWriter {
     return {};
   }
 
-  // Index and trailer in aligned blocks; where direct writes need it, the last one is padded and
-  // the file is cut to its length afterwards.
+  // Index and trailer in blocks; only the last one ends at no multiple of the alignment.
   Status write_tail(uint64_t position, std::span<const std::byte> index,
                     std::span<const std::byte> trailer) {
     const uint64_t total = index.size() + trailer.size();
     const auto block_bytes = std::min<uint64_t>(total + kExtentAlignmentBytes, kWriteBlockBytes);
     SHW_ASSIGN_OR_RETURN(const StagingBuffer block,
                          input_.runtime.staging().acquire(block_bytes, input_.call.control));
-    uint64_t padded = total;
-    if (direct_ && positional_ && !checked_round_up(total, kExtentAlignmentBytes, &padded))
-      return internal_error("an index is beyond what can be counted");
     const uint64_t step = block_bytes / kExtentAlignmentBytes * kExtentAlignmentBytes;
     const auto copy_part = [&](uint64_t begin, std::span<std::byte> to) {
       for (std::byte& each : to) each = std::byte{0};
@@ -197,12 +191,12 @@ class RankFileWriter {
            at < std::min(total, begin + to.size()); ++at)
         to[at - begin] = trailer[at - index.size()];
     };
-    for (uint64_t begin = 0; begin < padded; begin += step) {
-      const auto part = block.bytes().first(static_cast<size_t>(std::min(step, padded - begin)));
+    for (uint64_t begin = 0; begin < total; begin += step) {
+      const auto part = block.bytes().first(static_cast<size_t>(std::min(step, total - begin)));
       copy_part(begin, part);
       SHW_RETURN_IF_ERROR(object_->write_at(position + begin, part));
     }
-    return positional_ ? object_->truncate(position + total) : Status();
+    return {};
   }
 
   // Step 3b.
@@ -236,7 +230,6 @@ class RankFileWriter {
   const std::string key_;
   const bool positional_;
   const bool durable_;
-  bool direct_ = false;
   bool created_ = false;
   BlockFiller filler_;
   std::vector<WriteTask> tasks_;

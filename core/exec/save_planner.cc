@@ -128,8 +128,16 @@ Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
   return symbolic_.has_value() ? plan::encode(*symbolic_) : plan::encode(*local_);
 }
 
-// Step 0: what is at the path, and whether it may be replaced.
+// Step 0: what is at the path, whether it may be replaced, and can be without a moment in between.
 Status StepwiseSave::check_target(const format::Location& location) {
+  if ((location.storage->capabilities() & storage::kAtomicCommit) == 0) {
+    return failed_precondition(
+               fmt::format("storage '{}' does not offer ATOMIC_COMMIT: a crash while a manifest is "
+                           "written could tear the only one; save to a storage whose commit is "
+                           "atomic",
+                           escape_text(location.storage->name())))
+        .with_detail("capability", "ATOMIC_COMMIT");
+  }
   SHW_ASSIGN_OR_RETURN(replaced_, native::read_current(location));
   if (!replaced_.exists || options_.overwrite == Overwrite::kReplace) return {};
   return already_exists(fmt::format("there is a checkpoint at '{}' already; save with overwrite "
@@ -187,24 +195,26 @@ Status StepwiseSave::make_generation(const format::Location& location) {
 }
 
 // Steps 0 and 1.
-Status StepwiseSave::start(const format::Location& location, const PlanSource& source) {
+Status StepwiseSave::start(const format::Location& location, const CallControl& control,
+                           const PlanSource& source) {
   pause_point("target");
   SHW_RETURN_IF_ERROR(check_target(location));
   SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
   SHW_ASSIGN_OR_RETURN(merged_, source(std::move(generation)));
   SHW_RETURN_IF_ERROR(check_free_space(location));
   pause_point("generation");
-  take_lock(location);  // before gc can see the generation; the folder may not be there yet
+  // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
+  SHW_ASSIGN_OR_RETURN(fence_, share_path(runtime_, location, control));
   SHW_RETURN_IF_ERROR(make_generation(location));
-  target_ = location;
-  take_lock(location);
-  return {};
+  // A manifest says that an earlier save came to its commit, so it has done this.
+  if (replaced_.exists) return {};
+  return location.storage->sync_above(generation_key(location, merged_->generation));
 }
 
 void StepwiseSave::drop_world() {
   if (merged_.has_value()) discard_generation(runtime_, target_, merged_->generation);
   merged_.reset();
-  lock_.reset();
+  fence_.reset();
 }
 
 Status StepwiseSave::plan_world(const format::Location& location, const CallContext& call,
@@ -214,22 +224,13 @@ Status StepwiseSave::plan_world(const format::Location& location, const CallCont
   SHW_RETURN_IF_ERROR(context.control.check("planning the save of all ranks"));
   const Trace::Span span(&trace_, "global plan");
   target_ = location;
-  Status status = start(location, source);
+  Status status = start(location, context.control, source);
   if (!status.ok()) {
     drop_world();
     return status;
   }
   note_time("global_plan", begin);
   return {};
-}
-
-// The lock keeps gc away; two savers are kept apart by the condition of step 6.
-void StepwiseSave::take_lock(const format::Location& location) {
-  if (lock_ != nullptr) return;
-  Result<std::shared_ptr<void>> lock =
-      location.storage->try_lock(storage::join_key(location.prefix, native::kLockName));
-  if (lock.ok()) lock_ = *lock;
-  is_locked_by_others_ = lock.ok() && lock_ == nullptr;
 }
 
 Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> locals,
@@ -314,16 +315,16 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
-  take_lock(location);  // whoever had it may be gone, and gc must not come before step 4 has looked
   const Result<std::vector<plan::WriteResult>> decoded = decode_results(results);
   if (!decoded.ok()) {
     discard_generation(runtime_, location, merged_->generation);
-    lock_.reset();
+    fence_.reset();
     return decoded.status();
   }
   Result<Report> report = publish_generation(
-      {runtime_, *merged_, replaced_, options_, location, context, &trace_}, *decoded);
-  if (!report.ok()) lock_.reset();
+      {runtime_, *merged_, replaced_, options_, location, context, fence_.get(), &trace_},
+      *decoded);
+  if (!report.ok()) fence_.reset();
   note_time("commit", begin);
   return report;
 }
@@ -331,15 +332,9 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  if (is_locked_by_others_) {
-    // gc may have run beside this save, so what it replaced stays until the next one.
-    report->notes.emplace_back(
-        "another save or gc held the lock of this path while this save ran; the checkpoint that it "
-        "replaced was not removed, gc will");
-  } else {
-    remove_replaced({runtime_, *merged_, replaced_, options_, location, call, &trace_}, report);
-  }
-  lock_.reset();
+  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, fence_.get(), &trace_},
+                  report);
+  fence_.reset();
   note_time("clean_up", begin);
 }
 
@@ -382,7 +377,6 @@ void StepwiseSave::complete(Report* report, const format::Location& location) {
 // A rank that wrote and then learns that somebody failed takes its own file away; the coordinator
 // also what else there is of the prefix.
 void StepwiseSave::abandon(const format::Location& location) {
-  lock_.reset();
   if (merged_.has_value() && !committed_) {
     committed_ = true;
     discard_generation(runtime_, location, merged_->generation);
@@ -392,6 +386,7 @@ void StepwiseSave::abandon(const format::Location& location) {
         rank_file_location(location, result_->generation, position_.rank)));
   }
   result_.reset();
+  fence_.reset();
 }
 
 Status check_readable(const TensorSpan& tensor, std::string_view name) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/exec/path_fence_internal.h"
 #include "core/exec/plan_cache.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
@@ -65,13 +66,13 @@ class StepwiseSave final : public SaveSteps {
   Status check_target(const format::Location& location);
   Status check_free_space(const format::Location& location) const;
   Status make_generation(const format::Location& location);
-  void take_lock(const format::Location& location);
   Status describe(const CallContext& call);
   // Gives the plan of all ranks under the generation.
   using PlanSource = std::function<Result<plan::GlobalSavePlan>(std::string generation)>;
   Status plan_world(const format::Location& location, const CallContext& call,
                     const PlanSource& source);
-  Status start(const format::Location& location, const PlanSource& source);
+  Status start(const format::Location& location, const CallControl& control,
+               const PlanSource& source);
   void drop_world();
   // Plans what these local plans describe, in rank order; all by layouts, or some.
   Status plan_buffers(std::vector<std::span<const std::byte>> buffers,
@@ -120,11 +121,10 @@ class StepwiseSave final : public SaveSteps {
   std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or answer
   std::optional<WorldMemory> world_;            // coordinator: for the cache, its plan is merged_
   format::native::CurrentManifest replaced_;    // coordinator: identity of step 1
-  std::shared_ptr<void> lock_;                  // coordinator: advisory lock of the path
-  bool is_locked_by_others_ = false;
-  format::Location target_;                  // coordinator: where the generation was made
-  std::optional<plan::WriteList> list_;      // after finish
-  std::optional<plan::WriteResult> result_;  // after execute
+  FenceLock fence_;                             // coordinator: keeps gc away from the path
+  format::Location target_;                     // coordinator: where the generation was made
+  std::optional<plan::WriteList> list_;         // after finish
+  std::optional<plan::WriteResult> result_;     // after execute
   bool executed_ = false;
   bool committed_ = false;  // commit was called, whatever came of it
   std::vector<StageTime> times_;

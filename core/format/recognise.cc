@@ -137,8 +137,10 @@ Status explain_directory(const Location& location, std::span<const std::string> 
                                  "no {}",
                                  escape_text(where), unfinished, native::kManifestName))
         .with_detail("file", where)
-        .with_detail("hint",
-                     "a save is running or was killed here; `shardwright gc` removes what it left");
+        .with_detail(
+            "hint",
+            "a first save is running or was killed here; after the next save `shardwright gc` "
+            "removes what it left");
   }
   if (std::ranges::any_of(names,
                           [](const std::string& name) { return glob_matches("step-*/*", name); })) {

@@ -40,6 +40,7 @@ struct StorageEvent {
     kFreeSpace,
     kCreatePrefix,
     kSyncPrefix,
+    kSyncAbove,
     kLock
   };
   Operation operation = Operation::kOpen;

@@ -88,6 +88,8 @@ std::string_view operation_name(StorageEvent::Operation operation) {
       return "create_prefix";
     case Operation::kSyncPrefix:
       return "sync_prefix";
+    case Operation::kSyncAbove:
+      return "sync_above";
     case Operation::kLock:
       return "lock";
   }

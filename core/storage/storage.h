@@ -80,6 +80,20 @@ struct OpenOptions {
   std::string temporary_suffix;
 };
 
+enum class LockMode : int32_t {
+  kShared = 0,     // beside any number of other shared holders
+  kExclusive = 1,  // alone
+};
+
+// An advisory lock that is held; its destruction gives it back.
+class StorageLock {
+ public:
+  virtual ~StorageLock() = default;
+  // ABORTED when it no longer stands for its key, because what is locked was removed or replaced:
+  // others may hold the key since then. Thread-safe.
+  virtual Status check() = 0;
+};
+
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -110,9 +124,13 @@ class Storage {
   // Makes names below the prefix durable; *supported tells whether the system can (report:
   // dir_fsync).
   virtual Status sync_prefix(std::string_view prefix, bool* supported) = 0;
-  // Advisory exclusive lock of a key, released by destroying the result; UNIMPLEMENTED when not
-  // offered; nullptr with success when somebody else holds it.
-  virtual Result<std::shared_ptr<void>> try_lock(std::string_view key) = 0;
+  // Makes every name that leads to the prefix durable, those above the root included, whoever made
+  // them: a save that was killed may have left folders that were never synced.
+  virtual Status sync_above(std::string_view prefix) = 0;
+  // Takes an advisory lock of a key or says at once that it cannot: nullptr with success when the
+  // lock of somebody else forbids it. UNIMPLEMENTED when locks are not offered, and for nothing
+  // else: whoever hears it goes on without.
+  virtual Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) = 0;
 };
 
 // INVALID_ARGUMENT for a key that breaks the rules above (the empty key too).

@@ -169,12 +169,17 @@ SHW_API SHW_MUST_USE shw_status
 shw_checkpoint_find_damage(const shw_checkpoint* checkpoint, uint64_t flags, shw_report** out,
                            shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest
- * file is older than `grace_ns` (0 = 24 hours, -1 = any age).
+/* Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose
+ * newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the
+ * path for itself: when a save runs there it removes nothing and a note of the report says so, and
+ * saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is
+ * damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the
+ * manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours
+ * (FAILED_PRECONDITION).
  * Threads: any
  * Blocks: io
  * Owns: out
- * Errors: INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS, PERMISSION_DENIED, UNAVAILABLE
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS, PERMISSION_DENIED, UNAVAILABLE
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
                                                   shw_storage* SHW_NULLABLE storage,

@@ -25,7 +25,14 @@ enum { SHW_STORAGE_READ = 0, SHW_STORAGE_CREATE = 1, SHW_STORAGE_CREATE_VISIBLE 
  * Since: 0.1 unstable */
 enum { SHW_COMMIT_NONE = 0, SHW_COMMIT_IF_ABSENT = 1, SHW_COMMIT_IF_VERSION = 2 };
 
-/* Capabilities. DIRECT_IO: `alignment` is the required multiple of address, offset and size.
+/* How a lock is held: beside other shared holders; alone.
+ * Since: 0.1 unstable */
+enum { SHW_LOCK_SHARED = 0, SHW_LOCK_EXCLUSIVE = 1 };
+
+/* Capabilities. Saves need ATOMIC_COMMIT. With POSITIONAL_WRITE files are opened CREATE_VISIBLE and
+ * written by several threads at positions of their own; without it they are CREATE. DIRECT_IO: the
+ * storage can bypass caches for transfers whose address, offset and size are multiples of
+ * `alignment`; most large ones are, and the storage carries the others in another way.
  * Since: 0.1 unstable */
 #define SHW_STORAGE_POSITIONAL_WRITE 1
 #define SHW_STORAGE_ATOMIC_COMMIT 2
@@ -80,9 +87,12 @@ typedef shw_status(SHW_CALLBACK* shw_storage_open_fn)(void* user, const char* ke
                                                       uint64_t key_size, int32_t mode,
                                                       void** object, shw_error** err);
 
-/* Closes an object (close slot), or undoes one that was not committed (abort slot: nothing stays
- * visible, close still follows). Closing an object that was neither committed nor aborted aborts
- * it.
+/* The close slot ends the use of an object and frees it; it is called once for each object, last.
+ * What an object leaves that was neither committed nor aborted depends on its mode. READ: nothing.
+ * CREATE: as if it had been aborted. CREATE_VISIBLE: the object stays, with all that was written;
+ * it is never committed, so an implementation that aborts here loses every file of a save.
+ * The abort slot undoes what was written: nothing of it is or becomes visible under the key, in
+ * CREATE_VISIBLE too. It is called at most once, not after a commit, and close still follows.
  * Threads: any
  * Blocks: io
  * Owns: -
@@ -111,7 +121,9 @@ typedef shw_status(SHW_CALLBACK* shw_storage_walk_fn)(void* user, const char* pr
                                                       shw_storage_list_fn sink, void* sink_user,
                                                       shw_error** err);
 
-/* Fills all of `data`, or returns OUT_OF_RANGE with *done below size at the end of the object.
+/* Fills all of `data` and writes its size to *done, or returns OUT_OF_RANGE with *done below `size`
+ * at the end of the object. A *done above `size` is INTERNAL for the call, as any other answer that
+ * the rules of this table do not know.
  * Threads: any
  * Blocks: io
  * Owns: -
@@ -167,15 +179,19 @@ typedef shw_status(SHW_CALLBACK* shw_storage_space_fn)(void* user, const char* k
                                                        uint64_t key_size, uint64_t* free_bytes,
                                                        shw_error** err);
 
-/* Takes an advisory exclusive lock; PENDING when another holder kept it for `timeout_ns`.
+/* Takes an advisory lock in one of the SHW_LOCK_ modes, or answers PENDING at once when the lock of
+ * somebody else forbids it; it does not wait. Saves hold `PATH/.lock` shared, garbage collection
+ * holds it alone: a save never goes on without its lock, so one that fails here fails. UNIMPLEMENTED
+ * says, always for the same key, that there are no locks; then only time keeps collection from a
+ * save (see shw_checkpoint_gc). The lock ends with the unlock slot or with the process.
  * Threads: any
- * Blocks: wait
+ * Blocks: io
  * Owns: lock
- * Errors: PENDING, UNAVAILABLE
+ * Errors: PENDING, UNIMPLEMENTED, UNAVAILABLE
  * Since: 0.1 unstable */
 typedef shw_status(SHW_CALLBACK* shw_storage_lock_fn)(void* user, const char* key,
-                                                      uint64_t key_size, int64_t timeout_ns,
-                                                      void** lock, shw_error** err);
+                                                      uint64_t key_size, int32_t mode, void** lock,
+                                                      shw_error** err);
 
 /* Ends the table's use of `user`; called once, after the last object was closed.
  * Threads: any

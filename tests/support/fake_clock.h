@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "core/concurrency/cancellation.h"
 
@@ -19,14 +20,22 @@ class FakeClock final : public Clock {
 
   int64_t monotonic_ns() const override { return monotonic_ns_.load(); }
   int64_t unix_ns() const override { return unix_ns_.load(); }
+  // Whoever waits moves time on at once; on_wait, when set, is told first.
+  void wait_ns(int64_t duration_ns) const override {
+    if (on_wait) on_wait();
+    monotonic_ns_ += duration_ns;
+    unix_ns_ += duration_ns;
+  }
   void advance_ns(int64_t step_ns) {
     monotonic_ns_ += step_ns;
     unix_ns_ += step_ns;
   }
 
+  std::function<void()> on_wait;
+
  private:
-  std::atomic<int64_t> monotonic_ns_;
-  std::atomic<int64_t> unix_ns_;
+  mutable std::atomic<int64_t> monotonic_ns_;
+  mutable std::atomic<int64_t> unix_ns_;
 };
 
 }  // namespace shardwright::test

@@ -2,6 +2,8 @@
  *
  * The storage table over a Java HostStorageBridge. Objects are numbers that the bridge gives. Threads of the library
  * are attached as daemons; an exception becomes HOST_EXCEPTION and is put aside. */
+#include <stdio.h>
+
 #include "bindings/java/native/native.h"
 
 static struct {
@@ -23,7 +25,7 @@ int shw_java_bind_storage(JNIEnv* env) {
   methods.abort = (*env)->GetMethodID(env, type, "abort", "(J)V");
   methods.remove = (*env)->GetMethodID(env, type, "remove", "([B)V");
   methods.space = (*env)->GetMethodID(env, type, "space", "([B)J");
-  methods.lock = (*env)->GetMethodID(env, type, "lock", "([BJ)J");
+  methods.lock = (*env)->GetMethodID(env, type, "lock", "([BI)J");
   methods.unlock = (*env)->GetMethodID(env, type, "unlock", "(J)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
 }
@@ -116,6 +118,15 @@ static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_s
   return status != SHW_OK ? status : stopped;
 }
 
+/* A number of bytes that readAt cannot have read, such as the -1 of streams at their end. */
+static void throw_bad_count(JNIEnv* env, jlong count, uint64_t size) {
+  char text[128];
+  snprintf(text, sizeof(text), "readAt gave %lld as the number of bytes; it was asked for %llu",
+           (long long)count, (unsigned long long)size);
+  jclass type = (*env)->FindClass(env, "java/lang/IllegalStateException");
+  if (type != NULL) (*env)->ThrowNew(env, type, text);
+}
+
 static shw_status storage_read_at(void* user, void* object, uint64_t offset, void* data,
                                   uint64_t size, uint64_t* done, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
@@ -125,6 +136,8 @@ static shw_status storage_read_at(void* user, void* object, uint64_t offset, voi
   if (buffer != NULL)
     count = (*env)->CallLongMethod(env, user, methods.read_at, (jlong)(intptr_t)object,
                                    (jlong)offset, buffer);
+  if (!(*env)->ExceptionCheck(env) && (count < 0 || (uint64_t)count > size))
+    throw_bad_count(env, count, size);
   const shw_status status = shw_java_leave(env, err);
   if (status != SHW_OK) return status;
   *done = (uint64_t)count;
@@ -178,13 +191,13 @@ static shw_status storage_space(void* user, const char* key, uint64_t key_size,
   return status;
 }
 
-static shw_status storage_lock(void* user, const char* key, uint64_t key_size, int64_t timeout_ns,
+static shw_status storage_lock(void* user, const char* key, uint64_t key_size, int32_t mode,
                                void** lock, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   jbyteArray text = shw_java_bytes(env, key, key_size);
   const jlong taken =
-      text != NULL ? (*env)->CallLongMethod(env, user, methods.lock, text, (jlong)timeout_ns) : 0;
+      text != NULL ? (*env)->CallLongMethod(env, user, methods.lock, text, (jint)mode) : 0;
   const shw_status status = shw_java_leave(env, err);
   if (status != SHW_OK) return status;
   if (taken == 0) return SHW_PENDING;

@@ -113,15 +113,17 @@ static shw_status on_read(void* user, void* object, uint64_t offset, void* data,
   PyObject* result =
       view ? shw_py_call(object, "read_at", "(KO)", (unsigned long long)offset, view) : NULL;
   result = shw_py_take_back(view, result);
-  const uint64_t count = result ? PyLong_AsUnsignedLongLong(result) : 0;
+  const long long count = result ? PyLong_AsLongLong(result) : 0;
   if (PyErr_Occurred()) Py_CLEAR(result);
-  if (result && count > size) {
-    PyErr_SetString(PyExc_ValueError, "read_at gave more bytes than it was asked for");
+  if (result && (count < 0 || (uint64_t)count > size)) {
+    PyErr_Format(PyExc_ValueError,
+                 "read_at gave %lld as the number of bytes; it was asked for %llu", count,
+                 (unsigned long long)size);
     Py_CLEAR(result);
   }
-  if (result) *done = count;
+  if (result) *done = (uint64_t)count;
   const shw_status status = shw_py_leave(gil, result, err);
-  return status == SHW_OK && count < size ? SHW_OUT_OF_RANGE : status;
+  return status == SHW_OK && (uint64_t)count < size ? SHW_OUT_OF_RANGE : status;
 }
 
 static shw_status on_write(void* user, void* object, uint64_t offset, const void* data,
@@ -171,14 +173,12 @@ static shw_status on_space(void* user, const char* key, uint64_t key_size, uint6
   return shw_py_leave(gil, found, err);
 }
 
-static shw_status on_lock(void* user, const char* key, uint64_t key_size, int64_t timeout_ns,
-                          void** lock, shw_error** err) {
+static shw_status on_lock(void* user, const char* key, uint64_t key_size, int32_t mode, void** lock,
+                          shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  PyObject* timeout =
-      timeout_ns < 0 ? Py_BuildValue("") : PyFloat_FromDouble((double)timeout_ns / 1e9);
-  PyObject* found =
-      shw_py_call(object_of(user), "lock", "(s#N)", key, (Py_ssize_t)key_size, timeout);
+  PyObject* found = shw_py_call(object_of(user), "lock", "(s#s)", key, (Py_ssize_t)key_size,
+                                mode == SHW_LOCK_SHARED ? "shared" : "exclusive");
   const int held = found && found != Py_None;
   if (held) {
     *lock = found;
@@ -193,10 +193,11 @@ static void on_unlock(void* user, void* lock) {
   call_quietly(lock, "release", 1);
 }
 
-static uint64_t number_of(PyObject* object, const char* attribute) {
+/* An attribute that may be missing. */
+static uint64_t number_of(PyObject* object, const char* attribute, uint64_t otherwise) {
   PyObject* value = shw_py_attribute(object, attribute);
-  const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : 0;
-  if (PyErr_Occurred()) PyErr_Clear(); /* both attributes are optional */
+  const uint64_t number = value ? PyLong_AsUnsignedLongLong(value) : otherwise;
+  if (PyErr_Occurred()) PyErr_Clear();
   Py_XDECREF(value);
   return number;
 }
@@ -215,8 +216,8 @@ PyObject* shw_py_storage_create(PyObject* object) {
   if (!host) return NULL;
   shw_storage_vtable table;
   shw_storage_vtable_init(&table, sizeof table);
-  table.capabilities = number_of(object, "capabilities");
-  table.alignment = number_of(object, "alignment");
+  table.capabilities = number_of(object, "capabilities", SHW_STORAGE_ATOMIC_COMMIT);
+  table.alignment = number_of(object, "alignment", 0);
   table.name = PyBytes_AsString(host->name);
   table.user = host;
   table.open = on_open;

@@ -110,20 +110,23 @@ class HostObject(Protocol):
         "if_version". Raises AbortedError when it does not hold."""
 
     def abort(self) -> None:
-        """Leaves nothing visible."""
+        """Leaves nothing visible of what was written, whatever the mode; `close` still follows."""
 
     def close(self) -> None:
-        """Ends the use of the object; one that was not committed is aborted."""
+        """Ends the use of the object. One that was opened to "create" and neither committed nor aborted is aborted; one
+        that was opened to "create_visible" stays as it was written."""
 
 
 @runtime_checkable
 class HostStorage(Protocol):
     """What a Python object needs to be a storage. Methods are called from threads of the library, several at a time on
     different objects. Errors of shardwright.errors and FileNotFoundError keep their meaning; any other exception comes
-    out of the call that caused it. Optional: `name`, `capabilities`, `alignment`, `close()`, `space(key)` (free bytes where
-    the key would live; a save that needs more fails before it writes), `lock(key, timeout)` (takes an advisory exclusive
-    lock, which keeps garbage collection away from a save, and gives an object whose `release()` gives it back; None when
-    another holder kept it for `timeout` seconds, None = no limit)."""
+    out of the call that caused it. Optional: `name`, `capabilities` (a sum of SHW_STORAGE_ numbers; saves need 2 =
+    ATOMIC_COMMIT, which is what an object without this attribute has), `alignment`, `close()`, `space(key)` (free bytes where
+    the key would live; a save that needs more fails before it writes), `lock(key, mode)` (takes an advisory lock, "shared"
+    beside others or "exclusive", without waiting, and gives an object whose `release()` gives it back; None when the lock of
+    somebody else forbids it. Saves share the lock of a path, garbage collection has it alone. Without this method `gc` needs
+    its full grace period)."""
 
     def open(self, key: str, mode: str) -> HostObject:
         """Opens an object: "read", "create" (invisible until commit), "create_visible" (AlreadyExistsError)."""

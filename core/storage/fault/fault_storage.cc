@@ -119,9 +119,13 @@ class FaultStorage final : public Storage {
     SHW_RETURN_IF_ERROR(ask(Operation::kSyncPrefix, prefix));
     return inner_.sync_prefix(prefix, supported);
   }
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+  Status sync_above(std::string_view prefix) override {
+    SHW_RETURN_IF_ERROR(ask(Operation::kSyncAbove, prefix));
+    return inner_.sync_above(prefix);
+  }
+  Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kLock, key));
-    return inner_.try_lock(key);
+    return inner_.try_lock(key, mode);
   }
 
  private:

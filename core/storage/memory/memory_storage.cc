@@ -13,7 +13,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 
 #include <fmt/format.h>
@@ -37,7 +36,7 @@ struct Store {
   std::mutex mutex;
   std::map<std::string, ContentPointer, std::less<>> objects;
   std::map<std::string, int64_t, std::less<>> prefixes;  // made by create_prefix: modification time
-  std::set<std::string, std::less<>> locked;
+  std::map<std::string, int64_t, std::less<>> locked;    // shared holders, or kLockedAlone
   std::atomic<uint64_t> last_version = 0;
 };
 using StorePointer = std::shared_ptr<Store>;  // co-owned by the storage, its objects and its locks
@@ -176,6 +175,26 @@ class MemoryObject final : public StorageObject {
   bool committed_ = false;
 };
 
+constexpr int64_t kLockedAlone = -1;
+
+class MemoryLock final : public StorageLock {
+ public:
+  MemoryLock(StorePointer store, std::string key)
+      : store_(std::move(store)), key_(std::move(key)) {}
+  ~MemoryLock() override {
+    const std::lock_guard lock(store_->mutex);
+    const auto held = store_->locked.find(key_);
+    if (held->second == kLockedAlone || --held->second == 0) store_->locked.erase(held);
+  }
+  MemoryLock(const MemoryLock&) = delete;
+  MemoryLock& operator=(const MemoryLock&) = delete;
+  Status check() override { return {}; }  // no object stands for the lock
+
+ private:
+  StorePointer store_;
+  std::string key_;
+};
+
 class MemoryStorage final : public Storage {
  public:
   std::string_view name() const override { return "memory"; }
@@ -284,16 +303,21 @@ class MemoryStorage final : public Storage {
     return {};
   }
 
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+  Status sync_above(std::string_view) override { return {}; }
+
+  Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override {
     SHW_RETURN_IF_ERROR(check_key(key));
     const std::lock_guard lock(store_->mutex);
-    if (!store_->locked.emplace(key).second) return std::shared_ptr<void>();
-    // The deleter frees the key; the store outlives it through the captured pointer.
-    return std::shared_ptr<void>(static_cast<void*>(store_.get()),
-                                 [store = store_, name = std::string(key)](void*) {
-                                   const std::lock_guard release(store->mutex);
-                                   store->locked.erase(name);
-                                 });
+    const auto held = store_->locked.find(key);
+    const bool free = held == store_->locked.end();
+    const bool alone = mode == LockMode::kExclusive;
+    if (!free && (alone || held->second == kLockedAlone)) return std::unique_ptr<StorageLock>();
+    if (free) {
+      store_->locked.emplace(key, alone ? kLockedAlone : 1);
+    } else {
+      ++held->second;
+    }
+    return std::unique_ptr<StorageLock>(std::make_unique<MemoryLock>(store_, std::string(key)));
   }
 
  private:

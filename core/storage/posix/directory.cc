@@ -40,6 +40,13 @@ uint64_t length_limit(std::string_view path) {
   return PATH_MAX - 1;
 }
 
+// Of a key or path, without the slash; "" when there is none before the last part.
+std::string_view directory_of(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  return key.substr(0, slash == 0 && key.size() > 1 ? 1 : slash);
+}
+
 Status unsafe(std::string_view path, std::string_view kind) {
   return permission_denied(
              fmt::format(
@@ -50,6 +57,13 @@ Status unsafe(std::string_view path, std::string_view kind) {
 }
 
 }  // namespace
+
+int open_readable(int directory) {
+  return uninterrupted([directory] {
+    const int opened = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return opened < 0 ? -errno : opened;
+  });
+}
 
 Descriptor::~Descriptor() {
   if (descriptor_ >= 0) ::close(descriptor_);  // read side or O_PATH: nothing to lose
@@ -103,14 +117,16 @@ Status Root::not_a_directory(const DirectoryName& target) const {
 // Enters one directory that is no link, making it when asked.
 Result<Descriptor> Root::step(const Descriptor& from, const DirectoryName& target,
                               Missing missing) const {
-  int opened = calls_->open_file(target, kDirectoryFlags | O_NOFOLLOW);
+  const auto open = [&] { return calls_->open_file(target, kDirectoryFlags | O_NOFOLLOW); };
+  int opened = uninterrupted(open);
   if (opened == -ENOENT && missing != Missing::kRefuse) {
-    const int made = calls_->make_directory(target);
+    const int made = uninterrupted([&] { return calls_->make_directory(target); });
     if (made < 0 && made != -EEXIST) return failure(made, "make directory", target.key);
-    if (made == 0 && missing == Missing::kMakeDurable) {
-      SHW_RETURN_IF_ERROR(sync_directory(from, target.key, nullptr));
+    // Also when somebody else made it just now: that one may not be there to sync it.
+    if (missing == Missing::kMakeDurable) {
+      SHW_RETURN_IF_ERROR(sync_directory(from, directory_of(target.key), nullptr));
     }
-    opened = calls_->open_file(target, kDirectoryFlags | O_NOFOLLOW);
+    opened = uninterrupted(open);
   }
   if (opened == -ENOTDIR || opened == -ELOOP) return not_a_directory(target);
   if (opened < 0) return failure(opened, "open directory", target.key);
@@ -130,10 +146,11 @@ Result<Descriptor> Root::walk(Descriptor from, std::string_view key, Missing mis
 }
 
 Result<Descriptor> Root::open_root(Missing missing) const {
-  const int opened = ::open(path_.c_str(), kDirectoryFlags);
+  const int opened =
+      uninterrupted([this] { return calls_->open_file({AT_FDCWD, path_, ""}, kDirectoryFlags); });
   if (opened >= 0) return Descriptor(opened);
-  const int error = -errno;
-  if (error != -ENOENT || missing == Missing::kRefuse) return failure(error, "open directory", "");
+  if (opened != -ENOENT || missing == Missing::kRefuse)
+    return failure(opened, "open directory", "");
   // Parts of the user's own path may be links: they are followed, only the missing ones are made.
   Descriptor from(::open("/", kDirectoryFlags));
   if (!from.valid()) return failure(-errno, "open directory", "");
@@ -143,9 +160,10 @@ Result<Descriptor> Root::open_root(Missing missing) const {
                                path_.substr(0, slash)};
     begin = slash + 1;
     if (target.name.empty()) continue;
-    Descriptor next(::openat(from.get(), target.name.c_str(), kDirectoryFlags));
-    if (!next.valid()) {
-      if (errno != ENOENT) return failure(-errno, "open directory", "");
+    const int entered = uninterrupted([&] { return calls_->open_file(target, kDirectoryFlags); });
+    Descriptor next(entered);
+    if (entered < 0) {
+      if (entered != -ENOENT) return failure(entered, "open directory", "");
       SHW_ASSIGN_OR_RETURN(next, step(from, target, missing));
     }
     from = std::move(next);
@@ -161,7 +179,8 @@ Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) c
   const std::string path(key);
   int opened = -EAGAIN;
   for (int tries = 0; opened == -EAGAIN && tries < kMaxResolveTries; ++tries) {
-    opened = calls_->open_beneath(root.get(), path.c_str(), kDirectoryFlags);
+    opened = uninterrupted(
+        [&] { return calls_->open_beneath(root.get(), path.c_str(), kDirectoryFlags); });
   }
   if (opened >= 0) return Descriptor(opened);
   const bool unknown_call =
@@ -183,13 +202,50 @@ Result<Parent> Root::open_parent(std::string_view key, Missing missing) const {
 
 Status Root::sync_directory(const Descriptor& directory, std::string_view key,
                             bool* supported) const {
-  // fsync refuses O_PATH descriptors.
-  const Descriptor readable(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!readable.valid()) return failure(-errno, "open directory for syncing", key);
+  const int opened = open_readable(directory.get());
+  if (opened < 0) return failure(opened, "open directory for syncing", key);
+  const Descriptor readable(opened);
   const int synced = calls_->sync_directory({readable.get(), key});
   const bool unsupported = synced == -EINVAL || synced == -ENOTSUP || synced == -ENOSYS;
   if (supported != nullptr) *supported = !unsupported;
   if (synced < 0 && !unsupported) return failure(synced, "sync directory", key);
+  return {};
+}
+
+Status Root::sync_above(std::string_view key) const {
+  struct stat found{};
+  for (std::string_view above = key; !above.empty();) {
+    above = directory_of(above);
+    SHW_ASSIGN_OR_RETURN(const Descriptor directory, open_directory(above, Missing::kRefuse));
+    SHW_RETURN_IF_ERROR(sync_directory(directory, above, nullptr));
+    const int looked =
+        uninterrupted([&] { return calls_->stat_file({directory.get(), above}, &found); });
+    if (looked < 0) return open_failure(looked, "look at", above);
+  }
+  return sync_above_root(found.st_dev);
+}
+
+Status Root::sync_above_root(dev_t device) const {
+  std::string_view above = path_;
+  while (above.size() > 1) {
+    while (above.size() > 1 && above.ends_with('/')) above.remove_suffix(1);
+    if (above.size() == 1) break;
+    above = directory_of(above);
+    const int opened = uninterrupted([&] {
+      return calls_->open_file({AT_FDCWD, std::string(above), std::string(above)}, kDirectoryFlags);
+    });
+    if (opened == -EACCES) continue;  // nothing can be made where one may not even pass
+    if (opened < 0) return failure(opened, "open directory", above);
+    const Descriptor directory(opened);
+    struct stat found{};
+    const int looked = uninterrupted([&] { return calls_->stat_file({opened, above}, &found); });
+    if (looked < 0) return open_failure(looked, "look at", above);
+    if (found.st_dev != device) continue;
+    const Status synced = sync_directory(directory, above, nullptr);
+    const bool may_write = ::faccessat(opened, ".", W_OK, AT_EACCESS) == 0;
+    if (!synced.ok() && (synced.code() != StatusCode::kPermissionDenied || may_write))
+      return synced;
+  }
   return {};
 }
 

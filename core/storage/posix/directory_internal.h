@@ -7,6 +7,7 @@
 // replaced is seen as it is now. Immutable, any thread.
 #pragma once
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
+// Descriptor for reading of a directory that is open as O_PATH, which takes neither fsync, flock nor a
+// listing; the negative errno otherwise.
+int open_readable(int directory);
+
 // The directory that holds the last part of a key.
 struct Parent {
   Descriptor directory;  // O_PATH
@@ -46,6 +51,16 @@ struct Parent {
     return {directory.get(), name, std::string(whole_key)};
   }
 };
+
+inline constexpr int kMaxInterrupts = 1000;  // EINTR in a row
+
+// What a system call answers that a signal does not end; it may be tried again after EINTR.
+template <typename Call>
+auto uninterrupted(const Call& call) {
+  auto result = call();
+  for (int tries = 1; result == -EINTR && tries < kMaxInterrupts; ++tries) result = call();
+  return result;
+}
 
 enum class Missing { kRefuse, kMake, kMakeDurable };  // what to do about absent directories
 
@@ -61,6 +76,12 @@ class Root {
   // PERMISSION_DENIED with detail unsafe for links and special files.
   Status failure(int negative_errno, std::string_view doing, std::string_view key) const;
 
+  // The same of a call on an open descriptor. That a file which is open is not there (a server may
+  // say so) is no answer to whether its name is: UNAVAILABLE, never NOT_FOUND.
+  Status open_failure(int negative_errno, std::string_view doing, std::string_view key) const {
+    return failure(negative_errno == -ENOENT ? -ESTALE : negative_errno, doing, key);
+  }
+
   // O_PATH descriptor of the root; NOT_FOUND, or INVALID_ARGUMENT when it is no directory.
   Result<Descriptor> open_root(Missing missing) const;
   // O_PATH descriptor of a directory beneath the root, "" = the root.
@@ -69,8 +90,13 @@ class Root {
   // fsync of an open directory. *supported becomes false (and the call succeeds) where the system
   // has no such thing.
   Status sync_directory(const Descriptor& directory, std::string_view key, bool* supported) const;
+  // Syncs each directory from that of the key up to the root of the file system, as the paths of
+  // key and root are written. Left out: directories of other file systems, and those above the root
+  // that this process may neither read nor write.
+  Status sync_above(std::string_view key) const;
 
  private:
+  Status sync_above_root(dev_t device) const;
   Result<Descriptor> walk(Descriptor from, std::string_view key, Missing missing) const;
   Result<Descriptor> step(const Descriptor& from, const DirectoryName& target,
                           Missing missing) const;

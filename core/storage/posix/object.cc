@@ -27,7 +27,6 @@ constexpr int kUncachedFlag = 0x80;  // RWF_DONTCACHE of Linux 6.14; older kerne
 #endif
 constexpr uint64_t kMaxTransferBytes = uint64_t{1}
                                        << 30;  // below what one call carries on any kernel
-constexpr int kMaxInterrupts = 1000;           // EINTR in a row
 constexpr int kMaxLockTries = 2000;            // of 1 ms each
 
 uint64_t mix(uint64_t value) {
@@ -45,15 +44,16 @@ bool aligned(uint64_t value) {
 // Advisory lock of a directory while a condition is checked and the name is replaced.
 class DirectoryLock {
  public:
-  DirectoryLock(SystemCalls* calls, Descriptor directory, std::string_view key)
-      : calls_(calls), directory_(std::move(directory)), key_(key) {}
+  // opened: a descriptor for reading, or the negative errno.
+  DirectoryLock(SystemCalls* calls, int opened, std::string_view key)
+      : calls_(calls), directory_(std::max(opened, -1)), key_(key), open_error_(opened) {}
   ~DirectoryLock() {
     if (held_)
       (void)calls_->lock_file({directory_.get(), key_}, LOCK_UN);  // closing releases it too
   }
   // 0, or the negative errno; systems without such locks count as locked.
   int acquire() {
-    if (!directory_.valid()) return 0;
+    if (!directory_.valid()) return open_error_;
     int locked = -EWOULDBLOCK;
     for (int tries = 0; tries < kMaxLockTries && (locked == -EWOULDBLOCK || locked == -EINTR);
          ++tries) {
@@ -69,6 +69,7 @@ class DirectoryLock {
   SystemCalls* calls_;
   Descriptor directory_;
   std::string_view key_;
+  int open_error_;
   bool held_ = false;
 };
 
@@ -104,7 +105,8 @@ void PosixObject::open_direct() {
   const std::string& name =
       parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
   const int flags = (writes() ? O_RDWR : O_RDONLY) | O_DIRECT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  Descriptor direct(calls().open_file({parts_.parent.directory.get(), name, parts_.key}, flags));
+  const DirectoryName target{parts_.parent.directory.get(), name, parts_.key};
+  Descriptor direct(uninterrupted([&] { return calls().open_file(target, flags); }));
   struct stat first{};
   struct stat second{};
   // The name could be another file by now: only the same file is used.
@@ -142,10 +144,7 @@ Status PosixObject::remember(Status failure) {
 Status PosixObject::preallocate() {
   const uint64_t wanted = parts_.options.expected_bytes;
   if (wanted == 0 || wanted > static_cast<uint64_t>(INT64_MAX)) return {};
-  int reserved = -EINTR;
-  for (int tries = 0; reserved == -EINTR && tries < kMaxInterrupts; ++tries) {
-    reserved = calls().preallocate(open_file(), wanted);
-  }
+  const int reserved = uninterrupted([&] { return calls().preallocate(open_file(), wanted); });
   if (reserved == -ENOSPC || reserved == -EDQUOT || reserved == -EFBIG)
     return failure(reserved, "reserve space for");
   if (reserved == 0) preallocated_bytes_ = wanted;  // else: this file system has no reservation
@@ -168,7 +167,7 @@ Status PosixObject::transfer_direct(uint64_t* offset, Span* data) {
     if (count == -EINVAL) direct_usable_ = false;  // this file system wants more than our alignment
     if (count == -EINVAL || count == 0) return {};
     if (count < 0) {
-      return failure(static_cast<int>(count), kWrite ? "write" : "read")
+      return descriptor_failure(static_cast<int>(count), kWrite ? "write" : "read")
           .with_detail("offset", fmt::to_string(*offset))
           .with_detail("length", fmt::to_string(part.size()));
     }
@@ -209,7 +208,8 @@ Status PosixObject::transfer_buffered(uint64_t offset, Span data) {
           .with_detail("found", "0");
     }
     if (count <= 0) {
-      return failure(count == 0 ? -EIO : static_cast<int>(count), kWrite ? "write" : "read")
+      return descriptor_failure(count == 0 ? -EIO : static_cast<int>(count),
+                                kWrite ? "write" : "read")
           .with_detail("offset", fmt::to_string(offset))
           .with_detail("length", fmt::to_string(part.size()));
     }
@@ -262,9 +262,7 @@ Status PosixObject::truncate(uint64_t size_bytes) {
   if (size_bytes > static_cast<uint64_t>(INT64_MAX))
     return out_of_range("a file cannot be that long");
   dirty_ = true;
-  int cut = -EINTR;
-  for (int tries = 0; cut == -EINTR && tries < kMaxInterrupts; ++tries)
-    cut = calls().truncate(open_file(), size_bytes);
+  const int cut = uninterrupted([&] { return calls().truncate(open_file(), size_bytes); });
   if (cut < 0)
     return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
   preallocated_bytes_ = 0;
@@ -369,10 +367,10 @@ Status PosixObject::commit(CommitCondition condition, uint64_t expected_version)
 Status PosixObject::publish(CommitCondition condition, uint64_t expected_version) {
   const DirectoryName from{parts_.parent.directory.get(), parts_.temporary_name, parts_.key};
   const DirectoryName to = parts_.parent.target(parts_.key);
-  DirectoryLock lock(&calls(),
-                     Descriptor(::openat(to.directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
-                     parts_.key);
-  if (condition != CommitCondition::kNone && lock.acquire() < 0) {
+  DirectoryLock lock(&calls(), open_readable(to.directory), parts_.key);
+  const int locked = condition == CommitCondition::kNone ? 0 : lock.acquire();
+  if (locked < 0 && locked != -EWOULDBLOCK) return failure(locked, "lock the directory of");
+  if (locked < 0) {
     return unavailable(fmt::format("the directory of '{}' stays locked by another writer",
                                    escape_text(parts_.root->path_of(parts_.key))))
         .with_detail("file", parts_.key);
@@ -380,7 +378,7 @@ Status PosixObject::publish(CommitCondition condition, uint64_t expected_version
   if (condition == CommitCondition::kIfAbsent) return rename_absent(from, to);
   if (condition == CommitCondition::kIfVersion) {
     struct stat found{};
-    const int looked = calls().stat_name(to, &found);
+    const int looked = uninterrupted([&] { return calls().stat_name(to, &found); });
     if (looked < 0 && looked != -ENOENT) return failure(looked, "look at");
     const uint64_t version = looked < 0 ? 0 : object_stat(found).version;
     if (version != expected_version) {
@@ -412,15 +410,16 @@ Status PosixObject::rename_absent(const DirectoryName& from, const DirectoryName
 Result<ObjectStat> PosixObject::stat() {
   if (state_ == State::kCommitted) {
     struct stat found{};
-    const int looked = calls().stat_name(parts_.parent.target(parts_.key), &found);
+    const DirectoryName name = parts_.parent.target(parts_.key);
+    const int looked = uninterrupted([&] { return calls().stat_name(name, &found); });
     if (looked < 0) return failure(looked, "look at");
     return object_stat(found);
   }
   SHW_RETURN_IF_ERROR(check_open());
   if (writes()) SHW_RETURN_IF_ERROR(settle_length());
   struct stat found{};
-  const int looked = calls().stat_file(open_file(), &found);
-  if (looked < 0) return failure(looked, "look at");
+  const int looked = uninterrupted([&] { return calls().stat_file(open_file(), &found); });
+  if (looked < 0) return descriptor_failure(looked, "look at");
   return object_stat(found);
 }
 

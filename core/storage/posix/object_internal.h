@@ -73,6 +73,9 @@ class PosixObject final : public StorageObject {
   Status failure(int error, std::string_view doing) const {
     return parts_.root->failure(error, doing, parts_.key);
   }
+  Status descriptor_failure(int error, std::string_view doing) const {
+    return parts_.root->open_failure(error, doing, parts_.key);
+  }
 
   Parts parts_;
   Descriptor direct_;

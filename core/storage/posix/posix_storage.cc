@@ -6,7 +6,6 @@
 // Thread-safe.
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/storage/backends.h"
+#include "core/storage/posix/lock_internal.h"
 #include "core/storage/posix/object_internal.h"
 
 namespace shardwright::storage {
@@ -29,6 +29,7 @@ using internal::Missing;
 using internal::Parent;
 using internal::PosixObject;
 using internal::Root;
+using internal::uninterrupted;
 
 constexpr int kMaxNameDraws = 16;     // tries for an unused temporary name
 constexpr size_t kMaxListDepth = 64;  // directories inside directories
@@ -66,7 +67,8 @@ class PosixStorage final : public Storage {
   Result<uint64_t> free_space(std::string_view key) override;
   Status create_prefix(std::string_view prefix) override;
   Status sync_prefix(std::string_view prefix, bool* supported) override;
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override;
+  Status sync_above(std::string_view prefix) override;
+  Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override;
 
  private:
   using Sink = std::function<Status(const ListEntry&)>;
@@ -106,17 +108,19 @@ Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_v
   int opened = 0;
   constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a FIFO must not block us
   if (key.empty()) {
-    opened = calls().open_file({AT_FDCWD, root_->path(), ""}, kFlags);
+    opened =
+        uninterrupted([&] { return calls().open_file({AT_FDCWD, root_->path(), ""}, kFlags); });
   } else {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, Missing::kRefuse));
-    opened = calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW);
+    opened = uninterrupted(
+        [&] { return calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW); });
   }
   if (opened < 0) return root_->failure(opened, "open", key);
   parts.file = Descriptor(opened);
   struct stat found{};
-  const int looked = calls().stat_file({opened, key}, &found);
-  if (looked < 0) return root_->failure(looked, "look at", key);
+  const int looked = uninterrupted([&] { return calls().stat_file({opened, key}, &found); });
+  if (looked < 0) return root_->open_failure(looked, "look at", key);
   SHW_RETURN_IF_ERROR(check_regular(found, key));
   parts.root = root_;
   parts.key = std::string(key);
@@ -160,7 +164,8 @@ Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_v
       }
       *temporary_name = target.name;
     }
-    created = calls().create_file(target, O_RDWR | O_NONBLOCK | O_CLOEXEC, mode);
+    created = uninterrupted(
+        [&] { return calls().create_file(target, O_RDWR | O_NONBLOCK | O_CLOEXEC, mode); });
   }
   if (created < 0) return root_->failure(created, "create", key);
   Descriptor file(created);
@@ -182,7 +187,7 @@ Result<ObjectStat> PosixStorage::stat(std::string_view key) {
   } else {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(key, Missing::kRefuse));
-    looked = calls().stat_name(parent.target(key), &found);
+    looked = uninterrupted([&] { return calls().stat_name(parent.target(key), &found); });
   }
   if (looked < 0) return root_->failure(looked, "look at", key);
   SHW_RETURN_IF_ERROR(check_regular(found, key));
@@ -211,8 +216,8 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   // A listing of nothing is empty: object stores do not know missing directories.
   if (!opened.ok())
     return opened.status().code() == StatusCode::kNotFound ? Status() : opened.status();
-  const int readable = ::openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (readable < 0) return root_->failure(-errno, "list", directory);
+  const int readable = internal::open_readable(opened->get());
+  if (readable < 0) return root_->failure(readable, "list", directory);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(readable), &::closedir);
   if (stream == nullptr) {
     const Status failed = root_->failure(-errno, "list", directory);
@@ -228,10 +233,10 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
     if (name == "." || name == "..") continue;
     is_empty = false;
     struct stat found{};
-    const int looked =
-        calls().stat_name({opened->get(), std::string(name), join_key(directory, name)}, &found);
+    const DirectoryName entry{opened->get(), std::string(name), join_key(directory, name)};
+    const int looked = uninterrupted([&] { return calls().stat_name(entry, &found); });
     if (looked == -ENOENT) continue;  // removed while we looked
-    if (looked < 0) return root_->failure(looked, "look at", join_key(directory, name));
+    if (looked < 0) return root_->failure(looked, "look at", entry.key);
     if (S_ISREG(found.st_mode)) entries.emplace_back(name, internal::object_stat(found));
     if (S_ISDIR(found.st_mode)) entries.emplace_back(std::string(name) + "/", ObjectStat{});
   }
@@ -239,8 +244,9 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   if (is_empty && !directory.empty()) {
     const std::string marker = std::string(directory) + "/";
     struct stat found{};
-    const int looked = calls().stat_file({opened->get(), directory}, &found);
-    if (looked < 0) return root_->failure(looked, "look at", directory);
+    const int looked =
+        uninterrupted([&] { return calls().stat_file({opened->get(), directory}, &found); });
+    if (looked < 0) return root_->open_failure(looked, "look at", directory);
     const ObjectStat stat{0, internal::object_stat(found).modified_ns, 0};
     return is_prefix_of(prefix, marker) ? sink({marker, stat}) : Status();
   }
@@ -310,7 +316,7 @@ Result<uint64_t> PosixStorage::free_space(std::string_view key) {
 Status PosixStorage::create_prefix(std::string_view prefix) {
   SHW_RETURN_IF_ERROR(check_key(prefix));
   SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(prefix, Missing::kMakeDurable));
-  const int made = calls().make_directory(parent.target(prefix));
+  const int made = uninterrupted([&] { return calls().make_directory(parent.target(prefix)); });
   if (made < 0) return root_->failure(made, "make directory", prefix);
   return root_->sync_directory(parent.directory, parent.key, nullptr);
 }
@@ -321,35 +327,14 @@ Status PosixStorage::sync_prefix(std::string_view prefix, bool* supported) {
   return root_->sync_directory(directory, prefix, supported);
 }
 
-Result<std::shared_ptr<void>> PosixStorage::try_lock(std::string_view key) {
+Status PosixStorage::sync_above(std::string_view prefix) {
+  SHW_RETURN_IF_ERROR(check_key(prefix));
+  return root_->sync_above(prefix);
+}
+
+Result<std::unique_ptr<StorageLock>> PosixStorage::try_lock(std::string_view key, LockMode mode) {
   SHW_RETURN_IF_ERROR(check_key(key));
-  SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(key, Missing::kMake));
-  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  int opened = calls().create_file(parent.target(key), kFlags, 0666);
-  if (opened == -EEXIST) opened = calls().open_file(parent.target(key), kFlags);
-  if (opened < 0) return root_->failure(opened, "open lock file", key);
-  Descriptor file(opened);
-  struct stat found{};
-  if (calls().stat_file({opened, key}, &found) < 0 || !S_ISREG(found.st_mode)) {
-    return root_->failure(-ENXIO, "lock", key);
-  }
-  int locked = -EINTR;
-  for (int tries = 0; locked == -EINTR && tries < kMaxNameDraws; ++tries) {
-    locked = calls().lock_file({opened, key}, LOCK_EX | LOCK_NB);
-  }
-  if (locked == -EWOULDBLOCK) return std::shared_ptr<void>();
-  if (locked < 0) {
-    return unimplemented(fmt::format("the file system of '{}' has no locks (errno {})",
-                                     escape_text(root_->path_of(key)), -locked));
-  }
-  // A forked child shares the lock, so it is released by name and not only by closing.
-  auto* held = new Descriptor(std::move(file));
-  return std::shared_ptr<void>(held, [calls = root_](void* each) {
-    auto* descriptor = static_cast<Descriptor*>(each);
-    (void)calls->calls().lock_file({descriptor->get(), {}},
-                                   LOCK_UN);  // closing releases it as well
-    delete descriptor;
-  });
+  return internal::lock_key(root_, key, mode);
 }
 
 }  // namespace

@@ -112,9 +112,13 @@ class RecordingStorage final : public Storage {
     tell(Operation::kSyncPrefix, prefix);
     return inner_.sync_prefix(prefix, supported);
   }
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
+  Status sync_above(std::string_view prefix) override {
+    tell(Operation::kSyncAbove, prefix);
+    return inner_.sync_above(prefix);
+  }
+  Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override {
     tell(Operation::kLock, key);
-    return inner_.try_lock(key);
+    return inner_.try_lock(key, mode);
   }
 
  private:

@@ -121,8 +121,8 @@ class Offering(host_storage.DictStorage):
     def space(self, key):
         return self.free
 
-    def lock(self, key, timeout):
-        self.calls.append(("lock", timeout))
+    def lock(self, key, mode):
+        self.calls.append(("lock", mode))
         if self.held:
             return None
         self.held = True
@@ -144,12 +144,37 @@ def test_a_save_that_does_not_fit_fails_before_it_writes():
 def test_a_lock_keeps_garbage_collection_away():
     host = Offering()
     shardwright.save({"w": np.ones(10)}, "p", storage=host)
-    assert host.calls == [("lock", 0.0), "release"] and not host.held
+    assert host.calls == [("lock", "shared"), "release"] and not host.held
     host.held = True
-    assert any("locked" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    assert any("a save is running" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
     host.held = False
-    assert not any("lock" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
-    assert host.calls == [("lock", 0.0), "release", ("lock", 0.0), ("lock", 0.0), "release"]
+    assert not any("a save is running" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    alone = ("lock", "exclusive")
+    assert host.calls == [("lock", "shared"), "release", alone, alone, "release"]
+
+
+def test_a_save_needs_atomic_commits():
+    host = host_storage.DictStorage()
+    host.capabilities = 1
+    with pytest.raises(shardwright.FailedPreconditionError, match="ATOMIC_COMMIT"):
+        shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    assert host.objects == {}
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 40])
+def test_a_number_of_bytes_that_cannot_be_is_a_fault_of_read_at(count):
+    host = host_storage.DictStorage()
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    opened = host.open
+
+    def open_liar(key, mode):
+        found = opened(key, mode)
+        found.read_at = lambda offset, data: count
+        return found
+
+    host.open = open_liar
+    with pytest.raises(ValueError, match=f"read_at gave {count}"):
+        shardwright.load("p", storage=host)
 
 
 def test_a_mutex_called_lock_is_no_lock_of_the_storage():

@@ -301,18 +301,30 @@ TEST_P(StorageConformance, ListsAndRemovesAnEmptyPrefixByItsMarker) {
   EXPECT_TRUE(keys("").empty());
 }
 
-TEST_P(StorageConformance, LocksAKeyForOneHolder) {
-  Result<std::shared_ptr<void>> first = storage().try_lock("dir/.lock");
-  if (first.status().code() == StatusCode::kUnimplemented) GTEST_SKIP() << "locks are not offered";
-  ASSERT_TRUE(first.ok()) << first.status().to_string();
-  ASSERT_NE(*first, nullptr);
-  const Result<std::shared_ptr<void>> second = storage().try_lock("dir/.lock");
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(*second, nullptr);
-  first->reset();
-  const Result<std::shared_ptr<void>> third = storage().try_lock("dir/.lock");
-  ASSERT_TRUE(third.ok());
-  EXPECT_NE(*third, nullptr);
+TEST_P(StorageConformance, LocksAKeyForOneHolderOrForAllWhoShareIt) {
+  const auto lock = [this](LockMode mode) {
+    auto taken = storage().try_lock("dir/.lock", mode);
+    EXPECT_TRUE(taken.ok()) << taken.status().to_string();
+    return taken.ok() ? std::move(*taken) : nullptr;
+  };
+  if (storage().try_lock("dir/.lock", LockMode::kShared).status().code() ==
+      StatusCode::kUnimplemented)
+    GTEST_SKIP() << "locks are not offered";
+  auto alone = lock(LockMode::kExclusive);
+  ASSERT_NE(alone, nullptr);
+  EXPECT_TRUE(alone->check().ok());
+  EXPECT_EQ(lock(LockMode::kExclusive), nullptr);
+  EXPECT_EQ(lock(LockMode::kShared), nullptr);
+  alone.reset();
+  auto first = lock(LockMode::kShared);
+  auto second = lock(LockMode::kShared);
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(lock(LockMode::kExclusive), nullptr);
+  first.reset();
+  EXPECT_EQ(lock(LockMode::kExclusive), nullptr) << "one share is left";
+  second.reset();
+  EXPECT_NE(lock(LockMode::kExclusive), nullptr);
 }
 
 TEST_P(StorageConformance, TellsFreeSpaceOrSaysThatItCannot) {

@@ -83,14 +83,6 @@ TEST_F(GcTest, LeavesKeptGenerations) {
   EXPECT_EQ(fixture.keys("ckpt/"), before);
 }
 
-TEST_F(GcTest, LeavesALockedPathAlone) {
-  add_orphan();
-  const Result<std::shared_ptr<void>> lock = fixture.store()->try_lock("ckpt/.lock");
-  if (!lock.ok()) GTEST_SKIP() << "this storage has no locks";
-  EXPECT_TRUE(collect(true, -1).removed.empty());
-  EXPECT_TRUE(orphan_is_there());
-}
-
 TEST_F(GcTest, RemovesNothingBesideADamagedManifest) {
   add_orphan();
   std::vector<std::byte> manifest = fixture.get("ckpt/manifest.shw");

@@ -74,8 +74,10 @@ class PassingStorage : public storage::Storage {
   Status sync_prefix(std::string_view prefix, bool* supported) override {
     return inner_.sync_prefix(prefix, supported);
   }
-  Result<std::shared_ptr<void>> try_lock(std::string_view key) override {
-    return inner_.try_lock(key);
+  Status sync_above(std::string_view prefix) override { return inner_.sync_above(prefix); }
+  Result<std::unique_ptr<storage::StorageLock>> try_lock(std::string_view key,
+                                                         storage::LockMode mode) override {
+    return inner_.try_lock(key, mode);
   }
 
  private:
@@ -93,8 +95,8 @@ std::shared_ptr<storage::Storage> failing(storage::Storage& inner, Operation ope
 }
 
 TEST_F(SaveFailuresTest, AnyStepOfWritingOnAnyRankFailsTheSaveOnAll) {
-  const Operation steps[] = {Operation::kOpen, Operation::kWrite, Operation::kTruncate,
-                             Operation::kSync, Operation::kClose, Operation::kSyncPrefix};
+  const Operation steps[] = {Operation::kOpen, Operation::kWrite, Operation::kSync,
+                             Operation::kClose, Operation::kSyncPrefix};
   for (const Operation step : steps) {
     for (int32_t failing_rank = 0; failing_rank < kRanks; ++failing_rank) {
       const std::string part =
@@ -168,6 +170,71 @@ TEST_F(SaveFailuresTest, OptionsThatDifferAreNamedOnAllRanks) {
     EXPECT_EQ(result.status().detail("rank"), "2");
   }
   expect_untouched("options");
+}
+
+TEST_F(SaveFailuresTest, PlacesThatDifferAreNamedOnAllRanksBeforeAnythingIsWritten) {
+  World replicated;
+  replicated.ranks.resize(kRanks);
+  shardwright::test::RandomSource random(3);
+  const Dense bias = random_dense(random, "bias", DType::kFloat32, Dims{100});
+  for (Holding& holding : replicated.ranks) add_whole(&holding, bias, true);
+  for (const World* world : {&new_world_, &replicated}) {
+    for (int32_t lost = 0; lost < kRanks; ++lost) {
+      const auto results = save_world(*runtime_, *world, [&](int32_t rank) {
+        return RankCall{SaveOptions(), {memory_, rank == lost ? "lost" : "ckpt"}, CallContext()};
+      });
+      EXPECT_EQ(agreed_code(results), StatusCode::kInvalidArgument) << texts(results);
+      for (const auto& result : results) {
+        EXPECT_EQ(result.status().detail("parameter"), "path") << texts(results);
+        EXPECT_EQ(result.status().detail("rank"), lost == 0 ? "1" : fmt::to_string(lost));
+        EXPECT_NE(result.status().to_string().find("lost"), std::string::npos) << texts(results);
+      }
+      expect_untouched("places");
+      EXPECT_TRUE(keys_at({memory_, "lost"}).empty());
+    }
+  }
+}
+
+// A rank that remembers its plan brings 16 bytes, and its place all the same.
+TEST_F(SaveFailuresTest, PlacesThatDifferAreFoundWhenASaveIsRepeated) {
+  for (int round = 0; round < 2; ++round)
+    ASSERT_EQ(agreed_code(save_world(*runtime_, new_world_, location())), StatusCode::kOk);
+  const auto results =
+      save_at([&](int32_t rank) { return format::Location{memory_, rank == 1 ? "lost" : "ckpt"}; });
+  EXPECT_EQ(agreed_code(results), StatusCode::kInvalidArgument) << texts(results);
+  EXPECT_TRUE(keys_at({memory_, "lost"}).empty());
+  EXPECT_TRUE(stores(*runtime_, location(), new_world_));
+}
+
+// Ranks may write one place in their own ways, but not mean two.
+TEST_F(SaveFailuresTest, PlacesAreComparedAsTheyAreAndNotAsTheyAreShown) {
+  const auto shown = [&](int32_t rank, const std::string& path) {
+    format::Location place{memory_, "ckpt"};
+    place.display = rank == 1 ? "./here/ckpt" : "ckpt";
+    place.path = path;
+    return place;
+  };
+  EXPECT_EQ(agreed_code(save_at([&](int32_t rank) { return shown(rank, "/run/ckpt"); })),
+            StatusCode::kOk);
+  EXPECT_EQ(agreed_code(save_at([&](int32_t rank) {
+              return shown(rank, rank == 1 ? "/run/here/ckpt" : "/run/ckpt");
+            })),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_F(SaveFailuresTest, AStorageWithoutAtomicCommitsIsRefusedBeforeAnythingIsWritten) {
+  class Torn final : public PassingStorage {
+   public:
+    using PassingStorage::PassingStorage;
+    uint64_t capabilities() const override {
+      return PassingStorage::capabilities() & ~storage::kAtomicCommit;
+    }
+  };
+  const auto torn = std::make_shared<Torn>(*memory_);
+  const auto results = save_at([&](int32_t) { return format::Location{torn, "ckpt"}; });
+  EXPECT_EQ(agreed_code(results), StatusCode::kFailedPrecondition) << texts(results);
+  EXPECT_EQ(results[0].status().detail("capability"), "ATOMIC_COMMIT");
+  expect_untouched("atomic");
 }
 
 TEST_F(SaveFailuresTest, AnOptionThatIsRefusedOnOneRankFailsAll) {

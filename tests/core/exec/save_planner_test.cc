@@ -228,8 +228,8 @@ TEST_F(SavePlannerTest, TheLoserOfTwoSavesAtOnePathIsAborted) {
     EXPECT_EQ(report.status().code(), StatusCode::kAborted) << report.status().to_string();
     EXPECT_TRUE(report.status().retryable());
     EXPECT_TRUE(stores(*runtime_, location_, exists ? winner : first));
-    // The winner had no lock, so what it replaced is left to gc.
-    EXPECT_EQ(format::native::list_generations(location_)->size(), exists ? 2U : 1U);
+    // The winner removed what it replaced, the loser what it wrote.
+    EXPECT_EQ(format::native::list_generations(location_)->size(), 1U);
   }
 }
 
@@ -255,35 +255,6 @@ TEST_F(SavePlannerTest, ACoordinatorThatIsDroppedLeavesNothing) {
   execute_all();
   planners_.clear();
   EXPECT_EQ(contents(location_), before);
-}
-
-TEST_F(SavePlannerTest, WithoutTheLockNothingIsRemovedButTheSaveStands) {
-  const World old = make_small_world(1, 1);
-  const World next = make_small_world(1, 2);
-  ASSERT_TRUE(save_world(*runtime_, old, location_)[0].ok());
-  const auto held = location_.storage->try_lock("ckpt/" + std::string(format::native::kLockName));
-  ASSERT_TRUE(held.ok() && *held != nullptr);
-  const auto results = save_world(*runtime_, next, location_);
-  ASSERT_TRUE(results[0].ok()) << texts(results);
-  EXPECT_TRUE(stores(*runtime_, location_, next));
-  EXPECT_EQ(format::native::list_generations(location_)->size(), 2U);
-  ASSERT_FALSE(results[0]->notes.empty());
-  EXPECT_NE(results[0]->notes.back().find("was not removed"), std::string::npos);
-}
-
-TEST_F(SavePlannerTest, ALockThatIsFreedWhileWritingIsTakenBeforeTheCommit) {
-  const World old = make_small_world(1, 1);
-  ASSERT_TRUE(save_world(*runtime_, old, location_)[0].ok());
-  auto held = *location_.storage->try_lock("ckpt/" + std::string(format::native::kLockName));
-  const World next = make_small_world(1, 2);
-  make_planners(next);
-  plan_all();
-  const std::vector<Bytes> results = execute_all();
-  held.reset();
-  const auto report = planners_[0]->commit(results, location_, call_);
-  ASSERT_TRUE(report.ok()) << report.status().to_string();
-  EXPECT_EQ(format::native::list_generations(location_)->size(), 1U);
-  EXPECT_TRUE(stores(*runtime_, location_, next));
 }
 
 TEST_F(SavePlannerTest, PositionsOutsideTheWorldAreRefused) {

@@ -70,7 +70,9 @@ class SerialStorage final : public storage::Storage {
   Status sync_prefix(std::string_view prefix, bool* supported) override {
     return inner_->sync_prefix(prefix, supported);
   }
-  Result<std::shared_ptr<void>> try_lock(std::string_view) override {
+  Status sync_above(std::string_view) override { return {}; }
+  Result<std::unique_ptr<storage::StorageLock>> try_lock(std::string_view,
+                                                         storage::LockMode) override {
     return unimplemented("not offered");
   }
 

@@ -22,7 +22,7 @@ Status use_everything(Storage* storage) {
   SHW_RETURN_IF_ERROR(object->sync());
   SHW_RETURN_IF_ERROR(object->commit(CommitCondition::kIfAbsent, 0));
   SHW_RETURN_IF_ERROR(storage->sync_prefix("p", nullptr));
-  SHW_ASSIGN_OR_RETURN(const auto lock, storage->try_lock("p/.lock"));
+  SHW_ASSIGN_OR_RETURN(const auto lock, storage->try_lock("p/.lock", LockMode::kShared));
   SHW_RETURN_IF_ERROR(storage->stat("p/key").status());
   SHW_RETURN_IF_ERROR(read_all(*storage, "p/key", 100).status());
   SHW_RETURN_IF_ERROR(storage->list("", [](const ListEntry&) { return Status(); }));

@@ -5,7 +5,6 @@ use crate::error::{Error, Result, StatusCode, guard, quietly};
 use shardwright_sys::ffi;
 use std::ffi::{c_char, c_void};
 use std::slice;
-use std::time::Duration;
 
 /// How an object is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +15,15 @@ pub enum OpenMode {
     Create,
     /// For writing, visible at once; ALREADY_EXISTS when the key exists.
     CreateVisible,
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Beside any number of other shared holders.
+    Shared,
+    /// Alone.
+    Exclusive,
 }
 
 /// Condition of a commit.
@@ -62,7 +70,8 @@ pub trait HostStorage: Send + Sync + 'static {
     fn sync(&self, object: &Self::Object) -> Result<()>;
     /// Publishes atomically and durable; a lost race is ABORTED.
     fn commit(&self, object: &Self::Object, condition: CommitCondition) -> Result<()>;
-    /// Undoes what was not committed.
+    /// Undoes what was written: nothing of it is visible. The object is dropped afterwards. Dropping one of
+    /// [`OpenMode::Create`] that was neither committed nor aborted aborts it; one of [`OpenMode::CreateVisible`] stays.
     fn abort(&self, object: &Self::Object);
     /// Removes a key; a missing one is fine.
     fn remove(&self, key: &str) -> Result<()>;
@@ -72,10 +81,10 @@ pub trait HostStorage: Send + Sync + 'static {
         Err(not_offered("space", key))
     }
 
-    /// Takes an advisory exclusive lock, which keeps garbage collection away from a save; none when another holder kept
-    /// it for `timeout` (none = no limit). UNIMPLEMENTED = not offered.
-    fn lock(&self, key: &str, timeout: Option<Duration>) -> Result<Option<StorageLock>> {
-        let _ = timeout;
+    /// Takes an advisory lock without waiting; none when the lock of somebody else forbids it. Saves share the lock of a
+    /// path, garbage collection has it alone. UNIMPLEMENTED = not offered: collection then needs its full grace period.
+    fn lock(&self, key: &str, mode: LockMode) -> Result<Option<StorageLock>> {
+        let _ = mode;
         Err(not_offered("lock", key))
     }
 }
@@ -213,6 +222,10 @@ unsafe extern "C" fn read_at<S: HostStorage>(
     guard(err, || unsafe {
         let data = if size == 0 { &mut [] } else { slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) };
         let count = this::<S>(user).read_at(object_of::<S>(object), offset, data)?;
+        if count > data.len() {
+            let text = format!("read_at gave {count} as the number of bytes; it was asked for {size}");
+            return Err(Error::new(StatusCode::Internal, text));
+        }
         *done = count as u64;
         if count < data.len() {
             return Err(Error::new(StatusCode::OutOfRange, format!("the object ends {count} bytes after {offset}")));
@@ -286,14 +299,14 @@ unsafe extern "C" fn lock<S: HostStorage>(
     user: *mut c_void,
     key: *const c_char,
     key_size: u64,
-    timeout_ns: i64,
+    mode: i32,
     lock: *mut *mut c_void,
     err: Err,
 ) -> ffi::shw_status {
     let mut held = false;
     let status = guard(err, || unsafe {
-        let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
-        if let Some(taken) = this::<S>(user).lock(text(key, key_size)?, timeout)? {
+        let mode = if mode == ffi::SHW_LOCK_SHARED { LockMode::Shared } else { LockMode::Exclusive };
+        if let Some(taken) = this::<S>(user).lock(text(key, key_size)?, mode)? {
             *lock = Box::into_raw(Box::new(taken)).cast();
             held = true;
         }

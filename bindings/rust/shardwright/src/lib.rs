@@ -53,7 +53,7 @@ pub use context::{Context, ContextBuilder, LogLevel};
 pub use dtype::{DType, Element};
 pub use error::{Error, Result, StatusCode};
 pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
-pub use host_storage::{CommitCondition, HostStorage, ObjectStat, OpenMode, StorageLock};
+pub use host_storage::{CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
 pub use job::{Job, JobState, Progress};
 pub use layout::{Layout, Piece, Placement};
 pub use options::{

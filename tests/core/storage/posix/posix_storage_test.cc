@@ -6,12 +6,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -203,6 +205,83 @@ TEST(PosixRoot, TellsWhenNothingMayBeWrittenThere) {
   ASSERT_EQ(is_root ? seteuid(0) : 0, 0);
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.to_string();
   EXPECT_EQ(status.detail("errno"), std::to_string(EACCES));
+}
+
+class PosixLocks : public testing::Test {
+ protected:
+  std::unique_ptr<StorageLock> lock(LockMode mode) {
+    auto taken = storage_->try_lock("dir/.lock", mode);
+    EXPECT_TRUE(taken.ok()) << taken.status().to_string();
+    return taken.ok() ? std::move(*taken) : nullptr;
+  }
+  test::TemporaryDirectory directory_;
+  std::unique_ptr<Storage> storage_ = make_posix_storage(directory_.path());
+};
+
+TEST_F(PosixLocks, SayWhenTheirFileIsGoneOrAnother) {
+  const auto held = lock(LockMode::kShared);
+  ASSERT_NE(held, nullptr);
+  EXPECT_TRUE(held->check().ok());
+  fs::rename(directory_ / "dir/.lock", directory_ / "dir/aside");
+  EXPECT_EQ(held->check().code(), StatusCode::kAborted);
+  const auto other = lock(LockMode::kExclusive);
+  EXPECT_NE(other, nullptr) << "the name is that of another file now";
+  EXPECT_EQ(held->check().code(), StatusCode::kAborted);
+  EXPECT_TRUE(other->check().ok());
+  fs::remove_all(directory_ / "dir");
+  EXPECT_EQ(other->check().code(), StatusCode::kAborted);
+}
+
+// Removes the lock file once, between its opening and its locking.
+class RemovingCalls final : public KernelCalls {
+ public:
+  int lock_file(const OpenFile& file, int operation) override {
+    if (!path.empty()) fs::remove(std::exchange(path, ""));
+    return KernelCalls::lock_file(file, operation);
+  }
+  std::string path;
+};
+
+TEST_F(PosixLocks, AreOfTheFileThatLiesUnderTheName) {
+  const auto calls = std::make_shared<RemovingCalls>();
+  storage_ = make_posix_storage(directory_.path(), calls);
+  calls->path = directory_ / "dir/.lock";
+  const auto held = lock(LockMode::kExclusive);
+  ASSERT_NE(held, nullptr);
+  EXPECT_TRUE(held->check().ok());
+  EXPECT_EQ(lock(LockMode::kShared), nullptr);
+}
+
+TEST_F(PosixLocks, AreSharedByUsersWhoMayOnlyReadTheFile) {
+  ASSERT_NE(lock(LockMode::kShared), nullptr);
+  ASSERT_EQ(::chmod((directory_ / "dir/.lock").c_str(), 0444), 0);
+  ASSERT_EQ(::chmod(std::string(directory_.path()).c_str(), 0755), 0);
+  const bool is_root = geteuid() == 0;
+  // Root may write everywhere, so the test becomes nobody for a moment.
+  ASSERT_EQ(is_root ? seteuid(65534) : 0, 0);
+  const auto shared = storage_->try_lock("dir/.lock", LockMode::kShared);
+  const auto alone = storage_->try_lock("dir/.lock", LockMode::kExclusive);
+  ASSERT_EQ(is_root ? seteuid(0) : 0, 0);
+  EXPECT_TRUE(shared.ok() && *shared != nullptr) << shared.status().to_string();
+  EXPECT_EQ(alone.status().code(), StatusCode::kPermissionDenied) << alone.status().to_string();
+}
+
+TEST_F(PosixLocks, OfAForkedChildEndWithTheirHolder) {
+  auto held = lock(LockMode::kExclusive);
+  int gate[2];
+  ASSERT_EQ(pipe(gate), 0);
+  const pid_t child = fork();
+  if (child == 0) {  // holds the same open file until the gate closes
+    close(gate[1]);
+    char byte = 0;
+    _exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  close(gate[0]);
+  held.reset();
+  EXPECT_NE(lock(LockMode::kExclusive), nullptr);
+  close(gate[1]);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
 }
 
 // Counts what goes by which descriptor.

@@ -4,6 +4,7 @@
 // is left visible, a failed sync is never tried again, interrupted and short transfers go on.
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,22 @@ class FailingCalls final : public KernelCalls {
   std::map<std::string, Fault> faults;
   std::vector<std::string> log;
 
+  // Calls that change nothing are not in the log.
+  int open_beneath(int directory, const char* path, int flags) override {
+    return quiet("open_beneath", [&] { return KernelCalls::open_beneath(directory, path, flags); });
+  }
+  int open_file(const DirectoryName& target, int flags) override {
+    return quiet("open", [&] { return KernelCalls::open_file(target, flags); });
+  }
+  int stat_file(const OpenFile& file, struct stat* out) override {
+    return quiet("stat_file", [&] { return KernelCalls::stat_file(file, out); });
+  }
+  int stat_name(const DirectoryName& target, struct stat* out) override {
+    return quiet("stat_name", [&] { return KernelCalls::stat_name(target, out); });
+  }
+  int lock_file(const OpenFile& file, int operation) override {
+    return quiet("lock", [&] { return KernelCalls::lock_file(file, operation); });
+  }
   int create_file(const DirectoryName& target, int flags, mode_t mode) override {
     return call("create", target.key,
                 [&] { return KernelCalls::create_file(target, flags, mode); });
@@ -84,6 +101,10 @@ class FailingCalls final : public KernelCalls {
   template <typename T = int, typename Function>
   T call(const std::string& name, std::string_view key, Function function) {
     log.push_back(name + " " + std::string(key));
+    return quiet<T>(name, function);
+  }
+  template <typename T = int, typename Function>
+  T quiet(const std::string& name, Function function) {
     const int number = counts_[name]++;
     const auto fault = faults.find(name);
     if (fault != faults.end() && (number == fault->second.first ||
@@ -156,7 +177,7 @@ TEST_F(SystemCallFailures, MapEachErrnoToItsStatus) {
       {ENOSPC, StatusCode::kResourceExhausted}, {EDQUOT, StatusCode::kResourceExhausted},
       {EFBIG, StatusCode::kResourceExhausted},  {EIO, StatusCode::kDataLoss},
       {ESTALE, StatusCode::kUnavailable},       {EROFS, StatusCode::kPermissionDenied},
-      {EAGAIN, StatusCode::kUnavailable}};
+      {EAGAIN, StatusCode::kUnavailable},       {ENOTCONN, StatusCode::kUnavailable}};
   for (const auto& [error, code] : table) {
     calls_ = std::make_shared<FailingCalls>();
     storage_ = make_posix_storage(root_ / std::to_string(error), calls_);
@@ -238,9 +259,65 @@ TEST_F(SystemCallFailures, InterruptedAndShortTransfersGoOn) {
   EXPECT_GE(count("write key"), 3);
 }
 
+// Everything a save, a load and gc ask of a storage.
+Status use_all(Storage& storage, const std::function<Status(std::string_view, OpenMode)>& write) {
+  SHW_ASSIGN_OR_RETURN(const auto lock, storage.try_lock("dir/.lock", LockMode::kShared));
+  if (lock == nullptr) return internal_error("the lock is held");
+  SHW_RETURN_IF_ERROR(storage.create_prefix("dir/new"));
+  SHW_RETURN_IF_ERROR(storage.sync_above("dir/new"));
+  SHW_RETURN_IF_ERROR(write("dir/new/file", OpenMode::kCreateVisible));
+  SHW_RETURN_IF_ERROR(write("dir/key", OpenMode::kCreate));
+  SHW_RETURN_IF_ERROR(storage.stat("dir/key").status());
+  SHW_RETURN_IF_ERROR(read_all(storage, "dir/key", 100).status());
+  SHW_RETURN_IF_ERROR(storage.list("", [](const ListEntry&) { return Status(); }));
+  SHW_RETURN_IF_ERROR(lock->check());
+  return storage.remove("dir/new/file");
+}
+
+TEST_F(SystemCallFailures, ASignalFailsNoCallThatMayBeTriedAgain) {
+  for (const std::string name : {"open_beneath", "open", "create", "stat_file", "stat_name", "lock",
+                                 "make_directory", "truncate", "read", "write"}) {
+    for (int first = 0; first < 12; ++first) {
+      calls_ = std::make_shared<FailingCalls>();
+      storage_ = make_posix_storage(root_ / (name + std::to_string(first)), calls_);
+      calls_->faults[name] = {EINTR, first, false};
+      const Status status =
+          use_all(*storage_, [this](auto key, OpenMode mode) { return write(key, mode); });
+      EXPECT_TRUE(status.ok()) << name << " " << first << ": " << status.to_string();
+    }
+  }
+}
+
 TEST_F(SystemCallFailures, InterruptsForEverEnd) {
-  calls_->faults["write"] = {EINTR, 0, true};
-  EXPECT_FALSE(write("key", OpenMode::kCreateVisible).ok());
+  for (const std::string name : {"open", "create", "stat_file", "lock", "write"}) {
+    calls_ = std::make_shared<FailingCalls>();
+    storage_ = make_posix_storage(root_ / name, calls_);
+    calls_->faults[name] = {EINTR, 0, true};
+    const Status status =
+        use_all(*storage_, [this](auto key, OpenMode mode) { return write(key, mode); });
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << name << " " << status.to_string();
+  }
+}
+
+TEST_F(SystemCallFailures, OnlyAFileSystemWithoutLocksOffersNone) {
+  const std::pair<int, StatusCode> table[] = {{EOPNOTSUPP, StatusCode::kUnimplemented},
+                                              {ENOSYS, StatusCode::kUnimplemented},
+                                              {ENOLCK, StatusCode::kUnavailable},
+                                              {EIO, StatusCode::kDataLoss},
+                                              {ENOMEM, StatusCode::kResourceExhausted}};
+  for (const auto& [error, code] : table) {
+    calls_->faults["lock"] = {error, 0, true};
+    EXPECT_EQ(storage_->try_lock("dir/.lock", LockMode::kShared).status().code(), code) << error;
+  }
+}
+
+TEST_F(SystemCallFailures, AnOpenFileThatIsSaidToBeMissingIsNotAMissingName) {
+  ASSERT_TRUE(write("key", OpenMode::kCreate).ok());
+  for (const std::string name : {"stat_file", "read"}) {
+    calls_->faults[name] = {ENOENT, 0, true};
+    EXPECT_EQ(read_all(*storage_, "key", 100).status().code(), StatusCode::kUnavailable) << name;
+    calls_->faults.clear();
+  }
 }
 
 TEST_F(SystemCallFailures, AFullDiskIsFoundWhenSpaceIsReserved) {

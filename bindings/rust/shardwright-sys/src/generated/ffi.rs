@@ -248,6 +248,8 @@ pub const SHW_STORAGE_CREATE_VISIBLE: i32 = 2;
 pub const SHW_COMMIT_NONE: i32 = 0;
 pub const SHW_COMMIT_IF_ABSENT: i32 = 1;
 pub const SHW_COMMIT_IF_VERSION: i32 = 2;
+pub const SHW_LOCK_SHARED: i32 = 0;
+pub const SHW_LOCK_EXCLUSIVE: i32 = 1;
 pub const SHW_STORAGE_POSITIONAL_WRITE: u64 = 1;
 pub const SHW_STORAGE_ATOMIC_COMMIT: u64 = 2;
 pub const SHW_STORAGE_CONDITIONAL_COMMIT: u64 = 4;
@@ -403,7 +405,7 @@ pub type shw_storage_lock_fn = Option<
         user: *mut c_void,
         key: *const c_char,
         key_size: u64,
-        timeout_ns: i64,
+        mode: i32,
         lock: *mut *mut c_void,
         err: *mut *mut shw_error,
     ) -> shw_status,
@@ -1736,7 +1738,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
     pub fn shw_checkpoint_gc(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -3709,7 +3711,7 @@ mod dispatch {
         unsafe { (table().checkpoint_find_damage.unwrap_unchecked())(checkpoint, flags, out, err) }
     }
 
-    /// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_gc(

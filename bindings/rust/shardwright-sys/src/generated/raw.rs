@@ -1069,7 +1069,7 @@ pub unsafe fn checkpoint_find_damage(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Finds (with SHW_GC_APPLY removes) generations at a path that no manifest names and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age).
+/// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_gc(

@@ -4,7 +4,6 @@ package io.shardwright;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
@@ -63,15 +62,15 @@ public interface HostStorage {
     }
 
     /**
-     * Takes an advisory exclusive lock, which keeps garbage collection away from a save. UNIMPLEMENTED, which is what
-     * this default throws, = not offered.
+     * Takes an advisory lock without waiting. Saves share the lock of a path, garbage collection has it alone.
+     * UNIMPLEMENTED, which is what this default throws, = not offered: collection then needs its full grace period.
      *
      * @param key the key
-     * @param timeout how long to wait for another holder; null = no limit
-     * @return the lock, or none when another holder kept it for the time-out
+     * @param mode shared or exclusive
+     * @return the lock, or none when the lock of somebody else forbids it
      * @throws IOException when it fails
      */
-    default Optional<Lock> lock(String key, Duration timeout) throws IOException {
+    default Optional<Lock> lock(String key, LockMode mode) throws IOException {
         throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "this storage has no locks");
     }
 
@@ -119,10 +118,13 @@ public interface HostStorage {
          */
         void commit(CommitCondition condition, long expectedVersion) throws IOException;
 
-        /** Undoes what was not committed; {@link #close} still follows. */
+        /** Undoes what was written, so that nothing of it is visible; {@link #close} still follows. */
         void abort();
 
-        /** Ends the use of the object; one that was neither committed nor aborted is aborted. */
+        /**
+         * Ends the use of the object. One of {@link OpenMode#CREATE} that was neither committed nor aborted is aborted;
+         * one of {@link OpenMode#CREATE_VISIBLE} stays as it was written.
+         */
         void close();
     }
 }

@@ -5,7 +5,6 @@ package io.shardwright;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -95,10 +94,9 @@ final class HostStorageBridge {
         return run(() -> storage.space(Text.of(key)));
     }
 
-    /** Number of the lock, 0 when another holder kept it. A negative time-out = no limit. */
-    long lock(byte[] key, long timeoutNs) {
-        Duration timeout = timeoutNs < 0 ? null : Duration.ofNanos(timeoutNs);
-        Optional<HostStorage.Lock> taken = run(() -> storage.lock(Text.of(key), timeout));
+    /** Number of the lock, 0 when somebody else's forbids it. */
+    long lock(byte[] key, int mode) {
+        Optional<HostStorage.Lock> taken = run(() -> storage.lock(Text.of(key), LockMode.of(mode)));
         if (taken.isEmpty()) {
             return 0;
         }

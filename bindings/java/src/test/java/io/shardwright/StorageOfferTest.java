@@ -7,7 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,7 @@ class StorageOfferTest {
         private final long freeBytes;
         private final AtomicInteger held = new AtomicInteger();
         private final AtomicInteger taken = new AtomicInteger();
+        private final List<LockMode> modes = new ArrayList<>();
 
         Offering(long freeBytes) {
             this.freeBytes = freeBytes;
@@ -31,8 +33,8 @@ class StorageOfferTest {
         }
 
         @Override
-        public Optional<Lock> lock(String key, Duration timeout) {
-            assertEquals(Duration.ZERO, timeout);
+        public Optional<Lock> lock(String key, LockMode mode) {
+            modes.add(mode);
             if (!held.compareAndSet(0, 1)) {
                 return Optional.empty();
             }
@@ -75,13 +77,14 @@ class StorageOfferTest {
             offering.held.set(1);
             GarbageOptions apply = new GarbageOptions().storage(storage).apply(true);
             try (Report report = Shardwright.collectGarbage("p", apply)) {
-                assertTrue(report.json().contains("the path is locked"), report.json());
+                assertTrue(report.json().contains("a save is running"), report.json());
             }
             offering.held.set(0);
             try (Report report = Shardwright.collectGarbage("p", apply)) {
-                assertFalse(report.json().contains("the path is locked"), report.json());
+                assertFalse(report.json().contains("a save is running"), report.json());
             }
             assertEquals(2, offering.taken.get());
+            assertEquals(List.of(LockMode.SHARED, LockMode.EXCLUSIVE, LockMode.EXCLUSIVE), offering.modes);
         }
     }
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exec/path_fence_internal.h"
+
+#include <fmt/format.h>
+
+#include "core/base/limits.h"
+#include "core/base/text.h"
+#include "core/format/native/native_format.h"
+
+namespace shardwright::exec::internal {
+namespace {
+
+constexpr std::string_view kDoing = "waiting for a gc that works on this path";
+
+Result<FenceLock> try_fence(const format::Location& location, storage::LockMode mode) {
+  return location.storage->try_lock(storage::join_key(location.prefix, format::native::kLockName),
+                                    mode);
+}
+
+}  // namespace
+
+Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
+                             const CallControl& control) {
+  const Clock& clock = runtime.clock();
+  const int64_t begin = clock.monotonic_ns();
+  while (true) {
+    Result<FenceLock> lock = try_fence(location, storage::LockMode::kShared);
+    if (lock.status().code() == StatusCode::kUnimplemented) return FenceLock();
+    if (!lock.ok()) {
+      return lock.status().annotated(
+          fmt::format("fencing '{}' against gc", escape_text(format::shown_path(location))));
+    }
+    if (*lock != nullptr) return lock;
+    SHW_RETURN_IF_ERROR(control.check(kDoing));
+    if (clock.monotonic_ns() - begin >= kMaxFenceWaitNs) {
+      return unavailable(
+                 fmt::format("gc has had the path '{}' for {} s; save again when it is done",
+                             escape_text(format::shown_path(location)),
+                             kMaxFenceWaitNs / 1'000'000'000))
+          .with_detail("file", storage::join_key(location.prefix, format::native::kLockName));
+    }
+    clock.wait_ns(kFencePollNs);
+  }
+}
+
+Result<FenceLock> own_path(const format::Location& location) {
+  return try_fence(location, storage::LockMode::kExclusive);
+}
+
+}  // namespace shardwright::exec::internal
