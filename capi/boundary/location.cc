@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -15,6 +17,7 @@
 
 #include "capi/boundary/arguments.h"
 #include "capi/boundary/handles.h"
+#include "core/base/text.h"
 #include "core/storage/backends.h"
 
 namespace shardwright::capi {
@@ -34,6 +37,32 @@ Result<std::string> absolute_path(std::string path) {
   return fmt::format("{}/{}", buffer, path);
 }
 
+// "s3" of "s3://bucket/x", as URLs spell schemes; "" where there is none.
+std::string_view scheme_of(std::string_view path) {
+  const size_t end = path.find("://");
+  if (end == std::string_view::npos || end == 0) return {};
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto may_follow = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  };
+  const std::string_view scheme = path.substr(0, end);
+  const bool valid = is_letter(scheme.front()) && std::ranges::all_of(scheme, may_follow);
+  return valid ? scheme : std::string_view();
+}
+
+// A file system would take it for a folder that is called "s3:".
+Status refuse_scheme(std::string_view path, const char* parameter) {
+  const std::string_view scheme = scheme_of(path);
+  if (scheme.empty()) return {};
+  return unimplemented(
+             fmt::format("'{}' names a place by the scheme '{}://', and no storage was "
+                         "given for it: give one and the key prefix in it as path; a path "
+                         "without a storage is one of the file system",
+                         escape_text(path), scheme))
+      .with_detail("parameter", parameter)
+      .with_detail("scheme", scheme);
+}
+
 }  // namespace
 
 Result<format::Location> read_location(const shw_storage* storage, const char* path,
@@ -41,8 +70,11 @@ Result<format::Location> read_location(const shw_storage* storage, const char* p
   format::Location location;
   if (storage == nullptr) {
     SHW_ASSIGN_OR_RETURN(auto given, path_argument(path, parameter));
+    SHW_RETURN_IF_ERROR(refuse_scheme(given, parameter));
     location.display = given;
     SHW_ASSIGN_OR_RETURN(auto root, absolute_path(std::move(given)));
+    location.path = std::filesystem::path(root).lexically_normal().string();
+    while (location.path.size() > 1 && location.path.back() == '/') location.path.pop_back();
     location.storage = storage::make_posix_storage(std::move(root));
     return location;
   }
