@@ -179,7 +179,8 @@ shw_checkpoint_find_damage(const shw_checkpoint* checkpoint, uint64_t flags, shw
  * Threads: any
  * Blocks: io
  * Owns: out
- * Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS, PERMISSION_DENIED, UNAVAILABLE
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, DATA_LOSS, PERMISSION_DENIED,
+ *   UNAVAILABLE
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_checkpoint_gc(shw_context* context,
                                                   shw_storage* SHW_NULLABLE storage,

@@ -29,10 +29,9 @@ enum { SHW_COMMIT_NONE = 0, SHW_COMMIT_IF_ABSENT = 1, SHW_COMMIT_IF_VERSION = 2 
  * Since: 0.1 unstable */
 enum { SHW_LOCK_SHARED = 0, SHW_LOCK_EXCLUSIVE = 1 };
 
-/* Capabilities. Saves need ATOMIC_COMMIT. With POSITIONAL_WRITE files are opened CREATE_VISIBLE and
- * written by several threads at positions of their own; without it they are CREATE. DIRECT_IO: the
- * storage can bypass caches for transfers whose address, offset and size are multiples of
- * `alignment`; most large ones are, and the storage carries the others in another way.
+/* Capabilities. Saves need ATOMIC_COMMIT. With POSITIONAL_WRITE files are CREATE_VISIBLE and written
+ * by several threads at positions of their own, else CREATE. DIRECT_IO: transfers whose address,
+ * offset and size are multiples of `alignment` may bypass caches; others come too.
  * Since: 0.1 unstable */
 #define SHW_STORAGE_POSITIONAL_WRITE 1
 #define SHW_STORAGE_ATOMIC_COMMIT 2
@@ -87,12 +86,11 @@ typedef shw_status(SHW_CALLBACK* shw_storage_open_fn)(void* user, const char* ke
                                                       uint64_t key_size, int32_t mode,
                                                       void** object, shw_error** err);
 
-/* The close slot ends the use of an object and frees it; it is called once for each object, last.
- * What an object leaves that was neither committed nor aborted depends on its mode. READ: nothing.
- * CREATE: as if it had been aborted. CREATE_VISIBLE: the object stays, with all that was written;
- * it is never committed, so an implementation that aborts here loses every file of a save.
- * The abort slot undoes what was written: nothing of it is or becomes visible under the key, in
- * CREATE_VISIBLE too. It is called at most once, not after a commit, and close still follows.
+/* The close slot ends the use of an object; it is called once for each, last. Neither committed nor
+ * aborted, a CREATE object goes as if aborted, but a CREATE_VISIBLE one stays with all that was
+ * written: it is never committed, and an implementation that aborts here loses every file of a save.
+ * The abort slot undoes what was written, in CREATE_VISIBLE too: nothing of it is visible. It is
+ * called at most once, not after a commit, and close still follows.
  * Threads: any
  * Blocks: io
  * Owns: -
@@ -122,8 +120,7 @@ typedef shw_status(SHW_CALLBACK* shw_storage_walk_fn)(void* user, const char* pr
                                                       shw_error** err);
 
 /* Fills all of `data` and writes its size to *done, or returns OUT_OF_RANGE with *done below `size`
- * at the end of the object. A *done above `size` is INTERNAL for the call, as any other answer that
- * the rules of this table do not know.
+ * at the end of the object. Anything else makes the call INTERNAL, a fault of this function.
  * Threads: any
  * Blocks: io
  * Owns: -
@@ -180,10 +177,9 @@ typedef shw_status(SHW_CALLBACK* shw_storage_space_fn)(void* user, const char* k
                                                        shw_error** err);
 
 /* Takes an advisory lock in one of the SHW_LOCK_ modes, or answers PENDING at once when the lock of
- * somebody else forbids it; it does not wait. Saves hold `PATH/.lock` shared, garbage collection
- * holds it alone: a save never goes on without its lock, so one that fails here fails. UNIMPLEMENTED
- * says, always for the same key, that there are no locks; then only time keeps collection from a
- * save (see shw_checkpoint_gc). The lock ends with the unlock slot or with the process.
+ * somebody else forbids it. Saves hold `PATH/.lock` shared, garbage collection alone; a save whose
+ * lock fails does not go on. UNIMPLEMENTED = no locks, the same for all keys: then only time keeps
+ * collection from a save (shw_checkpoint_gc). The unlock slot ends it, or the end of the process.
  * Threads: any
  * Blocks: io
  * Owns: lock

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sample storage is given what a plugin's host would give it: the makers of errors. */
 #include "support/host_storage.h"
 
 #include "examples/plugins/memory_storage.h"
