@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ._library import native
 from .context import Context, shared
+from .errors import FailedPreconditionError
 
 POSITIONAL_WRITE, ATOMIC_COMMIT, CONDITIONAL_COMMIT = 1, 2, 4
 _CONDITIONS = {"none": 0, "if_absent": 1, "if_version": 2}
@@ -64,7 +65,10 @@ class Storage:
         self.close()
 
     def __repr__(self) -> str:
-        return f"shardwright.{type(self).__name__}({self.name})"
+        try:
+            return f"shardwright.{type(self).__name__}({self.name})"
+        except FailedPreconditionError:  # a closed one can still be shown
+            return f"shardwright.{type(self).__name__}(closed)"
 
     def __reduce__(self) -> Any:
         raise TypeError("a storage is not pickled; make it again in the other process")

@@ -108,3 +108,30 @@ def test_a_trace_is_written_where_it_was_asked_for(tmp_path):
             trace.unlink()
     with pytest.raises(shardwright.InvalidArgumentError, match="trace_path holds a NUL"):
         shardwright.save({}, tmp_path / "e", trace_path="a\0b")
+
+
+class EmptyStorage:
+    """A storage of the host in which nothing is."""
+
+    name = "empty"
+
+    def open(self, *_):
+        raise FileNotFoundError
+
+    stat = list = remove = open
+
+
+def test_every_object_can_be_shown_when_it_is_closed(path):
+    checkpoint = shardwright.open(path)
+    state = shardwright.State({"w": numpy.zeros(3)}, writable=True)
+    stored = checkpoint["w"]
+    closed = [shardwright.SavePlanner(state), shardwright.LoadPlanner(checkpoint, state), checkpoint,
+              shardwright.save_async({}, path.parent / "q"), shardwright.MemoryStorage(),
+              shardwright.CustomStorage(EmptyStorage()), shardwright.Context(), *shardwright.thread_collectives(1)]
+    for thing in closed:
+        open_text = repr(thing)
+        thing.close()
+        assert type(thing).__name__ in open_text and type(thing).__name__ in repr(thing)
+    assert "closed" in repr(checkpoint) and "closed" in repr(closed[4]) and "StoredTensor" in repr(stored)
+    closing = [kind for kind in vars(shardwright).values() if isinstance(kind, type) and hasattr(kind, "close")]
+    assert {kind.__repr__ for kind in closing} <= {type(thing).__repr__ for thing in closed}, "a class was not tried"
