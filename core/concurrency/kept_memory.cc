@@ -15,23 +15,23 @@ namespace shardwright {
 namespace {
 
 // Owns mapped memory; empty when null.
-class Block {
+class KeptBlock {
  public:
-  Block() = default;
-  Block(void* memory, uint64_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
-  Block(Block&& other) noexcept { swap(other); }
-  Block& operator=(Block&& other) noexcept {
+  KeptBlock() = default;
+  KeptBlock(void* memory, uint64_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
+  KeptBlock(KeptBlock&& other) noexcept { swap(other); }
+  KeptBlock& operator=(KeptBlock&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~Block() {
+  ~KeptBlock() {
     if (memory_ != nullptr) unmap_memory(memory_, size_bytes_);
   }
   void* memory() const { return memory_; }
   uint64_t size_bytes() const { return size_bytes_; }
 
  private:
-  void swap(Block& other) noexcept {
+  void swap(KeptBlock& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(size_bytes_, other.size_bytes_);
   }
@@ -43,20 +43,20 @@ class Block {
 
 struct KeptMemory::Shared {
   mutable Mutex mutex;
-  Block kept SHW_GUARDED_BY(mutex);
+  KeptBlock kept SHW_GUARDED_BY(mutex);
   bool closed SHW_GUARDED_BY(mutex) = false;
 
   // The kept block when it is large enough; else it goes, so that two are never held for one user.
-  Block take(uint64_t size_bytes) SHW_EXCLUDES(mutex) {
-    Block taken;
+  KeptBlock take(uint64_t size_bytes) SHW_EXCLUDES(mutex) {
+    KeptBlock taken;
     {
       const MutexLock lock(mutex);
       taken = std::move(kept);
     }
-    return taken.size_bytes() >= size_bytes ? std::move(taken) : Block();
+    return taken.size_bytes() >= size_bytes ? std::move(taken) : KeptBlock();
   }
 
-  void give_back(Block block) noexcept SHW_EXCLUDES(mutex) {
+  void give_back(KeptBlock block) noexcept SHW_EXCLUDES(mutex) {
     lend_pages(block.memory(), block.size_bytes());
     const MutexLock lock(mutex);
     // What loses is unmapped after the lock went.
@@ -64,7 +64,7 @@ struct KeptMemory::Shared {
   }
 
   void close() SHW_EXCLUDES(mutex) {
-    Block last;
+    KeptBlock last;
     const MutexLock lock(mutex);
     closed = true;
     last = std::move(kept);
@@ -84,8 +84,8 @@ uint64_t KeptMemory::kept_bytes() const {
 
 Result<std::shared_ptr<std::byte>> KeptMemory::acquire(uint64_t size_bytes) {
   if (size_bytes == 0) return std::shared_ptr<std::byte>();
-  Block block = shared_->take(size_bytes);
-  if (block.memory() == nullptr) block = Block(map_memory(size_bytes), size_bytes);
+  KeptBlock block = shared_->take(size_bytes);
+  if (block.memory() == nullptr) block = KeptBlock(map_memory(size_bytes), size_bytes);
   if (block.memory() == nullptr) {
     return resource_exhausted(
                "memory", fmt::format("the system refused {} bytes of staging memory", size_bytes))
@@ -93,7 +93,8 @@ Result<std::shared_ptr<std::byte>> KeptMemory::acquire(uint64_t size_bytes) {
   }
   auto* const bytes = static_cast<std::byte*>(block.memory());
   // Owns the block from here on: also when the control block of the pointer cannot be had.
-  auto owner = std::make_shared<std::pair<std::shared_ptr<Shared>, Block>>(shared_, Block());
+  auto owner =
+      std::make_shared<std::pair<std::shared_ptr<Shared>, KeptBlock>>(shared_, KeptBlock());
   owner->second = std::move(block);
   return std::shared_ptr<std::byte>(
       bytes, [owner](std::byte*) { owner->first->give_back(std::move(owner->second)); });
