@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 namespace shardwright {
@@ -30,5 +31,16 @@ class LogSink {
 
 // A sink that wants nothing; lives for the process.
 LogSink& null_log_sink();
+
+// Writes the record that text() gives, when the sink wants one of this level. A record for which
+// there is no memory is lost.
+template <typename Text>
+void log(LogSink& sink, LogLevel level, std::string_view component, const Text& text) noexcept {
+  if (level < sink.level()) return;
+  try {
+    sink.write(level, component, text());
+  } catch (const std::bad_alloc&) {  // text is not worth a failure
+  }
+}
 
 }  // namespace shardwright

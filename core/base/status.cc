@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Failures are immutable and shared; every change makes a new one. That costs an allocation on the
-// failure path only.
+// failure path only. Where that fails, the failure stays as it is; the two that stand for having no
+// memory at all live in static memory, whose texts are short enough to need none of their own.
 #include "core/base/status.h"
 
 #include <cerrno>
 #include <cstring>
-
+#include <new>
 #include <optional>
 
 #include <fmt/format.h>
@@ -17,11 +18,86 @@ namespace shardwright {
 
 struct Status::Failure {
   StatusCode code = StatusCode::kUnknown;
-  std::string message;
-  std::vector<StatusDetail> details;
-  std::optional<bool> retryable;  // unset = by code
+  std::string_view message;               // in text or static
+  std::span<const StatusDetail> details;  // in owned or static
+  std::optional<bool> retryable;          // unset = by code
   Status cause;
+  std::string text;
+  std::vector<StatusDetail> owned;
+
+  Failure() = default;
+  Failure(const Failure&) = delete;
+  Failure& operator=(const Failure&) = delete;
+
+  void set_message(std::string value) {
+    text = std::move(value);
+    message = text;
+  }
+  void set_details(std::span<const StatusDetail> value) {
+    owned.assign(value.begin(), value.end());
+    details = owned;
+  }
+  // Null without memory, which the caller answers with what it has.
+  template <typename Change>
+  static std::shared_ptr<const Failure> changed(const Failure& from, const Change& change) noexcept;
 };
+
+template <typename Change>
+std::shared_ptr<const Status::Failure> Status::Failure::changed(const Failure& from,
+                                                                const Change& change) noexcept {
+  try {
+    auto made = std::make_shared<Failure>();
+    made->code = from.code;
+    made->set_message(std::string(from.message));
+    made->set_details(from.details);
+    made->retryable = from.retryable;
+    made->cause = from.cause;
+    change(made.get());
+    return made;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+// A failure in static memory that is never destroyed. Its texts fit into the strings themselves.
+class Status::FixedFailure {
+ public:
+  FixedFailure(StatusCode code, const char* message, const char* key, const char* value)
+      : detail_{key, value} {
+    failure_.code = code;
+    failure_.message = message;
+    failure_.details = {&detail_, 1};
+    failure_.retryable = false;
+  }
+  Status status() const noexcept {
+    Status made;
+    made.failure_ = std::shared_ptr<const Failure>(std::shared_ptr<const void>(), &failure_);
+    return made;
+  }
+
+ private:
+  StatusDetail detail_;
+  Failure failure_;
+};
+
+Status out_of_memory() noexcept {
+  alignas(Status::FixedFailure) static std::byte memory[sizeof(Status::FixedFailure)];
+  static const auto* const kFailure = new (memory)
+      Status::FixedFailure(StatusCode::kResourceExhausted, "memory ran out", "resource", "memory");
+  return kFailure->status();
+}
+
+Status unknown_commit(Status failure) noexcept {
+  failure = std::move(failure).with_detail("commit", "unknown").with_retryable(false);
+  if (failure.detail("commit") == "unknown") return failure;
+  alignas(Status::FixedFailure) static std::byte memory[sizeof(Status::FixedFailure)];
+  static const auto* const kFailure = new (memory) Status::FixedFailure(
+      StatusCode::kUnavailable,
+      "memory ran out while the save was committed; it is unknown whether it was: look at the "
+      "checkpoint's generation",
+      "commit", "unknown");
+  return kFailure->status();
+}
 
 std::string_view status_code_name(StatusCode code) {
   switch (code) {
@@ -65,12 +141,16 @@ std::string_view status_code_name(StatusCode code) {
   return "UNRECOGNISED";
 }
 
-Status::Status(StatusCode code, std::string message) {
+Status::Status(StatusCode code, std::string message) noexcept {
   if (code == StatusCode::kOk) return;
-  auto failure = std::make_shared<Failure>();
-  failure->code = code;
-  failure->message = std::move(message);
-  failure_ = std::move(failure);
+  try {
+    auto failure = std::make_shared<Failure>();
+    failure->code = code;
+    failure->set_message(std::move(message));
+    failure_ = std::move(failure);
+  } catch (const std::bad_alloc&) {
+    *this = out_of_memory();
+  }
 }
 
 StatusCode Status::code() const {
@@ -81,9 +161,8 @@ std::string_view Status::message() const {
   return ok() ? std::string_view() : failure_->message;
 }
 
-const std::vector<StatusDetail>& Status::details() const {
-  static const std::vector<StatusDetail> kNone;
-  return ok() ? kNone : failure_->details;
+std::span<const StatusDetail> Status::details() const {
+  return ok() ? std::span<const StatusDetail>() : failure_->details;
 }
 
 std::string_view Status::detail(std::string_view key) const {
@@ -106,35 +185,31 @@ bool Status::retryable() const {
   return failure_->code == StatusCode::kUnavailable || failure_->code == StatusCode::kAborted;
 }
 
-Status Status::with_detail(std::string_view key, std::string_view value) && {
+Status Status::with_detail(std::string_view key, std::string_view value) && noexcept {
   if (ok()) return {};
-  auto changed = std::make_shared<Failure>(*failure_);
-  changed->details.push_back({std::string(key), std::string(value)});
-  Status result;
-  result.failure_ = std::move(changed);
-  return result;
+  auto changed = Failure::changed(*failure_, [&](Failure* made) {
+    made->owned.push_back({std::string(key), std::string(value)});
+    made->details = made->owned;
+  });
+  if (changed != nullptr) failure_ = std::move(changed);
+  return std::move(*this);
 }
 
-Status Status::with_retryable(bool retryable) && {
+Status Status::with_retryable(bool retryable) && noexcept {
   if (ok()) return {};
-  auto changed = std::make_shared<Failure>(*failure_);
-  changed->retryable = retryable;
-  Status result;
-  result.failure_ = std::move(changed);
-  return result;
+  auto changed = Failure::changed(*failure_, [&](Failure* made) { made->retryable = retryable; });
+  if (changed != nullptr) failure_ = std::move(changed);
+  return std::move(*this);
 }
 
-Status Status::annotated(std::string_view doing) && {
+Status Status::annotated(std::string_view doing) && noexcept {
   if (ok()) return {};
-  auto outer = std::make_shared<Failure>();
-  outer->code = failure_->code;
-  outer->message = std::string(doing);
-  outer->details = failure_->details;
-  outer->retryable = failure_->retryable;
-  outer->cause.failure_ = std::move(failure_);
-  Status result;
-  result.failure_ = std::move(outer);
-  return result;
+  auto outer = Failure::changed(*failure_, [&](Failure* made) {
+    made->set_message(std::string(doing));
+    made->cause = *this;
+  });
+  if (outer != nullptr) failure_ = std::move(outer);
+  return std::move(*this);
 }
 
 std::string Status::to_string() const {

@@ -4,11 +4,13 @@
 // of the closed set that the C surface publishes, one sentence, details (key and value text) and
 // the chain of causes. The message says what was being done and on which noun (file, tensor, rank,
 // offset), what was expected and found, and what to do. Values copy and move; a copy shares the
-// immutable failure. Immutable, so any thread may read.
+// immutable failure. Making or changing a failure never throws: without memory for it the failure
+// is out_of_memory(), and what cannot be added is left out. Immutable, so any thread may read.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,31 +53,40 @@ struct StatusDetail {
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
-  Status(StatusCode code, std::string message);
+  Status(StatusCode code, std::string message) noexcept;
 
   bool ok() const { return failure_ == nullptr; }
   StatusCode code() const;
-  std::string_view message() const;  // "" for success
-  const std::vector<StatusDetail>& details() const;
+  std::string_view message() const;  // "" for success; data() is NUL-terminated
+  std::span<const StatusDetail> details() const;
   // Value of the first detail with this key, here or in a cause; "" when absent.
   std::string_view detail(std::string_view key) const;
   const Status* cause() const;  // nullptr when there is none; valid as long as this
   bool retryable() const;       // UNAVAILABLE and ABORTED unless set
 
   // Each returns a changed copy; on a success they do nothing.
-  Status with_detail(std::string_view key, std::string_view value) &&;
-  Status with_retryable(bool retryable) &&;
+  Status with_detail(std::string_view key, std::string_view value) && noexcept;
+  Status with_retryable(bool retryable) && noexcept;
   // Adds what an outer layer was doing. The code, details and retryability stay those of the cause,
   // which is linked.
-  Status annotated(std::string_view doing) &&;
+  Status annotated(std::string_view doing) && noexcept;
 
   // "CODE: message: cause: ..." on one line, for logs and tests.
   std::string to_string() const;
 
  private:
+  friend Status out_of_memory() noexcept;
+  friend Status unknown_commit(Status failure) noexcept;
   struct Failure;
+  class FixedFailure;
   std::shared_ptr<const Failure> failure_;  // co-owned by copies of this value
 };
+
+// RESOURCE_EXHAUSTED with detail resource=memory that is there without any.
+Status out_of_memory() noexcept;
+// The failure with detail commit=unknown, not to be tried again; another one that says so, and
+// nothing else, without memory for it.
+Status unknown_commit(Status failure) noexcept;
 
 // Makers, one per code that the core raises on purpose; arguments are fmt-formatted by the caller.
 Status invalid_argument(std::string message);

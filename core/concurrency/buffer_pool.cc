@@ -108,7 +108,8 @@ struct BufferPool::Shared {
     uint64_t freed = 0;
     while (held_bytes - freed > budget - wanted_bytes && !unused.empty()) {
       const uint64_t size_bytes = unused.rbegin()->first;
-      blocks.push_back({take_unused(size_bytes), size_bytes});
+      Block& block = blocks.emplace_back();  // before anything is unlinked, for it may throw
+      block = {take_unused(size_bytes), size_bytes};
       freed += size_bytes;
     }
     return blocks;
@@ -131,15 +132,20 @@ struct BufferPool::Shared {
     release_account(bytes);
   }
 
-  std::vector<Block> unlink_all() SHW_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    std::vector<Block> blocks;
-    for (const auto& [size_bytes, memories] : unused) {
-      for (void* memory : memories) blocks.push_back({memory, size_bytes});
+  // Releases what is unused; needs no memory.
+  void destroy_unused() SHW_EXCLUDES(mutex) {
+    std::map<uint64_t, std::vector<void*>> unlinked;
+    {
+      MutexLock lock(mutex);
+      unlinked.swap(unused);
+      unused_bytes = 0;
     }
-    unused.clear();
-    unused_bytes = 0;
-    return blocks;
+    uint64_t bytes = 0;
+    for (const auto& [size_bytes, memories] : unlinked) {
+      for (void* memory : memories) destroy({memory, size_bytes});
+      bytes += size_bytes * memories.size();
+    }
+    release_account(bytes);
   }
 };
 
@@ -165,7 +171,7 @@ uint64_t BufferPool::peak_bytes() const {
 }
 
 void BufferPool::trim() {
-  shared_->destroy_all(shared_->unlink_all());
+  shared_->destroy_unused();
 }
 
 Result<void*> BufferPool::claim(uint64_t rounded, const CallControl& control) {

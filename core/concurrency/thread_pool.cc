@@ -21,13 +21,15 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/base/without_exceptions.h"
 #include "core/concurrency/mutex.h"
 
 namespace shardwright {
 namespace {
 
-// The pool whose worker this thread is, or null.
-thread_local const void* current_pool = nullptr;
+// The pool whose worker this thread is, or null. Other models may ask for memory when a thread looks
+// first, and end the process without.
+__attribute__((tls_model("initial-exec"))) thread_local const void* current_pool = nullptr;
 
 // Blocks signals for a scope; threads made inside inherit the mask. Faults of the thread itself
 // stay open, because runtimes and sanitizers handle them where they happen.
@@ -56,6 +58,8 @@ struct ThreadPool::Shared {
   std::deque<std::function<void()>> tasks SHW_GUARDED_BY(mutex);
   bool stopping SHW_GUARDED_BY(mutex) = false;
   std::vector<std::thread> workers;  // fixed between create and destruction
+
+  ~Shared() { stop_and_join(); }
 
   void stop_and_join() SHW_EXCLUDES(mutex) {
     {
@@ -95,8 +99,8 @@ std::unique_ptr<ThreadPool> ThreadPool::create(int32_t thread_count, Status* sta
   }
   auto shared = std::make_unique<Shared>();
   Shared* const members = shared.get();
-  members->workers.reserve(static_cast<size_t>(thread_count));
   try {
+    members->workers.reserve(static_cast<size_t>(thread_count));
     const SignalsBlocked blocked;
     for (int32_t i = 0; i < thread_count; ++i) {
       members->workers.emplace_back([members] { members->work(); });
@@ -113,9 +117,7 @@ std::unique_ptr<ThreadPool> ThreadPool::create(int32_t thread_count, Status* sta
 
 ThreadPool::ThreadPool(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
-ThreadPool::~ThreadPool() {
-  shared_->stop_and_join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int32_t ThreadPool::thread_count() const {
   return static_cast<int32_t>(shared_->workers.size());
@@ -145,22 +147,6 @@ int32_t default_thread_count() {
   }
   return std::clamp(cores, 1, kMaxDefaultThreads);
 }
-
-namespace {
-
-Status run_guarded(const std::function<Status()>& task) {
-  try {
-    return task();
-  } catch (const std::bad_alloc&) {
-    return resource_exhausted("memory", "memory ran out in a task");
-  } catch (const std::exception& failure) {
-    return internal_error(fmt::format("a task threw: {}", failure.what()));
-  } catch (...) {
-    return internal_error("a task threw something that is not a std::exception");
-  }
-}
-
-}  // namespace
 
 struct TaskGroup::State {
   explicit State(ThreadPool* workers) : pool(workers) {}
@@ -193,7 +179,8 @@ struct TaskGroup::State {
       waiting.pop_front();
       ++running;
     }
-    Status status = failed.load(std::memory_order_acquire) ? Status() : run_guarded(task);
+    Status status =
+        failed.load(std::memory_order_acquire) ? Status() : without_exceptions("a task", task);
     task = nullptr;  // what it captured goes before the group counts it as done
     record(std::move(status));
     return true;

@@ -2,20 +2,38 @@
 //
 // Shared loops over a task group.
 #include <algorithm>
+#include <new>
 
+#include "core/base/without_exceptions.h"
 #include "core/exec/parallel_internal.h"
 
 namespace shardwright::exec::internal {
 
+namespace {
+
+// False when there is no memory to queue the task: then fewer workers do the same work.
+bool try_run(TaskGroup* group, const std::function<Status()>& task) {
+  try {
+    group->run(task);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 Status run_workers(ThreadPool& pool, size_t workers, WorkQueue* queue,
                    const std::function<Status(WorkQueue*)>& worker) {
   const auto stopping = [queue, &worker] {
-    Status status = worker(queue);
+    Status status = without_exceptions("a worker", [&] { return worker(queue); });
     if (!status.ok()) queue->stop();
     return status;
   };
   TaskGroup group(&pool);
-  for (size_t i = 1; i < workers; ++i) group.run(stopping);
+  for (size_t i = 1; i < workers; ++i) {
+    if (!try_run(&group, stopping)) break;
+  }
   Status mine = stopping();
   Status theirs = group.wait();
   return mine.ok() ? theirs : mine;

@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/without_exceptions.h"
+#include "tests/support/no_memory.h"
+
 namespace shardwright {
 namespace {
 
@@ -29,6 +32,39 @@ TEST(Status, ChangesOfASuccessDoNothing) {
   EXPECT_TRUE(Status().with_detail("rank", "3").ok());
   EXPECT_TRUE(Status().with_retryable(true).ok());
   EXPECT_TRUE(Status().annotated("reading").ok());
+}
+
+TEST(Status, AFailureIsThereWithoutMemory) {
+  Status made;
+  Status changed;
+  Status unknown;
+  Status thrown;
+  {
+    const test::NoMemory none;
+    made = Status(StatusCode::kNotFound, {});
+    changed = Status(made).with_detail("rank", "3").annotated("looking").with_retryable(true);
+    unknown = unknown_commit(out_of_memory());
+    thrown = without_exceptions("a step", []() -> Status { throw std::bad_alloc(); });
+  }
+  for (const Status& status : {made, changed, thrown}) {
+    EXPECT_EQ(status.to_string(), "RESOURCE_EXHAUSTED: memory ran out");
+    EXPECT_EQ(status.detail("resource"), "memory");
+    EXPECT_FALSE(status.retryable());
+  }
+  EXPECT_EQ(unknown.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(unknown.detail("commit"), "unknown");
+  EXPECT_FALSE(unknown.retryable());
+}
+
+TEST(Status, AFailureThatCannotBeChangedStaysAsItIs) {
+  Status status = not_found("there is no tensor 'w'").with_detail("tensor", "w");
+  {
+    const test::NoMemory none;
+    status = std::move(status).with_detail("rank", "3").annotated("loading");
+  }
+  EXPECT_EQ(status.to_string(), "NOT_FOUND: there is no tensor 'w'");
+  EXPECT_EQ(status.detail("tensor"), "w");
+  EXPECT_EQ(status.detail("rank"), "");
 }
 
 TEST(Status, CopiesShareTheFailureAndChangesMakeANewOne) {

@@ -15,6 +15,7 @@
 
 #include "core/base/limits.h"
 #include "tests/support/gate.h"
+#include "tests/support/no_memory.h"
 
 namespace shardwright {
 namespace {
@@ -175,6 +176,31 @@ TEST(TaskGroup, MayRunAndWaitAgain) {
       });
     EXPECT_TRUE(group.wait().ok());
     EXPECT_EQ(runs.load(), round * 10);
+  }
+}
+
+// The worker has no memory any more when the failure of its task is noted.
+TEST(TaskGroup, ATaskThatUsesUpAllMemoryIsCountedAsDone) {
+  const auto pool = make_pool(1);
+  TaskGroup group(pool.get());
+  group.run([]() -> Status {
+    test::take_memory();
+    throw std::bad_alloc();
+  });
+  EXPECT_EQ(group.wait().code(), StatusCode::kResourceExhausted);
+}
+
+TEST(ThreadPool, IsNotMadeWithoutMemory) {
+  bool missed = true;
+  for (int64_t allowed = 0; missed; ++allowed) {
+    Status status;
+    std::unique_ptr<ThreadPool> pool;
+    try {
+      const test::NoMemory none(allowed);
+      pool = ThreadPool::create(3, &status);
+    } catch (const std::bad_alloc&) {  // its threads, if any, have ended
+    }
+    missed = pool == nullptr;
   }
 }
 
