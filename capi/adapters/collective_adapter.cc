@@ -75,11 +75,11 @@ class HostCollective : public Collective {
                                    static_cast<int32_t>(operation), error);
     });
   }
-  void abort(const Status& cause) override {
-    const std::string message(cause.message());
+  void abort(const Status& cause) noexcept override {
+    const std::string_view message = cause.message();  // NUL-terminated, and there without memory
     const CallbackScope scope;
-    table_.abort(table_.user, static_cast<shw_status>(cause.code()), message.c_str(),
-                 message.size());
+    table_.abort(table_.user, static_cast<shw_status>(cause.code()),
+                 message.empty() ? "" : message.data(), message.size());
   }
 
  private:

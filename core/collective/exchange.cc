@@ -6,6 +6,9 @@
 //   2. When a rank has failed: all_gather_v of the failures; the lowest rank's cause wins.
 //   3. Else the payload, each with its header in front: all_gather_v, or broadcast from rank 0.
 // A world of one rank exchanges nothing.
+//
+// A transport may carry anything: this rank's own slot must hold what it said, so that sizes that
+// are handed on always fit the memory they go with; what it allocates for others is what they said.
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -13,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/without_exceptions.h"
 #include "core/collective/collective.h"
 #include "core/collective/status_bytes_internal.h"
 
@@ -26,20 +30,7 @@ struct Header {
   uint32_t tag = 0;
   uint32_t status = 0;
 };
-static_assert(sizeof(Header) == 16);
-
-struct Opening {
-  Header header;
-  uint64_t bytes = 0;
-};
-static_assert(sizeof(Opening) == 24);
-
-std::vector<std::byte> with_header(const Header& header, std::span<const std::byte> bytes) {
-  std::vector<std::byte> payload(sizeof(header) + bytes.size());
-  std::memcpy(payload.data(), &header, sizeof(header));
-  if (!bytes.empty()) std::memcpy(payload.data() + sizeof(header), bytes.data(), bytes.size());
-  return payload;
-}
+static_assert(sizeof(Header) == Exchange::kHeaderBytes);
 
 std::string position_text(const Header& header) {
   return fmt::format("number {} tag {:#x}", header.sequence, header.tag);
@@ -54,6 +45,13 @@ Status out_of_step(size_t rank, const Header& expected, const Header& found) {
       .with_detail("found", position_text(found))
       .with_detail("sequence", fmt::to_string(found.sequence))
       .with_detail("tag", fmt::to_string(found.tag));
+}
+
+Status garbled(const Collective& collective) {
+  return data_loss(fmt::format("the transport '{}' did not give rank {} back what it sent itself: "
+                               "nothing that it carries can be relied on",
+                               collective.name(), collective.rank()))
+      .with_detail("rank", fmt::to_string(collective.rank()));
 }
 
 // Sizes of all ranks as positions in one buffer.
@@ -76,79 +74,129 @@ Status with_own_exception(Status cause, const Status& mine) {
   return std::move(cause).with_detail(internal::kHostException, key);
 }
 
+// No bytes when there is no memory for a description; the code is told by the opening.
+std::vector<std::byte> encoded(const Status& status) {
+  try {
+    return internal::encode_status(status);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+Status decoded(std::span<const std::byte> bytes, uint32_t code) {
+  const auto known = static_cast<StatusCode>(code);
+  if (!bytes.empty() || status_code_name(known) == "UNRECOGNISED")
+    return internal::decode_status(bytes);
+  return {known, "it had no memory to say why"};
+}
+
 }  // namespace
 
-struct Exchange::Step {
-  Call call;
-  std::vector<Opening> openings;  // one per rank
-};
+void Gathered::reserve(size_t world, size_t bytes_each) {
+  const size_t each = bytes_each + sizeof(Header);
+  sent_.reserve(each);
+  received_.reserve(world * each);
+  sizes_.reserve(world);
+  begins_.reserve(world);
+}
 
-Exchange::Exchange(Collective& collective, int64_t timeout_ns)
-    : collective_(collective), timeout_ns_(timeout_ns) {}
+std::span<const std::byte> Gathered::part(size_t from) const {
+  return std::span(received_).subspan(static_cast<size_t>(begins_[from]),
+                                      static_cast<size_t>(sizes_[from]) - sizeof(Header));
+}
 
-Status Exchange::break_off(Status failure) {
+Exchange::Exchange(Collective& collective, int64_t timeout_ns) : collective_(collective) {
+  call_.timeout_ns = timeout_ns;
+}
+
+template <typename Step>
+auto Exchange::whole(const Step& step) noexcept -> decltype(step()) {
+  try {
+    return step();
+  } catch (...) {
+    return break_off(failure_of_exception("an exchange between ranks"));
+  }
+}
+
+Status Exchange::break_off(Status failure) noexcept {
   broken_ = failure;
-  collective_.abort(failure);
+  if (size() > 1) collective_.abort(failure);
   return failure;
 }
 
-Result<Exchange::Step> Exchange::open_step(uint32_t tag, const Status& mine, uint64_t bytes) {
+Status Exchange::open_step(uint32_t tag, const Status& mine, uint64_t bytes) {
+  told_failure_ = StatusCode::kOk;
   SHW_RETURN_IF_ERROR(broken_);
-  Step step;
-  step.call = {sequence_++, tag, timeout_ns_};
-  const Opening own{{step.call.sequence, tag, static_cast<uint32_t>(mine.code())}, bytes};
-  step.openings.resize(static_cast<size_t>(size()));
-  Status moved = collective_.all_gather(step.call, std::as_bytes(std::span(&own, 1)),
-                                        std::as_writable_bytes(std::span(step.openings)));
+  static_assert(sizeof(Opening) == 24, "an opening travels as it lies in memory");
+  openings_.resize(static_cast<size_t>(size()));
+  call_.tag = tag;
+  const Opening own{call_.sequence, tag, static_cast<uint32_t>(mine.code()), bytes};
+  Status moved = collective_.all_gather(call_, std::as_bytes(std::span(&own, 1)),
+                                        std::as_writable_bytes(std::span(openings_)));
   if (!moved.ok()) return break_off(std::move(moved));
-  SHW_RETURN_IF_ERROR(check_order(step));
-  return step;
+  ++call_.sequence;
+  return check_openings(own);
 }
 
-Status Exchange::check_order(const Step& step) {
-  const Header& expected = step.openings[0].header;
-  for (size_t rank = 1; rank < step.openings.size(); ++rank) {
-    const Header& found = step.openings[rank].header;
+Status Exchange::check_openings(const Opening& own) {
+  if (openings_[static_cast<size_t>(rank())] != own) return break_off(garbled(collective_));
+  const Header expected{openings_[0].sequence, openings_[0].tag, 0};
+  for (size_t rank = 1; rank < openings_.size(); ++rank) {
+    const Header found{openings_[rank].sequence, openings_[rank].tag, 0};
     if (found.sequence != expected.sequence || found.tag != expected.tag)
       return break_off(out_of_step(rank, expected, found));
   }
   return {};
 }
 
-Status Exchange::check_header(const Step& step, size_t rank, std::span<const std::byte> payload) {
+Status Exchange::compose(uint32_t tag, std::span<const std::byte> bytes,
+                         std::vector<std::byte>* payload) {
+  const Header header{call_.sequence, tag, 0};
+  return without_exceptions("what this rank sends", [&] {
+    payload->resize(sizeof(header) + bytes.size());
+    std::memcpy(payload->data(), &header, sizeof(header));
+    if (!bytes.empty()) std::memcpy(payload->data() + sizeof(header), bytes.data(), bytes.size());
+    return Status();
+  });
+}
+
+Status Exchange::check_header(size_t rank, std::span<const std::byte> payload) {
   Header found;
   if (payload.size() < sizeof(found))
     return break_off(internal_error("a payload came without header"));
   std::memcpy(&found, payload.data(), sizeof(found));
-  const Header expected{step.call.sequence, step.call.tag, 0};
+  const Header expected{openings_[rank].sequence, openings_[rank].tag, 0};
   if (found.sequence == expected.sequence && found.tag == expected.tag) return {};
   return break_off(out_of_step(rank, expected, found));
 }
 
 // Success when nobody has failed. Every rank returns the same code and text.
-Status Exchange::failure_of_all(const Step& step, const Status& mine) {
-  size_t lowest = step.openings.size();
+Status Exchange::failure_of_all(const Status& mine) {
+  size_t lowest = openings_.size();
   size_t failed = 0;
-  for (size_t rank = step.openings.size(); rank-- > 0;) {
-    if (step.openings[rank].header.status == 0) continue;
+  for (size_t rank = openings_.size(); rank-- > 0;) {
+    if (openings_[rank].status == 0) continue;
     lowest = rank;
     ++failed;
   }
   if (failed == 0) return {};
+  told_failure_ = static_cast<StatusCode>(openings_[lowest].status);
   if (size() == 1) return mine;
-  const std::vector<std::byte> own = internal::encode_status(mine);
+  const std::vector<std::byte> own = encoded(mine);
   const uint64_t own_bytes = own.size();
-  std::vector<uint64_t> sizes(step.openings.size());
-  Status moved = collective_.all_gather(step.call, std::as_bytes(std::span(&own_bytes, 1)),
+  std::vector<uint64_t> sizes(openings_.size());
+  Status moved = collective_.all_gather(call_, std::as_bytes(std::span(&own_bytes, 1)),
                                         std::as_writable_bytes(std::span(sizes)));
   if (!moved.ok()) return break_off(std::move(moved));
-  SHW_ASSIGN_OR_RETURN(const size_t total, total_bytes(sizes));
-  std::vector<std::byte> all(total);
-  moved = collective_.all_gather_v(step.call, own, all, sizes);
+  if (sizes[static_cast<size_t>(rank())] != own_bytes) return break_off(garbled(collective_));
+  const Result<size_t> total = total_bytes(sizes);
+  if (!total.ok()) return break_off(total.status());
+  std::vector<std::byte> all(*total);
+  moved = collective_.all_gather_v(call_, own, all, sizes);
   if (!moved.ok()) return break_off(std::move(moved));
   SHW_ASSIGN_OR_RETURN(const size_t begin, total_bytes(std::span(sizes).first(lowest)));
-  Status cause =
-      internal::decode_status(std::span(all).subspan(begin, static_cast<size_t>(sizes[lowest])));
+  Status cause = decoded(std::span(all).subspan(begin, static_cast<size_t>(sizes[lowest])),
+                         openings_[lowest].status);
   const bool names_rank = !cause.detail("rank").empty();
   std::string text = fmt::format("rank {} of {} failed", lowest, size());
   if (failed > 1)
@@ -158,103 +206,153 @@ Status Exchange::failure_of_all(const Step& step, const Status& mine) {
   return with_own_exception(std::move(cause), mine);
 }
 
-Result<std::vector<std::vector<std::byte>>> Exchange::gather_payloads(
-    const Step& step, std::span<const std::byte> bytes) {
-  std::vector<std::vector<std::byte>> parts;
-  if (size() == 1) {
-    parts.emplace_back(bytes.begin(), bytes.end());
-    return parts;
-  }
-  std::vector<uint64_t> sizes;
-  for (const Opening& opening : step.openings) {
+Status Exchange::receive_all(Gathered* all) {
+  all->sizes_.clear();
+  all->begins_.clear();
+  uint64_t end = 0;
+  for (const Opening& opening : openings_) {
     uint64_t with_its_header = 0;
-    if (!checked_add<uint64_t>(opening.bytes, sizeof(Header), &with_its_header))
+    all->begins_.push_back(end + sizeof(Header));
+    if (!checked_add<uint64_t>(opening.bytes, sizeof(Header), &with_its_header) ||
+        !checked_add(end, with_its_header, &end)) {
       return break_off(internal_error("a rank brings more bytes than can be counted"));
-    sizes.push_back(with_its_header);
+    }
+    all->sizes_.push_back(with_its_header);
   }
-  SHW_ASSIGN_OR_RETURN(const size_t total, total_bytes(sizes));
-  std::vector<std::byte> all(total);
-  Status moved = collective_.all_gather_v(
-      step.call, with_header({step.call.sequence, step.call.tag, 0}, bytes), all, sizes);
-  if (!moved.ok()) return break_off(std::move(moved));
-  std::span<const std::byte> rest = all;
-  for (size_t rank = 0; rank < sizes.size(); ++rank) {
-    const std::span<const std::byte> payload = rest.first(static_cast<size_t>(sizes[rank]));
-    SHW_RETURN_IF_ERROR(check_header(step, rank, payload));
-    parts.emplace_back(payload.begin() + sizeof(Header), payload.end());
-    rest = rest.subspan(payload.size());
+  if (size() == 1) {
+    all->received_.swap(all->sent_);
+    return {};
   }
-  return parts;
-}
-
-Result<std::vector<std::byte>> Exchange::share_payload(const Step& step,
-                                                       std::span<const std::byte> bytes) {
-  if (size() == 1) return std::vector<std::byte>(bytes.begin(), bytes.end());
-  uint64_t size_bytes = 0;
-  if (!checked_add<uint64_t>(step.openings[0].bytes, sizeof(Header), &size_bytes))
-    return break_off(internal_error("the coordinator brings more bytes than can be counted"));
-  std::vector<std::byte> payload(static_cast<size_t>(size_bytes));
-  if (is_coordinator()) payload = with_header({step.call.sequence, step.call.tag, 0}, bytes);
-  Status moved = collective_.broadcast(step.call, payload, /*root=*/0);
+  const Result<size_t> total = total_bytes(all->sizes_);
+  if (!total.ok()) return break_off(total.status());
+  all->received_.resize(*total);
+  Status moved = collective_.all_gather_v(call_, all->sent_, all->received_, all->sizes_);
   if (!moved.ok()) return break_off(std::move(moved));
-  SHW_RETURN_IF_ERROR(check_header(step, 0, payload));
-  payload.erase(payload.begin(), payload.begin() + sizeof(Header));
-  return payload;
+  std::span<const std::byte> rest = all->received_;
+  for (size_t rank = 0; rank < all->sizes_.size(); ++rank) {
+    const auto size_bytes = static_cast<size_t>(all->sizes_[rank]);
+    SHW_RETURN_IF_ERROR(check_header(rank, rest.first(size_bytes)));
+    rest = rest.subspan(size_bytes);
+  }
+  return {};
 }
 
-Result<std::vector<std::vector<std::byte>>> Exchange::gather_all(uint32_t tag, const Status& mine,
-                                                                 std::span<const std::byte> bytes) {
-  SHW_ASSIGN_OR_RETURN(const Step step, open_step(tag, mine, bytes.size()));
-  SHW_RETURN_IF_ERROR(failure_of_all(step, mine));
-  return gather_payloads(step, bytes);
+Status Exchange::gather(uint32_t tag, const Status& mine, std::span<const std::byte> bytes,
+                        Gathered* all) noexcept {
+  return whole([&]() -> Status {
+    Status ready = mine;
+    if (ready.ok()) ready = compose(tag, bytes, &all->sent_);
+    SHW_RETURN_IF_ERROR(open_step(tag, ready, bytes.size()));
+    SHW_RETURN_IF_ERROR(failure_of_all(ready));
+    return receive_all(all);
+  });
 }
 
-Status Exchange::agree(uint32_t tag, const Status& mine) {
-  SHW_ASSIGN_OR_RETURN(const Step step, open_step(tag, mine, 0));
-  return failure_of_all(step, mine);
+Result<std::vector<std::vector<std::byte>>> Exchange::gather_all(
+    uint32_t tag, const Status& mine, std::span<const std::byte> bytes) noexcept {
+  return whole([&]() -> Result<std::vector<std::vector<std::byte>>> {
+    Gathered all;
+    SHW_RETURN_IF_ERROR(gather(tag, mine, bytes, &all));
+    std::vector<std::vector<std::byte>> parts;
+    parts.reserve(all.size());
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      parts.emplace_back(all.part(rank).begin(), all.part(rank).end());
+    return parts;
+  });
 }
 
-Result<std::vector<std::byte>> Exchange::broadcast(uint32_t tag, const Status& mine,
-                                                   std::span<const std::byte> bytes) {
-  SHW_ASSIGN_OR_RETURN(const Step step, open_step(tag, mine, bytes.size()));
-  SHW_RETURN_IF_ERROR(failure_of_all(step, mine));
-  return share_payload(step, bytes);
+Status Exchange::agree(uint32_t tag, const Status& mine) noexcept {
+  return whole([&]() -> Status {
+    SHW_RETURN_IF_ERROR(open_step(tag, mine, 0));
+    return failure_of_all(mine);
+  });
 }
+
+Result<std::span<const std::byte>> Exchange::broadcast_into(uint32_t tag, const Status& mine,
+                                                            std::span<const std::byte> bytes,
+                                                            std::vector<std::byte>* room) {
+  Status ready = mine;
+  if (ready.ok() && is_coordinator()) ready = compose(tag, bytes, room);
+  SHW_RETURN_IF_ERROR(open_step(tag, ready, is_coordinator() ? bytes.size() : 0));
+  SHW_RETURN_IF_ERROR(failure_of_all(ready));
+  if (size() > 1) {
+    uint64_t size_bytes = 0;
+    if (!checked_add<uint64_t>(openings_[0].bytes, sizeof(Header), &size_bytes))
+      return break_off(internal_error("the coordinator brings more bytes than can be counted"));
+    room->resize(static_cast<size_t>(size_bytes));
+    Status moved = collective_.broadcast(call_, *room, /*root=*/0);
+    if (!moved.ok()) return break_off(std::move(moved));
+    SHW_RETURN_IF_ERROR(check_header(0, *room));
+  }
+  return std::span<const std::byte>(*room).subspan(sizeof(Header));
+}
+
+Result<std::span<const std::byte>> Exchange::broadcast(uint32_t tag, const Status& mine,
+                                                       std::span<const std::byte> bytes,
+                                                       std::vector<std::byte>* room) noexcept {
+  return whole([&] { return broadcast_into(tag, mine, bytes, room); });
+}
+
+namespace {
 
 // The parts travel together: u64 end offset of each part, then the parts.
-Result<std::vector<std::byte>> Exchange::scatter(uint32_t tag, const Status& mine,
-                                                 std::span<const std::vector<std::byte>> parts) {
-  Status ready = mine;
-  if (ready.ok() && is_coordinator() && std::cmp_not_equal(parts.size(), size()))
-    ready = internal_error(fmt::format("{} parts for {} ranks", parts.size(), size()));
-  const size_t ends_bytes = static_cast<size_t>(size()) * sizeof(uint64_t);
-  std::vector<std::byte> joined;
-  if (ready.ok() && is_coordinator()) {
-    joined.resize(ends_bytes);
-    for (size_t rank = 0; rank < parts.size(); ++rank) {
-      joined.insert(joined.end(), parts[rank].begin(), parts[rank].end());
-      const uint64_t end = joined.size();
-      std::memcpy(joined.data() + rank * sizeof(end), &end, sizeof(end));
-    }
+Result<std::vector<std::byte>> joined(std::span<const std::vector<std::byte>> parts, size_t world) {
+  if (parts.size() != world)
+    return internal_error(fmt::format("{} parts for {} ranks", parts.size(), world));
+  size_t total = world * sizeof(uint64_t);
+  for (const std::vector<std::byte>& part : parts) total += part.size();
+  std::vector<std::byte> bytes;
+  bytes.reserve(total);
+  bytes.resize(world * sizeof(uint64_t));
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    bytes.insert(bytes.end(), parts[rank].begin(), parts[rank].end());
+    const uint64_t end = bytes.size();
+    std::memcpy(bytes.data() + rank * sizeof(end), &end, sizeof(end));
   }
-  SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> all, broadcast(tag, ready, joined));
-  const auto bound = [&](int32_t part) {
-    uint64_t end = ends_bytes;
-    if (part > 0) {
-      std::memcpy(&end, all.data() + static_cast<size_t>(part - 1) * sizeof(end), sizeof(end));
-    }
-    return end;
-  };
-  if (all.size() < ends_bytes || bound(rank()) > bound(rank() + 1) ||
-      bound(rank() + 1) > all.size() || bound(rank()) < ends_bytes) {
-    return break_off(internal_error("the coordinator sent parts that do not fit together"));
-  }
-  return std::vector<std::byte>(all.begin() + static_cast<ptrdiff_t>(bound(rank())),
-                                all.begin() + static_cast<ptrdiff_t>(bound(rank() + 1)));
+  return bytes;
 }
 
-void Exchange::abort(const Status& cause) {
-  if (broken_.ok()) broken_ = cause.ok() ? aborted("this rank has left the exchange") : cause;
+}  // namespace
+
+Result<std::vector<std::byte>> Exchange::scatter(
+    uint32_t tag, const Status& mine, std::span<const std::vector<std::byte>> parts) noexcept {
+  return whole([&]() -> Result<std::vector<std::byte>> {
+    const auto world = static_cast<size_t>(size());
+    const size_t ends_bytes = world * sizeof(uint64_t);
+    Result<std::vector<std::byte>> own =
+        !mine.ok() ? Result<std::vector<std::byte>>(mine)
+        : is_coordinator()
+            ? without_exceptions("the parts for all ranks", [&] { return joined(parts, world); })
+            : Result<std::vector<std::byte>>(std::vector<std::byte>());
+    std::vector<std::byte> room;
+    SHW_ASSIGN_OR_RETURN(
+        const std::span<const std::byte> all,
+        broadcast_into(tag, own.status(),
+                       own.ok() ? std::span<const std::byte>(*own) : std::span<const std::byte>(),
+                       &room));
+    const auto bound = [&](int32_t part) {
+      uint64_t end = ends_bytes;
+      if (part > 0) {
+        std::memcpy(&end, all.data() + static_cast<size_t>(part - 1) * sizeof(end), sizeof(end));
+      }
+      return end;
+    };
+    if (all.size() < ends_bytes || bound(rank()) > bound(rank() + 1) ||
+        bound(rank() + 1) > all.size() || bound(rank()) < ends_bytes) {
+      return break_off(internal_error("the coordinator sent parts that do not fit together"));
+    }
+    return std::vector<std::byte>(all.begin() + static_cast<ptrdiff_t>(bound(rank())),
+                                  all.begin() + static_cast<ptrdiff_t>(bound(rank() + 1)));
+  });
+}
+
+void Exchange::abort(const Status& cause) noexcept {
+  if (broken_.ok()) {
+    broken_ = cause.ok()
+                  ? without_exceptions("leaving an exchange",
+                                       [] { return aborted("this rank has left the exchange"); })
+                  : cause;
+  }
   collective_.abort(broken_);
 }
 

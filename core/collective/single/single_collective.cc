@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/without_exceptions.h"
 #include "core/collective/collective.h"
 #include "core/concurrency/mutex.h"
 
@@ -52,9 +53,12 @@ class SingleCollective final : public Collective {
     return failure();
   }
 
-  void abort(const Status& cause) override {
+  void abort(const Status& cause) noexcept override {
     const MutexLock lock(mutex_);
-    if (failure_.ok()) failure_ = cause.ok() ? aborted("the collective was aborted") : cause;
+    if (!failure_.ok()) return;
+    failure_ = without_exceptions("aborting a collective", [&] {
+      return cause.ok() ? aborted("the collective was aborted") : cause;
+    });
   }
 
  private:

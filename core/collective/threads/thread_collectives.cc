@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/without_exceptions.h"
 #include "core/collective/collective.h"
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/mutex.h"
@@ -127,36 +128,39 @@ class Group {
     fail_if_somebody_is_gone();
     if (failure_.ok() && arrived_ == slots_.size()) {
       finish_round();
-      return outcome_;
+      return failure_.ok() ? outcome_ : failure_;
     }
     wait_for_round(round, slot.call.timeout_ns);
     const Status result = round_ != round ? outcome_ : failure_;
     return result;
   }
 
-  void abort(const Status& cause) SHW_EXCLUDES(mutex_) {
+  void abort(const Status& cause) noexcept SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    fail(cause.ok() ? aborted("the collective was aborted") : cause);
+    fail(without_exceptions("aborting a collective", [&] {
+      return cause.ok() ? aborted("the collective was aborted") : cause;
+    }));
   }
 
-  void leave(size_t rank) SHW_EXCLUDES(mutex_) {
+  void leave(size_t rank) noexcept SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     gone_[rank] = true;
     if (arrived_ > 0) fail_if_somebody_is_gone();
   }
 
  private:
-  void fail(Status cause) SHW_REQUIRES(mutex_) {
+  void fail(Status cause) noexcept SHW_REQUIRES(mutex_) {
     if (failure_.ok()) failure_ = std::move(cause);
     changed_.notify_all();
   }
 
-  void fail_if_somebody_is_gone() SHW_REQUIRES(mutex_) {
+  void fail_if_somebody_is_gone() noexcept SHW_REQUIRES(mutex_) {
     const auto found = std::find(gone_.begin(), gone_.end(), true);
     if (found == gone_.end()) return;
-    const auto rank = found - gone_.begin();
-    fail(aborted(fmt::format("rank {} has left the collective while others wait for it", rank))
-             .with_detail("rank", fmt::to_string(rank)));
+    fail(without_exceptions("meeting a rank that has left", [rank = found - gone_.begin()] {
+      return aborted(fmt::format("rank {} has left the collective while others wait for it", rank))
+          .with_detail("rank", fmt::to_string(rank));
+    }));
   }
 
   // Returns when the round is over or the group has failed.
@@ -176,22 +180,32 @@ class Group {
     }
   }
 
-  Status silent_ranks(int64_t timeout_ns) SHW_REQUIRES(mutex_) {
-    std::string ranks;
-    std::string lowest;
-    for (size_t rank = 0; rank < slots_.size(); ++rank) {
-      if (slots_[rank].has_value()) continue;
-      if (lowest.empty()) lowest = fmt::to_string(rank);
-      ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+  // Without memory for the text the group ends all the same, before a rank leaves what others would
+  // write into.
+  Status silent_ranks(int64_t timeout_ns) noexcept SHW_REQUIRES(mutex_) {
+    try {
+      std::string ranks;
+      std::string lowest;
+      for (size_t rank = 0; rank < slots_.size(); ++rank) {
+        if (slots_[rank].has_value()) continue;
+        if (lowest.empty()) lowest = fmt::to_string(rank);
+        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+      }
+      return deadline_exceeded(fmt::format("rank {} did not take part within {} ms", ranks,
+                                           timeout_ns / 1'000'000))
+          .with_detail("rank", lowest);
+    } catch (...) {
+      return failure_of_exception("waiting for other ranks");
     }
-    return deadline_exceeded(
-               fmt::format("rank {} did not take part within {} ms", ranks, timeout_ns / 1'000'000))
-        .with_detail("rank", lowest);
   }
 
-  void finish_round() SHW_REQUIRES(mutex_) {
-    outcome_ = check_round();
-    if (outcome_.ok()) outcome_ = move_bytes();
+  void finish_round() noexcept SHW_REQUIRES(mutex_) {
+    try {
+      outcome_ = check_round();
+      if (outcome_.ok()) outcome_ = move_bytes();
+    } catch (...) {
+      outcome_ = failure_of_exception("moving bytes between ranks");
+    }
     for (std::optional<Slot>& slot : slots_) slot.reset();
     arrived_ = 0;
     ++round_;
@@ -303,7 +317,7 @@ class ThreadCollective final : public Collective {
     slot.operation = operation;
     return take_part(slot);
   }
-  void abort(const Status& cause) override { group_->abort(cause); }
+  void abort(const Status& cause) noexcept override { group_->abort(cause); }
 
  private:
   Status take_part(const Slot& slot) { return group_->take_part(static_cast<size_t>(rank_), slot); }

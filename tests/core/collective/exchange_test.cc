@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/collective/collective.h"
+#include "tests/support/no_memory.h"
 
 namespace shardwright::collective {
 namespace {
@@ -47,10 +48,12 @@ TEST(Exchange, GathersBytesOfAnySizeInRankOrder) {
 TEST(Exchange, BroadcastsAndScattersFromTheCoordinator) {
   for (const int32_t world : {1, 2, 5}) {
     on_ranks(world, [world](Exchange& exchange) {
+      std::vector<std::byte> room;
       const auto told = exchange.broadcast(
-          kTag, Status(), exchange.is_coordinator() ? text_bytes("hello") : text_bytes("ignored"));
+          kTag, Status(), exchange.is_coordinator() ? text_bytes("hello") : text_bytes("ignored"),
+          &room);
       ASSERT_TRUE(told.ok()) << told.status().to_string();
-      EXPECT_EQ(*told, text_bytes("hello"));
+      EXPECT_EQ(std::vector(told->begin(), told->end()), text_bytes("hello"));
       std::vector<std::vector<std::byte>> parts;
       for (int32_t rank = 0; exchange.is_coordinator() && rank < world; ++rank)
         parts.push_back(text_bytes(std::string(static_cast<size_t>(rank), 'p')));
@@ -84,7 +87,8 @@ TEST(Exchange, AFailureThatNamesARankKeepsIt) {
     const Status mine = exchange.is_coordinator()
                             ? invalid_argument("ranks differ").with_detail("rank", "1")
                             : Status();
-    const Status status = exchange.broadcast(kTag, mine, {}).status();
+    std::vector<std::byte> room;
+    const Status status = exchange.broadcast(kTag, mine, {}, &room).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(status.detail("rank"), "1");
   });
@@ -141,7 +145,7 @@ class BlindCollective final : public Collective {
   Status all_reduce_i64(const Call&, std::span<int64_t> values, ReduceOperation op) override {
     return inner_.all_reduce_i64(same(), values, op);
   }
-  void abort(const Status& cause) override { inner_.abort(cause); }
+  void abort(const Status& cause) noexcept override { inner_.abort(cause); }
 
  private:
   static Call same() { return {0, 0, kLongNs}; }
@@ -166,6 +170,106 @@ TEST(Exchange, RanksAtDifferentStepsAreAbortedOnAllSides) {
       EXPECT_EQ(exchange.agree(kTag, Status()).code(), StatusCode::kAborted);
     });
   }
+}
+
+// What this rank said comes back changed, as from a transport whose memory is overwritten: one byte
+// of one all_gather.
+class GarblingCollective final : public Collective {
+ public:
+  GarblingCollective(Collective& inner, int gather, size_t position)
+      : inner_(inner), gathers_left_(gather), position_(position) {}
+  int32_t rank() const override { return inner_.rank(); }
+  int32_t size() const override { return inner_.size(); }
+  std::string_view name() const override { return "garbling"; }
+  Status barrier(const Call& call) override { return inner_.barrier(call); }
+  Status broadcast(const Call& call, std::span<std::byte> data, int32_t root) override {
+    return inner_.broadcast(call, data, root);
+  }
+  Status all_gather(const Call& call, std::span<const std::byte> in,
+                    std::span<std::byte> out) override {
+    Status status = inner_.all_gather(call, in, out);
+    const size_t mine = static_cast<size_t>(rank()) * in.size();
+    if (gathers_left_-- == 0) out[mine + position_] ^= std::byte{1};
+    return status;
+  }
+  Status all_gather_v(const Call& call, std::span<const std::byte> in, std::span<std::byte> out,
+                      std::span<const uint64_t> sizes) override {
+    EXPECT_EQ(sizes[static_cast<size_t>(rank())], in.size());
+    return inner_.all_gather_v(call, in, out, sizes);
+  }
+  Status all_reduce_i64(const Call& call, std::span<int64_t> values, ReduceOperation op) override {
+    return inner_.all_reduce_i64(call, values, op);
+  }
+  void abort(const Status& cause) noexcept override { inner_.abort(cause); }
+
+ private:
+  Collective& inner_;
+  int gathers_left_;
+  size_t position_;
+};
+
+TEST(Exchange, GarbageInOnesOwnSlotBreaksItBeforeAnySizeIsUsed) {
+  struct Case {
+    int gather;  // 0: header and number of bytes; 1: size of a failure
+    size_t position;
+  };
+  for (const auto& [gather, position] :
+       {Case{0, 0}, Case{0, 8}, Case{0, 12}, Case{0, 16}, Case{0, 23}, Case{1, 0}, Case{1, 7}}) {
+    auto members = make_thread_collectives(2);
+    std::jthread other([&] {
+      Exchange exchange(*members[0], kLongNs);
+      EXPECT_FALSE(exchange.gather_all(kTag, Status(), text_bytes("others")).ok());
+    });
+    GarblingCollective garbling(*members[1], gather, position);
+    Exchange exchange(garbling, kLongNs);
+    const Status mine = gather == 0 ? Status() : not_found("nothing");
+    const Status status = exchange.gather_all(kTag, mine, text_bytes("mine")).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << position << ' ' << status.to_string();
+    EXPECT_TRUE(exchange.broken());
+  }
+}
+
+// Whatever this rank still can allocate: nobody waits for it, and nobody succeeds alone.
+TEST(Exchange, ARankWithoutMemoryIsHeard) {
+  bool missed = true;
+  for (int64_t allowed = 0; missed; ++allowed) {
+    auto members = make_thread_collectives(2);
+    Status theirs;
+    std::jthread other([&] {
+      Exchange exchange(*members[1], kLongNs);
+      theirs = exchange.gather_all(kTag, Status(), text_bytes("others")).status();
+      if (theirs.ok()) theirs = exchange.agree(kTag + 1, Status());
+    });
+    Exchange exchange(*members[0], kLongNs);
+    const std::vector<std::byte> bytes = text_bytes("mine");
+    test::take_memory(allowed);
+    Status mine = exchange.gather_all(kTag, Status(), bytes).status();
+    missed = test::give_memory();
+    if (mine.ok()) mine = exchange.agree(kTag + 1, Status());
+    other.join();
+    EXPECT_EQ(mine.code(), theirs.code()) << allowed;
+    EXPECT_EQ(mine.ok(), !missed) << allowed;
+    if (missed) {
+      EXPECT_EQ(mine.code(), StatusCode::kResourceExhausted) << allowed;
+    }
+  }
+}
+
+TEST(Exchange, RoomThatIsThereBeforehandMakesAStepNeedNoMemory) {
+  on_ranks(3, [](Exchange& exchange) {
+    Gathered all;
+    std::vector<std::byte> room;
+    const std::vector<std::byte> bytes = text_bytes("eight of");
+    ASSERT_TRUE(exchange.agree(kTag, Status()).ok());
+    all.reserve(3, bytes.size());
+    room.reserve(Exchange::kHeaderBytes + bytes.size());
+    test::take_memory();
+    const Status gathered = exchange.gather(kTag, Status(), bytes, &all);
+    const bool told = exchange.broadcast(kTag, Status(), bytes, &room).ok();
+    EXPECT_FALSE(test::give_memory());
+    EXPECT_TRUE(gathered.ok() && told);
+    EXPECT_EQ(all.part(2).size(), bytes.size());
+  });
 }
 
 TEST(Exchange, AFailureOfTheTransportBreaksItForGood) {
