@@ -30,6 +30,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
 #include "core/exec/pause_points.h"
@@ -79,22 +80,27 @@ class CommitTask {
         results_(results),
         manifest_key_(storage::join_key(input.location.prefix, native::kManifestName)) {}
 
-  Result<Report> run() {
-    Status status = step("results", [this] { return check_results(); });               // 4
-    if (status.ok()) status = step("files", [this] { return look_at_files(); });       // 4
-    if (status.ok()) status = step("manifest", [this] { return encode_manifest(); });  // 5
-    if (status.ok()) status = step("manifest_write", [this] { return write_manifest(); });
+  Result<Report> run() noexcept {
+    Status status = without_exceptions("the commit", [this] { return prepare(); });
     if (status.ok()) status = publish();  // 6
     if (!status.ok()) {
       object_.reset();  // takes the temporary name away
       if (!is_unknown_outcome(status))
-        discard_generation(input_.runtime, input_.location, input_.plan.generation);
+        discard_generation(input_.runtime, storage_, input_.generation_key);
       return status;
     }
     return std::move(report_);
   }
 
  private:
+  // Steps 4 and 5.
+  Status prepare() {
+    SHW_RETURN_IF_ERROR(step("results", [this] { return check_results(); }));
+    SHW_RETURN_IF_ERROR(step("files", [this] { return look_at_files(); }));
+    SHW_RETURN_IF_ERROR(step("manifest", [this] { return encode_manifest(); }));
+    return step("manifest_write", [this] { return write_manifest(); });
+  }
+
   template <typename Work>
   Status step(std::string_view phase, const Work& work) {
     pause_point(phase);
@@ -252,25 +258,18 @@ class CommitTask {
   }
 
   // Step 6. No deadline from here on.
-  Status publish() {
+  Status publish() noexcept {
     pause_point("commit");
     const Trace::Span span(input_.trace, "commit");
-    SHW_RETURN_IF_ERROR(with_phase(check_fence(), "commit"));
-    storage::CommitCondition condition = storage::CommitCondition::kNone;
-    uint64_t version = 0;
-    const bool conditional = (storage_.capabilities() & storage::kConditionalCommit) != 0;
-    if (conditional && !input_.replaced.exists) {
-      condition = storage::CommitCondition::kIfAbsent;
-    } else if (conditional && input_.replaced.version != 0) {
-      condition = storage::CommitCondition::kIfVersion;
-      version = input_.replaced.version;
-    } else {
-      SHW_RETURN_IF_ERROR(with_phase(compare_current(), "commit"));
-      report_.notes.emplace_back(
-          "this storage has no conditional commit; only one writer may save at this path");
+    Condition condition;
+    Status status = without_exceptions("the commit", [&] { return choose(&condition); });
+    if (!status.ok()) return with_phase(std::move(status), "commit");
+    status = without_exceptions("the commit",
+                                [&] { return object_->commit(condition.kind, condition.version); });
+    if (status.ok()) {
+      close_object();
+      return status;
     }
-    Status status = object_->commit(condition, version);
-    if (status.ok()) return object_close();
     if (status.code() == StatusCode::kAborted)
       status = std::move(status).annotated(
           "another save at this path was committed first; this one changed nothing");
@@ -283,12 +282,34 @@ class CommitTask {
     return input_.fence->check().annotated("this save changed nothing; save again");
   }
 
-  // A failed close after the commit cannot undo it.
-  Status object_close() {
-    Status closed = object_->close();
-    if (!closed.ok()) report_.notes.push_back("closing the manifest: " + closed.to_string());
-    object_.reset();
+  struct Condition {
+    storage::CommitCondition kind = storage::CommitCondition::kNone;
+    uint64_t version = 0;
+  };
+
+  Status choose(Condition* condition) {
+    SHW_RETURN_IF_ERROR(check_fence());
+    const bool conditional = (storage_.capabilities() & storage::kConditionalCommit) != 0;
+    if (conditional && !input_.replaced.exists) {
+      condition->kind = storage::CommitCondition::kIfAbsent;
+    } else if (conditional && input_.replaced.version != 0) {
+      *condition = {storage::CommitCondition::kIfVersion, input_.replaced.version};
+    } else {
+      SHW_RETURN_IF_ERROR(compare_current());
+      report_.notes.emplace_back(
+          "this storage has no conditional commit; only one writer may save at this path");
+    }
     return {};
+  }
+
+  // A failed close after the commit cannot undo it.
+  void close_object() noexcept {
+    static_cast<void>(without_exceptions("closing the manifest", [this] {
+      const Status closed = object_->close();
+      if (!closed.ok()) report_.notes.push_back("closing the manifest: " + closed.to_string());
+      return Status();
+    }));
+    object_.reset();
   }
 
   // Without conditions: the best that can be had is to look right before.
@@ -304,16 +325,19 @@ class CommitTask {
 
   // A commit that failed may have taken place all the same (a lost answer): only what the storage
   // says now counts.
-  Status settle(Status failure) const {
+  Status settle(Status failure) const noexcept {
     if (is_unknown_outcome(failure)) return failure;
-    const Result<native::CurrentManifest> now = native::read_current(input_.location);
-    const bool known = now.ok() && (!now->damaged || input_.replaced.damaged);
-    if (known && !now->names(input_.plan.generation)) return failure;
-    return unavailable(fmt::format("it is unknown whether generation {} was committed: {}",
-                                   input_.plan.generation, failure.to_string()))
-        .with_detail("commit", "unknown")
-        .with_detail("generation", input_.plan.generation)
-        .with_retryable(false);
+    const Result<bool> may_be = without_exceptions("looking at the manifest", [&]() -> Result<bool> {
+      SHW_ASSIGN_OR_RETURN(const native::CurrentManifest now,
+                           native::read_current(input_.location));
+      return (now.damaged && !input_.replaced.damaged) || now.names(input_.plan.generation);
+    });
+    if (may_be.ok() && !*may_be) return failure;
+    return unknown_commit(without_exceptions("the commit", [&] {
+      return unavailable(fmt::format("it is unknown whether generation {} was committed: {}",
+                                     input_.plan.generation, failure.to_string()))
+          .with_detail("generation", input_.plan.generation);
+    }));
   }
 
   const CommitInput& input_;
@@ -328,15 +352,15 @@ class CommitTask {
 
 }  // namespace
 
-void discard_generation(Runtime& runtime, const format::Location& location,
-                        std::string_view generation) {
-  const Result<native::CurrentManifest> now = native::read_current(location);
-  if (!now.ok() || now->names(generation)) return;
-  const Result<uint64_t> removed = remove_generation(location, generation);
-  if (removed.ok() || runtime.log().level() > LogLevel::kWarning) return;
-  runtime.log().write(LogLevel::kWarning, "exec",
-                      fmt::format("generation {} of a failed save could not be removed: {}",
-                                  generation, removed.status().to_string()));
+void discard_generation(Runtime& runtime, storage::Storage& storage,
+                        std::string_view key) noexcept {
+  const Result<uint64_t> removed =
+      without_exceptions("removing a generation", [&] { return storage.remove_prefix(key); });
+  if (removed.ok()) return;
+  log(runtime.log(), LogLevel::kWarning, "exec", [&] {
+    return fmt::format("generation {} of a failed save could not be removed: {}", key,
+                       removed.status().to_string());
+  });
 }
 
 Result<Report> publish_generation(const CommitInput& input,
@@ -344,20 +368,33 @@ Result<Report> publish_generation(const CommitInput& input,
   return CommitTask(input, results).run();
 }
 
-void remove_replaced(const CommitInput& input, Report* report) {
+std::vector<ReplacedGeneration> replaced_generations(const CommitInput& input) {
+  std::vector<ReplacedGeneration> replaced;
+  const std::vector<std::string> named = named_before(input.replaced);
+  for (size_t i = generations_to_keep(input).size(); i < named.size(); ++i) {
+    if (named[i] == input.plan.generation) continue;
+    replaced.push_back({named[i], generation_key(input.location, named[i])});
+  }
+  return replaced;
+}
+
+void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneration> replaced,
+                     Report* report) {
   pause_point("cleanup");
   const Trace::Span span(input.trace, "clean up");
-  const std::vector<std::string> named = named_before(input.replaced);
-  const size_t kept = generations_to_keep(input).size();
-  for (size_t i = kept; i < named.size(); ++i) {
-    if (named[i] == input.plan.generation) continue;
-    const Result<uint64_t> bytes = remove_generation(input.location, named[i]);
-    if (bytes.ok()) {
-      report->removed.push_back({named[i], *bytes});
-    } else {
-      report->notes.push_back(fmt::format("generation {} could not be removed whole: {}", named[i],
-                                          bytes.status().to_string()));
-    }
+  for (const ReplacedGeneration& each : replaced) {
+    const Result<uint64_t> bytes = without_exceptions(
+        "removing a generation", [&] { return input.location.storage->remove_prefix(each.key); });
+    static_cast<void>(without_exceptions("the report", [&] {
+      if (bytes.ok()) {
+        report->removed.push_back({each.generation, *bytes});
+        return Status();
+      }
+      report->notes.push_back(fmt::format("generation {} could not be removed whole: {}",
+                                          each.generation, bytes.status().to_string()));
+      log(input.runtime.log(), LogLevel::kWarning, "exec", [&] { return report->notes.back(); });
+      return Status();
+    }));
   }
   if (input.replaced.damaged) {
     report->notes.emplace_back(

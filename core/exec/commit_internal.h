@@ -5,6 +5,9 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/exec/options.h"
 #include "core/exec/report.h"
@@ -27,7 +30,8 @@ struct CommitInput {
   const format::Location& location;
   const CallContext& call;
   storage::StorageLock* fence = nullptr;  // null = the storage has no locks
-  Trace* trace = nullptr;                 // may be null
+  std::string_view generation_key = {};
+  Trace* trace = nullptr;  // may be null
 };
 
 // Steps 4 to 6: results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks,
@@ -36,13 +40,21 @@ struct CommitInput {
 Result<Report> publish_generation(const CommitInput& input,
                                   std::span<const plan::WriteResult> results);
 
-// Step 8, after publish_generation has succeeded: removes what the replaced manifest named and the
-// new one does not. What went, and what could not go, is added to the report.
-void remove_replaced(const CommitInput& input, Report* report);
+// What step 8 removes: the generations that the replaced manifest named and the new one does not.
+// Made before the commit, so that nothing stays for want of memory.
+struct ReplacedGeneration {
+  std::string generation;
+  std::string key;
+};
+std::vector<ReplacedGeneration> replaced_generations(const CommitInput& input);
 
-// Removes a generation that was never committed; nothing is removed when the current manifest names
-// it or cannot be read. Best effort.
-void discard_generation(Runtime& runtime, const format::Location& location,
-                        std::string_view generation);
+// Step 8, after publish_generation has succeeded. What went, and what could not go, is added to the
+// report.
+void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneration> replaced,
+                     Report* report);
+
+// Removes what lies under the key of a generation that this save has made and never tried to commit,
+// or whose commit is known to have failed: nothing can name it. Best effort, also without memory.
+void discard_generation(Runtime& runtime, storage::Storage& storage, std::string_view key) noexcept;
 
 }  // namespace shardwright::exec::internal

@@ -2,7 +2,6 @@
 //
 // Names and removal of generations.
 #include <algorithm>
-#include <vector>
 
 #include "core/base/text.h"
 #include "core/exec/generation_internal.h"
@@ -25,25 +24,7 @@ std::string generation_key(const format::Location& location, std::string_view ge
 }
 
 Result<uint64_t> remove_generation(const format::Location& location, std::string_view generation) {
-  const std::string prefix = generation_key(location, generation) + "/";
-  std::vector<storage::ListEntry> entries;
-  Status first = location.storage->list(prefix, [&entries](const storage::ListEntry& entry) {
-    entries.push_back(entry);
-    return Status();
-  });
-  uint64_t removed = 0;
-  for (const storage::ListEntry& entry : entries) {
-    Status status = location.storage->remove(entry.key);
-    if (status.ok()) {
-      removed += entry.stat.size_bytes;
-    } else if (first.ok()) {
-      first = std::move(status);
-    }
-  }
-  Status status = location.storage->remove(prefix);
-  if (first.ok()) first = std::move(status);
-  if (!first.ok()) return first;
-  return removed;
+  return location.storage->remove_prefix(generation_key(location, generation));
 }
 
 }  // namespace shardwright::exec::internal

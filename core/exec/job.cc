@@ -3,15 +3,17 @@
 // A job is two objects: JobCore, which queue and handle share, and JobHandle, which the host holds.
 // What the host lent (the work with all that it captured, and the keepalive) may be released on
 // host threads only. Exactly one of two takes it, under the mutex of the core: the handle, when it
-// goes after the end; or the background thread, when the handle went before, and then it only puts
-// it into the queue's list of things to release, which the next call on the queue empties.
+// goes after the end; or the queue, when the handle went before: then the core joins the list of
+// those to release, which the next call on the queue empties. What the end of a job needs is there
+// before the job is queued: the background thread allocates nothing of its own.
 #include "core/exec/job.h"
 
 #include <utility>
 #include <vector>
 
+#include "core/base/log.h"
+#include "core/base/without_exceptions.h"
 #include "core/concurrency/mutex.h"
-#include "core/exec/without_exceptions_internal.h"
 
 namespace shardwright::exec {
 namespace {
@@ -31,8 +33,8 @@ class JobCore {
   JobCore(const Clock& clock, Lent lent, const JobQueue::Meeting& of)
       : meeting(of), clock_(clock), submitted_ns_(clock.monotonic_ns()), lent_(std::move(lent)) {}
 
-  // On the background thread. What is returned is to be released on a host thread.
-  Lent run() SHW_EXCLUDES(mutex_) {
+  // On the background thread. True when the queue has to release what was lent.
+  bool run() SHW_EXCLUDES(mutex_) {
     CallContext call;
     call.control.cancellation = &cancellation;
     call.control.clock = &clock_;
@@ -45,7 +47,13 @@ class JobCore {
     }
     // Also when it was cancelled while it waited: the work tells its peers on other ranks.
     if (!cancellation.cancelled()) advance(JobState::kRunning);
-    return finish(internal::without_exceptions("a background job", [&] { return (*work)(call); }));
+    return finish(without_exceptions("a background job", [&] { return (*work)(call); }));
+  }
+
+  // By the queue, on a host thread, when run() said so.
+  Lent take_lent() SHW_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return std::exchange(lent_, {});
   }
 
   // The handle goes; gives what it has to release itself.
@@ -81,7 +89,7 @@ class JobCore {
   }
   std::shared_ptr<const Report> report() const SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return report_;
+    return state_ == JobState::kSucceeded ? report_ : nullptr;
   }
   int64_t elapsed_ns() const SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -91,6 +99,7 @@ class JobCore {
   CancellationFlag cancellation;
   Progress progress;
   const JobQueue::Meeting meeting;
+  std::shared_ptr<JobCore> next_to_release;  // in the queue's list, under its mutex
 
  private:
   void advance(JobState next) SHW_EXCLUDES(mutex_) {
@@ -100,10 +109,10 @@ class JobCore {
     changed_.notify_all();
   }
 
-  Lent finish(Result<Report> result) SHW_EXCLUDES(mutex_) {
+  bool finish(Result<Report> result) SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (result.ok()) {
-      report_ = std::make_shared<const Report>(std::move(*result));
+      *report_ = std::move(*result);
       progress.enter(Stage::kDone);
       state_ = JobState::kSucceeded;
     } else {
@@ -112,7 +121,7 @@ class JobCore {
     }
     ended_ns_ = clock_.monotonic_ns();
     changed_.notify_all();
-    return handle_is_gone_ ? std::exchange(lent_, {}) : Lent();
+    return handle_is_gone_;
   }
 
   const Clock& clock_;
@@ -122,8 +131,8 @@ class JobCore {
   JobState state_ SHW_GUARDED_BY(mutex_) = JobState::kQueued;
   bool handle_is_gone_ SHW_GUARDED_BY(mutex_) = false;
   Status status_ SHW_GUARDED_BY(mutex_);
-  std::shared_ptr<const Report> report_
-      SHW_GUARDED_BY(mutex_);  // co-owned with callers of report()
+  // Co-owned with callers of report(); written once, at the end.
+  const std::shared_ptr<Report> report_ = std::make_shared<Report>();
   int64_t ended_ns_ SHW_GUARDED_BY(mutex_) = 0;
   Lent lent_ SHW_GUARDED_BY(mutex_);
 };
@@ -160,13 +169,16 @@ class JobHandle final : public Job {
 class BackgroundQueue final : public JobQueue {
  public:
   BackgroundQueue(Runtime& runtime, std::unique_ptr<ThreadPool> thread)
-      : clock_(runtime.clock()), thread_(std::move(thread)) {}
+      : clock_(runtime.clock()), log_(runtime.log()), thread_(std::move(thread)) {}
 
-  ~BackgroundQueue() override { thread_.reset(); }  // runs what was submitted, then joins
+  ~BackgroundQueue() override {
+    thread_.reset();  // runs what was submitted, then joins
+    release_ended();
+  }
 
   std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive,
                               const Meeting& meeting) override {
-    release_returned();
+    release_ended();
     auto core =
         std::make_shared<JobCore>(clock_, Lent{std::move(work), std::move(keepalive)}, meeting);
     auto handle = std::make_shared<JobHandle>(core);  // shared by all copies that the host makes
@@ -175,7 +187,12 @@ class BackgroundQueue final : public JobQueue {
       if (closed_) return nullptr;
       unfinished_.push_back(core);
     }
-    thread_->submit([this, core] { run(core); });
+    try {
+      thread_->submit([this, core] { run(core); });
+    } catch (...) {
+      forget(core);
+      throw;
+    }
     return handle;
   }
 
@@ -205,16 +222,34 @@ class BackgroundQueue final : public JobQueue {
       for (const JobCorePointer& each : running()) each->cancellation.cancel();
       done = wait_all(timeout_ns - half_ns);
     }
-    release_returned();
+    release_ended();
     return done;
   }
 
  private:
   void run(const JobCorePointer& core) SHW_EXCLUDES(mutex_) {
-    Lent returned = core->run();
+    const bool release = core->run();
+    if (release) note_unheard(core->status());
+    const MutexLock lock(mutex_);
+    if (release) {
+      core->next_to_release = std::move(to_release_);
+      to_release_ = core;
+    }
+    std::erase(unfinished_, core);
+    finished_.notify_all();
+  }
+
+  // Nobody holds the job, so nobody else will be told.
+  void note_unheard(const Status& status) noexcept {
+    if (status.ok()) return;
+    log(log_, LogLevel::kWarning, "exec",
+        [&] { return "a job that its host had dropped failed: " + status.to_string(); });
+  }
+
+  // A job that the thread did not take.
+  void forget(const JobCorePointer& core) SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     std::erase(unfinished_, core);
-    if (returned.work || returned.keepalive) returned_.push_back(std::move(returned));
     finished_.notify_all();
   }
 
@@ -239,19 +274,26 @@ class BackgroundQueue final : public JobQueue {
   }
 
   // On a host thread, without the mutex: releasing may call into the host.
-  void release_returned() SHW_EXCLUDES(mutex_) {
-    std::vector<Lent> released;
-    const MutexLock lock(mutex_);
-    released.swap(returned_);
+  void release_ended() SHW_EXCLUDES(mutex_) {
+    JobCorePointer ended;
+    {
+      const MutexLock lock(mutex_);
+      ended = std::move(to_release_);
+    }
+    while (ended != nullptr) {
+      const Lent released = ended->take_lent();
+      ended = std::exchange(ended->next_to_release, nullptr);
+    }
   }
 
   const Clock& clock_;
+  LogSink& log_;
   mutable Mutex mutex_;
   Condition finished_;
   std::vector<JobCorePointer> unfinished_ SHW_GUARDED_BY(mutex_);
-  std::vector<Lent> returned_ SHW_GUARDED_BY(mutex_);
-  bool closed_ SHW_GUARDED_BY(mutex_) = false;  // shut down: takes no more jobs
-  std::unique_ptr<ThreadPool> thread_;          // one worker; last, because it uses the others
+  JobCorePointer to_release_ SHW_GUARDED_BY(mutex_);  // the first of a list
+  bool closed_ SHW_GUARDED_BY(mutex_) = false;        // shut down: takes no more jobs
+  std::unique_ptr<ThreadPool> thread_;  // one worker; last, because it uses the others
 };
 
 }  // namespace

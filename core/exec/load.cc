@@ -6,6 +6,7 @@
 #include "core/exec/load.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,11 +15,11 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/exec/agreement_internal.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
 #include "core/exec/trace.h"
-#include "core/exec/without_exceptions_internal.h"
 #include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 
@@ -132,19 +133,7 @@ std::string terms_text(const format::Location& location, const LoadOptions& opti
   return internal::place_text(location) + shared_options_text(options);
 }
 
-// Step 2: everybody was told the same and opened the same checkpoint. A rank that could not open one
-// brings no generation: whether all were told the same comes first, for it may be why.
-Status agree_on_opening(collective::Exchange& exchange, const Opening& mine) {
-  const std::string_view generation =
-      mine.checkpoint == nullptr ? std::string_view() : mine.checkpoint->opened().generation();
-  const auto bytes = std::as_bytes(std::span(generation));
-  SHW_ASSIGN_OR_RETURN(
-      std::vector<plan::Bytes> all,
-      exchange.gather_all(kTagOpened, Status(), internal::sign(bytes, mine.terms)));
-  SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, mine.terms, &all));
-  const auto none = [](const plan::Bytes& each) { return each.empty(); };
-  if (!mine.status.ok() || std::ranges::any_of(all, none))
-    return exchange.agree(kTagFailed, mine.status);
+Status compare_generations(const std::vector<plan::Bytes>& all) {
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
     const auto text = [](const plan::Bytes& each) {
@@ -158,6 +147,31 @@ Status agree_on_opening(collective::Exchange& exchange, const Opening& mine) {
         .with_detail("generation", text(all[0]));
   }
   return {};
+}
+
+// Step 2: everybody was told the same and opened the same checkpoint. A rank that could not brings no
+// generation: whether all were told the same comes first, for it may be why.
+Status agree_on_opening(collective::Exchange& exchange, const Opening& mine,
+                        const Status& ready) noexcept {
+  plan::Bytes signed_bytes;
+  const Status able = without_exceptions("opening", [&] {
+    const std::string_view generation =
+        ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
+    signed_bytes = internal::sign(std::as_bytes(std::span(generation)), mine.terms);
+    return Status();
+  });
+  SHW_ASSIGN_OR_RETURN(std::vector<plan::Bytes> all,
+                       exchange.gather_all(kTagOpened, able, signed_bytes));
+  const Status same = without_exceptions("comparing what ranks opened", [&]() -> Status {
+    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, mine.terms, &all));
+    const auto none = [](const plan::Bytes& each) { return each.empty(); };
+    if (!ready.ok() || std::ranges::any_of(all, none)) return exchange.agree(kTagFailed, ready);
+    return compare_generations(all);
+  });
+  // Nobody waits for a rank that had no memory to compare.
+  const bool told = exchange.told_failure() != StatusCode::kOk;
+  if (same.code() == StatusCode::kResourceExhausted && !told) exchange.abort(same);
+  return same;
 }
 
 // What a load reads from and how; everything outlives the call.
@@ -201,10 +215,10 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
 }
 
 // The load stands whether or not its trace can be written.
-void write_trace(Runtime& runtime, const Trace& trace) {
-  const Status written = trace.write();
-  if (written.ok() || runtime.log().level() > LogLevel::kWarning) return;
-  runtime.log().write(LogLevel::kWarning, "exec", written.to_string());
+void write_trace(Runtime& runtime, const Trace& trace) noexcept {
+  const Status written = without_exceptions("the trace", [&] { return trace.write(); });
+  if (!written.ok())
+    log(runtime.log(), LogLevel::kWarning, "exec", [&] { return written.to_string(); });
 }
 
 // A plan whose targets can be written.
@@ -236,36 +250,64 @@ std::string entries_of_absent_ranks(const plan::Catalog& stored, int32_t world_s
       count, world_size, highest, world_size);
 }
 
-// Steps 2 to 5.
+template <typename Text>
+void note(Runtime& runtime, const collective::Collective& collective, LogLevel level,
+          const Text& text) noexcept {
+  log(runtime.log(), level, "exec", [&] {
+    return fmt::format("rank {} of {}: {}", collective.rank(), collective.size(), text());
+  });
+}
+
+// Steps 2 to 5. What a rank has to say after the last of them is made before it, so that all ranks
+// end alike.
 Result<Report> load_together(Runtime& runtime, const Opening& opening, State& state,
                              collective::Collective& collective, const LoadOptions& options,
-                             const CallContext& call) {
+                             const CallContext& call) noexcept {
   collective::Exchange exchange(collective, collective_timeout(options));
   const Checkpoint* const checkpoint = opening.checkpoint;
-  Trace trace(options.trace_path, collective.rank(), clock_of(call));
+  std::optional<Trace> trace;
+  Status ready = opening.status;
+  if (ready.ok()) {
+    ready = without_exceptions("beginning to load", [&] {
+      trace.emplace(options.trace_path, collective.rank(), clock_of(call));
+      return Status();
+    });
+  }
+  note(runtime, collective, LogLevel::kInfo, [&] {
+    return ready.ok()
+               ? fmt::format("loading generation {} from '{}'", checkpoint->opened().generation(),
+                             escape_text(format::shown_path(checkpoint->location())))
+               : "not loaded: " + ready.to_string();
+  });
   if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
-  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening));
+  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening, ready));
   const int64_t begin = clock_of(call).monotonic_ns();
-  Result<plan::LoadPlan> plan = internal::without_exceptions("the load plan", [&] {
-    const Trace::Span span(&trace, "plan");
+  Result<plan::LoadPlan> plan = without_exceptions("the load plan", [&] {
+    const Trace::Span span(&*trace, "plan");
     return plan_for_targets(*checkpoint, state, options, collective.rank());
   });
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
-  Result<Report> report = internal::without_exceptions("reading", [&] {
-    return execute({runtime, *checkpoint, options, &trace}, *plan, state, call);
+  Result<Report> report = without_exceptions("reading", [&]() -> Result<Report> {
+    SHW_ASSIGN_OR_RETURN(Report made,
+                         execute({runtime, *checkpoint, options, &*trace}, *plan, state, call));
+    made.loaded = std::move(plan->loaded);
+    made.missing = std::move(plan->missing);
+    made.unexpected = std::move(plan->unexpected);
+    made.world_size = collective.size();
+    std::string absent = entries_of_absent_ranks(checkpoint->catalog(), collective.size());
+    if (!absent.empty()) made.notes.push_back(std::move(absent));
+    made.times.insert(made.times.begin(), {"plan", plan_ns});
+    return made;
   });
   const Status agreed = exchange.agree(kTagLoaded, report.status());
-  write_trace(runtime, trace);
+  write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
-  report->loaded = std::move(plan->loaded);
-  report->missing = std::move(plan->missing);
-  report->unexpected = std::move(plan->unexpected);
-  report->world_size = collective.size();
-  std::string absent = entries_of_absent_ranks(checkpoint->catalog(), collective.size());
-  if (!absent.empty()) report->notes.push_back(std::move(absent));
-  report->times.insert(report->times.begin(), {"plan", plan_ns});
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  note(runtime, collective, LogLevel::kInfo, [&] {
+    return fmt::format("loaded: {} bytes read in {} us", report->bytes_read,
+                       report->elapsed_ns / 1000);
+  });
   if (call.progress != nullptr) call.progress->enter(Stage::kDone);
   return report;
 }
@@ -317,7 +359,7 @@ Result<Report> load(Runtime& runtime, const format::Location& location, State& s
                     const CallContext& call,
                     const std::function<Status(std::string_view format)>& accepts) {
   using Opened = Result<std::shared_ptr<const Checkpoint>>;
-  const Opened opened = internal::without_exceptions("opening", [&]() -> Opened {  // step 1
+  const Opened opened = without_exceptions("opening", [&]() -> Opened {  // step 1
     SHW_RETURN_IF_ERROR(check_options(options));
     SHW_RETURN_IF_ERROR(call.control.check("beginning to load"));
     Opened found = Checkpoint::open(runtime, location);

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/block_filler_internal.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
@@ -47,7 +48,7 @@ class RankFileWriter {
     Result<std::vector<WriteTask>> tasks = make_write_tasks(input_.list, kWriteBlockBytes);
     if (!tasks.ok()) return named("plan", tasks.status());
     tasks_ = std::move(*tasks);
-    Status status = write_everything();
+    Status status = without_exceptions("writing", [this] { return write_everything(); });
     if (status.ok()) return std::move(result_);
     remove_file();
     return status;
@@ -219,10 +220,12 @@ class RankFileWriter {
   }
 
   // Best effort: the failure that led here is what counts, and what stays is found by gc.
-  void remove_file() {
-    if (object_ != nullptr) object_->abort();
-    object_.reset();
-    if (created_) static_cast<void>(storage_.remove(key_));
+  void remove_file() noexcept {
+    static_cast<void>(without_exceptions("removing a file", [this] {
+      if (object_ != nullptr) object_->abort();
+      object_.reset();
+      return created_ ? storage_.remove(key_) : Status();
+    }));
   }
 
   const RankFileInput& input_;

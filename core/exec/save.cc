@@ -20,16 +20,16 @@
 
 #include "core/base/limits.h"
 #include "core/exec/agreement_internal.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/pause_points.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
-#include "core/exec/without_exceptions_internal.h"
 #include "core/format/native/native_checkpoint.h"
 
 namespace shardwright::exec {
 namespace {
-
-using internal::without_exceptions;
 
 constexpr uint32_t kOfferTags[] = {0x5301, 0x5305, 0x5306};
 static_assert(std::size(kOfferTags) == internal::SaveSteps::kMaxOffers);
@@ -37,6 +37,9 @@ constexpr uint32_t kTagPlaces = 0x5307;
 constexpr uint32_t kTagAnswers = 0x5302;
 constexpr uint32_t kTagResults = 0x5303;
 constexpr uint32_t kTagOutcome = 0x5304;
+
+// Of an encoded result of a rank that has written; longer ones take memory when they come.
+constexpr size_t kMaxResultBytes = 1024;
 
 // What the other ranks put into their reports about the whole checkpoint.
 struct Outcome {
@@ -50,7 +53,7 @@ struct Outcome {
 };
 constexpr std::string_view kDirectorySyncWords[] = {"ok", "unsupported", "skipped"};
 
-Bytes encode_outcome(const Report& report) {
+Outcome outcome_of(const Report& report) {
   Outcome outcome{report.tensors,
                   report.objects,
                   report.chunks,
@@ -61,28 +64,22 @@ Bytes encode_outcome(const Report& report) {
   for (uint64_t word = 0; word < std::size(kDirectorySyncWords); ++word) {
     if (report.dir_fsync == kDirectorySyncWords[word]) outcome.directory_sync = word;
   }
-  Bytes bytes(sizeof(outcome));
-  std::memcpy(bytes.data(), &outcome, sizeof(outcome));
-  return bytes;
+  return outcome;
 }
 
-Result<Report> decode_outcome(const Bytes& bytes) {
+// Of a checkpoint that is there, whatever the coordinator told of it.
+void decode_outcome(std::span<const std::byte> bytes, Report* report) {
   Outcome outcome;
-  if (bytes.size() != sizeof(outcome)) {
-    return internal_error(fmt::format("the coordinator told the outcome in {} bytes, expected {}",
-                                      bytes.size(), sizeof(outcome)));
-  }
+  if (bytes.size() != sizeof(outcome)) return;
   std::memcpy(&outcome, bytes.data(), sizeof(outcome));
-  Report report;
-  report.tensors = outcome.tensors;
-  report.objects = outcome.objects;
-  report.chunks = outcome.chunks;
-  report.files = outcome.files;
-  report.bytes_total = outcome.bytes_total;
-  report.bytes_files = outcome.bytes_files;
+  report->tensors = outcome.tensors;
+  report->objects = outcome.objects;
+  report->chunks = outcome.chunks;
+  report->files = outcome.files;
+  report->bytes_total = outcome.bytes_total;
+  report->bytes_files = outcome.bytes_files;
   if (outcome.directory_sync < std::size(kDirectorySyncWords))
-    report.dir_fsync = kDirectorySyncWords[outcome.directory_sync];
-  return report;
+    report->dir_fsync = kDirectorySyncWords[outcome.directory_sync];
 }
 
 int64_t collective_timeout(const SaveOptions& options) {
@@ -102,23 +99,61 @@ uint64_t bytes_of_tensors(const State& state) {
 class CollectiveSave {
  public:
   CollectiveSave(const format::Location& location, collective::Collective& collective,
-                 const SaveOptions& options, const CallContext& call)
-      : location_(location), exchange_(collective, collective_timeout(options)), call_(call) {}
+                 const SaveOptions& options, const CallContext& call, LogSink& log)
+      : location_(location),
+        exchange_(collective, collective_timeout(options)),
+        call_(call),
+        log_(log) {}
 
   // steps holds why there are none on this rank, otherwise.
-  Result<Report> run(Result<std::unique_ptr<internal::SaveSteps>> steps) {
-    const Status ready = steps.ok() ? call_.control.check("beginning to save") : steps.status();
-    if (steps.ok()) steps_ = std::move(*steps);
+  Result<Report> run(Result<std::unique_ptr<internal::SaveSteps>> steps) noexcept {
+    Status ready = steps.status();
+    if (steps.ok()) {
+      steps_ = std::move(*steps);
+      ready = without_exceptions("beginning to save",
+                                 [&] { return call_.control.check("beginning to save"); });
+    }
+    note(LogLevel::kInfo,
+         [&] { return fmt::format("saving to '{}'", escape_text(format::shown_path(location_))); });
+    Result<Report> report = carry_out(ready);
+    note(LogLevel::kInfo, [&] {
+      return report.ok() ? fmt::format("committed generation {}: {} bytes in {} files",
+                                       steps_->generation(), report->bytes_total, report->files)
+                         : "not saved: " + report.status().to_string();
+    });
+    return report;
+  }
+
+ private:
+  template <typename Text>
+  void note(LogLevel level, const Text& text) noexcept {
+    log(log_, level, "exec", [&] {
+      return fmt::format("rank {} of {}: {}", exchange_.rank(), exchange_.size(), text());
+    });
+  }
+
+  // A meeting, where one waits for the slowest rank.
+  template <typename Meeting>
+  auto meet(const char* what, const Meeting& meeting) noexcept -> decltype(meeting()) {
+    const int64_t begin_ns = real_clock().monotonic_ns();
+    auto result = meeting();
+    note(LogLevel::kDebug, [&] {
+      return fmt::format("{}: all ranks have met after {} us", what,
+                         (real_clock().monotonic_ns() - begin_ns) / 1000);
+    });
+    return result;
+  }
+
+  Result<Report> carry_out(const Status& ready) noexcept {
     SHW_RETURN_IF_ERROR(plan(ready));
     Status written = write();
     if (written.ok()) return commit();
     return commit_is_open_ ? read_outcome(written) : Result<Report>(std::move(written));
   }
 
- private:
   // Meetings 1 and 2, again when the coordinator needs more than the ranks offered. Afterwards this
   // rank has its answer.
-  Status plan(const Status& ready) {
+  Status plan(const Status& ready) noexcept {
     Result<Bytes> offer =
         ready.ok() ? without_exceptions("the local plan", [&] { return steps_->offer(call_); })
                    : Result<Bytes>(ready);
@@ -127,11 +162,14 @@ class CollectiveSave {
       if (!internal::asks_for_offer(answer_)) return {};
       offer = without_exceptions("the local plan", [&] { return steps_->further_offer(answer_); });
     }
-    return internal_error("the coordinator asks for more than the ranks can offer");
+    steps_->abandon(location_);
+    return without_exceptions("planning", [] {
+      return internal_error("the coordinator asks for more than the ranks can offer");
+    });
   }
 
   // Gives the offer of this rank for the coordinator's answer.
-  Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) {
+  Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) noexcept {
     SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> offers, gather_offers(tag, offer));
     std::vector<Bytes> answers;
     Status planned;
@@ -141,96 +179,154 @@ class CollectiveSave {
       planned = made.status();
       if (made.ok()) answers = std::move(*made);
     }
-    Result<Bytes> answer = exchange_.scatter(kTagAnswers, planned, answers);
+    Result<Bytes> answer =
+        meet("answers", [&] { return exchange_.scatter(kTagAnswers, planned, answers); });
     if (!answer.ok()) steps_->abandon(location_);
     return answer;
   }
 
   // The first time signed with the place. A rank that has failed brings nothing.
-  Result<std::vector<Bytes>> gather_offers(uint32_t tag, const Result<Bytes>& offer) {
-    if (!offer.ok()) return exchange_.gather_all(tag, offer.status(), {});
-    if (tag != kOfferTags[0]) return exchange_.gather_all(tag, Status(), *offer);
-    const std::string place = internal::place_text(location_);
-    SHW_ASSIGN_OR_RETURN(std::vector<Bytes> offers,
-                         exchange_.gather_all(tag, Status(), internal::sign(*offer, place)));
-    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange_, kTagPlaces, place, &offers));
-    return offers;
+  Result<std::vector<Bytes>> gather_offers(uint32_t tag, const Result<Bytes>& offer) noexcept {
+    const bool first = tag == kOfferTags[0];
+    Status ready = offer.status();
+    std::string place;
+    Bytes given;
+    if (ready.ok() && first) {
+      ready = without_exceptions("an offer", [&] {
+        place = internal::place_text(location_);
+        given = internal::sign(*offer, place);
+        return Status();
+      });
+    }
+    std::span<const std::byte> bytes;
+    if (ready.ok()) bytes = first ? given : *offer;
+    Result<std::vector<Bytes>> offers =
+        meet("offers", [&] { return exchange_.gather_all(tag, ready, bytes); });
+    if (!offers.ok() || !first) return offers;
+    const Status same = without_exceptions("comparing places", [&] {
+      return internal::check_signatures(exchange_, kTagPlaces, place, &*offers);
+    });
+    if (same.ok()) return offers;
+    // Nobody waits for a rank that had no memory to compare.
+    const bool told = exchange_.told_failure() != StatusCode::kOk;
+    if (same.code() == StatusCode::kResourceExhausted && !told) exchange_.abort(same);
+    return same;
   }
 
   // Step 2 and 3 and meeting 3.
-  Status write() {
-    Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
+  Status write() noexcept {
+    const Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
       SHW_RETURN_IF_ERROR(steps_->take(answer_));
+      // What ranks tell from here on finds its place without memory, so that all hear it.
+      results_.reserve(static_cast<size_t>(exchange_.size()), kMaxResultBytes);
+      told_.reserve(sizeof(Outcome) + collective::Exchange::kHeaderBytes);
       return steps_->execute(location_, call_);
     });
     const Status mine = written.status();
-    const Bytes result = written.ok() ? std::move(*written) : Bytes();
-    Result<std::vector<Bytes>> results = exchange_.gather_all(kTagResults, mine, result);
-    if (results.ok()) {
-      results_ = std::move(*results);
-      return {};
-    }
+    const Status gathered = meet("results", [&] {
+      return exchange_.gather(
+          kTagResults, mine,
+          written.ok() ? std::span<const std::byte>(*written) : std::span<const std::byte>(),
+          &results_);
+    });
+    if (gathered.ok()) return {};
     // An agreed failure is known to all. When the meeting broke off instead, others may believe
     // that all went well, and only the one that commits may decide.
-    const bool agreed = !exchange_.broken();
+    const bool agreed = !exchange_.broken() || exchange_.told_failure() != StatusCode::kOk;
     commit_is_open_ = !agreed && mine.ok() && !exchange_.is_coordinator();
     if (!commit_is_open_) steps_->abandon(location_);
-    return results.status();
+    return gathered;
   }
 
-  // Steps 4 to 8 with meeting 4 as step 7.
-  Result<Report> commit() {
+  // Steps 4 to 8 with meeting 4 as step 7. Once published, nothing undoes it: what fails then, for
+  // want of memory or other reasons, is missing from the report and that is all.
+  Result<Report> commit() noexcept {
     if (!exchange_.is_coordinator()) return learn_outcome();
-    Result<Report> report = without_exceptions(
-        "the commit", [&] { return steps_->publish(results_, location_, call_); });
+    Result<Report> report = without_exceptions("the commit", [&] {
+      std::vector<Bytes> results;
+      for (size_t rank = 0; rank < results_.size(); ++rank)
+        results.emplace_back(results_.part(rank).begin(), results_.part(rank).end());
+      return steps_->publish(results, location_, call_);
+    });
     internal::pause_point("outcome");
-    const Bytes told = report.ok() ? encode_outcome(*report) : Bytes();
-    const Result<Bytes> shared = exchange_.broadcast(kTagOutcome, report.status(), told);
-    // When the transport breaks as well, the first cause is what the caller must know.
-    if (!report.ok()) return exchange_.broken() ? report.status() : shared.status();
-    // The checkpoint is there; that others may not have heard of it does not undo it.
-    if (!shared.ok())
-      report->notes.push_back("telling the outcome to all ranks: " + shared.status().to_string());
-    steps_->tidy_up(location_, call_, &*report);
-    steps_->complete(&*report, location_);
+    const Outcome outcome = report.ok() ? outcome_of(*report) : Outcome();
+    const Status shared =
+        exchange_
+            .broadcast(kTagOutcome, report.status(), std::as_bytes(std::span(&outcome, 1)), &told_)
+            .status();
+    if (!report.ok()) {
+      steps_->abandon(location_);
+      // When the transport breaks as well, the first cause is what the caller must know.
+      return exchange_.broken() ? report.status() : shared;
+    }
+    add_to_report("what others heard", [&] {
+      // The checkpoint is there; that others may not have heard of it does not undo it.
+      if (!shared.ok())
+        report->notes.push_back("telling the outcome to all ranks: " + shared.to_string());
+    });
+    add_to_report("cleaning up", [&] { steps_->tidy_up(location_, call_, &*report); });
+    add_to_report("the report", [&] { steps_->complete(&*report, location_); });
     return report;
   }
 
-  Result<Report> learn_outcome() {
+  Result<Report> learn_outcome() noexcept {
     if (call_.progress != nullptr) call_.progress->enter(Stage::kCommitting);
-    const Result<Bytes> told = exchange_.broadcast(kTagOutcome, Status(), {});
-    Result<Report> report = told.ok() ? decode_outcome(*told) : Result<Report>(told.status());
-    if (!report.ok() && exchange_.broken()) return read_outcome(report.status());
-    if (report.ok()) steps_->complete(&*report, location_);
+    const auto told =
+        meet("outcome", [&] { return exchange_.broadcast(kTagOutcome, Status(), {}, &told_); });
+    // UNAVAILABLE: the coordinator may not know it either.
+    const StatusCode heard = exchange_.told_failure();
+    const bool known = heard != StatusCode::kOk && heard != StatusCode::kUnavailable;
+    if (!told.ok() && exchange_.broken() && !known) return read_outcome(told.status());
+    SHW_RETURN_IF_ERROR(told.status());
+    Report report;
+    add_to_report("the report", [&] {
+      decode_outcome(*told, &report);
+      steps_->complete(&report, location_);
+    });
     return report;
   }
 
-  // The message did not come, or the meeting before it broke off: the manifest says what has happened, if it can be read.
-  Result<Report> read_outcome(const Status& missed) {
-    const auto now = format::native::read_current(location_);
-    if (now.ok() && now->exists && now->generation == steps_->generation()) {
-      Result<Report> report = Report();
-      report->notes.push_back(
-          "the outcome was read from the manifest, because its message did not "
-          "come: " +
-          missed.to_string());
-      steps_->complete(&*report, location_);
+  template <typename Step>
+  void add_to_report(const char* what, const Step& step) noexcept {
+    static_cast<void>(without_exceptions(what, [&] {
+      step();
+      return Status();
+    }));
+  }
+
+  // The message did not come, or the meeting before it broke off: the manifest says what has
+  // happened, if it can be read.
+  Result<Report> read_outcome(const Status& missed) noexcept {
+    const Result<bool> committed = without_exceptions("reading the outcome", [&]() -> Result<bool> {
+      SHW_ASSIGN_OR_RETURN(const auto now, format::native::read_current(location_));
+      return now.exists && now.generation == steps_->generation();
+    });
+    if (committed.ok() && *committed) {
+      Report report;
+      add_to_report("the report", [&] {
+        report.notes.push_back(
+            "the outcome was read from the manifest, because its message did not "
+            "come: " +
+            missed.to_string());
+        steps_->complete(&report, location_);
+      });
       return report;
     }
-    return Status(missed)
-        .annotated(
-            "the coordinator's outcome did not reach this rank; it is unknown whether the "
-            "save was committed")
-        .with_detail("commit", "unknown")
-        .with_detail("generation", steps_->generation());
+    return unknown_commit(
+        Status(missed)
+            .annotated("the coordinator's outcome did not reach this rank; it is unknown whether "
+                       "the save was committed")
+            .with_detail("generation", steps_->generation()));
   }
 
   const format::Location& location_;
   collective::Exchange exchange_;
   const CallContext& call_;
+  LogSink& log_;
   std::unique_ptr<internal::SaveSteps> steps_;
   Bytes answer_;
-  std::vector<Bytes> results_;
+  collective::Gathered results_;
+  std::vector<std::byte> told_;
   bool commit_is_open_ = false;  // this rank did its part, and cannot know what became of it
 };
 
@@ -239,7 +335,7 @@ class CollectiveSave {
 Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
                     const format::Location& location, collective::Collective& collective,
                     const SaveOptions& options, const CallContext& call) {
-  CollectiveSave task(location, collective, options, call);
+  CollectiveSave task(location, collective, options, call, runtime.log());
   Result<Report> report = task.run(without_exceptions("beginning to save", [&] {
     return internal::make_save_steps(runtime, std::move(state), options,
                                      {collective.rank(), collective.size()});
@@ -264,8 +360,12 @@ Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State>
   rest.on_staged = nullptr;
   Result<Report> report = save(runtime, *staged, location, collective, options, rest);
   if (report.ok()) {
-    report->times.insert(report->times.begin(), {"stage", stage_ns});
     report->elapsed_ns += stage_ns;
+    // Committed is committed, with or without memory for this line of the report.
+    static_cast<void>(without_exceptions("the report", [&] {
+      report->times.insert(report->times.begin(), {"stage", stage_ns});
+      return Status();
+    }));
   }
   return report;
 }
@@ -276,7 +376,7 @@ Status decline_save(collective::Collective& collective, const Status& failure,
   options.deadline_ns = deadline_ns;
   const format::Location nowhere;
   const CallContext call;
-  return CollectiveSave(nowhere, collective, options, call).run(failure).status();
+  return CollectiveSave(nowhere, collective, options, call, null_log_sink()).run(failure).status();
 }
 
 }  // namespace shardwright::exec

@@ -63,7 +63,7 @@ class SavePlanner {
   virtual Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
                                 const CallContext& call) = 0;
   // Removes this rank's file of the generation, best effort; after a failure elsewhere.
-  virtual void abandon(const format::Location& location) = 0;
+  virtual void abandon(const format::Location& location) noexcept = 0;
 };
 
 // Height 2: one call on all ranks of the collective. on_staged is called when all extents of this rank are written; an

@@ -12,6 +12,7 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/commit_internal.h"
 #include "core/exec/content_digests_internal.h"
 #include "core/exec/generation_internal.h"
@@ -171,12 +172,23 @@ Status StepwiseSave::check_free_space(const format::Location& location) const {
       .with_detail("found", fmt::to_string(*free));
 }
 
+// A figure for which there is no memory is missing from the report.
+void StepwiseSave::note_time(std::string_view stage, int64_t begin_ns) noexcept {
+  static_cast<void>(without_exceptions("a time", [&] {
+    times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
+    return Status();
+  }));
+}
+
 StepwiseSave::~StepwiseSave() {
-  if (!merged_.has_value() || committed_ || target_.storage == nullptr) return;
-  try {
-    discard_generation(runtime_, target_, merged_->generation);
-  } catch (...) {  // what stays is found by gc
-  }
+  if (!committed_) discard_made();
+}
+
+// The generation that this coordinator has made goes, before it tried to commit it.
+void StepwiseSave::discard_made() noexcept {
+  if (made_key_.empty()) return;
+  discard_generation(runtime_, *target_.storage, made_key_);
+  made_key_.clear();
 }
 
 // Step 1: a prefix that nobody has used before. The plan names the generation, but does not depend
@@ -188,8 +200,10 @@ Status StepwiseSave::make_generation(const format::Location& location) {
       SHW_ASSIGN_OR_RETURN(merged_->generation, draw_generation(runtime_));
       for (plan::WriteList& list : merged_->lists) list.generation = merged_->generation;
     }
-    status = location.storage->create_prefix(generation_key(location, merged_->generation));
+    made_key_ = generation_key(location, merged_->generation);  // then nothing needs memory to go
+    status = location.storage->create_prefix(made_key_);
     if (status.code() != StatusCode::kAlreadyExists) return status;
+    made_key_.clear();  // it is another one's
   }
   return status;
 }
@@ -212,7 +226,7 @@ Status StepwiseSave::start(const format::Location& location, const CallControl& 
 }
 
 void StepwiseSave::drop_world() {
-  if (merged_.has_value()) discard_generation(runtime_, target_, merged_->generation);
+  discard_made();
   merged_.reset();
   fence_.reset();
 }
@@ -272,6 +286,11 @@ Status StepwiseSave::plan_buffers(std::vector<std::span<const std::byte>> buffer
 
 Status StepwiseSave::accept(plan::WriteList list) {
   SHW_RETURN_IF_ERROR(plan::check_write_list(list, *state_, position_));
+  log(runtime_.log(), LogLevel::kDebug, "exec", [&] {
+    return fmt::format("rank {} of {}: the plan of generation {} has {} items of {} bytes for it",
+                       position_.rank, position_.world_size, escape_text(list.generation, 64),
+                       list.items.size(), list.data_bytes);
+  });
   if (!native::is_generation(list.generation)) {
     return invalid_argument(fmt::format("the write list names generation '{}', which is none",
                                         escape_text(list.generation, 64)));
@@ -297,6 +316,7 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
     progress->enter(Stage::kWriting);
   }
   int64_t sync_ns = 0;
+  file_key_ = rank_file_location(location, list_->generation, position_.rank);
   SHW_ASSIGN_OR_RETURN(plan::WriteResult result,
                        write_rank_file({runtime_, *state_, *local_, *list_, options_, location,
                                         context, &trace_, &sync_ns}));
@@ -315,15 +335,19 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
-  const Result<std::vector<plan::WriteResult>> decoded = decode_results(results);
+  const CommitInput input{runtime_, *merged_, replaced_,    options_,  location,
+                          context,  fence_.get(), made_key_, &trace_};
+  const Result<std::vector<plan::WriteResult>> decoded =
+      without_exceptions("the results of all ranks", [&] {
+        to_remove_ = replaced_generations(input);
+        return decode_results(results);
+      });
   if (!decoded.ok()) {
-    discard_generation(runtime_, location, merged_->generation);
+    discard_made();
     fence_.reset();
     return decoded.status();
   }
-  Result<Report> report = publish_generation(
-      {runtime_, *merged_, replaced_, options_, location, context, fence_.get(), &trace_},
-      *decoded);
+  Result<Report> report = publish_generation(input, *decoded);
   if (!report.ok()) fence_.reset();
   note_time("commit", begin);
   return report;
@@ -332,8 +356,9 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, fence_.get(), &trace_},
-                  report);
+  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, fence_.get(), made_key_,
+                   &trace_},
+                  to_remove_, report);
   fence_.reset();
   note_time("clean_up", begin);
 }
@@ -342,8 +367,12 @@ Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
                                     const format::Location& location, const CallContext& call) {
   Result<Report> report = publish(results, location, call);
   if (!report.ok()) return report;
-  tidy_up(location, call, &*report);
-  complete(&*report, location);
+  // Committed is committed: what fails now is missing from the report.
+  static_cast<void>(without_exceptions("cleaning up", [&] {
+    tidy_up(location, call, &*report);
+    complete(&*report, location);
+    return Status();
+  }));
   return report;
 }
 
@@ -376,14 +405,14 @@ void StepwiseSave::complete(Report* report, const format::Location& location) {
 
 // A rank that wrote and then learns that somebody failed takes its own file away; the coordinator
 // also what else there is of the prefix.
-void StepwiseSave::abandon(const format::Location& location) {
+void StepwiseSave::abandon(const format::Location& location) noexcept {
   if (merged_.has_value() && !committed_) {
     committed_ = true;
-    discard_generation(runtime_, location, merged_->generation);
+    discard_made();
   } else if (result_.has_value() && result_->has_file && !merged_.has_value()) {
     // Best effort: what stays is found by gc.
-    static_cast<void>(location.storage->remove(
-        rank_file_location(location, result_->generation, position_.rank)));
+    static_cast<void>(
+        without_exceptions("removing a file", [&] { return location.storage->remove(file_key_); }));
   }
   result_.reset();
   fence_.reset();

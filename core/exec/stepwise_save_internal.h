@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/exec/commit_internal.h"
 #include "core/exec/path_fence_internal.h"
 #include "core/exec/plan_cache.h"
 #include "core/exec/plan_offer_internal.h"
@@ -47,7 +48,7 @@ class StepwiseSave final : public SaveSteps {
   Result<Bytes> execute(const format::Location& location, const CallContext& call) override;
   Result<Report> commit(std::span<const Bytes> results, const format::Location& location,
                         const CallContext& call) override;
-  void abandon(const format::Location& location) override;
+  void abandon(const format::Location& location) noexcept override;
   Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
                          const CallContext& call) override;
   void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
@@ -74,6 +75,7 @@ class StepwiseSave final : public SaveSteps {
   Status start(const format::Location& location, const CallControl& control,
                const PlanSource& source);
   void drop_world();
+  void discard_made() noexcept;
   // Plans what these local plans describe, in rank order; all by layouts, or some.
   Status plan_buffers(std::vector<std::span<const std::byte>> buffers,
                       const format::Location& location, const CallContext& call);
@@ -96,9 +98,7 @@ class StepwiseSave final : public SaveSteps {
   Result<std::vector<Bytes>> answers_with_lists(std::span<const Digest128> keys,
                                                 Result<std::vector<plan::ReplicaSets>> sets);
   Status accept(plan::WriteList list);
-  void note_time(std::string_view stage, int64_t begin_ns) {
-    times_.push_back({std::string(stage), runtime_.clock().monotonic_ns() - begin_ns});
-  }
+  void note_time(std::string_view stage, int64_t begin_ns) noexcept;
 
   Runtime& runtime_;
   const std::shared_ptr<const State> state_;  // co-owned with the host
@@ -123,6 +123,9 @@ class StepwiseSave final : public SaveSteps {
   format::native::CurrentManifest replaced_;    // coordinator: identity of step 1
   FenceLock fence_;                             // coordinator: keeps gc away from the path
   format::Location target_;                     // coordinator: where the generation was made
+  std::vector<ReplacedGeneration> to_remove_;   // coordinator: by step 8, after publish
+  std::string made_key_;                        // coordinator: of the generation that it has made
+  std::string file_key_;                        // of this rank's file, after execute
   std::optional<plan::WriteList> list_;         // after finish
   std::optional<plan::WriteResult> result_;     // after execute
   bool executed_ = false;

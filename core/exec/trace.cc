@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <new>
 #include <span>
 #include <thread>
 
@@ -42,9 +43,12 @@ Trace::Span::~Span() {
     trace_->add({name_, begin_ns_, trace_->clock_.monotonic_ns(), this_thread()});
 }
 
-void Trace::add(const Event& event) {
+void Trace::add(const Event& event) noexcept {
   const MutexLock lock(mutex_);
-  events_.push_back(event);
+  try {
+    events_.push_back(event);
+  } catch (const std::bad_alloc&) {  // a trace has a gap where there was no memory
+  }
 }
 
 std::string Trace::to_json() const {

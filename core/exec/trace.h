@@ -49,7 +49,7 @@ class Trace {
     int64_t end_ns;
     uint64_t thread;
   };
-  void add(const Event& event);
+  void add(const Event& event) noexcept;
 
   const std::string path_;
   const int32_t rank_;

@@ -34,6 +34,28 @@ Status check_key(std::string_view key) {
   return {};
 }
 
+Result<uint64_t> Storage::remove_prefix(std::string_view prefix) {
+  const std::string below = std::string(prefix) + "/";
+  std::vector<ListEntry> entries;
+  Status first = list(below, [&entries](const ListEntry& entry) {
+    entries.push_back(entry);
+    return Status();
+  });
+  uint64_t removed = 0;
+  for (const ListEntry& entry : entries) {
+    Status status = remove(entry.key);
+    if (status.ok()) {
+      removed += entry.stat.size_bytes;
+    } else if (first.ok()) {
+      first = std::move(status);
+    }
+  }
+  Status status = remove(below);
+  if (first.ok()) first = std::move(status);
+  if (!first.ok()) return first;
+  return removed;
+}
+
 std::string join_key(std::string_view prefix, std::string_view name) {
   if (prefix.empty()) return std::string(name);
   return fmt::format("{}/{}", prefix, name);

@@ -176,11 +176,12 @@ Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) c
     return failure(-ENAMETOOLONG, "open directory", key);  // walking would not notice
   SHW_ASSIGN_OR_RETURN(Descriptor root, open_root(missing));
   if (key.empty()) return root;
-  const std::string path(key);
+  char path[PATH_MAX];  // what is to be removed for want of memory must be found without
+  path[key.copy(path, key.size())] = '\0';
   int opened = -EAGAIN;
   for (int tries = 0; opened == -EAGAIN && tries < kMaxResolveTries; ++tries) {
-    opened = uninterrupted(
-        [&] { return calls_->open_beneath(root.get(), path.c_str(), kDirectoryFlags); });
+    opened =
+        uninterrupted([&] { return calls_->open_beneath(root.get(), path, kDirectoryFlags); });
   }
   if (opened >= 0) return Descriptor(opened);
   const bool unknown_call =

@@ -15,6 +15,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/storage/posix/object_internal.h"
 
 namespace shardwright::storage::internal {
@@ -85,8 +86,13 @@ ObjectStat object_stat(const struct stat& found) {
   return stat;
 }
 
-PosixObject::PosixObject(Parts parts) : parts_(std::move(parts)) {
-  if (parts_.options.direct) open_direct();
+PosixObject::PosixObject(Parts parts) noexcept : parts_(std::move(parts)) {
+  if (!parts_.options.direct) return;
+  // It is faster; without memory for it there is the other way.
+  static_cast<void>(without_exceptions("opening a file for direct transfers", [this] {
+    open_direct();
+    return Status();
+  }));
 }
 
 PosixObject::~PosixObject() {
@@ -95,7 +101,7 @@ PosixObject::~PosixObject() {
     abort();
   } else {
     // Nobody can be told here; callers that care call close().
-    static_cast<void>(close());
+    static_cast<void>(without_exceptions("closing a file", [this] { return close(); }));
   }
 }
 
@@ -296,14 +302,14 @@ Status PosixObject::sync() {
 }
 
 Status PosixObject::close_descriptors() {
-  Status status;
+  int first = 0;
   for (Descriptor* each : {&direct_, &parts_.file}) {
     if (!each->valid()) continue;
     const int closed = calls().close_file({each->release(), parts_.key});
     // EINTR of close on Linux: the descriptor is gone and nothing was lost.
-    if (closed < 0 && closed != -EINTR && status.ok()) status = failure(closed, "close");
+    if (closed < 0 && closed != -EINTR && first == 0) first = closed;
   }
-  return status;
+  return first == 0 ? Status() : failure(first, "close");
 }
 
 Status PosixObject::close() {
@@ -322,13 +328,15 @@ void PosixObject::remove_name_of_this() {
   const std::string& name =
       parts_.temporary_name.empty() ? parts_.parent.name : parts_.temporary_name;
   // Best effort: what stays is found by the collection of garbage.
-  (void)calls().remove_name({parts_.parent.directory.get(), name, parts_.key}, /*directory=*/false);
+  (void)calls().remove_name({parts_.parent.directory.get(), name.c_str(), parts_.key},
+                            /*directory=*/false);
 }
 
 void PosixObject::abort() {
   if (state_ != State::kOpen) return;
   state_ = State::kClosed;
-  static_cast<void>(close_descriptors());  // the bytes are thrown away
+  // The bytes are thrown away.
+  static_cast<void>(without_exceptions("closing a file", [this] { return close_descriptors(); }));
   if (writes()) remove_name_of_this();
 }
 
@@ -342,25 +350,30 @@ Status PosixObject::commit(CommitCondition condition, uint64_t expected_version)
     return status;
   }
   state_ = State::kCommitted;
-  status = close_descriptors();  // step 2: a late error of the file system must not be published
-  if (status.ok()) status = publish(condition, expected_version);
+  status = without_exceptions("publishing a file", [&] {
+    // Step 2: a late error of the file system must not be published.
+    Status closed = close_descriptors();
+    return closed.ok() ? publish(condition, expected_version) : closed;
+  });
   if (!status.ok()) {
     state_ = State::kClosed;
     remove_name_of_this();
     return status;
   }
   if (!parts_.options.durable) return {};
-  Status named =
-      parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);  // step 4
+  const Status named = without_exceptions("syncing a directory", [this] {  // step 4
+    return parts_.root->sync_directory(parts_.parent.directory, parts_.parent.key, nullptr);
+  });
   if (named.ok()) return {};
+  return unknown_commit(without_exceptions("syncing a directory", [&] { return in_doubt(named); }));
+}
+
+Status PosixObject::in_doubt(const Status& named) const {
   return unavailable(fmt::format("'{}' was put in place, but its directory could not be synced, so "
-                                 "it is unknown which "
-                                 "content survives a power loss: {}",
+                                 "it is unknown which content survives a power loss: {}",
                                  escape_text(parts_.root->path_of(parts_.key)), named.message()))
-      .with_detail("commit", "unknown")
       .with_detail("file", parts_.key)
-      .with_detail("errno", named.detail("errno"))
-      .with_retryable(false);
+      .with_detail("errno", named.detail("errno"));
 }
 
 // Step 3. Conditions hold against writers that use this library; the lock is advisory.

@@ -34,7 +34,7 @@ class PosixObject final : public StorageObject {
     OpenOptions options;
   };
   // Takes over an open file of the given mode; opens the direct descriptor when asked for.
-  explicit PosixObject(Parts parts);
+  explicit PosixObject(Parts parts) noexcept;
   ~PosixObject() override;
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override;
@@ -65,6 +65,7 @@ class PosixObject final : public StorageObject {
   Status close_descriptors();
   Status publish(CommitCondition condition, uint64_t expected_version);
   Status rename_absent(const DirectoryName& from, const DirectoryName& to);
+  Status in_doubt(const Status& named) const;
   void open_direct();
   void remove_name_of_this();
   bool writes() const { return parts_.options.mode != OpenMode::kRead; }

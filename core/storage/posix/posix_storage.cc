@@ -6,6 +6,7 @@
 // Thread-safe.
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/storage/backends.h"
 #include "core/storage/posix/lock_internal.h"
 #include "core/storage/posix/object_internal.h"
@@ -43,6 +45,12 @@ std::string drawn_suffix() {
   return fmt::format("{:016x}", number);
 }
 
+// Key of the directory that holds the last part of a key, "" = the root.
+std::string_view directory_of(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : key.substr(0, slash);
+}
+
 bool is_prefix_of(std::string_view prefix, std::string_view key) {
   return key.starts_with(prefix);
 }
@@ -64,6 +72,7 @@ class PosixStorage final : public Storage {
   Status list(std::string_view prefix,
               const std::function<Status(const ListEntry&)>& sink) override;
   Status remove(std::string_view key) override;
+  Result<uint64_t> remove_prefix(std::string_view prefix) override;
   Result<uint64_t> free_space(std::string_view key) override;
   Status create_prefix(std::string_view prefix) override;
   Status sync_prefix(std::string_view prefix, bool* supported) override;
@@ -78,6 +87,7 @@ class PosixStorage final : public Storage {
   Result<std::unique_ptr<StorageObject>> create(std::string_view key, const OpenOptions& options);
   Result<Descriptor> create_file(const Parent& parent, std::string_view key,
                                  const OpenOptions& options, std::string* temporary_name);
+  int remove_key(const Descriptor& parent, std::string_view key, bool is_directory);
   Status check_regular(const struct stat& found, std::string_view key) const;
   Status list_directory(std::string_view directory, std::string_view prefix, size_t depth,
                         const Sink& sink);
@@ -133,12 +143,22 @@ Result<std::unique_ptr<StorageObject>> PosixStorage::create(std::string_view key
   PosixObject::Parts parts;
   SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, options.durable ? Missing::kMakeDurable
                                                                              : Missing::kMake));
-  SHW_ASSIGN_OR_RETURN(parts.file, create_file(parts.parent, key, options, &parts.temporary_name));
   parts.root = root_;
   parts.key = std::string(key);
   parts.options = options;
-  auto object = std::make_unique<PosixObject>(std::move(parts));
-  Status reserved = object->preallocate();
+  SHW_ASSIGN_OR_RETURN(parts.file, create_file(parts.parent, key, options, &parts.temporary_name));
+  std::unique_ptr<PosixObject> object;
+  try {
+    object = std::make_unique<PosixObject>(std::move(parts));  // only the allocation may fail
+  } catch (const std::bad_alloc&) {
+    const std::string& name =
+        parts.temporary_name.empty() ? parts.parent.name : parts.temporary_name;
+    (void)calls().remove_name({parts.parent.directory.get(), name.c_str(), key},
+                              /*directory=*/false);
+    throw;
+  }
+  Status reserved =
+      without_exceptions("reserving space", [&object] { return object->preallocate(); });
   if (!reserved.ok()) {
     object->abort();
     return reserved;
@@ -265,14 +285,24 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   return {};
 }
 
+int PosixStorage::remove_key(const Descriptor& parent, std::string_view key, bool is_directory) {
+  const std::string_view last = key.substr(key.rfind('/') + 1);  // the whole key without any
+  char name[NAME_MAX + 1];
+  if (last.size() > NAME_MAX) return -ENAMETOOLONG;
+  name[last.copy(name, last.size())] = '\0';
+  return calls().remove_name({parent.get(), name, key}, is_directory);
+}
+
+// Needs no memory where the kernel resolves keys: failures leave nothing behind either.
 Status PosixStorage::remove(std::string_view key) {
   const bool is_prefix = key.ends_with('/');
   const std::string_view bare = is_prefix ? key.substr(0, key.size() - 1) : key;
   SHW_RETURN_IF_ERROR(check_key(bare));
-  Result<Parent> parent = root_->open_parent(bare, Missing::kRefuse);
+  const std::string_view parent_key = directory_of(bare);
+  const Result<Descriptor> parent = root_->open_directory(parent_key, Missing::kRefuse);
   if (!parent.ok())
     return parent.status().code() == StatusCode::kNotFound ? Status() : parent.status();
-  const int removed = calls().remove_name(parent->target(bare), is_prefix);
+  const int removed = remove_key(*parent, bare, is_prefix);
   const bool gone = removed == 0 || removed == -ENOENT;
   if (is_prefix)
     return gone || removed == -ENOTEMPTY || removed == -EEXIST
@@ -280,11 +310,48 @@ Status PosixStorage::remove(std::string_view key) {
                : root_->failure(removed, "remove", bare);
   if (removed == -EISDIR) return {};  // a prefix is no object
   if (!gone) return root_->failure(removed, "remove", bare);
-  if (removed < 0 || parent->key.empty()) return {};
+  if (removed < 0 || parent_key.empty()) return {};
   // The directory goes with its last file; it stays when it holds more or may not be removed.
-  Result<Parent> above = root_->open_parent(parent->key, Missing::kRefuse);
-  if (above.ok()) (void)calls().remove_name(above->target(parent->key), /*directory=*/true);
+  const Result<Descriptor> above =
+      root_->open_directory(directory_of(parent_key), Missing::kRefuse);
+  if (above.ok()) (void)remove_key(*above, parent_key, /*is_directory=*/true);
   return {};
+}
+
+// Files first, one after the other as the directory lists them, then the directory; also without
+// memory. What is no plain file here goes the longer way.
+Result<uint64_t> PosixStorage::remove_prefix(std::string_view prefix) {
+  SHW_RETURN_IF_ERROR(check_key(prefix));
+  Result<Descriptor> directory = root_->open_directory(prefix, Missing::kRefuse);
+  if (!directory.ok()) {
+    if (directory.status().code() == StatusCode::kNotFound) return uint64_t{0};
+    return directory.status();
+  }
+  uint64_t removed = 0;
+  char key[PATH_MAX + NAME_MAX + 2];
+  const size_t begin = prefix.copy(key, PATH_MAX);
+  key[begin] = '/';
+  const Descriptor readable(::openat(directory->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  alignas(dirent64) char entries[4096];
+  for (ssize_t bytes = 0; readable.valid();) {
+    bytes = ::getdents64(readable.get(), entries, sizeof(entries));
+    if (bytes <= 0) break;
+    for (ssize_t at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      struct stat found{};
+      if (::fstatat(directory->get(), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (!S_ISREG(found.st_mode)) continue;
+      const std::string_view name = entry->d_name;
+      const std::string_view whole(key, begin + 1 + name.copy(key + begin + 1, NAME_MAX));
+      if (calls().remove_name({directory->get(), entry->d_name, whole}, /*directory=*/false) == 0)
+        removed += static_cast<uint64_t>(found.st_size);
+    }
+  }
+  const Result<Descriptor> parent = root_->open_directory(directory_of(prefix), Missing::kRefuse);
+  if (parent.ok() && remove_key(*parent, prefix, /*is_directory=*/true) == 0) return removed;
+  SHW_ASSIGN_OR_RETURN(const uint64_t rest, Storage::remove_prefix(prefix));
+  return removed + rest;
 }
 
 Result<uint64_t> PosixStorage::free_space(std::string_view key) {

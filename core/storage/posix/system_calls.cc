@@ -111,9 +111,8 @@ int KernelCalls::link_name(const DirectoryName& from, const DirectoryName& to) {
       ::linkat(from.directory, from.name.c_str(), to.directory, to.name.c_str(), 0));
 }
 
-int KernelCalls::remove_name(const DirectoryName& target, bool directory) {
-  return result_or_errno(
-      ::unlinkat(target.directory, target.name.c_str(), directory ? AT_REMOVEDIR : 0));
+int KernelCalls::remove_name(const NameView& target, bool directory) {
+  return result_or_errno(::unlinkat(target.directory, target.name, directory ? AT_REMOVEDIR : 0));
 }
 
 int KernelCalls::lock_file(const OpenFile& file, int operation) {

@@ -26,6 +26,16 @@ struct DirectoryName {
   std::string name;
   std::string key;
 };
+// The same in memory of the caller; `name` is NUL-terminated. Removing needs no other memory.
+struct NameView {
+  NameView(int in, const char* named, std::string_view stands_for)
+      : directory(in), name(named), key(stands_for) {}
+  NameView(const DirectoryName& target)  // NOLINT: implicit on purpose
+      : NameView(target.directory, target.name.c_str(), target.key) {}
+  int directory = -1;
+  const char* name = "";
+  std::string_view key;
+};
 // An open descriptor and the key that it stands for.
 struct OpenFile {
   int descriptor = -1;
@@ -60,7 +70,7 @@ class SystemCalls {
                          const DirectoryName& to) = 0;  // -EEXIST when to exists
   virtual int link_name(const DirectoryName& from,
                         const DirectoryName& to) = 0;  // where rename_new is unknown
-  virtual int remove_name(const DirectoryName& target, bool directory) = 0;
+  virtual int remove_name(const NameView& target, bool directory) = 0;
   virtual int lock_file(const OpenFile& file, int operation) = 0;  // flock
 };
 
@@ -87,7 +97,7 @@ class KernelCalls : public SystemCalls {
   int rename_file(const DirectoryName& from, const DirectoryName& to) override;
   int rename_new(const DirectoryName& from, const DirectoryName& to) override;
   int link_name(const DirectoryName& from, const DirectoryName& to) override;
-  int remove_name(const DirectoryName& target, bool directory) override;
+  int remove_name(const NameView& target, bool directory) override;
   int lock_file(const OpenFile& file, int operation) override;
 };
 

@@ -7,6 +7,7 @@
 
 #include "tests/core/exec/save_world.h"
 #include "tests/support/gate.h"
+#include "tests/support/no_memory.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -124,6 +125,43 @@ TEST_F(JobTest, WorkThatThrowsFails) {
       queue_->submit([](const CallContext&) -> Result<Report> { throw std::bad_alloc(); }, nullptr);
   ASSERT_TRUE(job->wait(kLongNs));
   EXPECT_EQ(job->status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(JobTest, AJobThatEndsWithoutMemoryHasEnded) {
+  const auto good = queue_->submit(
+      [](const CallContext&) -> Result<Report> {
+        Report report;
+        report.path = "there";
+        shardwright::test::take_memory();
+        return report;
+      },
+      nullptr);
+  ASSERT_TRUE(good->wait(kLongNs));
+  EXPECT_EQ(good->state(), JobState::kSucceeded);
+  EXPECT_EQ(good->report()->path, "there");
+  const auto bad =  // on the same thread, which has none any more
+      queue_->submit([](const CallContext&) -> Result<Report> { throw std::bad_alloc(); }, nullptr);
+  ASSERT_TRUE(bad->wait(kLongNs));
+  EXPECT_EQ(bad->status().code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(JobTest, AJobThatCannotBeQueuedIsNotWaitedFor) {
+  bool missed = true;
+  for (int64_t allowed = 0; missed; ++allowed) {
+    std::shared_ptr<Job> job;
+    shardwright::test::take_memory(allowed);
+    try {
+      job = queue_->submit([](const CallContext&) { return Report(); }, nullptr);
+    } catch (const std::bad_alloc&) {
+    }
+    missed = shardwright::test::give_memory();
+    EXPECT_EQ(job == nullptr, missed);
+    if (job != nullptr) {
+      EXPECT_TRUE(job->wait(kLongNs));
+    }
+  }
+  EXPECT_TRUE(queue_->shutdown(kLongNs));
+  EXPECT_EQ(queue_->unfinished(), 0);
 }
 
 TEST_F(JobTest, WhatWasLentIsReleasedByTheThreadThatDropsTheJobLast) {

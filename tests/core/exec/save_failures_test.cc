@@ -518,7 +518,7 @@ class BreakingCollective final : public collective::Collective {
                         collective::ReduceOperation operation) override {
     return broken() ? failure() : inner_.all_reduce_i64(call, values, operation);
   }
-  void abort(const Status& cause) override { inner_.abort(cause); }
+  void abort(const Status& cause) noexcept override { inner_.abort(cause); }
 
  private:
   bool broken() { return left_-- <= 0; }

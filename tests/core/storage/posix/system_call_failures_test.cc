@@ -91,7 +91,7 @@ class FailingCalls final : public KernelCalls {
   int rename_new(const DirectoryName& from, const DirectoryName& to) override {
     return call("rename", to.key, [&] { return KernelCalls::rename_new(from, to); });
   }
-  int remove_name(const DirectoryName& target, bool directory) override {
+  int remove_name(const NameView& target, bool directory) override {
     return call("remove", target.key, [&] { return KernelCalls::remove_name(target, directory); });
   }
 
