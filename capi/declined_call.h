@@ -1,41 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call on several ranks whose arguments are wrong on this one: the others are told, so that they
-// fail at once instead of waiting for this rank. Any thread.
+// Calls that the ranks of a collective make together. A rank that cannot take part, whatever the
+// reason, tells the others in place of its part, so that they fail at once instead of waiting for
+// it: arguments that are wrong or missing, memory that runs out while they are read, a queue that
+// takes no job. Any thread.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "capi/boundary/collective_argument.h"
+#include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
 #include "capi/context/context.h"
 #include "core/base/result.h"
+#include "core/base/without_exceptions.h"
 #include "core/collective/collective.h"
 
 namespace shardwright::capi {
 
-struct DeclinedCall {
-  std::shared_ptr<Context> context;
-  std::shared_ptr<collective::Collective> collective;
-  Status (*decline)(collective::Collective&, const Status& failure, int64_t deadline_ns);
+// What is needed to reach the others, as it was given: nothing of it was looked at.
+struct Together {
+  shw_context* context;
+  shw_collective* collective;
+  bool asynchronous;  // the call is a job of the context
+  Status (*tell)(collective::Collective&, const Status& failure, int64_t deadline_ns);
 };
 
-// Returns `failure`. An asynchronous call tells the others in its turn among the jobs, in the
-// background.
-Status decline(const DeclinedCall& call, const Status& failure, bool asynchronous);
+// Tells the other ranks of the failure; without effect where there are none. An asynchronous call
+// tells them in its turn among the jobs, in the background; where that is impossible, because there
+// is no queue, or it takes no jobs, or the job would wait for one that waits for it, the collective
+// is aborted.
+void decline(const Together& call, const Status& failure) noexcept;
 
-// The arguments of a save or load, converted: first context and collective, then all others by
-// read_rest(given, asynchronous, &call). When those are wrong, the other ranks are told.
-template <typename Call, typename Arguments, typename ReadRest>
-Result<Call> read_or_decline(const Arguments& given, bool asynchronous,
-                             decltype(DeclinedCall::decline) tell, const ReadRest& read_rest) {
+// Runs a whole exported function. body(&met) sets met when from there on the call itself tells the
+// others what becomes of it; a failure before that is told to them here.
+template <typename Body>
+shw_status guarded_together(shw_error** err, const Together& call, const Body& body) noexcept {
+  if (err != nullptr && *err != nullptr) {
+    decline(call, without_exceptions("the arguments of a call", occupied_error_slot));
+  }
+  return guarded(err, [&]() -> Status {
+    bool met = false;
+    Status status = without_exceptions("the arguments of a call", [&] { return body(&met); });
+    if (!status.ok() && !met) decline(call, status);
+    return status;
+  });
+}
+
+// Context and collective of a call, which everything else is read with.
+template <typename Call, typename Arguments>
+Result<Call> read_team(const Arguments& given) {
   Call call;
   SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
-  Status rest = read_rest(given, asynchronous, &call);
-  if (rest.ok()) return call;
-  return decline(DeclinedCall{call.runtime.context, call.collective, tell}, rest, asynchronous);
+  return call;
 }
 
 }  // namespace shardwright::capi

@@ -19,6 +19,7 @@
 #include "capi/job_handle.h"
 #include "capi/plan_handle.h"
 #include "core/base/limits.h"
+#include "core/base/without_exceptions.h"
 #include "core/exec/load.h"
 
 namespace shardwright::capi {
@@ -63,15 +64,22 @@ Status read_rest(const LoadArguments& given, bool asynchronous, LoadCall* call) 
 }
 
 Result<LoadCall> read_call(const LoadArguments& given, bool asynchronous) {
-  return read_or_decline<LoadCall>(given, asynchronous, exec::decline_load, read_rest);
+  SHW_ASSIGN_OR_RETURN(LoadCall call, read_team<LoadCall>(given));
+  SHW_RETURN_IF_ERROR(read_rest(given, asynchronous, &call));
+  return call;
 }
 
 Result<exec::Report> run(exec::Runtime& runtime, const LoadCall& call,
-                         const exec::CallContext& context) {
+                         const exec::CallContext& context) noexcept {
   auto report =
       exec::load(runtime, call.location, *call.state, *call.collective, call.options, context,
                  [&call](std::string_view found) { return check_format(call.format, found); });
-  if (report.ok()) report->path = call.shown_path;
+  if (!report.ok()) return report;
+  // Other ranks have heard that this one succeeded, with or without memory for the path.
+  static_cast<void>(without_exceptions("a report", [&] {
+    report->path = call.shown_path;
+    return Status();
+  }));
   return report;
 }
 
@@ -115,15 +123,17 @@ void shw_load_options_init(shw_load_options* options, uint32_t struct_size) noex
 shw_status shw_load(shw_context* context, shw_state* state, shw_storage* storage, const char* path,
                     shw_collective* collective, const shw_load_options* options, shw_report** out,
                     shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
+  const capi::Together together{context, collective, /*asynchronous=*/false, exec::decline_load};
+  return capi::guarded_together(err, together, [&](bool* met) -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto call,
                          capi::read_call({context, state, storage, path, collective, options},
                                          /*asynchronous=*/false));
-    SHW_ASSIGN_OR_RETURN(auto report, capi::run(call.runtime.get(), call,
-                                                capi::call_context(call.options.deadline_ns,
-                                                                   call.cancellation.get())));
-    *out = capi::report_of(std::move(report));
+    capi::ReportHandle made;
+    const auto control = capi::call_context(call.options.deadline_ns, call.cancellation.get());
+    *met = true;
+    SHW_ASSIGN_OR_RETURN(auto report, capi::run(call.runtime.get(), call, control));
+    *out = made.fill(std::move(report), call.shown_path);
     return {};
   });
 }
@@ -132,7 +142,8 @@ shw_status shw_load_async(shw_context* context, shw_state* state, shw_storage* s
                           const char* path, shw_collective* collective,
                           const shw_load_options* options, shw_job** out,
                           shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
+  const capi::Together together{context, collective, /*asynchronous=*/true, exec::decline_load};
+  return capi::guarded_together(err, together, [&](bool* met) -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(auto call,
                          capi::read_call({context, state, storage, path, collective, options},
@@ -143,10 +154,13 @@ shw_status shw_load_async(shw_context* context, shw_state* state, shw_storage* s
     auto& members = *call.collective;
     auto kept = std::make_shared<capi::LoadCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
-      return capi::run(*runtime, *given, control);
+      auto report = capi::run(*runtime, *given, control);
+      given->runtime.own.reset();  // workers and staging memory of this job alone end with it
+      return report;
     };
     SHW_ASSIGN_OR_RETURN(
         *out, capi::submit_job(std::move(shared), std::move(work), std::move(kept), members));
+    *met = true;
     return {};
   });
 }

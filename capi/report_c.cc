@@ -12,6 +12,7 @@
 #include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
+#include "core/base/without_exceptions.h"
 
 namespace shardwright::capi {
 namespace {
@@ -61,10 +62,9 @@ const std::vector<std::string>* name_list(const shw_report* report, int32_t list
   return number < kReportListCount ? &impl->lists[number] : nullptr;
 }
 
-}  // namespace
-
-shw_report* report_of(exec::Report report) {
-  auto impl = std::make_shared<ReportImpl>();
+// Texts and lists of a report that is in place.
+void describe(ReportImpl* impl) {
+  const exec::Report& report = impl->report;
   impl->json = report.to_json();
   impl->lists[SHW_REPORT_LOADED] = report.loaded;
   impl->lists[SHW_REPORT_MISSING] = report.missing;
@@ -83,8 +83,32 @@ shw_report* report_of(exec::Report report) {
   for (const exec::NamedBytes& each : report.removed) {
     impl->lists[SHW_REPORT_REMOVED].push_back(each.name);
   }
+}
+
+}  // namespace
+
+shw_report* report_of(exec::Report report) {
+  auto impl = std::make_shared<ReportImpl>();
   impl->report = std::move(report);
+  describe(impl.get());
   return make_handle<shw_report>(std::move(impl));
+}
+
+ReportHandle::ReportHandle() : handle_(std::make_unique<shw_report>()) {
+  handle_->impl = std::make_shared<ReportImpl>();
+  handle_->impl->json = "{}";
+}
+
+ReportHandle::~ReportHandle() = default;
+
+shw_report* ReportHandle::fill(exec::Report report, const std::string& shown_path) noexcept {
+  handle_->impl->report = std::move(report);
+  static_cast<void>(without_exceptions("a report", [&] {
+    handle_->impl->report.path = shown_path;
+    describe(handle_->impl.get());
+    return Status();
+  }));
+  return handle_.release();
 }
 
 }  // namespace shardwright::capi

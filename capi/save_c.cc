@@ -21,6 +21,7 @@
 #include "capi/job_handle.h"
 #include "capi/plan_handle.h"
 #include "core/base/limits.h"
+#include "core/base/without_exceptions.h"
 
 namespace shardwright::capi {
 namespace {
@@ -66,11 +67,19 @@ Status read_rest(const SaveArguments& given, bool asynchronous, SaveCall* call) 
 }
 
 Result<SaveCall> read_call(const SaveArguments& given, bool asynchronous) {
-  return read_or_decline<SaveCall>(given, asynchronous, exec::decline_save, read_rest);
+  SHW_ASSIGN_OR_RETURN(SaveCall call, read_team<SaveCall>(given));
+  SHW_RETURN_IF_ERROR(read_rest(given, asynchronous, &call));
+  return call;
 }
 
-Result<exec::Report> shown(Result<exec::Report> report, const SaveCall& call) {
-  if (report.ok()) report->path = call.shown_path;
+// A report with the path as the host wrote it. The save has succeeded, with or without memory for
+// that.
+Result<exec::Report> shown(Result<exec::Report> report, const SaveCall& call) noexcept {
+  if (!report.ok()) return report;
+  static_cast<void>(without_exceptions("a report", [&] {
+    report->path = call.shown_path;
+    return Status();
+  }));
   return report;
 }
 
@@ -133,17 +142,18 @@ void shw_save_options_init(shw_save_options* options, uint32_t struct_size) noex
 shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* storage,
                     const char* path, shw_collective* collective, const shw_save_options* options,
                     shw_report** out, shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
+  const capi::Together together{context, collective, /*asynchronous=*/false, exec::decline_save};
+  return capi::guarded_together(err, together, [&](bool* met) -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto call,
                          capi::read_call({context, state, storage, path, collective, options},
                                          /*asynchronous=*/false));
+    capi::ReportHandle made;
     const auto control = capi::call_context(call.options.deadline_ns, call.cancellation.get());
-    SHW_ASSIGN_OR_RETURN(auto report,
-                         capi::shown(exec::save(call.runtime.get(), call.state, call.location,
-                                                *call.collective, call.options, control),
-                                     call));
-    *out = capi::report_of(std::move(report));
+    *met = true;
+    SHW_ASSIGN_OR_RETURN(auto report, exec::save(call.runtime.get(), call.state, call.location,
+                                                 *call.collective, call.options, control));
+    *out = made.fill(std::move(report), call.shown_path);
     return {};
   });
 }
@@ -152,7 +162,8 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
                           const char* path, shw_collective* collective,
                           const shw_save_options* options, shw_job** out,
                           shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
+  const capi::Together together{context, collective, /*asynchronous=*/true, exec::decline_save};
+  return capi::guarded_together(err, together, [&](bool* met) -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(auto call,
                          capi::read_call({context, state, storage, path, collective, options},
@@ -163,13 +174,16 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
     auto& members = *call.collective;
     auto kept = std::make_shared<capi::SaveCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
-      return capi::shown(
+      auto report = capi::shown(
           exec::save_in_background(*runtime, given->state, given->location, *given->collective,
                                    given->options, given->staging_limit, control),
           *given);
+      given->runtime.own.reset();  // workers and staging memory of this job alone end with it
+      return report;
     };
     SHW_ASSIGN_OR_RETURN(
         *out, capi::submit_job(std::move(shared), std::move(work), std::move(kept), members));
+    *met = true;
     return {};
   });
 }
@@ -275,10 +289,10 @@ shw_status shw_save_commit(shw_save_planner* planner, const void* results,
     }
     SHW_ASSIGN_OR_RETURN(const auto parts,
                          capi::read_parts(results, result_offsets, result_count, "results"));
+    capi::ReportHandle made;
     SHW_ASSIGN_OR_RETURN(auto report,
                          impl->planner->commit(parts, impl->target, capi::call_of(*impl)));
-    report.path = impl->shown_path;
-    *out = capi::report_of(std::move(report));
+    *out = made.fill(std::move(report), impl->shown_path);
     return {};
   });
 }

@@ -18,6 +18,8 @@
 #endif
 
 #include "capi/boundary/error_factory.h"
+#include "capi/boundary/handle.h"
+#include "capi/boundary/process_state.h"
 
 namespace shardwright::capi {
 namespace {
@@ -33,7 +35,25 @@ constinit shw_error out_of_memory = {SHW_RESOURCE_EXHAUSTED,
                                      1,
                                      nullptr,
                                      "",
-                                     0};
+                                     0,
+                                     kErrorMagic};
+
+// The one failure that must keep what it says without memory: whether a save was committed.
+constexpr char kUnknownCommitText[] =
+    "memory ran out while the save was committed; it is unknown whether it was: look at the "
+    "checkpoint's generation";
+constinit shw_error_detail unknown_commit_detail = {"commit", "unknown", 7};
+constinit shw_error unknown_commit_error = {SHW_UNAVAILABLE,
+                                            false,
+                                            true,
+                                            kUnknownCommitText,
+                                            sizeof(kUnknownCommitText) - 1,
+                                            &unknown_commit_detail,
+                                            1,
+                                            nullptr,
+                                            "",
+                                            0,
+                                            kErrorMagic};
 
 struct OwnedError : shw_error {
   std::string text;
@@ -112,9 +132,16 @@ shw_error* make_error(const ErrorParts& parts) {
 }
 
 void free_error(shw_error* error) noexcept {
-  while (error != nullptr && !error->immortal) {
-    shw_error* cause = error->cause;
-    delete static_cast<OwnedError*>(error);
+  while (error != nullptr && !error->immortal && error->magic == kErrorMagic) {
+    auto* owned = static_cast<OwnedError*>(error);
+    shw_error* const cause = error->cause;
+    if (in_forked_child()) {
+      delete owned;  // the lock of the quarantine may be held by a thread that is not here
+    } else {
+      *owned = OwnedError();
+      owned->magic = kReleasedMagic;
+      quarantine(owned, [](void* memory) { delete static_cast<OwnedError*>(memory); });
+    }
     error = cause;
   }
 }
@@ -132,7 +159,7 @@ shw_error* error_from_status(const Status& status) noexcept {
     return make_error(parts);
   } catch (...) {
     free_error(cause);
-    return out_of_memory_error();
+    return status.detail("commit") == "unknown" ? &unknown_commit_error : out_of_memory_error();
   }
 }
 

@@ -2,11 +2,16 @@
 //
 // shw_error: the C error object, and its conversions from and to Status. An error is one block of
 // text plus pointers into it; making one never fails: when memory is out, the one immortal error is
-// given. Immutable once made, any thread.
+// given. Immutable once made, any thread. A released error is kept for a while, empty and with its
+// word poisoned, as released handles are: releasing it again does nothing.
 #pragma once
 
 #include "core/base/status.h"
 #include "shardwright/base.h"
+
+namespace shardwright::capi {
+inline constexpr uint64_t kErrorMagic = 0x7368772d6572726f;
+}
 
 struct shw_error {
   shw_status code = SHW_OK;
@@ -19,6 +24,7 @@ struct shw_error {
   shw_error* cause = nullptr;  // owned
   const char* backtrace = "";
   uint64_t backtrace_size = 0;
+  uint64_t magic = shardwright::capi::kErrorMagic;
 };
 
 namespace shardwright::capi {

@@ -3,15 +3,12 @@
 // One non-template function holds all handlers, so that a hundred exported functions share them.
 #include "capi/boundary/guard.h"
 
-#include <exception>
 #include <new>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 #include "capi/boundary/error.h"
-#include "capi/boundary/error_factory.h"
 #include "capi/boundary/process_state.h"
+#include "core/base/without_exceptions.h"
 
 namespace shardwright::capi {
 namespace {
@@ -46,39 +43,18 @@ shw_status fail(shw_error** err, const Status& status) noexcept {
   return static_cast<shw_status>(status.code());
 }
 
-shw_status fail_without_memory(shw_error** err) noexcept {
-  try {
-    return fail(err, resource_exhausted("memory", "out of memory"));
-  } catch (...) {
-    if (err != nullptr) *err = out_of_memory_error();
-    return SHW_RESOURCE_EXHAUSTED;
-  }
-}
-
-shw_status fail_with_exception(shw_error** err, const char* what) noexcept {
-  try {
-    return fail(err, internal_error(fmt::format("exception inside the library: {}", what)));
-  } catch (...) {
-    if (err != nullptr) *err = out_of_memory_error();
-    return SHW_INTERNAL;
-  }
-}
-
 }  // namespace
 
 shw_status run_guarded(shw_error** err, ErasedBody call, void* body) noexcept {
   if (err != nullptr && *err != nullptr) return SHW_INVALID_ARGUMENT;
-  try {
-    shw_status answer = SHW_OK;
-    const Status status = run_body(call, body, &answer);
-    return status.ok() ? answer : fail(err, status);
-  } catch (const std::bad_alloc&) {
-    return fail_without_memory(err);
-  } catch (const std::exception& exception) {
-    return fail_with_exception(err, exception.what());
-  } catch (...) {
-    return fail_with_exception(err, "unknown exception");
-  }
+  shw_status answer = SHW_OK;
+  const Status status =
+      without_exceptions("a call of the library", [&] { return run_body(call, body, &answer); });
+  return status.ok() ? answer : fail(err, status);
+}
+
+Status occupied_error_slot() {
+  return invalid_argument("the error slot of the call holds an error already; release it first");
 }
 
 #ifdef SHW_FAULT_INJECTION

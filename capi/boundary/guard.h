@@ -18,6 +18,9 @@ namespace shardwright::capi {
 using ErasedBody = Status (*)(void* body, shw_status* answer);
 shw_status run_guarded(shw_error** err, ErasedBody call, void* body) noexcept;
 
+// What a call answers whose error slot holds an error already.
+Status occupied_error_slot();
+
 // body: Status().
 template <typename Body>
 shw_status guarded(shw_error** err, Body&& body) noexcept {

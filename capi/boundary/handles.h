@@ -223,6 +223,20 @@ Result<shw_buffer*> buffer_of_parts(std::span<const plan::Bytes> parts);
 Result<shw_buffer*> buffer_of_parts(plan::PlanParts parts);
 
 shw_report* report_of(exec::Report report);
+// For calls that cannot be undone once they have succeeded: the handle is made before the call and
+// filled after it, with as much of the report as there is memory for. A host that does not come to
+// the second step has nothing to release.
+class ReportHandle {
+ public:
+  ReportHandle();  // may throw std::bad_alloc
+  ~ReportHandle();
+  ReportHandle(const ReportHandle&) = delete;
+  ReportHandle& operator=(const ReportHandle&) = delete;
+  shw_report* fill(exec::Report report, const std::string& shown_path) noexcept;
+
+ private:
+  std::unique_ptr<shw_report> handle_;
+};
 
 // Text of the shape (pointer, *size): NUL-terminated view.
 const char* text_out(std::string_view terminated, uint64_t* size) noexcept;

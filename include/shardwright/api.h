@@ -383,6 +383,11 @@ struct shw_api {
       shw_error** err);
   shw_status (*checkpoint_find_damage)(const shw_checkpoint* checkpoint, uint64_t flags,
       shw_report** out, shw_error** err);
+  shw_status (*collective_decline)(shw_collective* collective, int32_t call, shw_status code,
+      const char* message, uint64_t message_size, shw_error** err);
+  shw_status (*collective_decline_async)(shw_context* context, shw_collective* collective,
+      int32_t call, shw_status code, const char* message, uint64_t message_size, shw_job** out,
+      shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -16,6 +16,10 @@ extern "C" {
  * Since: 0.1 unstable */
 enum { SHW_REDUCE_MIN = 0, SHW_REDUCE_MAX = 1, SHW_REDUCE_SUM = 2 };
 
+/* Calls that the ranks of a collective make together.
+ * Since: 0.1 unstable */
+enum { SHW_CALL_SAVE = 0, SHW_CALL_LOAD = 1 };
+
 /* One rank's end of a transport. Used by one thread at a time, abort and release aside.
  * Since: 0.1 unstable */
 typedef struct shw_collective shw_collective;
@@ -323,6 +327,22 @@ SHW_API SHW_MUST_USE shw_status shw_collective_abort(shw_collective* collective,
                                                      const char* SHW_NULLABLE message,
                                                      uint64_t message_size,
                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's
+ * own call, and tells them that it failed: they return `code` with `message` at once. For a host
+ * that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the
+ * others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a
+ * collective of one rank. shw_collective_decline_async goes with jobs.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_decline(shw_collective* collective, int32_t call,
+                                                       shw_status code,
+                                                       const char* SHW_NULLABLE message,
+                                                       uint64_t message_size,
+                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Releases the collective; jobs that use it keep it alive. NULL is allowed.
  * Threads: any

@@ -7,6 +7,8 @@
 #define SHARDWRIGHT_JOB_H
 
 #include "base.h"
+#include "collective.h"
+#include "context.h"
 #include "report.h"
 
 #if defined(__cplusplus)
@@ -124,6 +126,18 @@ SHW_API const shw_error* shw_job_error(const shw_job* job) SHW_NOEXCEPT;
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_job_report(const shw_job* job, shw_report** out,
                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* As shw_collective_decline, as a job: in its turn behind the jobs that the context has, as
+ * shw_save_async and shw_load_async would be. The job ends FAILED with what the others were told.
+ * Threads: any
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_decline_async(
+    shw_context* context, shw_collective* collective, int32_t call, shw_status code,
+    const char* SHW_NULLABLE message, uint64_t message_size, shw_job** out,
+    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Releases the handle; the job goes on. NULL is allowed.
  * Threads: any

@@ -11,7 +11,9 @@
 extern "C" {
 #endif
 
-/* Levels of log records, in rising order; OFF is a threshold only.
+/* Levels of log records, in rising order; OFF is a threshold only. INFO: saves and loads that begin
+ * and end. DEBUG: their plans, and how long ranks waited for each other. WARNING: what could not be
+ * removed, traces that could not be written, jobs that failed after they were released.
  * Since: 0.1 unstable */
 enum {
   SHW_LOG_TRACE = 0,

@@ -37,7 +37,7 @@ static void bad_alloc_becomes_resource_exhausted(void) {
   inject_everywhere(2, SHW_RESOURCE_EXHAUSTED, "memory");
 }
 static void other_exceptions_become_internal(void) {
-  inject_everywhere(3, SHW_INTERNAL, "unknown exception");
+  inject_everywhere(3, SHW_INTERNAL, "not a std::exception");
 }
 
 TEST_MAIN(TEST_ENTRY(standard_exceptions_become_internal),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Contexts: options, host allocator, log, environment, use after release. */
+#include <pthread.h>
+
 #include "support/scratch.h"
 #include "support/states.h"
 
@@ -110,6 +112,57 @@ static void calls_may_have_threads_and_memory_of_their_own(void) {
   shw_context_release(context);
 }
 
-TEST_MAIN(TEST_ENTRY(takes_staging_memory_from_the_host), TEST_ENTRY(refuses_bad_options),
-          TEST_ENTRY(a_released_handle_is_refused), TEST_ENTRY(releases_go_in_any_order),
+/* Records of one context, one line each; calls of one rank log on the calling thread and on those
+ * of the library. */
+struct heard {
+  pthread_mutex_t mutex;
+  char text[8192];
+  int worst;
+};
+
+static void hear(void* user, int32_t level, const shw_log_record* record) {
+  struct heard* heard = user;
+  pthread_mutex_lock(&heard->mutex);
+  const size_t used = strlen(heard->text);
+  snprintf(heard->text + used, sizeof(heard->text) - used, "%d %s %s\n", (int)level,
+           record->component, record->message);
+  if (level > heard->worst) heard->worst = level;
+  pthread_mutex_unlock(&heard->mutex);
+}
+
+static void says_what_it_does(void) {
+  static struct heard heard = {PTHREAD_MUTEX_INITIALIZER, "", 0};
+  static float values[16];
+  shw_error* error = NULL;
+  shw_context* context = NULL;
+  shw_report* report = NULL;
+  shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
+  options.log = hear;
+  options.log_user = &heard;
+  options.log_level = SHW_LOG_DEBUG;
+  CHECK_OK(shw_context_create(&options, &context, &error));
+  shw_state* state = make_state();
+  add_floats(state, "v", values, SHAPE(16), 1);
+  const char* path = path_in(scratch_directory(), "c");
+  save_at(context, state, path);
+  static const char* const said[] = {"2 exec rank 0 of 1: saving to '", "items of",
+                                     "1 exec rank 0 of 1: results: all ranks have met",
+                                     "2 exec rank 0 of 1: committed generation "};
+  for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); ++i)
+    CHECK(strstr(heard.text, said[i]) != NULL);
+  CHECK_OK(shw_load(context, state, NULL, path, NULL, NULL, &report, &error));
+  shw_report_release(report);
+  CHECK(strstr(heard.text, "2 exec rank 0 of 1: loading generation ") != NULL);
+  CHECK(strstr(heard.text, "2 exec rank 0 of 1: loaded: ") != NULL);
+  report = NULL;
+  CHECK(shw_load(context, state, NULL, "/nowhere", NULL, NULL, &report, NULL) == SHW_NOT_FOUND);
+  CHECK(strstr(heard.text, "2 exec rank 0 of 1: not loaded: NOT_FOUND") != NULL);
+  CHECK_INT(heard.worst, SHW_LOG_INFO); /* whoever called has been told of it */
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+TEST_MAIN(TEST_ENTRY(says_what_it_does), TEST_ENTRY(takes_staging_memory_from_the_host),
+          TEST_ENTRY(refuses_bad_options), TEST_ENTRY(a_released_handle_is_refused),
+          TEST_ENTRY(releases_go_in_any_order),
           TEST_ENTRY(calls_may_have_threads_and_memory_of_their_own))

@@ -56,6 +56,18 @@ static void names_every_status(void) {
   CHECK_TEXT(shw_status_name(-1), "UNRECOGNISED");
 }
 
+static void a_second_release_does_nothing(void) {
+  shw_error *cause = NULL, *error = NULL;
+  CHECK_INT(shw_error_create(SHW_NOT_FOUND, "inner", 5, NULL, 0, NULL, &cause), SHW_NOT_FOUND);
+  CHECK_INT(shw_error_create(SHW_ABORTED, "outer", 5, NULL, 0, cause, &error), SHW_ABORTED);
+  shw_error_release(error);
+  shw_error_release(error);
+  shw_error_release(cause); /* went with the outer one */
+  CHECK_TEXT(shw_error_message(error, NULL), "");
+  CHECK_INT(shw_error_detail_count(error), 0);
+  CHECK(shw_error_cause(error) == NULL);
+}
+
 static void says_which_version_it_is(void) {
   uint32_t major = 99, minor = 99;
   shw_abi_version(&major, &minor);
@@ -81,5 +93,5 @@ static void gives_a_table_of_this_version_only(void) {
 
 TEST_MAIN(TEST_ENTRY(carries_code_message_details_and_cause),
           TEST_ENTRY(is_not_made_from_bad_arguments), TEST_ENTRY(getters_of_null_give_nothing),
-          TEST_ENTRY(names_every_status), TEST_ENTRY(says_which_version_it_is),
-          TEST_ENTRY(gives_a_table_of_this_version_only))
+          TEST_ENTRY(names_every_status), TEST_ENTRY(a_second_release_does_nothing),
+          TEST_ENTRY(says_which_version_it_is), TEST_ENTRY(gives_a_table_of_this_version_only))

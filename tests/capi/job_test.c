@@ -3,6 +3,7 @@
  * Jobs: terminal exactly once, cancelled at any time, released while they run, progress that never
  * goes down. */
 #include <pthread.h>
+#include <time.h>
 
 #include "support/scratch.h"
 #include "support/states.h"
@@ -185,7 +186,60 @@ static void a_limit_keeps_the_state_from_being_copied(void) {
   shw_context_release(context);
 }
 
-TEST_MAIN(TEST_ENTRY(reports_progress_and_result), TEST_ENTRY(can_be_cancelled_at_any_time),
-          TEST_ENTRY(goes_on_when_everything_is_released), TEST_ENTRY(a_failed_job_keeps_its_error),
-          TEST_ENTRY(shutdown_ends_what_is_left), TEST_ENTRY(waits_give_pending_when_time_is_over),
+/* Staging memory that was given and not taken back; `freed` tells of the last one. */
+static pthread_mutex_t staging_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t staging_changed = PTHREAD_COND_INITIALIZER;
+static int staging_blocks, staging_given;
+
+static void* give_staging(void* user, uint64_t size, uint64_t alignment) {
+  (void)user;
+  void* memory = NULL;
+  if (posix_memalign(&memory, alignment, size) != 0) return NULL;
+  pthread_mutex_lock(&staging_mutex);
+  ++staging_blocks, ++staging_given;
+  pthread_mutex_unlock(&staging_mutex);
+  return memory;
+}
+static void take_staging(void* user, void* pointer, uint64_t size, uint64_t alignment) {
+  (void)user, (void)size, (void)alignment;
+  free(pointer);
+  pthread_mutex_lock(&staging_mutex);
+  --staging_blocks;
+  pthread_cond_signal(&staging_changed);
+  pthread_mutex_unlock(&staging_mutex);
+}
+
+/* Nobody calls the library any more, and the job's own memory comes back when it ends. */
+static void a_dropped_job_gives_its_memory_back(void) {
+  shw_error* error = NULL;
+  shw_context* context = NULL;
+  shw_job* job = NULL;
+  shw_allocator allocator = SHW_ALLOCATOR_INIT;
+  shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;
+  shw_save_options save = SHW_SAVE_OPTIONS_INIT;
+  allocator.allocate = give_staging;
+  allocator.release = take_staging;
+  options.allocator = &allocator;
+  save.threads = 1;
+  CHECK_OK(shw_context_create(&options, &context, &error));
+  shw_state* state = big_state();
+  const char* path = path_in(scratch_directory(), "c");
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, &save, &job, &error));
+  shw_job_release(job);
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 60;
+  pthread_mutex_lock(&staging_mutex);
+  while (staging_given == 0 || staging_blocks != 0) {
+    CHECK(pthread_cond_timedwait(&staging_changed, &staging_mutex, &limit) == 0);
+  }
+  pthread_mutex_unlock(&staging_mutex);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+TEST_MAIN(TEST_ENTRY(a_dropped_job_gives_its_memory_back), TEST_ENTRY(reports_progress_and_result),
+          TEST_ENTRY(can_be_cancelled_at_any_time), TEST_ENTRY(goes_on_when_everything_is_released),
+          TEST_ENTRY(a_failed_job_keeps_its_error), TEST_ENTRY(shutdown_ends_what_is_left),
+          TEST_ENTRY(waits_give_pending_when_time_is_over),
           TEST_ENTRY(a_limit_keeps_the_state_from_being_copied))
