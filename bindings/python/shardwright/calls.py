@@ -7,12 +7,12 @@ signal arrives, they run in place. Neither holds the GIL.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from . import _log, _options, context
 from ._library import native
+from ._together import LOAD, SAVE, OnTheWay, on_main_thread
 from .checkpoint import Checkpoint, path_argument
 from .collective import handle_of as collective_handle
 from .collective import rank_of
@@ -24,10 +24,6 @@ from .tensor import allocate
 
 _BUDGET_AT = 10  # position of memory_budget in the tuple of save options
 _UNSTAGED = 1    # a budget that no state fits into: the job saves from the caller's memory, as a waiting call does
-
-
-def _on_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 def _state_of(state: State | Mapping[Any, Any], rank: int, objects: str) -> State:
@@ -68,10 +64,12 @@ def save(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, co
             ".rank-R" behind it), format, preset. docs/save-and-load.md lists their values.
     Raises a ShardwrightError; what was at the path is then still there, whole.
     """
-    made = _state_of(state, rank_of(collective), objects)
-    given = _options.save_options(options)
-    arguments = (made._handle, storage_handle(storage), path_argument(path, storage), collective_handle(collective))
-    if not _on_main_thread():
+    members = collective_handle(collective)
+    with OnTheWay(SAVE, collective, members, background=False):
+        made = _state_of(state, rank_of(collective), objects)
+        given = _options.save_options(options)
+        arguments = (made._handle, storage_handle(storage), path_argument(path, storage), members)
+    if not on_main_thread():
         try:
             return Report(native.shw_save(context.shared("calls")._handle, *arguments, given))
         finally:
@@ -85,11 +83,14 @@ def save_async(state: State | Mapping[Any, Any], path: Any, *, storage: Any = No
     """Saves in the background: the state is copied first (Job.wait_staged), then written. Arguments as for save; the
     collective must be used by nothing else until the job has ended. `memory_budget` bounds the copy: a state above it is
     saved from the caller's memory, and staged only at the end."""
-    made = _state_of(state, rank_of(collective), objects)
-    given = _options.save_options(options)
-    handles = (storage_handle(storage), collective_handle(collective))
-    jobs = context.shared("jobs", rank_of(collective))
-    job = native.shw_save_async(jobs._handle, made._handle, handles[0], path_argument(path, storage), handles[1], given)
+    members = collective_handle(collective)
+    with OnTheWay(SAVE, collective, members, background=True):
+        made = _state_of(state, rank_of(collective), objects)
+        given = _options.save_options(options)
+        handles = (storage_handle(storage), members)
+        jobs = context.shared("jobs", rank_of(collective))
+        target = path_argument(path, storage)
+    job = native.shw_save_async(jobs._handle, made._handle, handles[0], target, handles[1], given)
     return Job(job, (made, storage, collective, handles), None, True)
 
 
@@ -111,25 +112,28 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
     Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
     tensors of `into` may hold part of the bytes.
     """
-    rank = rank_of(collective)
-    given = _options.load_options(options)
+    members = collective_handle(collective)
+    with OnTheWay(LOAD, collective, members, background=False):
+        rank = rank_of(collective)
+        given = _options.load_options(options)
+        if into is not None:
+            target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
+            target.check_objects_can_be_put()
+        else:
+            entries = Entries(path, storage, rank, options)
+            target = entries.state
+        arguments = (target._handle, storage_handle(storage), path_argument(path, storage), members, given)
     if into is not None:
-        target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
-        target.check_objects_can_be_put()
-        report = _load_into(target, path, storage, collective, given, options)
+        report = _load_into(arguments, options)
         target.finish_load(report.missing, trust_pickle)
         return report
-    entries = Entries(path, storage, rank, options)
-    report = _load_into(entries.state, path, storage, collective, given, options)
+    report = _load_into(arguments, options)
     entries.state.finish_load(report.missing, trust_pickle)
     return entries.tree()
 
 
-def _load_into(target: State, path: Any, storage: Any, collective: Any, given: tuple[Any, ...],
-               options: Mapping[str, Any]) -> Report:
-    arguments = (target._handle, storage_handle(storage), path_argument(path, storage), collective_handle(collective),
-                 given)
-    if not _on_main_thread():
+def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Report:
+    if not on_main_thread():
         try:
             return Report(native.shw_load(context.shared("calls")._handle, *arguments))
         finally:
@@ -141,12 +145,15 @@ def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = Non
                trust_pickle: bool = False, **options: Any) -> Job:
     """Loads in the background. The tensors belong to the job until it has ended; other values are replaced by
     Job.report or Job.result. Arguments as for load."""
-    target = into if isinstance(into, State) else State(into, writable=True, rank=rank_of(collective))
-    target.check_objects_can_be_put()
-    given = _options.load_options(options)
-    handles = (storage_handle(storage), collective_handle(collective))
-    job = native.shw_load_async(context.shared("jobs", rank_of(collective))._handle, target._handle, handles[0],
-                                path_argument(path, storage), handles[1], given)
+    members = collective_handle(collective)
+    with OnTheWay(LOAD, collective, members, background=True):
+        target = into if isinstance(into, State) else State(into, writable=True, rank=rank_of(collective))
+        target.check_objects_can_be_put()
+        given = _options.load_options(options)
+        handles = (storage_handle(storage), members)
+        jobs = context.shared("jobs", rank_of(collective))
+        text = path_argument(path, storage)
+    job = native.shw_load_async(jobs._handle, target._handle, handles[0], text, handles[1], given)
     return Job(job, (target, storage, collective, handles),
                lambda report: target.finish_load(report.missing, trust_pickle), False)
 

@@ -76,6 +76,9 @@ def test_the_log_is_silent_until_it_is_wanted(tmp_path, run_python):
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     done = run_python(program, tmp_path / "p", "loud")
     assert done.returncode == 0 and done.stderr == ""
+    for said in ("INFO:shardwright:exec: rank 0 of 1: saving to ", "DEBUG:shardwright:exec: rank 0 of 1: results: ",
+                 "INFO:shardwright:exec: rank 0 of 1: committed generation "):
+        assert said in done.stdout
 
 
 def test_records_of_the_library_reach_logging(monkeypatch, caplog):

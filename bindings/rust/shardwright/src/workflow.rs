@@ -53,6 +53,21 @@ fn collective_handle(collective: Option<&mut Collective>) -> *mut ffi::shw_colle
     collective.map_or(std::ptr::null_mut(), |c| c.handle())
 }
 
+/// What is done before a call that ranks make together: when it fails, the other ranks are told, so that they fail at once
+/// instead of waiting for this one. The library does so itself from there on.
+fn or_decline<T>(
+    call: i32,
+    collective: *mut ffi::shw_collective,
+    prepare: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    prepare().inspect_err(|error| {
+        if !collective.is_null() {
+            // SAFETY: the handle lives for the call. That the others cannot be told does not change what failed here.
+            let _ = unsafe { raw::collective_decline(collective, call, error.code().0, error.message().as_bytes()) };
+        }
+    })
+}
+
 /// Release of the loaded library.
 pub fn version() -> String {
     // SAFETY: static text.
@@ -107,8 +122,8 @@ pub fn save_at(
     collective: Option<&mut Collective>,
     options: &SaveOptions,
 ) -> Result<Report> {
-    let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let collective = collective_handle(collective);
+    let (at, c) = or_decline(ffi::SHW_CALL_SAVE, collective, || Ok((CLocation::of(location)?, options.to_c()?)))?;
     // SAFETY: handles, text and options live for the call.
     let report =
         unsafe { raw::save(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) }?;
@@ -123,8 +138,8 @@ pub fn load_at(
     collective: Option<&mut Collective>,
     options: &LoadOptions,
 ) -> Result<Report> {
-    let (at, c) = (CLocation::of(location)?, options.to_c()?);
     let collective = collective_handle(collective);
+    let (at, c) = or_decline(ffi::SHW_CALL_LOAD, collective, || Ok((CLocation::of(location)?, options.to_c()?)))?;
     // SAFETY: handles, text and options live for the call.
     let report =
         unsafe { raw::load(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) }?;

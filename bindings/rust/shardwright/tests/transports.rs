@@ -3,7 +3,7 @@
 
 use shardwright::{
     Checkpoint, Collective, Context, DType, Error, HostCollective, Location, Reduction, Result, SaveOptions, State,
-    StatusCode, Storage, TensorSpec, save_at,
+    StatusCode, Storage, TensorSpec, save_at, thread_collectives,
 };
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -102,4 +102,24 @@ fn a_transport_keeps_the_limit_of_the_call_and_hears_why_it_is_aborted() {
     let (code, message) = &told.aborts[0];
     assert_eq!(*code, StatusCode::DeadlineExceeded, "{message}");
     assert!(message.contains("all_gather of collective"), "{message}");
+}
+
+#[test]
+fn a_rank_that_cannot_call_tells_the_others() {
+    let mut ranks = thread_collectives(2).unwrap();
+    let (mut second, mut first) = (ranks.pop().unwrap(), ranks.pop().unwrap());
+    let (context, storage) = (Context::shared().unwrap(), Storage::memory().unwrap());
+    let errors = std::thread::scope(|scope| {
+        let good = scope.spawn(|| {
+            let location = Location::storage(&storage, "p");
+            save_at(&context, &owned_state(), &location, Some(&mut first), &SaveOptions::default()).unwrap_err()
+        });
+        let location = Location::path("a path\0with a NUL");
+        let bad = save_at(&context, &owned_state(), &location, Some(&mut second), &SaveOptions::default()).unwrap_err();
+        [good.join().unwrap(), bad]
+    });
+    for error in &errors {
+        assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
+    }
+    assert_eq!(errors[0].details()["rank"], "1");
 }

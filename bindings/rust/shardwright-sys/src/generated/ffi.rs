@@ -263,6 +263,8 @@ pub const SHW_STORAGE_VTABLE_SIZE_V1: u32 = 176;
 pub const SHW_REDUCE_MIN: i32 = 0;
 pub const SHW_REDUCE_MAX: i32 = 1;
 pub const SHW_REDUCE_SUM: i32 = 2;
+pub const SHW_CALL_SAVE: i32 = 0;
+pub const SHW_CALL_LOAD: i32 = 1;
 pub const SHW_COLLECTIVE_CALL_SIZE_V1: u32 = 40;
 pub const SHW_COLLECTIVE_VTABLE_SIZE_V1: u32 = 160;
 pub const SHW_ALLOCATOR_SIZE_V1: u32 = 32;
@@ -1402,6 +1404,17 @@ unsafe extern "C" {
     pub fn shw_job_error(job: *const shw_job) -> *const shw_error;
     /// Report of a job that succeeded; FAILED_PRECONDITION before that.
     pub fn shw_job_report(job: *const shw_job, out: *mut *mut shw_report, err: *mut *mut shw_error) -> shw_status;
+    /// As shw_collective_decline, as a job: in its turn behind the jobs that the context has, as shw_save_async and shw_load_async would be. The job ends FAILED with what the others were told.
+    pub fn shw_collective_decline_async(
+        context: *mut shw_context,
+        collective: *mut shw_collective,
+        call: i32,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        out: *mut *mut shw_job,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Releases the handle; the job goes on. NULL is allowed.
     pub fn shw_job_release(job: *mut shw_job);
     /// Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
@@ -1559,6 +1572,15 @@ unsafe extern "C" {
     /// Wakes all ranks that wait in this collective; they return `code` with the message.
     pub fn shw_collective_abort(
         collective: *mut shw_collective,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+    pub fn shw_collective_decline(
+        collective: *mut shw_collective,
+        call: i32,
         code: shw_status,
         message: *const c_char,
         message_size: u64,
@@ -3011,6 +3033,33 @@ mod dispatch {
         unsafe { (table().job_report.unwrap_unchecked())(job, out, err) }
     }
 
+    /// As shw_collective_decline, as a job: in its turn behind the jobs that the context has, as shw_save_async and shw_load_async would be. The job ends FAILED with what the others were told.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_decline_async(
+        context: *mut shw_context,
+        collective: *mut shw_collective,
+        call: i32,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        out: *mut *mut shw_job,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().collective_decline_async.unwrap_unchecked())(
+                context,
+                collective,
+                call,
+                code,
+                message,
+                message_size,
+                out,
+                err,
+            )
+        }
+    }
+
     /// Releases the handle; the job goes on. NULL is allowed.
     /// # Safety
     /// As in C.
@@ -3356,6 +3405,20 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().collective_abort.unwrap_unchecked())(collective, code, message, message_size, err) }
+    }
+
+    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_decline(
+        collective: *mut shw_collective,
+        call: i32,
+        code: shw_status,
+        message: *const c_char,
+        message_size: u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().collective_decline.unwrap_unchecked())(collective, call, code, message, message_size, err) }
     }
 
     /// Releases the collective; jobs that use it keep it alive. NULL is allowed.

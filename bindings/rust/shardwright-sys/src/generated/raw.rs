@@ -510,6 +510,34 @@ pub unsafe fn job_report(job: *const shw_job) -> Result<*mut shw_report, RawErro
     Ok(unsafe { out.assume_init() })
 }
 
+/// As shw_collective_decline, as a job: in its turn behind the jobs that the context has, as shw_save_async and shw_load_async would be. The job ends FAILED with what the others were told.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_decline_async(
+    context: *mut shw_context,
+    collective: *mut shw_collective,
+    call: i32,
+    code: shw_status,
+    message: &[u8],
+) -> Result<*mut shw_job, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_decline_async(
+            context,
+            collective,
+            call,
+            code,
+            message.as_ptr().cast(),
+            message.len() as u64,
+            out.as_mut_ptr(),
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Makes a cancellation for the options of saves, loads and planners. Jobs have shw_job_cancel.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -781,6 +809,23 @@ pub unsafe fn collective_abort(
     let mut err = core::ptr::null_mut();
     let status =
         unsafe { ffi::shw_collective_abort(collective, code, message.as_ptr().cast(), message.len() as u64, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_decline(
+    collective: *mut shw_collective,
+    call: i32,
+    code: shw_status,
+    message: &[u8],
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_decline(collective, call, code, message.as_ptr().cast(), message.len() as u64, &mut err)
+    };
     RawError::check(status, err)?;
     Ok(())
 }

@@ -1101,4 +1101,26 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub collective_decline: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            call: i32,
+            code: shw_status,
+            message: *const c_char,
+            message_size: u64,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub collective_decline_async: Option<
+        unsafe extern "C" fn(
+            context: *mut shw_context,
+            collective: *mut shw_collective,
+            call: i32,
+            code: shw_status,
+            message: *const c_char,
+            message_size: u64,
+            out: *mut *mut shw_job,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

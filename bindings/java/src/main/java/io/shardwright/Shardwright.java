@@ -46,19 +46,23 @@ public final class Shardwright {
      * @throws ShardwrightException the same on all ranks
      */
     public static Report save(State state, String path, SaveOptions options) {
-        byte[] text = Text.terminated(path);
-        Context context = options.context();
+        Team team = Team.of(options.collective(), shw_nativeConstants.SHW_CALL_SAVE);
         try (Uses uses = new Uses()) {
-            long contextHandle = uses.of(context);
+            byte[] text = Text.terminated(path);
+            long contextHandle = uses.of(options.context());
             long stateHandle = uses.of(state);
             long storage = uses.ofNullable(options.storage());
             long collective = uses.ofNullable(options.collective());
             state.beforeSave();
             try (WaitingCall call = WaitingCall.begin(collective);
                     OptionStruct struct = options.struct(call.cancellation())) {
+                team.meets();
                 return new Report(shw_nativeJNI.shw_save(contextHandle, stateHandle, storage, text, collective,
                         struct.address()));
             }
+        } catch (Throwable e) {
+            team.decline(e);
+            throw e;
         }
     }
 
@@ -84,21 +88,25 @@ public final class Shardwright {
      * @throws ShardwrightException the same on all ranks
      */
     public static Report loadInto(State into, String path, LoadOptions options) {
-        byte[] text = Text.terminated(path);
-        Context context = options.context();
+        Team team = Team.of(options.collective(), shw_nativeConstants.SHW_CALL_LOAD);
         try (Uses uses = new Uses()) {
-            long contextHandle = uses.of(context);
+            byte[] text = Text.terminated(path);
+            long contextHandle = uses.of(options.context());
             long stateHandle = uses.of(into);
             long storage = uses.ofNullable(options.storage());
             long collective = uses.ofNullable(options.collective());
             into.beforeLoad();
             try (WaitingCall call = WaitingCall.begin(collective);
                     OptionStruct struct = options.struct(call.cancellation())) {
+                team.meets();
                 Report report = new Report(shw_nativeJNI.shw_load(contextHandle, stateHandle, storage, text, collective,
                         struct.address()));
                 into.afterLoad();
                 return report;
             }
+        } catch (Throwable e) {
+            team.decline(e);
+            throw e;
         }
     }
 
@@ -160,16 +168,22 @@ public final class Shardwright {
      * @return the job
      */
     public static Job saveAsync(State state, String path, SaveOptions options) {
-        byte[] text = Text.terminated(path);
         Context context = options.context();
+        Team team = Team.ofJob(options.collective(), shw_nativeConstants.SHW_CALL_SAVE, context);
         Uses uses = new Uses();
         try (OptionStruct struct = options.struct()) {
+            byte[] text = Text.terminated(path);
             long stateHandle = uses.of(state);
             state.beforeSave();
-            long handle = shw_nativeJNI.shw_save_async(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
-                    text, uses.ofNullable(options.collective()), struct.address());
+            long contextHandle = uses.of(context);
+            long storage = uses.ofNullable(options.storage());
+            long collective = uses.ofNullable(options.collective());
+            team.meets();
+            long handle = shw_nativeJNI.shw_save_async(contextHandle, stateHandle, storage, text, collective,
+                    struct.address());
             return Job.start(handle, state, uses, false);
         } catch (Throwable e) {
+            team.decline(e);
             uses.close();
             throw e;
         }
@@ -184,16 +198,22 @@ public final class Shardwright {
      * @return the job
      */
     public static Job loadAsync(State into, String path, LoadOptions options) {
-        byte[] text = Text.terminated(path);
         Context context = options.context();
+        Team team = Team.ofJob(options.collective(), shw_nativeConstants.SHW_CALL_LOAD, context);
         Uses uses = new Uses();
         try (OptionStruct struct = options.struct()) {
+            byte[] text = Text.terminated(path);
             long stateHandle = uses.of(into);
             into.beforeLoad();
-            long handle = shw_nativeJNI.shw_load_async(uses.of(context), stateHandle, uses.ofNullable(options.storage()),
-                    text, uses.ofNullable(options.collective()), struct.address());
+            long contextHandle = uses.of(context);
+            long storage = uses.ofNullable(options.storage());
+            long collective = uses.ofNullable(options.collective());
+            team.meets();
+            long handle = shw_nativeJNI.shw_load_async(contextHandle, stateHandle, storage, text, collective,
+                    struct.address());
             return Job.start(handle, into, uses, true);
         } catch (Throwable e) {
+            team.decline(e);
             uses.close();
             throw e;
         }
