@@ -327,11 +327,12 @@ class CommitTask {
   // says now counts.
   Status settle(Status failure) const noexcept {
     if (is_unknown_outcome(failure)) return failure;
-    const Result<bool> may_be = without_exceptions("looking at the manifest", [&]() -> Result<bool> {
-      SHW_ASSIGN_OR_RETURN(const native::CurrentManifest now,
-                           native::read_current(input_.location));
-      return (now.damaged && !input_.replaced.damaged) || now.names(input_.plan.generation);
-    });
+    const Result<bool> may_be =
+        without_exceptions("looking at the manifest", [&]() -> Result<bool> {
+          SHW_ASSIGN_OR_RETURN(const native::CurrentManifest now,
+                               native::read_current(input_.location));
+          return (now.damaged && !input_.replaced.damaged) || now.names(input_.plan.generation);
+        });
     if (may_be.ok() && !*may_be) return failure;
     return unknown_commit(without_exceptions("the commit", [&] {
       return unavailable(fmt::format("it is unknown whether generation {} was committed: {}",

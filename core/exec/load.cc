@@ -14,8 +14,8 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/exec/agreement_internal.h"
 #include "core/base/without_exceptions.h"
+#include "core/exec/agreement_internal.h"
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
@@ -122,11 +122,11 @@ int64_t collective_timeout(const LoadOptions& options) {
   return options.deadline_ns < 0 ? -1 : options.deadline_ns;
 }
 
-// What opening gave on this rank: a checkpoint, or why there is none; and what it was told.
+// What opening gave on this rank: a checkpoint, or why there is none; and where it looked.
 struct Opening {
   const Checkpoint* checkpoint = nullptr;
   Status status;
-  std::string terms;  // place and options that all ranks must share
+  const format::Location& location;
 };
 
 std::string terms_text(const format::Location& location, const LoadOptions& options) {
@@ -151,19 +151,21 @@ Status compare_generations(const std::vector<plan::Bytes>& all) {
 
 // Step 2: everybody was told the same and opened the same checkpoint. A rank that could not brings no
 // generation: whether all were told the same comes first, for it may be why.
-Status agree_on_opening(collective::Exchange& exchange, const Opening& mine,
-                        const Status& ready) noexcept {
+Status agree_on_opening(collective::Exchange& exchange, const Opening& mine, const Status& ready,
+                        const LoadOptions& options) noexcept {
   plan::Bytes signed_bytes;
+  std::string terms;  // place and options that all ranks must share
   const Status able = without_exceptions("opening", [&] {
     const std::string_view generation =
         ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
-    signed_bytes = internal::sign(std::as_bytes(std::span(generation)), mine.terms);
+    terms = terms_text(mine.location, options);
+    signed_bytes = internal::sign(std::as_bytes(std::span(generation)), terms);
     return Status();
   });
   SHW_ASSIGN_OR_RETURN(std::vector<plan::Bytes> all,
                        exchange.gather_all(kTagOpened, able, signed_bytes));
   const Status same = without_exceptions("comparing what ranks opened", [&]() -> Status {
-    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, mine.terms, &all));
+    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, terms, &all));
     const auto none = [](const plan::Bytes& each) { return each.empty(); };
     if (!ready.ok() || std::ranges::any_of(all, none)) return exchange.agree(kTagFailed, ready);
     return compare_generations(all);
@@ -280,7 +282,7 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
                : "not loaded: " + ready.to_string();
   });
   if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
-  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening, ready));
+  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening, ready, options));
   const int64_t begin = clock_of(call).monotonic_ns();
   Result<plan::LoadPlan> plan = without_exceptions("the load plan", [&] {
     const Trace::Span span(&*trace, "plan");
@@ -350,8 +352,8 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
 Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
                     collective::Collective& collective, const LoadOptions& options,
                     const CallContext& call) {
-  return load_together(runtime, {&checkpoint, Status(), terms_text(checkpoint.location(), options)},
-                       state, collective, options, with_deadline(call, options));
+  return load_together(runtime, {&checkpoint, Status(), checkpoint.location()}, state, collective,
+                       options, with_deadline(call, options));
 }
 
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
@@ -367,8 +369,8 @@ Result<Report> load(Runtime& runtime, const format::Location& location, State& s
     return found;
   });
   const Checkpoint* const found = opened.ok() ? opened->get() : nullptr;
-  return load_together(runtime, {found, opened.status(), terms_text(location, options)}, state,
-                       collective, options, with_deadline(call, options));
+  return load_together(runtime, {found, opened.status(), location}, state, collective, options,
+                       with_deadline(call, options));
 }
 
 Status decline_load(collective::Collective& collective, const Status& failure,

@@ -19,10 +19,10 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
-#include "core/exec/agreement_internal.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
+#include "core/exec/agreement_internal.h"
 #include "core/exec/pause_points.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"

@@ -335,7 +335,7 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
-  const CommitInput input{runtime_, *merged_, replaced_,    options_,  location,
+  const CommitInput input{runtime_, *merged_,     replaced_, options_, location,
                           context,  fence_.get(), made_key_, &trace_};
   const Result<std::vector<plan::WriteResult>> decoded =
       without_exceptions("the results of all ranks", [&] {
@@ -356,9 +356,9 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  remove_replaced({runtime_, *merged_, replaced_, options_, location, call, fence_.get(), made_key_,
-                   &trace_},
-                  to_remove_, report);
+  remove_replaced(
+      {runtime_, *merged_, replaced_, options_, location, call, fence_.get(), made_key_, &trace_},
+      to_remove_, report);
   fence_.reset();
   note_time("clean_up", begin);
 }
