@@ -55,11 +55,7 @@ fn collective_handle(collective: Option<&mut Collective>) -> *mut ffi::shw_colle
 
 /// What is done before a call that ranks make together: when it fails, the other ranks are told, so that they fail at once
 /// instead of waiting for this one. The library does so itself from there on.
-fn or_decline<T>(
-    call: i32,
-    collective: *mut ffi::shw_collective,
-    prepare: impl FnOnce() -> Result<T>,
-) -> Result<T> {
+fn or_decline<T>(call: i32, collective: *mut ffi::shw_collective, prepare: impl FnOnce() -> Result<T>) -> Result<T> {
     prepare().inspect_err(|error| {
         if !collective.is_null() {
             // SAFETY: the handle lives for the call. That the others cannot be told does not change what failed here.
