@@ -210,6 +210,8 @@ std::vector<std::string> nearest_names(std::string_view wanted,
         best.size() < count ? std::max(key.size(), name.size()) : best.back().distance;
     const size_t distance = bounded_edit_distance(key, name, limit, &row);
     if (distance > limit) continue;
+    const auto listed = [&](const Near& each) { return names[each.index] == names[index]; };
+    if (std::any_of(best.begin(), best.end(), listed)) continue;
     const Near near{distance, shared_suffix(wanted, names[index]), index};
     best.insert(std::upper_bound(best.begin(), best.end(), near), near);
     if (best.size() > count) best.pop_back();

@@ -28,7 +28,7 @@ std::string to_hex(std::span<const std::byte> bytes);
 std::optional<std::vector<std::byte>> from_hex(std::string_view text);
 
 // Up to count names of the list nearest to wanted by edit distance (shared suffix preferred on
-// ties), best first. Cost O(names x length) with an early cut; lists above 100,000 names are
+// ties), best first, each once. Cost O(names x length) with an early cut; lists above 100,000 names are
 // sampled by equal last path part first.
 std::vector<std::string> nearest_names(std::string_view wanted,
                                        std::span<const std::string_view> names, size_t count);

@@ -77,6 +77,12 @@ TEST(NearestNames, PrefersTheSharedSuffixOnTies) {
   EXPECT_EQ(nearest_names("abc", names, 1), (std::vector<std::string>{"xbc"}));
 }
 
+// As where many ranks have an entry of that name.
+TEST(NearestNames, GivesEachNameOnce) {
+  const std::vector<std::string_view> names = {"own", "own", "w", "own", "own", "old"};
+  EXPECT_EQ(nearest_names("onw", names, 3), (std::vector<std::string>{"w", "own", "old"}));
+}
+
 TEST(NearestNames, GivesAtMostWhatThereIs) {
   EXPECT_TRUE(nearest_names("a", {}, 3).empty());
   const std::vector<std::string_view> names = {"b"};
