@@ -20,6 +20,7 @@ namespace shardwright::crash {
 namespace {
 
 constexpr int kSilenceMs = 100'000;  // nothing that a victim does takes this long
+constexpr int kRefusals = 3;         // of a lock: whoever waits for it asks again, others go on
 
 // In the child: becomes the victim.
 [[noreturn]] void become(const VictimSettings& settings, int socket, pid_t group, int32_t rank,
@@ -103,7 +104,7 @@ bool Crew::run_until_stopped(size_t victim) {
 
 void Crew::run_until_halted(size_t victim) {
   const Victim& watched = victims_[victim];
-  while (watched.socket >= 0 && !watched.is_stopped && !watched.was_refused) serve_once();
+  while (watched.socket >= 0 && !watched.is_stopped && watched.refusals < kRefusals) serve_once();
 }
 
 void Crew::run_in_turns(size_t first, size_t second) {
@@ -111,17 +112,17 @@ void Crew::run_in_turns(size_t first, size_t second) {
   size_t other = first;
   while (victims_[first].socket >= 0 || victims_[second].socket >= 0) {
     run_until_halted(running);
-    // Whoever has met a lock goes on trying; it is not waited for.
+    // Whoever waits for a lock goes on trying; nobody waits for it.
     if (victims_[running].is_stopped && !victims_[other].is_stopped) go_on(running);
     if (victims_[other].is_stopped) go_on(other);
-    victims_[other].was_refused = false;
+    victims_[other].refusals = 0;
     std::swap(running, other);
   }
 }
 
 void Crew::go_on(size_t victim) {
   victims_[victim].is_stopped = false;
-  victims_[victim].was_refused = false;
+  victims_[victim].refusals = 0;
   const message go{MESSAGE_GO, 0, 0, 0, 0};
   (void)channel_send(victims_[victim].socket, go, "");
 }
@@ -170,7 +171,7 @@ void Crew::take_message(Victim* victim) {
       victim->is_stopped = true;
       return;
     case MESSAGE_REFUSED:
-      victim->was_refused = true;
+      ++victim->refusals;
       return;
     default:
       fail(fmt::format("message {} from a victim", head.kind));

@@ -54,8 +54,8 @@ class Crew {
   void run();
   // Serves all victims until this one has stopped (its setting stop_at) or ended; true = stopped.
   bool run_until_stopped(size_t victim);
-  // The first has stopped: the second runs until it stops, meets a lock that another holds, or ends,
-  // then the first, and so on until both have ended.
+  // The first has stopped: the second runs until it stops, waits for a lock that another holds, or
+  // ends, then the first, and so on until both have ended.
   void run_in_turns(size_t first, size_t second);
   const VictimOutcome& outcome(size_t victim) const { return victims_[victim].outcome; }
   // "" or what went wrong with the crew itself: a hang, a message out of order, a signal.
@@ -68,7 +68,7 @@ class Crew {
     size_t job = 0;
     int32_t rank = 0;
     bool is_stopped = false;
-    bool was_refused = false;
+    int refusals = 0;         // of locks, since the last turn
     bool is_waiting = false;  // in a meeting
     message meeting{};
     std::string bytes;
