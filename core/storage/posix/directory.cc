@@ -180,8 +180,7 @@ Result<Descriptor> Root::open_directory(std::string_view key, Missing missing) c
   path[key.copy(path, key.size())] = '\0';
   int opened = -EAGAIN;
   for (int tries = 0; opened == -EAGAIN && tries < kMaxResolveTries; ++tries) {
-    opened =
-        uninterrupted([&] { return calls_->open_beneath(root.get(), path, kDirectoryFlags); });
+    opened = uninterrupted([&] { return calls_->open_beneath(root.get(), path, kDirectoryFlags); });
   }
   if (opened >= 0) return Descriptor(opened);
   const bool unknown_call =
