@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/exec/agreement_internal.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/plan/wire/wire.h"
@@ -407,7 +408,8 @@ TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
     collective::Exchange exchange(collective, -1);
     const auto offer = (*steps)->offer(CallContext());
     ASSERT_TRUE(offer.ok());
-    ASSERT_TRUE(exchange.gather_all(0x5301, Status(), *offer).ok());
+    const Bytes signed_offer = internal::sign(*offer, internal::place_text(location));
+    ASSERT_TRUE(exchange.gather_all(0x5301, Status(), signed_offer).ok());
     const auto answer = exchange.scatter(0x5302, Status(), {});
     ASSERT_TRUE(answer.ok());
     EXPECT_TRUE(internal::asks_for_offer(*answer)) << "there are two stages";
