@@ -70,7 +70,7 @@ Descriptor::~Descriptor() {
 }
 
 Root::Root(std::string path, std::shared_ptr<SystemCalls> calls)
-    : path_(absolute_path(std::move(path))), calls_(std::move(calls)) {}
+    : path_(absolute_path(std::move(path))), self_{AT_FDCWD, path_, ""}, calls_(std::move(calls)) {}
 
 std::string Root::path_of(std::string_view key) const {
   if (key.empty()) return path_;
@@ -146,8 +146,7 @@ Result<Descriptor> Root::walk(Descriptor from, std::string_view key, Missing mis
 }
 
 Result<Descriptor> Root::open_root(Missing missing) const {
-  const int opened =
-      uninterrupted([this] { return calls_->open_file({AT_FDCWD, path_, ""}, kDirectoryFlags); });
+  const int opened = uninterrupted([this] { return calls_->open_file(self_, kDirectoryFlags); });
   if (opened >= 0) return Descriptor(opened);
   if (opened != -ENOENT || missing == Missing::kRefuse)
     return failure(opened, "open directory", "");

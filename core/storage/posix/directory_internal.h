@@ -103,6 +103,7 @@ class Root {
   Status not_a_directory(const DirectoryName& target) const;
 
   std::string path_;
+  DirectoryName self_;  // made once: the root must be found without memory
   std::shared_ptr<SystemCalls>
       calls_;  // co-owned by the storage, its objects and the test that made it
 };
