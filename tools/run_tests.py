@@ -100,7 +100,8 @@ def count_junit(path: Path) -> Counts:
             counts.failures.append(name)
         elif (skipped := case.find("skipped")) is not None or case.get("status") in ("notrun", "disabled"):
             counts.skipped += 1
-            reason = "" if skipped is None else skipped.get("message") or skipped.text or ""
+            # pytest says why a whole file was left out in the text, beside the message "collection skipped".
+            reason = "" if skipped is None else f"{skipped.get('message') or ''} {skipped.text or ''}"
             counts.skips.append((name, " ".join(reason.split())))
         else:
             counts.passed += 1

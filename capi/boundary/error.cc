@@ -138,7 +138,9 @@ void free_error(shw_error* error) noexcept {
     if (in_forked_child()) {
       delete owned;  // the lock of the quarantine may be held by a thread that is not here
     } else {
-      *owned = OwnedError();
+      // Anew instead of assigned, which would keep the memory of the text.
+      std::destroy_at(owned);
+      std::construct_at(owned);
       owned->magic = kReleasedMagic;
       quarantine(owned, [](void* memory) { delete static_cast<OwnedError*>(memory); });
     }

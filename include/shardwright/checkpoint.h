@@ -170,12 +170,10 @@ shw_checkpoint_find_damage(const shw_checkpoint* checkpoint, uint64_t flags, shw
                            shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose
- * newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the
- * path for itself: when a save runs there it removes nothing and a note of the report says so, and
- * saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is
- * damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the
- * manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours
- * (FAILED_PRECONDITION).
+ * newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). It has the path for itself: it
+ * removes nothing and notes it in the report while a save runs there, and saves that begin wait.
+ * Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION
+ * when there are generations without one, or with less than 24 hours on a storage without locks.
  * Threads: any
  * Blocks: io
  * Owns: out

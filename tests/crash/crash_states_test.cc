@@ -249,7 +249,7 @@ std::vector<World> two_worlds(int32_t ranks) {
 }
 
 TEST_F(CrashStatesTest, NoStateAfterACrashLosesWhatWasCommitted) {
-  const int rounds = std::getenv("SHW_SOAK") != nullptr ? kSoakRounds : 1;
+  const int rounds = std::getenv("SHW_SOAK") != nullptr ? kSoakRounds : 2;
   for (int round = 0; round < rounds; ++round) {
     std::vector<Workload> workloads;
     for (const int32_t ranks : {1, 2, 3, 4})

@@ -10,12 +10,18 @@ thread_local bool taken = false;
 thread_local bool missed = false;
 thread_local int64_t left = 0;
 
-void* allocate(size_t size) {
+void* allocate_or_null(size_t size, size_t alignment = 0) noexcept {
   if (taken && left-- <= 0) {
     missed = true;
-    throw std::bad_alloc();
+    return nullptr;
   }
-  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (alignment == 0) return std::malloc(size == 0 ? 1 : size);
+  void* memory = nullptr;
+  return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
+
+void* allocate(size_t size, size_t alignment = 0) {
+  void* memory = allocate_or_null(size, alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -37,11 +43,30 @@ bool give_memory() {
 
 }  // namespace shardwright::test
 
+// All forms are replaced: the one that is missing would bring in the whole set of a sanitizer beside these.
 void* operator new(size_t size) {
   return allocate(size);
 }
 void* operator new[](size_t size) {
   return allocate(size);
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size, static_cast<size_t>(alignment));
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
@@ -53,5 +78,29 @@ void operator delete(void* memory, size_t) noexcept {
   std::free(memory);
 }
 void operator delete[](void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
