@@ -10,7 +10,7 @@ thread_local bool taken = false;
 thread_local bool missed = false;
 thread_local int64_t left = 0;
 
-void* allocate_or_null(size_t size, size_t alignment = 0) noexcept {
+[[maybe_unused]] void* allocate_or_null(size_t size, size_t alignment = 0) noexcept {
   if (taken && left-- <= 0) {
     missed = true;
     return nullptr;
@@ -20,7 +20,7 @@ void* allocate_or_null(size_t size, size_t alignment = 0) noexcept {
   return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
 }
 
-void* allocate(size_t size, size_t alignment = 0) {
+[[maybe_unused]] void* allocate(size_t size, size_t alignment = 0) {
   void* memory = allocate_or_null(size, alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -43,7 +43,8 @@ bool give_memory() {
 
 }  // namespace shardwright::test
 
-// All forms are replaced: the one that is missing would bring in the whole set of a sanitizer beside these.
+#ifndef SHW_SANITIZER_BRINGS_OPERATORS
+
 void* operator new(size_t size) {
   return allocate(size);
 }
@@ -104,3 +105,5 @@ void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noex
 void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
+
+#endif

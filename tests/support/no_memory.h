@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes memory away from a thread: operator new fails there. Programs that use it link
-// no_memory.cc, which replaces the operators. Any thread, for itself.
+// no_memory.cc, which replaces the operators. Any thread, for itself. Not in programs of a sanitizer,
+// which brings operators of its own: there a test begins with SHW_SKIP_WITHOUT_OWN_OPERATORS.
 #pragma once
 
 #include <cstdint>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SHW_SANITIZER_BRINGS_OPERATORS
+#endif
+#endif
+
+#ifdef SHW_SANITIZER_BRINGS_OPERATORS
+#define SHW_SKIP_WITHOUT_OWN_OPERATORS() \
+  GTEST_SKIP() << "a sanitizer brings its own allocation operators"
+#else
+#define SHW_SKIP_WITHOUT_OWN_OPERATORS() static_cast<void>(0)
+#endif
 
 namespace shardwright::test {
 

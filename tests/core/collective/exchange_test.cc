@@ -231,6 +231,7 @@ TEST(Exchange, GarbageInOnesOwnSlotBreaksItBeforeAnySizeIsUsed) {
 
 // Whatever this rank still can allocate: nobody waits for it, and nobody succeeds alone.
 TEST(Exchange, ARankWithoutMemoryIsHeard) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
   bool missed = true;
   for (int64_t allowed = 0; missed; ++allowed) {
     auto members = make_thread_collectives(2);
@@ -256,6 +257,7 @@ TEST(Exchange, ARankWithoutMemoryIsHeard) {
 }
 
 TEST(Exchange, RoomThatIsThereBeforehandMakesAStepNeedNoMemory) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
   on_ranks(3, [](Exchange& exchange) {
     Gathered all;
     std::vector<std::byte> room;

@@ -181,6 +181,7 @@ TEST(TaskGroup, MayRunAndWaitAgain) {
 
 // The worker has no memory any more when the failure of its task is noted.
 TEST(TaskGroup, ATaskThatUsesUpAllMemoryIsCountedAsDone) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
   const auto pool = make_pool(1);
   TaskGroup group(pool.get());
   group.run([]() -> Status {
@@ -191,6 +192,7 @@ TEST(TaskGroup, ATaskThatUsesUpAllMemoryIsCountedAsDone) {
 }
 
 TEST(ThreadPool, IsNotMadeWithoutMemory) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
   bool missed = true;
   for (int64_t allowed = 0; missed; ++allowed) {
     Status status;
