@@ -35,7 +35,8 @@ shw_status fail(shw_error** err) {
 Storage failing_storage() {
   shw_storage_vtable table = SHW_STORAGE_VTABLE_INIT;
   table.name = "failing";
-  table.capabilities = SHW_STORAGE_ATOMIC_COMMIT;  // else a save is refused before it calls anything
+  table.capabilities =
+      SHW_STORAGE_ATOMIC_COMMIT;  // else a save is refused before it calls anything
   table.open = [](void*, const char*, uint64_t, int32_t, void**, shw_error** err) {
     return fail(err);
   };
