@@ -68,6 +68,7 @@ class Workplace:
             target = build if name == "build" else source / name
             if target.exists() and not (folder / name).exists():
                 (folder / name).symlink_to(target)
+        self._make_maven_repository()
         self.environment = dict(os.environ)
         self.environment["PATH"] = os.pathsep.join(
             [str(build / "bin"), str(source / ".venv" / "bin"), os.environ.get("PATH", "")])
@@ -75,6 +76,20 @@ class Workplace:
         self.environment["LD_LIBRARY_PATH"] = str(build / "lib")
         self.environment["SHW_LIBRARY_PATH"] = str(build / "lib")
         self.environment["SHARDWRIGHT_DIR"] = str(build)
+
+    def _make_maven_repository(self) -> None:
+        """What examples install lands in this folder; what the home has downloaded already is found through links."""
+        downloaded = Path.home() / ".m2" / "repository"
+        own = self.folder / "m2" / "io" / "shardwright"
+        own.mkdir(parents=True, exist_ok=True)
+        for inner in (own.parent, own.parent.parent):
+            below = downloaded / inner.relative_to(self.folder / "m2")
+            for entry in sorted(below.iterdir()) if below.exists() else []:
+                if not (inner / entry.name).exists():
+                    (inner / entry.name).symlink_to(entry)
+        (self.folder / ".mvn").mkdir(exist_ok=True)
+        # Relative, because some versions split this file at blanks: Maven is called in this folder.
+        (self.folder / ".mvn" / "maven.config").write_text("-Dmaven.repo.local=m2\n")
 
     def run(self, example: Example) -> subprocess.CompletedProcess[str]:
         """Runs one example; status and output are the caller's to judge."""

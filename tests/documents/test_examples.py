@@ -2,6 +2,8 @@
 """Every example of the README, and every marked one of docs/ and examples/, runs and ends with status 0."""
 
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,3 +64,22 @@ def test_a_failing_example_is_seen(tmp_path):
 def test_the_two_main_commands_are_left_out(tmp_path):
     place = Workplace(tmp_path, SOURCE, BUILD)
     assert place.run(Example("README.md", 1, "sh", "make demo\nmake test\necho done\n")).stdout == "done\n"
+
+
+def test_make_demo_builds_every_program_that_the_demo_runs():
+    sources = "".join(path.read_text() for path in (SOURCE / "examples" / "real_model").glob("*.py"))
+    programs = set(re.findall(r'build, "bin", "(\w+)"', sources))
+    assert {"shardwright", "c_reader"} <= programs
+    target, = re.findall(r"tools/build\.sh dev (\w+)$", (SOURCE / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0], re.M)
+    steps = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", target], capture_output=True, text=True, check=True).stdout
+    assert [name for name in sorted(programs) if not re.search(rf"\b(bin|release)/{name}\b", steps)] == []
+
+
+def test_what_examples_give_to_maven_stays_in_their_folder(tmp_path):
+    arguments = "-DgroupId=io.shardwright.example -DartifactId=left -Dversion=1 -Dpackaging=jar"
+    done = Workplace(tmp_path, SOURCE, BUILD).run(
+        Example("docs/a.md", 1, "sh", f"echo > left.jar\nmvn -q install:install-file -Dfile=left.jar {arguments}\n"))
+    assert done.returncode == 0, done.stdout
+    installed = Path("io", "shardwright", "example", "left", "1", "left-1.jar")
+    assert (tmp_path / "m2" / installed).exists()
+    assert not (Path.home() / ".m2" / "repository" / installed).exists()
