@@ -62,4 +62,4 @@ install: build  ## Copy headers, library, command line and package files below P
 	@cmake --install build --prefix "$(PREFIX)" 1>&2
 
 clean:  ## Remove the build tree; the Python environment stays.
-	@rm -rf build
+	@rm -rf build build-wheel

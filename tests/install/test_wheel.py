@@ -27,7 +27,7 @@ def clean_environment():
     """No PYTHONPATH and no library path: only what the wheel brings."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "LD_LIBRARY_PATH", "SHW_LIBRARY_PATH", "VIRTUAL_ENV")}
-    return kept | {"CCACHE_NOHASHDIR": "1"}
+    return kept | {"CCACHE_NOHASHDIR": "1", "CCACHE_BASEDIR": str(SOURCE)}
 
 
 def compilers():
@@ -36,17 +36,35 @@ def compilers():
     return {name: shutil.which(value) or value for name, value in cache}
 
 
+def compile_commands(tree):
+    """Source -> command by which the tree compiles it, both without the folders that they are in."""
+    def plain(text):
+        return text.replace(str(tree), "TREE").replace(str(SOURCE), "SOURCE")
+    return {plain(each["file"]): plain(each["command"]) for each in json.loads((tree / "compile_commands.json").read_text())
+            if " -o tests/" not in each["command"]}
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def wheel_tree():
+    """Build tree of the wheel. The compiler cache knows the objects of the build tree by paths relative to it, so this one
+    lies beside it: there the same paths lead to the same sources."""
+    tree = BUILD.with_name(BUILD.name + "-wheel")
+    shutil.rmtree(tree, ignore_errors=True)
+    yield tree
+    shutil.rmtree(tree, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_tree, tmp_path_factory):
     """The wheel, built with the tools that .venv already holds, and with the compilers and flags of the build tree: what
     was compiled for it comes out of the compiler cache."""
     folder = tmp_path_factory.mktemp("wheel")
     presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
     flags = next(preset for preset in presets if preset["name"] == "dev")["cacheVariables"]
-    flags |= compilers() | {"SHW_UNITY": "OFF"}
+    flags |= compilers() | {"SHW_UNITY": "OFF", "SHW_WARNINGS_AS_ERRORS": "ON"}
     settings = [f"--config-settings=cmake.define.{name}={value}" for name, value in flags.items() if name != "CMAKE_BUILD_TYPE"]
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", "-w", folder,
-        f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={BUILD / 'wheel'}", *settings, SOURCE,
+        f"--config-settings=cmake.build-type={flags['CMAKE_BUILD_TYPE']}", f"--config-settings=build-dir={wheel_tree}", *settings, SOURCE,
         env=clean_environment())
     return next(folder.glob("*.whl"))
 
@@ -63,6 +81,12 @@ def python(wheel, tmp_path_factory):
 
 def test_the_wheel_is_abi3_for_python_3_11(wheel):
     assert wheel.name.startswith(f"shardwright-{VERSION}-cp311-abi3-")
+
+
+def test_what_the_build_tree_compiled_is_not_compiled_again(wheel, wheel_tree):
+    for_wheel, for_build = compile_commands(wheel_tree), compile_commands(BUILD)
+    assert len(for_wheel) > 100
+    assert [source for source, command in for_wheel.items() if command != for_build.get(source)] == []
 
 
 def test_the_wheel_holds_module_library_stubs_and_no_sources(wheel):
