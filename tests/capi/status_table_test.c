@@ -84,7 +84,7 @@ static void formats_that_are_only_recognised_are_named(void) {
   static const struct {
     const char *name, *head, *wanted;
     uint64_t size;
-  } files[] = {{"torch.pt", "PK\x03\x04torch.save", "torch.save archive", 16},
+  } files[] = {{"torch.pt", "PK\x03\x04torch.save", "torch.save archive", 14},
                {"old.pt", "\x80\x02}q\x00.........", "pickle", 14},
                {"arrays.npz", "PK\x03\x04.........", "numpy archive", 13},
                {"model.safetensors", "\x08\0\0\0\0\0\0\0{}......", "safetensors", 16},

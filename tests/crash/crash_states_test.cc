@@ -18,6 +18,7 @@
 #include "core/integrity/digest.h"
 #include "tests/core/exec/save_world.h"
 #include "tests/crash/storage_model.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::crash {
 namespace {
@@ -25,6 +26,8 @@ namespace {
 using exec::Report;
 using exec::Runtime;
 using exec::test::World;
+using shardwright::test::is_soak;
+using shardwright::test::kSanitized;
 using shardwright::test::RandomSource;
 
 constexpr int kSoakRounds = 20;
@@ -249,8 +252,8 @@ std::vector<World> two_worlds(int32_t ranks) {
 }
 
 TEST_F(CrashStatesTest, NoStateAfterACrashLosesWhatWasCommitted) {
-  const int rounds = std::getenv("SHW_SOAK") != nullptr ? kSoakRounds : 2;
-  for (int round = 0; round < rounds; ++round) {
+  const int64_t count = is_soak() ? kSoakRounds : kSanitized ? 1 : 2;
+  for (int64_t round = 0; round < count; ++round) {
     std::vector<Workload> workloads;
     for (const int32_t ranks : {1, 2, 3, 4})
       workloads.push_back(record(fmt::format("overwrite by {}", ranks), two_worlds(ranks)));

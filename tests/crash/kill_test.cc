@@ -6,7 +6,6 @@
 // of state_checker.h hold of what lies there, and the ranks that live on have ended with ABORTED or
 // DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in place of 200.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -15,11 +14,13 @@
 #include "tests/crash/crew.h"
 #include "tests/crash/state_checker.h"
 #include "tests/support/random_source.h"
+#include "tests/support/run_length.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::crash {
 namespace {
 
+using shardwright::test::is_soak;
 using shardwright::test::RandomSource;
 using shardwright::test::TemporaryDirectory;
 
@@ -155,7 +156,7 @@ class KillTest : public testing::Test {
 
 TEST_F(KillTest, RandomKillsLoseNothing) {
   RandomSource random;
-  const size_t wanted = std::getenv("SHW_SOAK") != nullptr ? kSoakKills : kKills;
+  const size_t wanted = is_soak() ? kSoakKills : kKills;
   size_t kills = 0;
   for (size_t tries = 0; kills < wanted && tries < 2 * wanted && !HasFailure(); ++tries) {
     // A first save is killed as well: the path is new from time to time.

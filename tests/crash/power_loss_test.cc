@@ -6,7 +6,6 @@
 // SHW_SOAK=1 draws workloads until a million states were read.
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -22,11 +21,13 @@
 #include "tests/crash/state_checker.h"
 #include "tests/crash/victim/seam.h"
 #include "tests/support/random_source.h"
+#include "tests/support/run_length.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::crash {
 namespace {
 
+using shardwright::test::is_soak;
 using shardwright::test::RandomSource;
 using shardwright::test::TemporaryDirectory;
 
@@ -251,15 +252,14 @@ Workload drawn_workload(RandomSource* random, uint64_t number) {
 }
 
 TEST_F(PowerLossTest, NoStateLosesWhatWasCommitted) {
-  const bool is_soak = std::getenv("SHW_SOAK") != nullptr;
   size_t count = 0;
   for (const Workload& workload : workloads()) {
     EXPECT_EQ(check(workload, record(workload), kRandomChoices), "");
     ++count;
   }
-  while (states_ < (is_soak ? kSoakStates : kLeastStates) && !HasFailure()) {
+  while (states_ < (is_soak() ? kSoakStates : kLeastStates) && !HasFailure()) {
     const Workload workload = drawn_workload(&random_, count++);
-    EXPECT_EQ(check(workload, record(workload), is_soak ? kSoakChoices : kRandomChoices), "")
+    EXPECT_EQ(check(workload, record(workload), is_soak() ? kSoakChoices : kRandomChoices), "")
         << workload.script << " by " << workload.ranks << ", "
         << fmt::format("{}", fmt::join(workload.settings, " "));
   }

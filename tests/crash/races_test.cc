@@ -4,7 +4,6 @@
 // damage, and the newest committed checkpoint always opens. Two of them are led through each other
 // step by step: one stops, the other goes as far as it is told, or to a lock that the first one
 // holds. Then all run as they like, for a number of operations; no clock decides.
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,10 +14,13 @@
 #include "tests/crash/crew.h"
 #include "tests/crash/state_checker.h"
 #include "tests/crash/victim/seam.h"
+#include "tests/support/run_length.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::crash {
 namespace {
+
+using shardwright::test::is_soak;
 
 namespace fs = std::filesystem;
 using shardwright::test::TemporaryDirectory;
@@ -135,7 +137,7 @@ TEST_F(RacesTest, TwoSaves) {
 }
 
 TEST_F(RacesTest, SavesReadsAndGcAtOnce) {
-  const int saves = std::getenv("SHW_SOAK") != nullptr ? kSoakSaves : kSaves;
+  const int saves = is_soak() ? kSoakSaves : kSaves;
   std::string saver[2];
   std::string reader;
   std::string collector;

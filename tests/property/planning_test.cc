@@ -20,6 +20,7 @@
 #include "tests/core/plan/world.h"
 #include "tests/property/planning_oracle.h"
 #include "tests/property/planning_world.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -221,7 +222,8 @@ std::string smallest(const ChoiceList& failing) {
 
 TEST(PlanningWorlds, ArePlannedAsTheOracleSays) {
   const uint64_t start = number_of("SHW_SEED", std::random_device{}());
-  const uint64_t count = number_of("SHW_WORLDS", 10000);
+  const uint64_t count =
+      number_of("SHW_WORLDS", static_cast<uint64_t>(shardwright::test::rounds(10000)));
   uint64_t failures = 0;
   for (uint64_t i = 0; i < count && failures < 3; ++i) {
     Choices choices(start + i);

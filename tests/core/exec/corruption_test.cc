@@ -6,6 +6,7 @@
 
 #include "core/format/native/native_format.h"
 #include "tests/core/exec/checkpoint_fixture.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -133,7 +134,7 @@ TEST_F(CorruptionTest, EveryBitOfHeaderIndexAndTrailerCounts) {
       if (extent.file == file) data_end = std::max(data_end, extent.offset + extent.size_bytes);
     }
     std::vector<std::byte> changed = whole[file];
-    for (size_t bit = 0; bit < changed.size() * 8; ++bit) {
+    for (size_t bit = 0; bit < changed.size() * 8; bit += shardwright::test::kEachBit) {
       const size_t byte = bit / 8;
       const bool payload = byte >= kFileHeaderBytes && byte < data_end;
       // The header's zeros are all alike: one bit in 64 of them is enough.
@@ -159,7 +160,7 @@ TEST_F(CorruptionTest, EveryByteCountsAgainOnAHandleThatVerifiedBefore) {
   for (const std::string& key : keys) {
     const std::vector<std::byte> good = fixture.get(key);
     std::vector<std::byte> changed = good;
-    for (size_t byte = 0; byte < good.size(); ++byte) {
+    for (size_t byte = 0; byte < good.size(); byte += shardwright::test::kEachBit) {
       changed[byte] ^= std::byte{1} << (byte % 8);
       fixture.put(key, changed);
       ASSERT_TRUE(finds_damage(*checkpoint, true)) << "byte " << byte << " of " << key;
@@ -174,7 +175,7 @@ TEST_F(CorruptionTest, EveryByteCountsAgainOnAHandleThatVerifiedBefore) {
 
 TEST_F(CorruptionTest, AThousandFaultsOfThePayloadAreFound) {
   make(3 << 19);
-  for (int round = 0; round < 1000; ++round) {
+  for (int64_t round = 0; round < shardwright::test::rounds(1000); ++round) {
     const auto file = static_cast<size_t>(random.between(0, 1));
     std::vector<std::byte> changed = whole[file];
     const auto at =

@@ -8,7 +8,7 @@
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "tests/core/exec/save_world.h"
-#include "tests/support/sanitizers.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::exec::test {
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/exec/checkpoint_fixture.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -60,7 +61,7 @@ std::vector<std::shared_ptr<State>> states_of(const std::vector<Holding>& holdin
 
 TEST(Reshard, GivesEveryRankItsBytesUnderAnyLayout) {
   RandomSource random;
-  for (int round = 0; round < 60; ++round) {
+  for (int64_t round = 0; round < shardwright::test::rounds(60); ++round) {
     CheckpointFixture fixture;
     const std::vector<Dense> tensors = random_tensors(random);
     const std::vector<Holding> sources = random_holdings(random, tensors, true);

@@ -11,7 +11,7 @@
 #include "core/plan/wire/wire.h"
 #include "tests/core/exec/save_world.h"
 #include "tests/support/fake_clock.h"
-#include "tests/support/sanitizers.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::exec::test {
 namespace {

@@ -15,6 +15,7 @@
 #include "core/layout/split.h"
 #include "tests/core/layout/dense_oracle.h"
 #include "tests/support/random_source.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::test {
 namespace {
@@ -25,7 +26,7 @@ void for_random_worlds(int64_t count, int64_t soak_count, const World& world) {
   const char* given = std::getenv("SHW_SEED");
   const uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  const int64_t worlds = std::getenv("SHW_SOAK") != nullptr ? soak_count : count;
+  const int64_t worlds = rounds(count, soak_count);
   for (int64_t i = 0; i < worlds && !testing::Test::HasFailure(); ++i) {
     RandomSource random(first + static_cast<uint64_t>(i));
     world(random);

@@ -12,6 +12,7 @@
 #include "core/plan/save/replica_sets.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "tests/core/plan/symbolic/random_job.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -169,7 +170,7 @@ std::vector<RankState> states_of(const RandomJob& job, const SaveRules& rules) {
 }
 
 TEST(DescribeState, RandomStatesPlanAsTheExplicitPlannerDoes) {
-  const int64_t jobs = std::getenv("SHW_SOAK") != nullptr ? 50000 : 1500;
+  const int64_t jobs = shardwright::test::rounds(1500, 50000);
   RandomSource starts;
   int64_t planned = 0;
   int64_t refused = 0;

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "tests/core/plan/symbolic/symbolic_jobs.h"
-#include "tests/support/sanitizers.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {
 namespace {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tests/core/plan/symbolic/random_job.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -171,7 +172,7 @@ TEST(SymbolicPlan, EqualsTheExplicitPlanOfAThousandRanks) {
 }
 
 TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
-  const int64_t jobs = std::getenv("SHW_SOAK") != nullptr ? 100000 : 3000;
+  const int64_t jobs = shardwright::test::rounds(3000, 100000);
   RandomSource starts;
   int64_t planned_jobs = 0;
   for (int64_t i = 0; i < jobs && !testing::Test::HasFailure(); ++i) {

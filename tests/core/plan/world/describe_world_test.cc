@@ -11,6 +11,7 @@
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
 #include "tests/support/random_source.h"
+#include "tests/support/run_length.h"
 
 namespace shardwright::plan {
 namespace {
@@ -105,7 +106,7 @@ TEST(DescribeWorld, StagesAreDescribedOnceEach) {
 
 TEST(DescribeWorld, RandomWorldsHaveOnePrice) {
   RandomSource starts;
-  const int64_t worlds = std::getenv("SHW_SOAK") != nullptr ? 20000 : 400;
+  const int64_t worlds = shardwright::test::rounds(400, 20000);
   for (int64_t i = 0; i < worlds && !testing::Test::HasFailure(); ++i) {
     const uint64_t start = starts.next();
     RandomSource random(start);
