@@ -2,6 +2,7 @@
 """The installed tree serves find_package, pkg-config and the command line after it was moved, in a path with a space."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -79,3 +80,16 @@ def test_pkg_config_builds_and_runs_c(prefix, tmp_path):
 def test_the_command_line_finds_its_library(prefix):
     environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     assert VERSION in run(prefix / "bin" / "shardwright", "version", env=environment)
+
+
+def test_all_missing_packages_are_named_at_once(tmp_path):
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    known = [f"-D{name}={re.search(rf'^{name}:[A-Z]+=(.+)$', cache, re.M)[1]}"
+             for name in ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_MAKE_PROGRAM")]
+    nowhere = [f"-DCMAKE_FIND_USE_{kind}=OFF" for kind in ("CMAKE_SYSTEM_PATH", "SYSTEM_ENVIRONMENT_PATH")]
+    done = subprocess.run(["cmake", "-G", "Ninja", "-S", SOURCE, "-B", tmp_path, f"-DSHW_VENV={tmp_path}", *known, *nowhere],
+                          capture_output=True, text=True, check=False)
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0
+    for package in ("libfmt-dev", "libxxhash-dev", "nlohmann-json3-dev", "libmbedtls-dev", "flatc", "`make` installs"):
+        assert package in said, said
