@@ -15,6 +15,7 @@
 #include "capi/boundary/error_factory.h"
 #include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
+#include "capi/boundary/process_state.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/job_handle.h"
 
@@ -140,6 +141,18 @@ shw_status shw_job_progress(const shw_job* job, shw_progress* out, shw_error** e
 void shw_job_cancel(shw_job* job) noexcept {
   const auto* impl = capi::peek(job);
   if (impl != nullptr) impl->job->cancel();
+}
+
+shw_status shw_job_on_done(shw_job* job, shw_job_done_fn on_done, void* user,
+                           shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
+    if (on_done == nullptr) return capi::bad_argument("on_done", "must not be NULL");
+    return impl->job->on_done([on_done, user] {
+      const capi::CallbackScope scope;
+      on_done(user);
+    });
+  });
 }
 
 const shw_error* shw_job_error(const shw_job* job) noexcept {

@@ -49,6 +49,7 @@
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_error;
+%ignore shw_job_on_done;
 %ignore shw_context_create;
 %ignore shw_checkpoint_tensor_infos;
 %ignore shw_checkpoint_tensor_shape;

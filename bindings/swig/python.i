@@ -84,6 +84,7 @@
 %ignore shw_job_wait;
 %ignore shw_job_wait_staged;
 %ignore shw_job_error;
+%ignore shw_job_on_done;
 %ignore shw_cancellation_create;
 %ignore shw_cancellation_cancel;
 %ignore shw_cancellation_release;
@@ -244,6 +245,8 @@ PyObject *shw_py_context_shutdown(PyObject *context, PyObject *timeout_ns);
 PyObject *shw_py_log_drain(void);
 PyObject *shw_py_job_wait(PyObject *job, PyObject *timeout_ns, PyObject *staged);
 PyObject *shw_py_job_progress(PyObject *job);
+PyObject *shw_py_job_watch(PyObject *job);
+PyObject *shw_py_job_ends_wait(void);
 PyObject *shw_py_report_summary(PyObject *report);
 PyObject *shw_py_plan_bytes(PyObject *plan);
 PyObject *shw_py_plan_items(PyObject *plan);

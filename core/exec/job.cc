@@ -4,8 +4,10 @@
 // What the host lent (the work with all that it captured, and the keepalive) may be released on
 // host threads only. Exactly one of two takes it, under the mutex of the core: the handle, when it
 // goes after the end; or the queue, when the handle went before: then the core joins the list of
-// those to release, which the next call on the queue empties. What the end of a job needs is there
-// before the job is queued: the background thread allocates nothing of its own.
+// those to release, which the next call on the queue empties. A host that wants it back at once
+// keeps the handle, is told of the end by on_done, and drops the handle on a thread of its own.
+// What the end of a job needs is there before the job ends: the background thread allocates nothing
+// of its own.
 #include "core/exec/job.h"
 
 #include <utility>
@@ -48,6 +50,24 @@ class JobCore {
     // Also when it was cancelled while it waited: the work tells its peers on other ranks.
     if (!cancellation.cancelled()) advance(JobState::kRunning);
     return finish(without_exceptions("a background job", [&] { return (*work)(call); }));
+  }
+
+  Status on_done(std::function<void()> done) SHW_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (is_terminal(state_)) return failed_precondition("the job has ended already");
+    if (done_ != nullptr) return failed_precondition("the job tells somebody else of its end");
+    done_ = std::move(done);
+    return {};
+  }
+
+  // By the queue, on the background thread, after run().
+  void tell_of_the_end() SHW_EXCLUDES(mutex_) {
+    std::function<void()> done;
+    {
+      const MutexLock lock(mutex_);
+      done.swap(done_);
+    }
+    if (done != nullptr) done();
   }
 
   // By the queue, on a host thread, when run() said so.
@@ -134,6 +154,7 @@ class JobCore {
   // Co-owned with callers of report(); written once, at the end.
   const std::shared_ptr<Report> report_ = std::make_shared<Report>();
   int64_t ended_ns_ SHW_GUARDED_BY(mutex_) = 0;
+  std::function<void()> done_ SHW_GUARDED_BY(mutex_);
   Lent lent_ SHW_GUARDED_BY(mutex_);
 };
 
@@ -154,6 +175,7 @@ class JobHandle final : public Job {
     return core_->wait_for(JobState::kStaged, timeout_ns);
   }
   void cancel() override { core_->cancellation.cancel(); }
+  Status on_done(std::function<void()> done) override { return core_->on_done(std::move(done)); }
   ProgressSnapshot progress() const override {
     const Progress& now = core_->progress;
     return {now.stage.load(),      now.bytes_done.load(),  now.bytes_total.load(),
@@ -230,11 +252,13 @@ class BackgroundQueue final : public JobQueue {
   void run(const JobCorePointer& core) SHW_EXCLUDES(mutex_) {
     const bool release = core->run();
     if (release) note_unheard(core->status());
-    const MutexLock lock(mutex_);
     if (release) {
+      const MutexLock lock(mutex_);
       core->next_to_release = std::move(to_release_);
       to_release_ = core;
     }
+    core->tell_of_the_end();
+    const MutexLock lock(mutex_);
     std::erase(unfinished_, core);
     finished_.notify_all();
   }

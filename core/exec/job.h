@@ -40,6 +40,10 @@ class Job {
   virtual bool wait(int64_t timeout_ns) = 0;
   virtual bool wait_staged(int64_t timeout_ns) = 0;
   virtual void cancel() = 0;
+  // Has `done` run once, on the background thread, when the job has ended and uses nothing of its host any more; it must
+  // call nothing of the library and throw nothing. FAILED_PRECONDITION, and `done` will not run, when the job has ended
+  // already or has one.
+  virtual Status on_done(std::function<void()> done) = 0;
   virtual ProgressSnapshot progress() const = 0;
   virtual Status status() const = 0;                         // of a terminal job
   virtual std::shared_ptr<const Report> report() const = 0;  // null unless succeeded
@@ -72,7 +76,7 @@ class JobQueue {
   virtual int32_t rank_in_the_way(const Meeting& meeting) const = 0;
   virtual int32_t unfinished() const = 0;
   // Waits for all jobs; when half of timeout_ns passed cancels what is left and waits for the rest of it. False when
-  // some job is still not terminal. Negative = no limit. Afterwards the queue takes no new jobs.
+  // some job is still not terminal, or its on_done runs. Negative = no limit. Afterwards the queue takes no new jobs.
   virtual bool shutdown(int64_t timeout_ns) = 0;
 };
 

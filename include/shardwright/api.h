@@ -388,6 +388,7 @@ struct shw_api {
   shw_status (*collective_decline_async)(shw_context* context, shw_collective* collective,
       int32_t call, shw_status code, const char* message, uint64_t message_size, shw_job** out,
       shw_error** err);
+  shw_status (*job_on_done)(shw_job* job, shw_job_done_fn on_done, void* user, shw_error** err);
 };
 
 #if defined(__cplusplus)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Jobs: saves and loads that run in the background. The memory that a job was given stays in use
- * until the job is staged (save) or terminal (load). Each terminal state is reached exactly once.
+ * until the job is staged (save) or terminal (load). Each terminal state is reached exactly once;
+ * shw_job_on_done tells of it, also a host that has released the handle.
  * Calls that wait instead are ended from another thread by a cancellation. */
 #ifndef SHARDWRIGHT_JOB_H
 #define SHARDWRIGHT_JOB_H
@@ -56,6 +57,14 @@ typedef struct shw_progress {
 
 #define SHW_PROGRESS_INIT {sizeof(shw_progress), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
+/* Called once when a job has ended, on a thread of the library; see shw_job_on_done.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_job_done_fn)(void* user);
+
 /* Fills a progress struct with zeros and its size, as SHW_PROGRESS_INIT does. NULL is skipped.
  * Threads: any
  * Blocks: no
@@ -109,6 +118,20 @@ SHW_API SHW_MUST_USE shw_status shw_job_progress(const shw_job* job, shw_progres
  * Errors: -
  * Since: 0.1 unstable */
 SHW_API void shw_job_cancel(shw_job* job) SHW_NOEXCEPT;
+
+/* Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that it
+ * was lent any more. It runs on the context's background thread, calls nothing of the library and
+ * returns soon; shw_context_shutdown answers OK after it. The handle may be released before; kept
+ * for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no call,
+ * when the job has ended already or has a function.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_job_on_done(shw_job* job, shw_job_done_fn on_done,
+                                                void* SHW_NULLABLE user,
+                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
  * Threads: any

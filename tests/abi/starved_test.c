@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -272,13 +273,22 @@ static shw_status save_now(struct member* member, shw_error** err) {
   return status;
 }
 
+static void note_end(void* user) {
+  (void)sem_post(user);
+}
+
 static shw_status save_later(struct member* member, shw_error** err) {
   shw_job* job = NULL;
+  sem_t ended;
   shw_status status = shw_save_async(member->context, member->state, NULL, path, member->collective,
                                      NULL, &job, err);
   if (status != SHW_OK) return status;
+  CHECK(sem_init(&ended, 0, 0) == 0);
+  const int told = shw_job_on_done(job, note_end, &ended, NULL) == SHW_OK;
   status = shw_job_wait(job, -1, err);
   shw_job_release(job);
+  if (told) CHECK(sem_wait(&ended) == 0); /* it ended without memory, and tells so all the same */
+  CHECK(sem_destroy(&ended) == 0);
   return status;
 }
 

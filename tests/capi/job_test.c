@@ -238,7 +238,110 @@ static void a_dropped_job_gives_its_memory_back(void) {
   shw_context_release(context);
 }
 
-TEST_MAIN(TEST_ENTRY(a_dropped_job_gives_its_memory_back), TEST_ENTRY(reports_progress_and_result),
+/* Ends of jobs as they are told. Each gives the memory of its job back. */
+static pthread_mutex_t end_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t end_changed = PTHREAD_COND_INITIALIZER;
+static int ends;
+
+static void take_back(void* memory) {
+  free(memory);
+  shw_report* report = NULL; /* what it must not do is refused */
+  CHECK_INT(shw_job_report(NULL, &report, NULL), SHW_FAILED_PRECONDITION);
+  pthread_mutex_lock(&end_mutex);
+  ++ends;
+  pthread_cond_signal(&end_changed);
+  pthread_mutex_unlock(&end_mutex);
+}
+
+static void wait_for_ends(int count) {
+  pthread_mutex_lock(&end_mutex);
+  while (ends < count) pthread_cond_wait(&end_changed, &end_mutex);
+  pthread_mutex_unlock(&end_mutex);
+}
+
+/* A context whose jobs wait behind one that ends, ABORTED, when `key` is released. */
+static shw_context* make_held_context(shw_collective** key, shw_job** first) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_collective_group* group = NULL;
+  shw_collective* member = NULL;
+  shw_state* state = big_state();
+  CHECK_OK(shw_collective_group_create(2, &group, &error));
+  CHECK_OK(shw_collective_group_member(group, 0, &member, &error));
+  CHECK_OK(shw_collective_group_member(group, 1, key, &error));
+  shw_collective_group_release(group);
+  CHECK_OK(shw_save_async(context, state, NULL, path_in(scratch_directory(), "held"), member, NULL,
+                          first, &error));
+  shw_collective_release(member);
+  shw_state_release(state);
+  return context;
+}
+
+/* A job that saves memory of its own, which its end gives back. */
+static shw_job* save_lent(shw_context* context, const char* path) {
+  enum { LENT = 1000 };
+  shw_error* error = NULL;
+  shw_job* job = NULL;
+  float* lent = malloc(LENT * sizeof(*lent));
+  for (int i = 0; i < LENT; ++i) lent[i] = (float)i;
+  shw_state* state = make_state();
+  add_floats(state, "lent", lent, SHAPE(LENT), 1);
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+  shw_state_release(state);
+  CHECK_OK(shw_job_on_done(job, take_back, lent, &error));
+  CHECK_FAILS(shw_job_on_done(job, take_back, lent, &error), SHW_FAILED_PRECONDITION, "else");
+  return job;
+}
+
+/* Dropped, cancelled and failed jobs: the memory comes back once each, and nobody calls. */
+static void the_end_of_a_job_is_told_once(void) {
+  shw_error* error = NULL;
+  shw_collective* key = NULL;
+  shw_job* first = NULL;
+  shw_context* context = make_held_context(&key, &first);
+  const char* directory = scratch_directory();
+  ends = 0;
+  CHECK_OK(shw_job_on_done(first, take_back, NULL, &error));
+  shw_job* dropped = save_lent(context, path_in(directory, "dropped"));
+  shw_job* cancelled = save_lent(context, path_in(directory, "cancelled"));
+  shw_job* failed = save_lent(context, "/dev/null/not/a/directory");
+  shw_job_release(dropped);
+  shw_job_cancel(cancelled);
+  CHECK_INT(ends, 0);
+  shw_collective_release(key);
+  wait_for_ends(4);
+  CHECK_INT(shw_job_poll(first), SHW_JOB_FAILED);
+  CHECK_INT(shw_job_poll(cancelled), SHW_JOB_CANCELLED);
+  CHECK_INT(shw_job_poll(failed), SHW_JOB_FAILED);
+  CHECK_OK(shw_context_shutdown(context, -1, &error));
+  CHECK_INT(ends, 4);
+  shw_checkpoint_release(open_at(context, path_in(directory, "dropped")));
+  shw_job_release(first);
+  shw_job_release(cancelled);
+  shw_job_release(failed);
+  shw_context_release(context);
+}
+
+static void a_job_that_has_ended_tells_nobody(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_job* job = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, NULL, &job, &error));
+  CHECK_OK(shw_job_wait(job, -1, &error));
+  ends = 0;
+  CHECK_FAILS(shw_job_on_done(job, take_back, NULL, &error), SHW_FAILED_PRECONDITION, "ended");
+  CHECK_FAILS(shw_job_on_done(job, NULL, NULL, &error), SHW_INVALID_ARGUMENT, "on_done");
+  CHECK_OK(shw_context_shutdown(context, -1, &error));
+  CHECK_INT(ends, 0);
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+TEST_MAIN(TEST_ENTRY(the_end_of_a_job_is_told_once), TEST_ENTRY(a_job_that_has_ended_tells_nobody),
+          TEST_ENTRY(a_dropped_job_gives_its_memory_back), TEST_ENTRY(reports_progress_and_result),
           TEST_ENTRY(can_be_cancelled_at_any_time), TEST_ENTRY(goes_on_when_everything_is_released),
           TEST_ENTRY(a_failed_job_keeps_its_error), TEST_ENTRY(shutdown_ends_what_is_left),
           TEST_ENTRY(waits_give_pending_when_time_is_over),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
+#include "bindings/native/job_ends.h"
 
 shw_status shw_java_out_of_memory(shw_error** err) {
   static const char kMessage[] = "no memory for the arguments of the call";
@@ -335,4 +336,12 @@ shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t
 void shw_java_job_wait(shw_job* job, int64_t timeout_ns) {
   const shw_status status = shw_job_wait(job, timeout_ns, NULL);
   (void)status;
+}
+
+void shw_java_job_watch(shw_job* job) {
+  if (!shw_watch_job(job)) shw_note_job_end(NULL);
+}
+
+void shw_java_job_ends_wait(void) {
+  shw_wait_for_job_ends();
 }

@@ -143,6 +143,10 @@ shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t
 
 /* Waits for the end of a job or for the time to pass; the outcome is asked for elsewhere. */
 void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
+/* The end of the job, which may be over, will wake shw_java_job_ends_wait, once. */
+void shw_java_job_watch(shw_job* job);
+/* Waits until a watched job has ended since the last call; may return without one. */
+void shw_java_job_ends_wait(void);
 
 /* Storages and collectives of the host; bridge is the global reference that shw_java_reference gave. */
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);

@@ -112,6 +112,10 @@ PyObject* shw_py_log_drain(void);
  * handler that raises cancels the job, waits for its terminal state and comes out. */
 PyObject* shw_py_job_wait(PyObject* job, PyObject* timeout_ns, PyObject* staged);
 PyObject* shw_py_job_progress(PyObject* job);
+/* False when the job has ended; else its end wakes shw_py_job_ends_wait, once. */
+PyObject* shw_py_job_watch(PyObject* job);
+/* Waits, deaf to signals, until a watched job has ended since the last call; may return without one. */
+PyObject* shw_py_job_ends_wait(void);
 
 /* ---- log_ring.c ---- */
 void shw_py_log_put(void* user, int32_t level, const shw_log_record* record);

@@ -6,6 +6,8 @@
 
 #include <time.h>
 
+#include "bindings/native/job_ends.h"
+
 PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyObject* log_level,
                                 PyObject* plugin_path) {
   shw_context_options options;
@@ -103,4 +105,15 @@ PyObject* shw_py_job_progress(PyObject* capsule) {
                        (unsigned long long)progress.bytes_total,
                        (unsigned long long)progress.items_done,
                        (unsigned long long)progress.items_total, (long long)progress.elapsed_ns);
+}
+
+PyObject* shw_py_job_watch(PyObject* capsule) {
+  void* job = NULL;
+  if (shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;
+  return PyBool_FromLong(shw_watch_job(job));
+}
+
+PyObject* shw_py_job_ends_wait(void) {
+  Py_BEGIN_ALLOW_THREADS shw_wait_for_job_ends();
+  Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }

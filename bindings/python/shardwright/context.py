@@ -67,7 +67,8 @@ class Context:
 
 _lock = threading.Lock()
 _contexts: dict[str, Context] = {}
-_live: set[Any] = set()
+_live: set[Any] = set()  # jobs that have not ended, as far as is known
+_watcher: threading.Thread | None = None  # runs while there are any
 _owner_process = os.getpid()
 
 
@@ -82,11 +83,36 @@ def shared(use: str = "calls", rank: int = 0) -> Context:
 
 
 def keep_until_done(job: Any) -> None:
-    """Holds a job, and with it the memory that it uses, until it has ended, whatever the caller does with it."""
+    """Holds a job, and with it the memory that it uses, until it has ended, whatever the caller does with it. A thread
+    that the end wakes lets go of it, so that threads of the library never wait for the GIL."""
+    global _watcher
     with _lock:
+        if not native.shw_py_job_watch(job._handle):
+            return  # it has ended
         _live.add(job)
-        ended = [other for other in _live if other.ended()]
-        _live.difference_update(ended)
+        if _watcher is None:
+            thread = threading.Thread(target=_let_ended_go, name="shardwright-jobs", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads: the next job tries again, and waiting for this one lets go, too
+                return
+            _watcher = thread
+
+
+def _let_ended_go() -> None:
+    global _watcher
+    while True:
+        native.shw_py_job_ends_wait()
+        with _lock:
+            ended = [job for job in _live if job.ended()]
+            _live.difference_update(ended)
+            done = not _live
+            if done:
+                _watcher = None
+        while ended:
+            ended.pop().let_go()  # the last one to hold a job that was dropped
+        if done:
+            return
 
 
 def forget(job: Any) -> None:
@@ -99,9 +125,10 @@ def _at_exit() -> None:
     if os.getpid() == _owner_process:
         for context in _contexts.values():
             context.shutdown(_EXIT_SECONDS)
-        for job in _live:
-            if not job.ended():
-                native.shw_py_leak(job)  # its memory must outlive the interpreter's clean-up
+        with _lock:
+            for job in _live:
+                if not job.ended():
+                    native.shw_py_leak(job)  # its memory must outlive the interpreter's clean-up
     native.shw_py_set_finalizing()
 
 
@@ -110,8 +137,9 @@ atexit.register(_at_exit)
 
 def _after_fork_in_child() -> None:
     """The child's atexit hook must neither wait for threads that are not there nor touch the parent's jobs."""
-    global _lock
+    global _lock, _watcher
     _lock = threading.Lock()
+    _watcher = None
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

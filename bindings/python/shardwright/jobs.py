@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs: saves and loads in the background. A job holds the memory that it reads or fills until it needs it no more, also
-when the caller drops the job; dropping neither waits nor cancels.
+when the caller drops the job; dropping neither waits nor cancels. When it has ended it lets go by itself.
 """
 from __future__ import annotations
 
@@ -43,12 +43,17 @@ class Job:
         self._report: Report | None = None
         keep_until_done(self)
 
+    def let_go(self) -> None:
+        """Called once the job has ended: a save needs nothing any more, a load what its report puts into the target."""
+        if self._save:
+            self._keep = None
+
     def poll(self) -> str:
         """State: "queued", "running", "staged" (a save no longer reads the caller's tensors), "succeeded", "failed" or
         "cancelled"; the last three are final."""
         state = native.shw_job_poll(self._handle)
-        if state >= _FIRST_TERMINAL or (self._save and state == _STAGED):
-            self._keep = None if self._save else self._keep
+        if state >= _STAGED:
+            self.let_go()
         return _STATES[state]
 
     def ended(self) -> bool:

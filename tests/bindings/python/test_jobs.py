@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs and waiting calls: states, pinned memory, the GIL, Ctrl-C, the end of the process, forks."""
 import threading
+import weakref
 
 import host_storage
 import numpy as np
@@ -78,6 +79,65 @@ def test_a_dropped_job_goes_on_with_its_memory(held):
     held.gate.set()
     shardwright.save_async({"w": np.ones(1)}, "q", storage=held).result(30)  # jobs run in order
     assert shardwright.load("p", storage=held)["w"].numpy().tolist() == list(range(64))
+
+
+def released(thing):
+    """An event that is set when nobody holds the thing any more."""
+    event = threading.Event()
+    weakref.finalize(thing, event.set)
+    return event
+
+
+@pytest.mark.parametrize("end", ["succeeds", "fails", "is cancelled"])
+def test_a_dropped_save_gives_its_memory_back_when_it_ends(held, end):
+    array = np.arange(64.0)
+    storage = host_storage.DictStorage()
+    storage.gate, storage.entered = held.gate, held.entered  # of this job alone
+    events = [released(array)]
+    if end == "fails":
+        storage.failure = OSError("no")  # kept, with the frames that it went through, for whoever asks for it
+    else:
+        events.append(released(storage))
+    job = shardwright.save_async({"w": array}, "p", storage=storage, memory_budget=1)  # from the array itself
+    assert held.entered.wait(30)
+    if end == "is cancelled":
+        job.cancel()
+    del array, storage, job
+    assert not any(event.is_set() for event in events)
+    held.gate.set()
+    assert all(event.wait(30) for event in events)  # and no call of the library comes in between
+
+
+def test_a_dropped_load_gives_its_memory_back_when_it_ends(held):
+    held.gate.set()
+    shardwright.save({"w": np.arange(4.0), "o": {"a": 1}}, "p", storage=held)
+    target = np.zeros(4)
+    event = released(target)
+    shardwright.load_async("p", {"w": target, "o": None}, storage=held)
+    del target
+    assert event.wait(30)
+
+
+def test_a_job_that_is_kept_lets_go_of_what_it_saved(held):
+    array = np.arange(64.0)
+    event = released(array)
+    job = shardwright.save_async({"w": array}, "p", storage=held, memory_budget=1)
+    del array
+    held.gate.set()
+    assert event.wait(30)
+    assert job.result(30).tensors == 1
+
+
+def test_jobs_one_after_another_each_give_their_memory_back(held):
+    events = []
+    for i in range(20):
+        array = np.full(10, float(i))
+        events.append(released(array))
+        shardwright.save_async({"w": array}, f"p{i}", storage=held)
+        if i % 2:
+            held.gate.set()
+    del array
+    assert all(event.wait(30) for event in events)
 
 
 def test_memory_of_a_load_is_pinned_until_the_job_has_ended(tmp_path):

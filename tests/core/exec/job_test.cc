@@ -195,6 +195,82 @@ TEST_F(JobTest, WhatADroppedJobWasLentIsReleasedByALaterCall) {
   EXPECT_EQ(captured, std::this_thread::get_id());
 }
 
+TEST_F(JobTest, TellsOfItsEndOnceOnTheBackgroundThread) {
+  int times = 0;
+  for (const Status& outcome : {Status(), data_loss("broken"), cancelled("stopped")}) {
+    Gate begin, told;
+    std::thread::id worker, teller;
+    const auto job = queue_->submit(
+        [&](const CallContext&) -> Result<Report> {
+          begin.pass();
+          worker = std::this_thread::get_id();
+          if (!outcome.ok()) return outcome;
+          return Report();
+        },
+        nullptr);
+    const auto tell = [&, seen = job.get()] {
+      EXPECT_GE(seen->state(), JobState::kSucceeded);
+      teller = std::this_thread::get_id();
+      ++times;
+      told.open();
+    };
+    ASSERT_TRUE(job->on_done(tell).ok());
+    EXPECT_EQ(job->on_done([] { FAIL(); }).code(), StatusCode::kFailedPrecondition);
+    begin.open();
+    told.pass();
+    EXPECT_EQ(teller, worker);
+  }
+  EXPECT_TRUE(queue_->shutdown(kLongNs));
+  EXPECT_EQ(times, 3);
+}
+
+TEST_F(JobTest, AShutdownWaitsForWhoIsToldOfTheEnd) {
+  Gate begin, told, end;
+  const auto job = queue_->submit(
+      [&](const CallContext&) {
+        begin.pass();
+        return Report();
+      },
+      nullptr);
+  const auto tell = [&] {
+    told.open();
+    end.pass();
+  };
+  ASSERT_TRUE(job->on_done(tell).ok());
+  begin.open();
+  told.pass();
+  EXPECT_TRUE(job->wait(0));
+  EXPECT_FALSE(queue_->shutdown(0));
+  end.open();
+  EXPECT_TRUE(queue_->shutdown(-1));
+}
+
+TEST_F(JobTest, AJobThatHasEndedTellsNobody) {
+  const auto job = queue_->submit([](const CallContext&) { return Report(); }, nullptr);
+  ASSERT_TRUE(job->wait(kLongNs));
+  const Status late = job->on_done([] { FAIL(); });
+  EXPECT_EQ(late.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(late.message().find("ended already"), std::string::npos);
+}
+
+TEST_F(JobTest, ADroppedJobTellsOfItsEndAfterWhatItWasLentCanBeReleased) {
+  Gate end, told;
+  std::thread::id released;
+  {
+    const auto job = queue_->submit(
+        [&](const CallContext&) {
+          end.pass();
+          return Report();
+        },
+        std::make_shared<Lent>(&released));
+    ASSERT_TRUE(job->on_done([&] { told.open(); }).ok());
+  }
+  end.open();
+  told.pass();
+  (void)queue_->submit([](const CallContext&) { return Report(); }, nullptr);
+  EXPECT_EQ(released, std::this_thread::get_id());
+}
+
 TEST_F(JobTest, ShutdownCancelsWhatDoesNotEnd) {
   const auto job = queue_->submit(
       [](const CallContext& call) -> Result<Report> {

@@ -173,7 +173,7 @@ fn absent<T>() -> Result<T> {
 }
 
 /// The storage of one rank, which panics with its rank when a rank that is named writes.
-struct PanicsOnRank(u32, &'static [u32]);
+struct PanicsOnRank(u32, &'static [u32], Arc<()>);
 
 impl HostStorage for PanicsOnRank {
     type Object = ();
@@ -207,13 +207,25 @@ impl HostStorage for PanicsOnRank {
     }
 }
 
+#[test]
+fn a_dropped_job_gives_back_what_it_was_lent() {
+    let alive = Arc::new(());
+    let storage = Storage::host(PanicsOnRank(0, &[], Arc::clone(&alive))).unwrap();
+    let job =
+        shardwright::save_async(owned_state(), &Location::storage(&storage, "p"), &SaveOptions::default()).unwrap();
+    drop(storage);
+    assert_eq!(Arc::strong_count(&alive), 2);
+    drop(job); // has ended by then
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
 /// By rank of three: what its save panicked with, or its error.
 fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCode, u32>> {
     let ends = shardwright::thread_collectives(3).unwrap();
     std::thread::scope(|scope| {
         let work = |(rank, mut end): (usize, shardwright::Collective)| {
             scope.spawn(move || {
-                let storage = Storage::host(PanicsOnRank(rank as u32, panicking)).unwrap();
+                let storage = Storage::host(PanicsOnRank(rank as u32, panicking, Arc::new(()))).unwrap();
                 let (context, location) = (Context::shared().unwrap(), Location::storage(&storage, "x"));
                 let kind = vec![(String::from("*"), shardwright::Kind::RankLocal)]; // so that each rank writes
                 let options = SaveOptions { kind, ..SaveOptions::default() };

@@ -326,6 +326,7 @@ pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
 
 pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
+pub type shw_job_done_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_storage_list_fn =
     Option<unsafe extern "C" fn(sink_user: *mut c_void, entry: *const shw_storage_entry) -> shw_status>;
 pub type shw_storage_open_fn = Option<
@@ -1400,6 +1401,13 @@ unsafe extern "C" {
     pub fn shw_job_progress(job: *const shw_job, out: *mut shw_progress, err: *mut *mut shw_error) -> shw_status;
     /// Asks the job to stop and returns at once. The job still ends in a terminal state; after its commit point it ends SUCCEEDED. May be called any number of times. NULL is skipped.
     pub fn shw_job_cancel(job: *mut shw_job);
+    /// Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that it was lent any more. It runs on the context's background thread, calls nothing of the library and returns soon; shw_context_shutdown answers OK after it. The handle may be released before; kept for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no call, when the job has ended already or has a function.
+    pub fn shw_job_on_done(
+        job: *mut shw_job,
+        on_done: shw_job_done_fn,
+        user: *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
     pub fn shw_job_error(job: *const shw_job) -> *const shw_error;
     /// Report of a job that succeeded; FAILED_PRECONDITION before that.
@@ -1760,7 +1768,7 @@ unsafe extern "C" {
         out: *mut *mut shw_report,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). It has the path for itself: it removes nothing and notes it in the report while a save runs there, and saves that begin wait. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when there are generations without one, or with less than 24 hours on a storage without locks.
     pub fn shw_checkpoint_gc(
         context: *mut shw_context,
         storage: *mut shw_storage,
@@ -3015,6 +3023,18 @@ mod dispatch {
         unsafe { (table().job_cancel.unwrap_unchecked())(job) }
     }
 
+    /// Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that it was lent any more. It runs on the context's background thread, calls nothing of the library and returns soon; shw_context_shutdown answers OK after it. The handle may be released before; kept for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no call, when the job has ended already or has a function.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_job_on_done(
+        job: *mut shw_job,
+        on_done: shw_job_done_fn,
+        user: *mut c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().job_on_done.unwrap_unchecked())(job, on_done, user, err) }
+    }
+
     /// Error of a job that failed or was cancelled, borrowed until the job is released; NULL otherwise.
     /// # Safety
     /// As in C.
@@ -3774,7 +3794,7 @@ mod dispatch {
         unsafe { (table().checkpoint_find_damage.unwrap_unchecked())(checkpoint, flags, out, err) }
     }
 
-    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
+    /// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). It has the path for itself: it removes nothing and notes it in the report while a save runs there, and saves that begin wait. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when there are generations without one, or with less than 24 hours on a storage without locks.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_gc(

@@ -499,6 +499,16 @@ pub unsafe fn job_progress(job: *const shw_job) -> Result<shw_progress, RawError
     Ok(unsafe { out.assume_init() })
 }
 
+/// Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that it was lent any more. It runs on the context's background thread, calls nothing of the library and returns soon; shw_context_shutdown answers OK after it. The handle may be released before; kept for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no call, when the job has ended already or has a function.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn job_on_done(job: *mut shw_job, on_done: shw_job_done_fn, user: *mut c_void) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_job_on_done(job, on_done, user, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Report of a job that succeeded; FAILED_PRECONDITION before that.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1114,7 +1124,7 @@ pub unsafe fn checkpoint_find_damage(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). While it removes it has the path for itself: when a save runs there it removes nothing and a note of the report says so, and saves that begin wait for it. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when generations lie there and none was ever committed, or the manifest is gone. On a storage without locks it refuses to remove with less than the 24 hours (FAILED_PRECONDITION).
+/// Finds (with SHW_GC_APPLY removes) generations at a path that its manifest does not name and whose newest file is older than `grace_ns` (0 = 24 hours, -1 = any age). It has the path for itself: it removes nothing and notes it in the report while a save runs there, and saves that begin wait. Without a manifest that it can read it refuses: DATA_LOSS when it is damaged, FAILED_PRECONDITION when there are generations without one, or with less than 24 hours on a storage without locks.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_gc(

@@ -1123,4 +1123,12 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub job_on_done: Option<
+        unsafe extern "C" fn(
+            job: *mut shw_job,
+            on_done: shw_job_done_fn,
+            user: *mut c_void,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

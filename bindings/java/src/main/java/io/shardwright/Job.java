@@ -206,11 +206,8 @@ public final class Job extends Handle {
     }
 
     /** For the dispatcher: one look; true when the job needs no more of them. */
-    boolean completeIfDone(long waitNs) {
+    boolean completeIfDone() {
         try {
-            if (waitNs > 0) {
-                waitSlice(waitNs, JobState.SUCCEEDED);
-            }
             if (!isDone()) {
                 return false;
             }

@@ -3,15 +3,13 @@
 package io.shardwright;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 
 /**
- * One daemon thread that looks at the running jobs, waits in the library for the oldest one in short slices, and ends when
- * none is left. It is also what keeps a running job, and the memory that it uses, reachable.
+ * One daemon thread that sleeps in the library until a job has ended, completes those that have, and ends when none is left.
+ * It is also what keeps a running job, and the memory that it uses, reachable.
  */
 final class JobDispatcher {
-    private static final long SLICE_NS = 5_000_000L;
     private static final List<Job> RUNNING = new ArrayList<>();
     private static Thread thread;
 
@@ -19,6 +17,10 @@ final class JobDispatcher {
 
     static synchronized void watch(Job job) {
         RUNNING.add(job);
+        job.with(h -> {
+            shw_nativeJNI.shw_java_job_watch(h); // after it was added: a job that has ended wakes the thread at once
+            return null;
+        });
         if (thread == null) {
             thread = new Thread(JobDispatcher::run, "shardwright-jobs");
             thread.setDaemon(true);
@@ -27,23 +29,22 @@ final class JobDispatcher {
     }
 
     private static void run() {
-        List<Job> jobs = new ArrayList<>();
-        while (next(jobs)) {
-            long wait = SLICE_NS;
-            for (Iterator<Job> at = jobs.iterator(); at.hasNext();) {
-                if (!at.next().completeIfDone(wait)) {
-                    at.remove();
-                }
-                wait = 0;
-            }
+        boolean more = true;
+        while (more) {
+            shw_nativeJNI.shw_java_job_ends_wait();
+            List<Job> ended = running();
+            ended.removeIf(job -> !job.completeIfDone());
+            more = forget(ended);
         }
     }
 
-    /** Takes what was completed off the list and gives those that run; false when none is left. */
-    private static synchronized boolean next(List<Job> completed) {
-        RUNNING.removeAll(completed);
-        completed.clear();
-        completed.addAll(RUNNING);
+    private static synchronized List<Job> running() {
+        return new ArrayList<>(RUNNING);
+    }
+
+    /** Takes what was completed off the list; false when none is left, and the thread ends. */
+    private static synchronized boolean forget(List<Job> ended) {
+        RUNNING.removeAll(ended);
         if (RUNNING.isEmpty()) {
             thread = null;
         }

@@ -6,10 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.PhantomReference;
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -133,6 +138,33 @@ class JobTest {
             both.close();
             return job;
         }
+    }
+
+    @Test
+    void aDroppedJobGivesItsMemoryBackWhenItEnds() throws Exception {
+        GatedStorage host = new GatedStorage();
+        ReferenceQueue<Object> queue = new ReferenceQueue<>();
+        try (Storage storage = Storage.host(host)) {
+            Reference<?> watched = saveAndForget(storage, queue);
+            host.entered.await();
+            System.gc();
+            assertNull(queue.poll(), "a running job let go of its memory");
+            host.gate.countDown();
+            Reference<?> found = null;
+            while (found == null) { // the end of the job is all that is waited for; no call of the library comes in between
+                System.gc();
+                found = queue.remove(50);
+            }
+            assertSame(watched, found);
+        }
+    }
+
+    private static Reference<?> saveAndForget(Storage storage, ReferenceQueue<Object> queue) {
+        ByteBuffer values = ByteBuffer.allocateDirect(1 << 16);
+        try (State state = State.builder().add("w", HostTensor.of(DType.UINT8, values, 1 << 16)).build()) {
+            Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage).memoryBudget(1));
+        }
+        return new PhantomReference<>(values, queue);
     }
 
     @Test
