@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/exec/checkpoint_reader_internal.h"
 
@@ -135,8 +136,20 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
 }
 
 Result<Report> CheckpointReader::find_damage(bool deep, const CallContext& call) const {
-  SHW_ASSIGN_OR_RETURN(Report report, find_all_damage(reader_, *opened_, deep, call));
-  report.path = format::shown_path(location_);
+  const auto note = [&](const auto& text) { log(runtime_.log(), LogLevel::kInfo, "exec", text); };
+  note([&] {
+    return fmt::format("verifying generation {} at '{}', {}", opened_->generation(),
+                       escape_text(format::shown_path(location_)),
+                       deep ? "every byte" : "its structure");
+  });
+  Result<Report> report = find_all_damage(reader_, *opened_, deep, call);
+  if (report.ok()) report->path = format::shown_path(location_);
+  note([&] {
+    return report.ok()
+               ? fmt::format("verified: {} findings, {} bytes read in {} us", report->damage.size(),
+                             report->bytes_read, report->elapsed_ns / 1000)
+               : "not verified: " + report.status().to_string();
+  });
   return report;
 }
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/path_fence_internal.h"
@@ -156,6 +157,59 @@ void inspect_step(const format::Location& location, StepInfo* step) {
   }
 }
 
+// Sorts what may go from what stays, which the report says.
+Result<std::vector<native::GenerationInfo>> doomed_generations(const format::Location& location,
+                                                               int64_t grace_ns, int64_t now_ns,
+                                                               Report* report) {
+  SHW_ASSIGN_OR_RETURN(std::vector<native::GenerationInfo> generations,
+                       native::list_generations(location));
+  std::vector<native::GenerationInfo> doomed;
+  for (native::GenerationInfo& info : generations) {
+    const std::string reason = reason_to_stay(info, grace_ns, now_ns);
+    if (reason.empty()) {
+      doomed.push_back(std::move(info));
+    } else if (!info.named) {
+      report->notes.push_back(reason);
+    }
+  }
+  return doomed;
+}
+
+Status collect(Runtime& runtime, const format::Location& location, const GcOptions& options,
+               Report* report) {
+  const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
+  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
+  report->generation = current.generation;
+  std::optional<internal::FenceLock> fence(std::in_place);
+  if (options.apply) {
+    SHW_ASSIGN_OR_RETURN(fence, fence_path(location, grace_ns, report));
+  }
+  if (!fence.has_value()) {
+    report->notes.emplace_back("a save is running at this path; nothing was removed");
+    return {};
+  }
+  // Under the fence: what appears from here on is not in this list and is never touched.
+  SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> doomed,
+                       doomed_generations(location, grace_ns, runtime.clock().unix_ns(), report));
+  if (options.apply) return remove_all_unnamed(location, fence->get(), doomed, report);
+  for (const native::GenerationInfo& info : doomed)
+    report->removed.push_back({info.generation, info.size_bytes});
+  report->notes.emplace_back("dry run: nothing was removed");
+  return {};
+}
+
+// What gc says of itself when it ends.
+std::string outcome(const Status& collected, const GcOptions& options, const Report& report) {
+  if (!collected.ok()) return "gc failed: " + collected.to_string();
+  uint64_t bytes = 0;
+  for (const auto& each : report.removed) bytes += each.bytes;
+  std::string text =
+      fmt::format("gc {} {} generations of {} bytes", options.apply ? "removed" : "would remove",
+                  report.removed.size(), bytes);
+  for (const std::string& each : report.notes) text += "; " + each;
+  return text;
+}
+
 }  // namespace
 
 Result<Report> collect_garbage(Runtime& runtime, const format::Location& location,
@@ -165,36 +219,11 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
   report.format = "native";
   report.path = format::shown_path(location);
   const int64_t begin = runtime.clock().monotonic_ns();
-  const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
-  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
-  report.generation = current.generation;
-  std::optional<internal::FenceLock> fence(std::in_place);
-  if (options.apply) {
-    SHW_ASSIGN_OR_RETURN(fence, fence_path(location, grace_ns, &report));
-  }
-  if (!fence.has_value()) {
-    report.notes.emplace_back("a save is running at this path; nothing was removed");
-    return report;
-  }
-  // Under the fence: what appears from here on is not in this list and is never touched.
-  SHW_ASSIGN_OR_RETURN(std::vector<native::GenerationInfo> generations,
-                       native::list_generations(location));
-  std::vector<native::GenerationInfo> doomed;
-  for (native::GenerationInfo& info : generations) {
-    const std::string reason = reason_to_stay(info, grace_ns, runtime.clock().unix_ns());
-    if (reason.empty()) {
-      doomed.push_back(std::move(info));
-    } else if (!info.named) {
-      report.notes.push_back(reason);
-    }
-  }
-  if (options.apply) {
-    SHW_RETURN_IF_ERROR(remove_all_unnamed(location, fence->get(), doomed, &report));
-  } else {
-    for (const native::GenerationInfo& info : doomed)
-      report.removed.push_back({info.generation, info.size_bytes});
-    report.notes.emplace_back("dry run: nothing was removed");
-  }
+  log(runtime.log(), LogLevel::kInfo, "exec",
+      [&] { return fmt::format("gc looks at '{}'", escape_text(report.path)); });
+  const Status collected = collect(runtime, location, options, &report);
+  log(runtime.log(), LogLevel::kInfo, "exec", [&] { return outcome(collected, options, report); });
+  SHW_RETURN_IF_ERROR(collected);
   report.elapsed_ns = runtime.clock().monotonic_ns() - begin;
   return report;
 }

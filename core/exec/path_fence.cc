@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/format/native/native_format.h"
 
@@ -23,6 +24,12 @@ Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
                              const CallControl& control) {
   const Clock& clock = runtime.clock();
   const int64_t begin = clock.monotonic_ns();
+  const auto note = [&](const char* words) {
+    log(runtime.log(), LogLevel::kInfo, "exec", [&] {
+      return fmt::format("path '{}': {}", escape_text(format::shown_path(location)), words);
+    });
+  };
+  bool waited = false;
   while (true) {
     Result<FenceLock> lock = try_fence(location, storage::LockMode::kShared);
     if (lock.status().code() == StatusCode::kUnimplemented) return FenceLock();
@@ -30,7 +37,12 @@ Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
       return lock.status().annotated(
           fmt::format("fencing '{}' against gc", escape_text(format::shown_path(location))));
     }
-    if (*lock != nullptr) return lock;
+    if (*lock != nullptr) {
+      if (waited) note("gc has left it, the save goes on");
+      return lock;
+    }
+    if (!waited) note("gc works on it, the save waits");
+    waited = true;
     SHW_RETURN_IF_ERROR(control.check(kDoing));
     if (clock.monotonic_ns() - begin >= kMaxFenceWaitNs) {
       return unavailable(

@@ -130,8 +130,29 @@ static void hear(void* user, int32_t level, const shw_log_record* record) {
   pthread_mutex_unlock(&heard->mutex);
 }
 
+static struct heard heard = {PTHREAD_MUTEX_INITIALIZER, "", 0};
+
+/* Verification and gc of a whole checkpoint, and a gc where there is none. */
+static void says_what_it_looks_after(shw_context* context, const char* path) {
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  shw_checkpoint* checkpoint = open_at(context, path);
+  CHECK_OK(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error));
+  shw_report_release(report);
+  shw_checkpoint_release(checkpoint);
+  CHECK(strstr(heard.text, "2 exec verifying generation ") != NULL);
+  CHECK(strstr(heard.text, ", every byte\n") != NULL);
+  CHECK(strstr(heard.text, "2 exec verified: 0 findings, ") != NULL);
+  CHECK_OK(shw_checkpoint_gc(context, NULL, path, -1, SHW_GC_APPLY, &report, &error));
+  shw_report_release(report);
+  CHECK(strstr(heard.text, "2 exec gc looks at '") != NULL);
+  CHECK(strstr(heard.text, "2 exec gc removed 0 generations of 0 bytes\n") != NULL);
+  report = NULL;
+  CHECK(shw_checkpoint_gc(context, NULL, "/nowhere", 0, 0, &report, NULL) == SHW_NOT_FOUND);
+  CHECK(strstr(heard.text, "2 exec gc failed: NOT_FOUND") != NULL);
+}
+
 static void says_what_it_does(void) {
-  static struct heard heard = {PTHREAD_MUTEX_INITIALIZER, "", 0};
   static float values[16];
   shw_error* error = NULL;
   shw_context* context = NULL;
@@ -157,6 +178,7 @@ static void says_what_it_does(void) {
   report = NULL;
   CHECK(shw_load(context, state, NULL, "/nowhere", NULL, NULL, &report, NULL) == SHW_NOT_FOUND);
   CHECK(strstr(heard.text, "2 exec rank 0 of 1: not loaded: NOT_FOUND") != NULL);
+  says_what_it_looks_after(context, path);
   CHECK_INT(heard.worst, SHW_LOG_INFO); /* whoever called has been told of it */
   shw_state_release(state);
   shw_context_release(context);

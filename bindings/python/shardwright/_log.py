@@ -6,6 +6,8 @@ Threads of the library put records into a bounded native ring; they are handed o
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ._library import native
 
@@ -26,3 +28,12 @@ def drain() -> None:
         if dropped:
             logger.warning("%d log records of the library were lost", dropped)
         logger.log(_LEVELS[min(level, len(_LEVELS) - 1)], "%s: %s", component, message)
+
+
+@contextmanager
+def handed_on() -> Iterator[None]:
+    """A call whose records are handed on when it ends, in whatever way."""
+    try:
+        yield
+    finally:
+        drain()

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from . import _buffers, _options, context
+from . import _buffers, _log, _options, context
 from ._library import native
 from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 from .report import Report
@@ -392,11 +392,13 @@ class Checkpoint:
         whatever this checkpoint read before.
 
         Damage is DataLossError with the place of the first in its details; `find_damage` lists all."""
-        return Report(native.shw_checkpoint_verify(self._handle, _DEEP if deep else 0))
+        with _log.handed_on():
+            return Report(native.shw_checkpoint_verify(self._handle, _DEEP if deep else 0))
 
     def find_damage(self, deep: bool = False) -> Report:
         """As `verify`, but all damage is listed in the report's `damage` instead of raised."""
-        return Report(native.shw_checkpoint_find_damage(self._handle, _DEEP if deep else 0))
+        with _log.handed_on():
+            return Report(native.shw_checkpoint_find_damage(self._handle, _DEEP if deep else 0))
 
     def digest(self, algorithm: str = "xxh3") -> dict[str, dict[str, Any]]:
         """Digests of all tensors: {name: {"dtype", "shape", "digest"}}. They do not depend on layout and format."""
@@ -432,8 +434,9 @@ def gc(path: Any, *, storage: Any = None, apply: bool = False, grace: float | No
 
     `grace`: seconds since their last change; None = 24 hours, negative = any age. The report's `removed` names them."""
     limit = _options.nanoseconds("grace", grace) if grace != 0 else -1
-    return Report(native.shw_checkpoint_gc(context.shared()._handle, storage_handle(storage), path_argument(path, storage),
-                                           limit, _APPLY if apply else 0))
+    with _log.handed_on():
+        return Report(native.shw_checkpoint_gc(context.shared()._handle, storage_handle(storage),
+                                               path_argument(path, storage), limit, _APPLY if apply else 0))
 
 
 def list_steps(path: Any, *, storage: Any = None) -> dict[str, Any]:

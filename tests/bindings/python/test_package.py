@@ -70,6 +70,7 @@ def test_the_log_is_silent_until_it_is_wanted(tmp_path, run_python):
         if len(sys.argv) > 2: logging.basicConfig(level=logging.DEBUG, stream=sys.stdout)
         import numpy as np, shardwright
         shardwright.save({"w": np.ones(3)}, sys.argv[1])
+        shardwright.open(sys.argv[1]).verify(deep=True)
         shardwright.gc(sys.argv[1], grace=-1)
     """
     done = run_python(program, tmp_path / "p")
@@ -77,7 +78,10 @@ def test_the_log_is_silent_until_it_is_wanted(tmp_path, run_python):
     done = run_python(program, tmp_path / "p", "loud")
     assert done.returncode == 0 and done.stderr == ""
     for said in ("INFO:shardwright:exec: rank 0 of 1: saving to ", "DEBUG:shardwright:exec: rank 0 of 1: results: ",
-                 "INFO:shardwright:exec: rank 0 of 1: committed generation "):
+                 "INFO:shardwright:exec: rank 0 of 1: committed generation ",
+                 "INFO:shardwright:exec: verifying generation ", "INFO:shardwright:exec: verified: 0 findings, ",
+                 "INFO:shardwright:exec: gc looks at ",
+                 "INFO:shardwright:exec: gc would remove 0 generations of 0 bytes; dry run: nothing was removed"):
         assert said in done.stdout
 
 

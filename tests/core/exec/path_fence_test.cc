@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 
 #include <gtest/gtest.h>
 
@@ -28,10 +29,29 @@ const std::string kLockKey = "ckpt/.lock";
 const std::string kOrphans[] = {"00000000000000000000000000000aaa",
                                 "00000000000000000000000000000bbb"};
 
+// Keeps what is logged.
+class HeardLog final : public LogSink {
+ public:
+  LogLevel level() const override { return LogLevel::kInfo; }
+  void write(LogLevel, std::string_view, std::string_view message) override {
+    const std::lock_guard lock(mutex_);
+    text_ += std::string(message) + "\n";
+  }
+  bool said(std::string_view words) const {
+    const std::lock_guard lock(mutex_);
+    return text_.find(words) != std::string::npos;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
 class PathFence : public testing::Test {
  protected:
   PathFence() {
     RuntimeOptions options;
+    options.log = &log_;
     options.threads = 2;
     options.clock = &clock_;
     runtime_ = std::move(*Runtime::create(options));
@@ -72,6 +92,7 @@ class PathFence : public testing::Test {
   }
 
   FakeClock clock_;
+  HeardLog log_;
   std::unique_ptr<Runtime> runtime_;
   shardwright::test::TemporaryDirectory directory_;
   std::shared_ptr<storage::Storage> inner_;
@@ -86,6 +107,8 @@ TEST_F(PathFence, ASaveThatMeetsGcWaitsForIt) {
   };
   EXPECT_TRUE(save(1).ok());
   EXPECT_EQ(waits, 3);
+  EXPECT_TRUE(log_.said("gc works on it, the save waits"));
+  EXPECT_TRUE(log_.said("gc has left it, the save goes on"));
   EXPECT_TRUE(stores(*runtime_, location_, make_small_world(1, 1)));
 }
 
