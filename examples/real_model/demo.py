@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo: a model that really trains, saved, killed, resumed on another mesh, and read from four languages.
 
-    python demo.py --build BUILD
+    python demo.py --build BUILD [--steps 16] [--more-steps 6]
 
 Stages print what they do and check it; the first that fails ends the demo with exit code 1. BUILD/demo/ keeps the
 checkpoint, the logs and the table (table.txt) for a look afterwards.
@@ -18,7 +18,6 @@ import table
 from launch import Job
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS, MORE_STEPS = 16, 6
 
 
 class Failed(Exception):
@@ -31,8 +30,10 @@ def require(condition, text):
 
 
 class Demo:
-    def __init__(self, build):
+    def __init__(self, build, steps, more_steps):
+        """`steps` are trained before the save, `more_steps` by the uninterrupted run and again by the resumed one."""
         self.build = os.path.abspath(build)
+        self.steps, self.more_steps = steps, more_steps
         self.home = os.path.join(self.build, "demo")
         self.checkpoint = os.path.join(self.home, "checkpoint")
         self.digests = os.path.join(self.home, "digests.json")
@@ -52,7 +53,7 @@ class Demo:
     # Stage 1: 4 processes, mesh 2 x 2. Trains, saves, trains on; then a save over the same path dies half-way.
     def train_and_kill(self):
         self.say("1. training on a 2 x 2 mesh (4 processes), saving, training on")
-        job, losses, killed = self.job(4, "first", "first", STEPS, MORE_STEPS), [], None
+        job, losses, killed = self.job(4, "first", "first", self.steps, self.more_steps), [], None
         for event in job.events():
             kind = event.pop("event")
             if kind == "step":
@@ -67,7 +68,7 @@ class Demo:
         require(killed is not None, f"the job ended before its second save, exit codes {codes}\n{job.tail()}")
         require(all(c == -9 for c in codes), f"the second save was over before the kill, exit codes {codes}")
         self.losses = {e["step"]: e["loss"] for e in losses}
-        first, last = losses[0]["loss"], losses[STEPS - 1]["loss"]
+        first, last = losses[0]["loss"], losses[self.steps - 1]["loss"]
         require(last < first, f"the loss did not fall: {first:.4f} to {last:.4f}")
         self.record_training(first, last, losses, killed)
 
@@ -75,7 +76,7 @@ class Demo:
         model, saved = self.facts["model"], self.facts["saved"]
         uneven = f"{model['uneven']} sharded unevenly, {len(model['left_out'])} outside FSDP"
         self.record("train, mesh 2 x 2", f"{model['parameters'] / 1e6:.1f} M parameters, {uneven}; loss {first:.3f} -> "
-                    f"{last:.3f}", sum(e["seconds"] for e in losses[:STEPS]))
+                    f"{last:.3f}", sum(e["seconds"] for e in losses[:self.steps]))
         self.record("save, 4 ranks", f"durable, digests on, step {saved['step']}", saved["seconds"], saved["bytes"], "dwrite")
         self.record("overwrite, killed", f"all ranks killed at {killed / saved['bytes']:.0%} of the bytes")
 
@@ -99,12 +100,12 @@ class Demo:
         with open(self.digests, encoding="utf-8") as f:
             self.expected = json.load(f)
         info = json.loads(readers.cli(self.build, "info", "--json", self.checkpoint).stdout)
-        require(info["metadata"]["step"] == str(STEPS), f"the checkpoint is of step {info['metadata']}")
+        require(info["metadata"]["step"] == str(self.steps), f"the checkpoint is of step {info['metadata']}")
 
     # Stage 3: 3 processes on another mesh: bitwise equal, and training goes on.
     def resume(self):
         self.say("3. resuming on 3 processes")
-        job, resumed = self.job(3, "resume", "resume", more_steps=MORE_STEPS), []
+        job, resumed = self.job(3, "resume", "resume", more_steps=self.more_steps), []
         for event in job.events():
             kind = event.pop("event")
             if kind == "step":
@@ -117,10 +118,10 @@ class Demo:
         require(codes == [0, 0, 0], f"exit codes {codes}\n{job.tail()}")
         loaded, proved = self.facts["loaded"], self.facts["proved"]
         gap = max(abs(e["loss"] - self.losses[e["step"]]) for e in resumed)
-        require(len(resumed) == MORE_STEPS and gap < 0.02, f"the resumed loss is {gap:.4f} off")
+        require(len(resumed) == self.more_steps and gap < 0.02, f"the resumed loss is {gap:.4f} off")
         self.record("load, 3 ranks", f"{proved['tensors']} tensors bitwise equal, none missing or unexpected",
                     loaded["seconds"], self.facts["saved"]["bytes"], "dread")
-        self.record("train on, mesh 3", f"{MORE_STEPS} steps, loss at most {gap:.1e} from the uninterrupted run",
+        self.record("train on, mesh 3", f"{self.more_steps} steps, loss at most {gap:.1e} from the uninterrupted run",
                     sum(e["seconds"] for e in resumed))
 
     # Stage 4: C, Java, Rust and the command line read the same checkpoint.
@@ -182,8 +183,11 @@ class Demo:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build"))
+    parser.add_argument("--steps", type=int, default=16, help="before the save")
+    parser.add_argument("--more-steps", type=int, default=6, help="after it")
+    options = parser.parse_args()
     try:
-        Demo(parser.parse_args().build).run()
+        Demo(options.build, options.steps, options.more_steps).run()
     except Failed as e:
         print(f"demo failed: {e}", file=sys.stderr)
         return 1

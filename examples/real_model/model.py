@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A byte-level transformer of about 25 million parameters, plain on purpose."""
+"""A byte-level transformer of 24 million parameters, plain on purpose."""
 import dataclasses
 
 import torch
