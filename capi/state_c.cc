@@ -15,6 +15,7 @@
 #include "capi/boundary/struct_reader.h"
 #include "capi/boundary/tensor_argument.h"
 #include "capi/dlpack/dlpack_import.h"
+#include "core/base/limits.h"
 #include "core/base/text.h"
 
 namespace shardwright::capi {
@@ -58,10 +59,12 @@ const ObjectEntry* object_at(const shw_state* state, uint64_t index) {
 
 Status name_not_found(std::string_view name, const char* noun,
                       const std::vector<std::string_view>& names) {
-  const auto nearest = nearest_names(name, names, 3);
-  return not_found(fmt::format("the state has no {} '{}'; nearest: {}", noun, escape_text(name),
-                               fmt::join(nearest, ", ")))
-      .with_detail("tensor", name);
+  const std::string nearest =
+      escape_text(fmt::format("{}", fmt::join(nearest_names(name, names, kNearestNames), ", ")));
+  return not_found(
+             fmt::format("the state has no {} '{}'; nearest: {}", noun, escape_text(name), nearest))
+      .with_detail("tensor", name)
+      .with_detail("hint", nearest);
 }
 
 template <typename Entries>

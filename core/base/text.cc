@@ -5,6 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <queue>
+#include <unordered_set>
+#include <utility>
+
+#include "core/base/limits.h"
 
 namespace shardwright {
 namespace {
@@ -129,8 +134,7 @@ std::optional<std::vector<std::byte>> from_hex(std::string_view text) {
 
 namespace {
 
-constexpr size_t kNearestScanLimit = 100000;  // names that are compared in full
-constexpr size_t kNearestTextLimit = 512;     // bytes of a name that take part
+constexpr size_t kNearestTextLimit = 512;  // bytes of a name that take part
 
 // Edit distance of two texts, or limit + 1 when it is above limit. row is scratch memory.
 size_t bounded_edit_distance(std::string_view a, std::string_view b, size_t limit,
@@ -160,28 +164,15 @@ size_t shared_suffix(std::string_view a, std::string_view b) {
   return count;
 }
 
-std::string_view last_part(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
-// Names worth a full comparison: all of a short list; of a long one those with the same last part,
-// then the first ones.
-std::vector<size_t> candidates(std::string_view wanted, std::span<const std::string_view> names) {
-  std::vector<size_t> chosen;
-  if (names.size() <= kNearestScanLimit) {
-    chosen.resize(names.size());
-    std::iota(chosen.begin(), chosen.end(), size_t{0});
-    return chosen;
-  }
-  const std::string_view part = last_part(wanted);
-  for (size_t i = 0; i < names.size() && chosen.size() < kNearestScanLimit; ++i) {
-    if (last_part(names[i]) == part) chosen.push_back(i);
-  }
-  for (size_t i = 0; i < names.size() && chosen.size() < kNearestScanLimit; ++i) {
-    if (last_part(names[i]) != part) chosen.push_back(i);
-  }
-  return chosen;
+// An upper bound of the edit distance, by one look at both: what their beginnings and ends do not
+// share is replaced. It is the distance where one place differs and where one text holds the other.
+size_t distance_bound(std::string_view a, std::string_view b) {
+  if (b.size() < a.size()) std::swap(a, b);
+  size_t first = 0;
+  while (first < a.size() && a[first] == b[first]) ++first;
+  const size_t last = shared_suffix(a.substr(first), b.substr(first));
+  if (first + last < a.size() && b.find(a) != std::string_view::npos) return b.size() - a.size();
+  return b.size() - first - last;
 }
 
 struct Near {
@@ -197,6 +188,26 @@ struct Near {
 
 }  // namespace
 
+std::vector<size_t> nearest_candidates(std::string_view wanted,
+                                       std::span<const std::string_view> names) {
+  using Ranked = std::pair<size_t, size_t>;  // bound, number of the name
+  std::priority_queue<Ranked> best;          // the worst on top
+  std::unordered_set<std::string_view> known;
+  const std::string_view key = wanted.substr(0, kNearestTextLimit);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t bound = distance_bound(key, names[i].substr(0, kNearestTextLimit));
+    const bool full = best.size() == kNearestCompared;
+    if (full && bound >= best.top().first) continue;
+    if (!known.insert(names[i]).second) continue;
+    if (full) best.pop();
+    best.emplace(bound, i);
+  }
+  std::vector<size_t> chosen;
+  for (; !best.empty(); best.pop()) chosen.push_back(best.top().second);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
 std::vector<std::string> nearest_names(std::string_view wanted,
                                        std::span<const std::string_view> names, size_t count) {
   std::vector<std::string> result;
@@ -204,14 +215,12 @@ std::vector<std::string> nearest_names(std::string_view wanted,
   const std::string_view key = wanted.substr(0, kNearestTextLimit);
   std::vector<Near> best;  // sorted, at most count
   std::vector<size_t> row;
-  for (const size_t index : candidates(wanted, names)) {
+  for (const size_t index : nearest_candidates(wanted, names)) {
     const std::string_view name = names[index].substr(0, kNearestTextLimit);
     const size_t limit =
         best.size() < count ? std::max(key.size(), name.size()) : best.back().distance;
     const size_t distance = bounded_edit_distance(key, name, limit, &row);
     if (distance > limit) continue;
-    const auto listed = [&](const Near& each) { return names[each.index] == names[index]; };
-    if (std::any_of(best.begin(), best.end(), listed)) continue;
     const Near near{distance, shared_suffix(wanted, names[index]), index};
     best.insert(std::upper_bound(best.begin(), best.end(), near), near);
     if (best.size() > count) best.pop_back();

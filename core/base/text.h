@@ -28,10 +28,13 @@ std::string to_hex(std::span<const std::byte> bytes);
 std::optional<std::vector<std::byte>> from_hex(std::string_view text);
 
 // Up to count names of the list nearest to wanted by edit distance (shared suffix preferred on
-// ties), best first, each once. Cost O(names x length) with an early cut; lists above 100,000 names are
-// sampled by equal last path part first.
+// ties), best first, each once. Each name is looked at once, few are compared in full.
 std::vector<std::string> nearest_names(std::string_view wanted,
                                        std::span<const std::string_view> names, size_t count);
+// Numbers of the names that nearest_names compares in full, at most kNearestCompared: those that
+// share most of their beginning and end with wanted, each name once, ascending.
+std::vector<size_t> nearest_candidates(std::string_view wanted,
+                                       std::span<const std::string_view> names);
 
 // fnmatch-like glob over whole names: '*' any run (also across '.'), '?' one byte, '[a-z]',
 // backslash escapes.

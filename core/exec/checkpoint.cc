@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/limits.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/exec/checkpoint_reader_internal.h"
@@ -14,23 +15,15 @@
 namespace shardwright::exec {
 namespace {
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", escape_text(name));
-  return text;
-}
-
 // Name of an absent entry, and the nearest ones that are there.
 Status absent(std::string_view what, std::string_view name,
               std::span<const std::string_view> stored) {
-  const std::vector<std::string> nearest = nearest_names(name, stored, kNearestNames);
-  const std::string hint = nearest.empty() ? fmt::format("the checkpoint holds no {}", what)
-                                           : "nearest: " + quoted_list(nearest);
-  return not_found(
-             fmt::format("the checkpoint holds no {} named {}; {}", what, escape_text(name), hint))
+  const std::string nearest =
+      escape_text(fmt::format("{}", fmt::join(nearest_names(name, stored, kNearestNames), ", ")));
+  return not_found(fmt::format("the checkpoint holds no {} named {}; nearest: {}", what,
+                               escape_text(name), nearest.empty() ? "it holds none" : nearest))
       .with_detail(what == "tensor" ? "tensor" : "object", name)
-      .with_detail("hint", hint);
+      .with_detail("hint", nearest);
 }
 
 Status damage_status(const DamageReport& first, size_t count) {
@@ -96,6 +89,7 @@ Result<size_t> CheckpointReader::find_tensor(std::string_view name, int32_t rank
   const int64_t found = rank < 0 ? index_.find_tensor_of_any(name) : index_.find_tensor(name, rank);
   if (found >= 0) return static_cast<size_t>(found);
   std::vector<std::string_view> names;
+  names.reserve(catalog.tensors.size());
   for (size_t i = 0; i < catalog.tensors.size(); ++i) names.push_back(catalog.tensor_name(i));
   return absent("tensor", name, names);
 }
@@ -105,6 +99,7 @@ Result<size_t> CheckpointReader::find_object(std::string_view name, int32_t rank
   const int64_t found = rank < 0 ? index_.find_object_of_any(name) : index_.find_object(name, rank);
   if (found >= 0) return static_cast<size_t>(found);
   std::vector<std::string_view> names;
+  names.reserve(catalog.objects.size());
   for (size_t i = 0; i < catalog.objects.size(); ++i) names.push_back(catalog.object_name(i));
   return absent("object", name, names);
 }

@@ -87,9 +87,11 @@ class EntryMatching {
     names.reserve(stored_.tensors.size() + stored_.objects.size());
     for (size_t t = 0; t < stored_.tensors.size(); ++t) names.push_back(stored_.tensor_name(t));
     for (size_t k = 0; k < stored_.objects.size(); ++k) names.push_back(stored_.object_name(k));
-    const std::vector<std::string> nearest = nearest_names(name, names, kNearestNames);
-    return not_found(fmt::format("'{}' is not stored; nearest names: {}", escape_text(name),
-                                 escape_text(fmt::format("{}", fmt::join(nearest, ", ")))));
+    const std::string nearest =
+        escape_text(fmt::format("{}", fmt::join(nearest_names(name, names, kNearestNames), ", ")));
+    return not_found(
+               fmt::format("'{}' is not stored; nearest names: {}", escape_text(name), nearest))
+        .with_detail("hint", nearest);
   }
 
   Status match_object(size_t i) {

@@ -82,7 +82,7 @@ Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string
   return not_found(std::move(message))
       .with_detail("tensor", name)
       .with_detail("rank", std::to_string(rank))
-      .with_detail("hint", fmt::format("{}", fmt::join(near, ", ")));
+      .with_detail("hint", escape_text(fmt::format("{}", fmt::join(near, ", "))));
 }
 
 std::vector<std::string> unexpected_names(const State& state, const Catalog& stored, int32_t rank) {

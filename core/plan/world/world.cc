@@ -128,10 +128,12 @@ Status check_listed(const std::vector<Entry>& source, const std::vector<Entry>& 
   }
   for (const Entry& entry : target) {
     if (known.contains(entry.name)) continue;
-    const auto nearest = nearest_names(entry.name, names, kNearestNames);
+    const std::string nearest = escape_text(
+        fmt::format("{}", fmt::join(nearest_names(entry.name, names, kNearestNames), ", ")));
     return not_found(fmt::format("{} '{}' is wanted and not stored; nearest names: {}", noun,
-                                 escape_text(entry.name), fmt::join(nearest, ", ")))
-        .with_detail("tensor", entry.name);
+                                 escape_text(entry.name), nearest))
+        .with_detail("tensor", entry.name)
+        .with_detail("hint", nearest);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 // UTF-8, escaping, hex, nearest names and globs.
 #include "core/base/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/random_source.h"
@@ -90,12 +91,37 @@ TEST(NearestNames, GivesAtMostWhatThereIs) {
   EXPECT_TRUE(nearest_names("a", names, 0).empty());
 }
 
-TEST(NearestNames, FindsTheSameLastPartInAListTooLongToScan) {
-  std::vector<std::string> storage;
-  for (int i = 0; i < 100001; ++i) storage.push_back("x" + std::to_string(i));
-  storage.push_back("layers.77.weight");
-  const std::vector<std::string_view> names(storage.begin(), storage.end());
-  EXPECT_EQ(nearest_names("layer.77.weight", names, 1).front(), "layers.77.weight");
+// Names of a model with many experts, and one name that is asked for.
+struct ManyNames {
+  explicit ManyNames(int count) {
+    for (int i = 0; i < count; ++i)
+      texts.push_back(fmt::format("layers.{}.experts.{}.up_proj.weight", i / 256, i % 256));
+    names.assign(texts.begin(), texts.end());
+  }
+  std::vector<std::string> texts;
+  std::vector<std::string_view> names;
+};
+
+TEST(NearestNames, FindsTheNearestOfMany) {
+  const ManyNames many(100000);
+  for (const std::string_view wanted :
+       {"layers.311.experts.77.up_prj.weight", "layers.311.experts.77.up_proj.weigth",
+        "layer.311.experts.77.up_proj.weight", "layers.311.experts.77.up_proj",
+        "optimizer.layers.311.experts.77.up_proj.weight.exp_avg"}) {
+    EXPECT_EQ(nearest_names(wanted, many.names, 1).front(), "layers.311.experts.77.up_proj.weight")
+        << wanted;
+  }
+}
+
+TEST(NearestNames, ComparesFewOfManyInFull) {
+  const ManyNames many(100000);
+  for (const std::string_view wanted : {"layers.311.experts.77.up_prj.weight", "x", ""})
+    EXPECT_LE(nearest_candidates(wanted, many.names).size(), 256U) << wanted;
+  // Many ranks have an entry of one name: it takes one place.
+  std::vector<std::string_view> names(100000, "own");
+  names.emplace_back("old");
+  EXPECT_EQ(nearest_candidates("onw", names).size(), 2U);
+  EXPECT_EQ(nearest_names("onw", names, 3), (std::vector<std::string>{"own", "old"}));
 }
 
 struct GlobCase {
