@@ -45,6 +45,7 @@ Result<Box> read_box(const plan::Catalog& catalog, size_t tensor, const int64_t*
   if (inside.ok()) return box;
   return std::move(inside)
       .with_detail("tensor", name)
+      .with_detail("box", box_text(box))
       .annotated(
           fmt::format("cannot read box {} of tensor '{}'", box_text(box), escape_text(name)));
 }

@@ -202,6 +202,7 @@ Result<BoxFragments> BoxFragments::create(const plan::Catalog& catalog,
     if (!inside.ok()) {
       return std::move(inside)
           .with_detail("tensor", name)
+          .with_detail("box", box_text(read.box))
           .annotated(fmt::format("cannot read box {} of tensor {}", box_text(read.box),
                                  escape_text(name)));
     }

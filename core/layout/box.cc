@@ -6,6 +6,11 @@
 #include <fmt/format.h>
 
 namespace shardwright {
+namespace {
+
+__extension__ using Wide = __int128;  // ends of boxes that are refused
+
+}  // namespace
 
 std::strong_ordering operator<=>(const Box& a, const Box& b) {
   const std::strong_ordering by_offsets = a.offsets <=> b.offsets;
@@ -67,7 +72,7 @@ std::string box_text(const Box& box) {
   std::string text = "[";
   for (size_t d = 0; d < box.sizes.size(); ++d) {
     if (d > 0) text += ", ";
-    text += fmt::format("{}:{}", box.offsets[d], box.offsets[d] + box.sizes[d]);
+    text += fmt::format("{}:{}", box.offsets[d], Wide{box.offsets[d]} + box.sizes[d]);
   }
   return text + "]";
 }

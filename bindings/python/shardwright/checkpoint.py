@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from . import _buffers, _log, _options, context
 from ._library import native
-from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from .errors import InvalidArgumentError, OutOfRangeError, ShardwrightError, UnimplementedError
 from .report import Report
 from .state import object_value
 from .storage import handle_of as storage_handle
@@ -108,7 +108,7 @@ class StoredTensor:
     def read(self, offsets: Sequence[int] | None = None, sizes: Sequence[int] | None = None, *,
              out: Any = None) -> Any:
         """Reads one box (None = all of it) into a new Tensor, or into `out`, a writable host tensor of that shape and
-        dtype. OutOfRangeError for a box that leaves the tensor."""
+        dtype. OutOfRangeError for a box that leaves the tensor, InvalidArgumentError for negative numbers."""
         if (offsets is None) != (sizes is None):
             raise InvalidArgumentError("offsets and sizes belong together", {"parameter": "sizes"})
         shape = self.shape if sizes is None else tuple(int(s) for s in sizes)
@@ -128,11 +128,24 @@ class StoredTensor:
         return target
 
     def _check_box(self, offsets: Sequence[int], sizes: Sequence[int]) -> None:
-        for dim, (start, size, extent) in enumerate(zip(offsets, sizes, self.shape, strict=True)):
+        """As the library does, before memory is taken for it."""
+        for start, size, extent in zip(offsets, sizes, self.shape, strict=True):
             if start < 0 or size < 0 or start + size > extent:
-                raise OutOfRangeError(
-                    f"box {tuple(offsets)} + {tuple(sizes)} leaves tensor {self.name!r} of shape {self.shape} in "
-                    f"dimension {dim}", {"tensor": self.name, "box": f"{tuple(offsets)}+{tuple(sizes)}"})
+                raise self._box_error(offsets, sizes)
+
+    def _box_error(self, offsets: Sequence[int], sizes: Sequence[int]) -> ShardwrightError:
+        rows = list(zip(offsets, sizes, self.shape, strict=True))
+        box = f"[{', '.join(f'{start}:{start + size}' for start, size, _ in rows)}]"
+        details = {"tensor": self.name, "box": box}
+        cause = f"cannot read box {box} of tensor '{self.name}': "
+        for dim, (start, size, _) in enumerate(rows):
+            if start < 0 or size < 0:
+                return InvalidArgumentError(f"{cause}dimension {dim} of the box is negative: {size} elements from {start}",
+                                            details)
+        dim = next(d for d, (start, size, extent) in enumerate(rows) if start + size > extent)
+        start, size, extent = rows[dim]
+        return OutOfRangeError(f"{cause}the box leaves the shape in dimension {dim}: {size} elements from {start} of {extent}",
+                               details)
 
     def __getitem__(self, key: Any) -> Any:
         offsets, sizes, steps, kept = _box_of(key, self.shape, self.name)

@@ -36,7 +36,7 @@ def test_an_index_outside_is_out_of_range(checkpoint, index):
     assert isinstance(caught.value, shardwright.OutOfRangeError)
 
 
-@pytest.mark.parametrize(("offsets", "sizes"), [((6, 0, 0), (2, 1, 1)), ((-1, 0, 0), (1, 1, 1)), ((0, 0, 0), (7, 6, 4)),
+@pytest.mark.parametrize(("offsets", "sizes"), [((6, 0, 0), (2, 1, 1)), ((0, 0, 0), (7, 6, 4)),
                                                 ((2**62, 0, 0), (2**62, 1, 1))])
 def test_a_box_outside_is_out_of_range(checkpoint, offsets, sizes):
     with pytest.raises(shardwright.OutOfRangeError, match="'w'"):

@@ -32,6 +32,8 @@ TEST(Box, OfAScalarHoldsOneElement) {
 
 TEST(Box, TextShowsHalfOpenRanges) {
   EXPECT_EQ(box_text({{2, 0}, {3, 8}}), "[2:5, 0:8]");
+  // As boxes of callers that were refused.
+  EXPECT_EQ(box_text({{kMax, -1}, {kMax, 3}}), "[9223372036854775807:18446744073709551614, -1:2]");
 }
 
 TEST(Box, OrdersByOffsetsThenSizes) {
