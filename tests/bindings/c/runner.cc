@@ -15,8 +15,23 @@ namespace {
 
 using contract::Failed;
 using contract::Json;
+using contract::matches;
 using contract::member;
 using contract::text_of;
+
+// "" when the error has these details and no others; else which is wrong.
+std::string check_details(const Json& wanted, const Failed& failed) {
+  const std::string found = Json(failed.details).dump() + " of: " + failed.message;
+  for (const auto& [key, value] : wanted.items()) {
+    const auto detail = failed.details.find(key);
+    if (detail == failed.details.end() || !matches(text_of(value), detail->second))
+      return "detail " + key + " is not " + value.dump() + " in " + found;
+  }
+  for (const auto& [key, value] : failed.details) {
+    if (!wanted.contains(key)) return "detail " + key + " was not expected, in " + found;
+  }
+  return "";
+}
 
 // "" when the scenario held; else what did not.
 std::string check_end(const Json& scenario, const Failed* failed) {
@@ -26,10 +41,8 @@ std::string check_end(const Json& scenario, const Failed* failed) {
     return wanted + " was expected, got " + found +
            (failed != nullptr ? ": " + failed->message : "");
   if (failed == nullptr) return "";
-  for (const Json& key : member(scenario, "details")) {
-    if (!failed->details.contains(text_of(key)))
-      return "no detail " + text_of(key) + " in: " + failed->message;
-  }
+  const std::string problem = check_details(scenario.value("details", Json::object()), *failed);
+  if (!problem.empty()) return problem;
   for (const Json& text : member(scenario, "says")) {
     if (failed->message.find(text_of(text)) == std::string::npos)
       return "the message lacks '" + text_of(text) + "': " + failed->message;

@@ -50,6 +50,13 @@ std::string text_of(const Json& object, const char* key) {
   return text_of(member(object, key));
 }
 
+bool matches(const std::string& wanted, const std::string& found) {
+  const size_t star = wanted.find('*');
+  if (star == std::string::npos) return found == wanted;
+  return found.size() + 1 >= wanted.size() && found.starts_with(wanted.substr(0, star)) &&
+         found.ends_with(wanted.substr(star + 1));
+}
+
 std::vector<int64_t> numbers_of(const Json& value) {
   return value.is_array() ? value.get<std::vector<int64_t>>() : std::vector<int64_t>();
 }

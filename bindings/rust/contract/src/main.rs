@@ -45,6 +45,21 @@ fn run_step(interpreter: &mut Interpreter, step: &Value) -> Result<(), Failure> 
     }
 }
 
+/// The error has these details and no others.
+fn check_details(wanted: &Value, error: &shardwright::Error) -> Result<(), String> {
+    let found = error.details();
+    for (key, value) in wanted.as_object().into_iter().flatten() {
+        let holds = found.get(key).is_some_and(|text| words::matches(value.as_str().unwrap_or_default(), text));
+        if !holds {
+            return Err(format!("detail {key} is not {value} in {found:?} of {error}"));
+        }
+    }
+    match found.keys().find(|key| wanted.get(key).is_none()) {
+        Some(key) => Err(format!("detail {key} was not expected, in {found:?} of {error}")),
+        None => Ok(()),
+    }
+}
+
 /// Compares the end of the last step with what the scenario wants.
 fn check_end(scenario: &Value, end: Result<(), Failure>) -> Result<(), String> {
     let code = scenario["code"].as_str().unwrap_or("OK");
@@ -56,10 +71,7 @@ fn check_end(scenario: &Value, end: Result<(), Failure>) -> Result<(), String> {
         Err(Failure::Wrong(text)) => Err(text),
         Err(Failure::Library(error)) if error.code().name() != code => Err(format!("{code} was expected, got {error}")),
         Err(Failure::Library(error)) => {
-            let mut wanted = scenario["details"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            if let Some(key) = wanted.find(|k| !error.details().contains_key(*k)) {
-                return Err(format!("no detail {key} in {:?} of {error}", error.details()));
-            }
+            check_details(&scenario["details"], &error)?;
             let mut texts = scenario["says"].as_array().into_iter().flatten().filter_map(Value::as_str);
             texts
                 .find(|text| !error.message().contains(text))

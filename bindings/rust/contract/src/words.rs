@@ -11,6 +11,12 @@ use shardwright::{
 };
 use std::time::Duration;
 
+/// The texts are equal, or the wanted one holds a `*` for the part of the found one that is not fixed.
+pub fn matches(wanted: &str, found: &str) -> bool {
+    let Some((before, after)) = wanted.split_once('*') else { return found == wanted };
+    found.len() >= before.len() + after.len() && found.starts_with(before) && found.ends_with(after)
+}
+
 /// The value of a word.
 fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Result<T, Failure> {
     let found = words.iter().find(|(word, _)| value == *word);

@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -108,12 +109,7 @@ public final class ContractRunner {
         } else if (end instanceof ShardwrightException) {
             ShardwrightException error = (ShardwrightException) end;
             require(error.code().name().equals(code), code + " was expected, got " + error.code() + ": " + error);
-            if (scenario.has("details")) {
-                for (JsonElement key : scenario.getAsJsonArray("details")) {
-                    require(error.details().containsKey(key.getAsString()),
-                            "no detail " + key + " in " + error.details() + " of " + error);
-                }
-            }
+            checkDetails(scenario.getAsJsonObject("details"), error);
             if (scenario.has("says")) {
                 for (JsonElement text : scenario.getAsJsonArray("says")) {
                     require(error.getMessage().contains(text.getAsString()), "the message lacks " + text + ": " + error);
@@ -121,6 +117,17 @@ public final class ContractRunner {
             }
         } else {
             throw new Wrong("another exception came out: " + end);
+        }
+    }
+
+    /** The error has these details and no others. */
+    private static void checkDetails(JsonObject wanted, ShardwrightException error) {
+        Set<String> keys = wanted == null ? Set.of() : wanted.keySet();
+        require(error.details().keySet().equals(keys),
+                "details " + keys + " were expected, got " + error.details() + " of " + error);
+        for (String key : keys) {
+            require(Values.matches(wanted.get(key).getAsString(), error.details().get(key)),
+                    "detail " + key + " is not " + wanted.get(key) + " in " + error.details() + " of " + error);
         }
     }
 

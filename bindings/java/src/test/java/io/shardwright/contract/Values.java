@@ -24,6 +24,17 @@ final class Values {
         return value.getAsString();
     }
 
+    /** The texts are equal, or the wanted one holds a '*' for the part of the found one that is not fixed. */
+    static boolean matches(String wanted, String found) {
+        int star = wanted.indexOf('*');
+        if (star < 0) {
+            return found.equals(wanted);
+        }
+        return found.length() + 1 >= wanted.length()
+                && found.startsWith(wanted.substring(0, star))
+                && found.endsWith(wanted.substring(star + 1));
+    }
+
     static long number(JsonObject step, String key, long otherwise) {
         return step.has(key) ? step.get(key).getAsLong() : otherwise;
     }
