@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored tensors as sources of numpy and of other frameworks: the values, and how often the storage is read for them."""
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 import shardwright
@@ -139,3 +142,39 @@ def test_one_tensor_asks_the_library_for_one_row(tmp_path, monkeypatch):
                             lambda handle, first, count: asked.append(count) or rows(handle, first, count))
         assert [float(checkpoint[name][0]) for name in checkpoint] == [float(name[6:]) for name in checkpoint]
     assert asked == [1] * 500
+
+
+def calls_and_memory(action):
+    """Calls of functions, and most bytes held, while `action` runs."""
+    calls = []
+    tracemalloc.start()
+    sys.setprofile(lambda frame, event, argument: calls.append(event) if event in ("call", "c_call") else None)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+        memory = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return len(calls), memory
+
+
+LOOKS = {
+    "read": lambda checkpoint: checkpoint["t7"].read(),
+    "asarray": lambda checkpoint: np.asarray(checkpoint["t7"]),
+    "slice": lambda checkpoint: checkpoint["t7"][1:],
+    "shape": lambda checkpoint: checkpoint.tensor("t7", rank=0).shape,
+}
+
+
+def test_one_tensor_costs_the_same_among_few_and_many(tmp_path):
+    found = {}
+    for count in (10, 1000):
+        shardwright.save({f"t{i}": np.arange(3) for i in range(count)}, tmp_path / str(count))
+        with shardwright.open(tmp_path / str(count)) as checkpoint:
+            for name, look in LOOKS.items():
+                look(checkpoint)  # what is made once, at the first use
+                found[name, count] = calls_and_memory(lambda: look(checkpoint))  # noqa: B023
+    for name in LOOKS:
+        (few, little), (many, much) = found[name, 10], found[name, 1000]
+        assert few == many > 2, name
+        assert much < little + 4096, name  # a list of 1,000 names has 8,000 bytes
