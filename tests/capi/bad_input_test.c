@@ -2,6 +2,7 @@
  *
  * What bad input gives: for each kind the status, a message that names what and where, and data left
  * as it was. Storage faults, plugins, tensors, states and plans have test files of their own. */
+#include <errno.h>
 #include <signal.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
@@ -322,7 +323,8 @@ static void links_inside_a_generation_are_unsafe(void) {
   snprintf(path, sizeof(path), "%s", find_file(fixture.path, "rank-00000.shw"));
   snprintf(moved, sizeof(moved), "%s.moved", path);
   CHECK(rename(path, moved) == 0 && symlink(moved, path) == 0);
-  CHECK_FAILS(try_verify(&fixture, &error), SHW_PERMISSION_DENIED, "rank-00000.shw");
+  CHECK_FAILS_WITH(try_verify(&fixture, &error), SHW_PERMISSION_DENIED, "rank-00000.shw", "unsafe",
+                   "symlink");
   shw_context_release(fixture.context);
 }
 
@@ -433,22 +435,16 @@ static void read_only_directories_are_told(void) {
   shw_context* context = make_context();
   CHECK_OK(try_save(context, path, NULL, &error)); /* may be written until it is made read-only */
   CHECK(chmod(path, 0500) == 0 && chmod(directory, 0500) == 0);
-  CHECK_FAILS(try_save(context, path, NULL, &error), SHW_PERMISSION_DENIED, path);
-  CHECK_FAILS(try_save(context, path_in(directory, "d"), NULL, &error), SHW_PERMISSION_DENIED,
-              directory);
+  char number[12];
+  snprintf(number, sizeof(number), "%d", EACCES);
+  CHECK_FAILS_WITH(try_save(context, path, NULL, &error), SHW_PERMISSION_DENIED, path, "errno",
+                   number);
+  CHECK_FAILS_WITH(try_save(context, path_in(directory, "d"), NULL, &error), SHW_PERMISSION_DENIED,
+                   directory, "errno", number);
   shw_checkpoint_release(open_at(context, path));
   CHECK(chmod(path, 0700) == 0 && chmod(directory, 0700) == 0);
   shw_context_release(context);
   (void)setfsuid(geteuid());
-}
-
-static const char* detail(const shw_error* error, const char* key) {
-  shw_error_detail found;
-  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
-    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
-    if (strcmp(found.key, key) == 0) return found.value;
-  }
-  return "";
 }
 
 /* With one file more in every turn, each step of a save runs out of files once. */
@@ -470,7 +466,7 @@ static void too_many_open_files_lose_nothing(void) {
     CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
     if (status != SHW_OK) {
       CHECK_INT(status, SHW_RESOURCE_EXHAUSTED);
-      CHECK_TEXT(detail(error, "resource"), "file_descriptors");
+      CHECK_TEXT(error_detail(error, "resource"), "file_descriptors");
       CHECK(strstr(shw_error_message(error, NULL), fixture.path) != NULL);
       ++failures;
     }

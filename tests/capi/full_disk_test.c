@@ -117,18 +117,6 @@ static void recovers(struct fixture* fixture, const char* filler) {
   check_stored(fixture, "small");
 }
 
-static const char* detail(const shw_error* error, const char* key) {
-  static char text[400];
-  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
-    shw_error_detail found;
-    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
-    if (strcmp(found.key, key) != 0) continue;
-    snprintf(text, sizeof(text), "%s", found.value);
-    return text;
-  }
-  return "";
-}
-
 /* Takes all bytes that are left. */
 static const char* fill(const char* directory) {
   const char* path = path_in(directory, "filler");
@@ -148,9 +136,9 @@ static void a_save_that_does_not_fit_is_refused_with_the_numbers(void) {
   CHECK_INT(
       shw_save(fixture.context, fixture.state, NULL, fixture.path, NULL, NULL, &report, &error),
       SHW_RESOURCE_EXHAUSTED);
-  CHECK_TEXT(detail(error, "resource"), "disk");
-  CHECK(atoll(detail(error, "expected")) > (64 + MOST_MIB) * MIB);
-  CHECK(atoll(detail(error, "found")) < 96 * MIB);
+  CHECK_TEXT(error_detail(error, "resource"), "disk");
+  CHECK(atoll(error_detail(error, "expected")) > (64 + MOST_MIB) * MIB);
+  CHECK(atoll(error_detail(error, "found")) < 96 * MIB);
   CHECK(strstr(shw_error_message(error, NULL), fixture.path) != NULL);
   shw_error_release(error);
   recovers(&fixture, NULL);
@@ -176,9 +164,9 @@ static void a_disk_that_fills_up_while_writing_is_named_with_its_file(void) {
   const char* filler = fill(fixture.disk);
   CHECK_INT(shw_save_execute(planner, plan, NULL, fixture.path, &result, &error),
             SHW_RESOURCE_EXHAUSTED);
-  CHECK_TEXT(detail(error, "resource"), "disk");
-  CHECK_INT(atoll(detail(error, "errno")), ENOSPC);
-  CHECK(strstr(detail(error, "file"), "rank-00000.shw") != NULL);
+  CHECK_TEXT(error_detail(error, "resource"), "disk");
+  CHECK_INT(atoll(error_detail(error, "errno")), ENOSPC);
+  CHECK(strstr(error_detail(error, "file"), "rank-00000.shw") != NULL);
   CHECK(strstr(shw_error_message(error, NULL), "rank-00000.shw") != NULL);
   shw_error_release(error);
   error = NULL;
@@ -201,8 +189,8 @@ static void a_disk_without_room_for_names_is_named_too(void) {
   CHECK_INT(
       shw_save(fixture.context, fixture.state, NULL, fixture.path, NULL, NULL, &report, &error),
       SHW_RESOURCE_EXHAUSTED);
-  CHECK_TEXT(detail(error, "resource"), "disk");
-  CHECK_INT(atoll(detail(error, "errno")), ENOSPC);
+  CHECK_TEXT(error_detail(error, "resource"), "disk");
+  CHECK_INT(atoll(error_detail(error, "errno")), ENOSPC);
   CHECK(strstr(shw_error_message(error, NULL), fixture.path) != NULL);
   shw_error_release(error);
   check_stored(&fixture, "old");

@@ -4,12 +4,13 @@
  * what the message names. The other rows stand in bad_input_test.c, struct_size_test.c, arguments_test.c and the files
  * named after their subject. */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/ranks.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
-enum { HEADER_BYTES = 4096, DIGEST_BYTES = 16 };
+enum { HEADER_BYTES = 4096, TRAILER_BYTES = 128, DIGEST_BYTES = 16 };
 
 static float values[6] = {0, 1, 2, 3, 4, 5};
 
@@ -18,15 +19,6 @@ static void save_floats(shw_context* context, const char* path) {
   add_floats(state, "w", values, SHAPE(2, 3), 2);
   save_at(context, state, path);
   shw_state_release(state);
-}
-
-static const char* detail(const shw_error* error, const char* key) {
-  shw_error_detail found;
-  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
-    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
-    if (strcmp(found.key, key) == 0) return found.value;
-  }
-  return "";
 }
 
 /* ---- ranks that disagree ---- */
@@ -108,18 +100,20 @@ static void formats_that_are_only_recognised_are_named(void) {
   shw_context_release(context);
 }
 
-/* The header of a data file says another version, under a digest that holds. */
-static void set_version(const char* file, uint32_t place, uint32_t version) {
-  static uint8_t header[HEADER_BYTES];
+/* Bytes of a block of the file that ends with its own digest become others, under a digest that holds. */
+static void forge(const char* file, uint64_t begin, uint64_t size, uint64_t place,
+                  const void* value, uint64_t value_size) {
+  static uint8_t block[HEADER_BYTES];
   shw_error* error = NULL;
   shw_buffer* digest = NULL;
   FILE* stream = fopen(file, "r+b");
-  CHECK(stream != NULL && fread(header, 1, HEADER_BYTES, stream) == HEADER_BYTES);
-  memcpy(header + place, &version, sizeof(version));
-  CHECK_OK(shw_content_digest(header, HEADER_BYTES - DIGEST_BYTES, &digest, &error));
+  CHECK(size <= HEADER_BYTES && stream != NULL);
+  CHECK(fseek(stream, (long)begin, SEEK_SET) == 0 && fread(block, 1, size, stream) == size);
+  memcpy(block + place, value, value_size);
+  CHECK_OK(shw_content_digest(block, size - DIGEST_BYTES, &digest, &error));
   CHECK_INT(shw_buffer_size(digest), DIGEST_BYTES);
-  memcpy(header + HEADER_BYTES - DIGEST_BYTES, shw_buffer_data(digest), DIGEST_BYTES);
-  CHECK(fseek(stream, 0, SEEK_SET) == 0 && fwrite(header, 1, HEADER_BYTES, stream) == HEADER_BYTES);
+  memcpy(block + size - DIGEST_BYTES, shw_buffer_data(digest), DIGEST_BYTES);
+  CHECK(fseek(stream, (long)begin, SEEK_SET) == 0 && fwrite(block, 1, size, stream) == size);
   CHECK(fclose(stream) == 0);
   shw_buffer_release(digest);
 }
@@ -139,11 +133,12 @@ static void a_newer_format_is_told_from_damage(void) {
   const char* path = path_in(scratch_directory(), "c");
   save_floats(context, path);
   const char* file = find_file(path, "rank-00000.shw");
-  set_version(file, 8, 9);
+  const uint32_t version = 9;
+  forge(file, 0, HEADER_BYTES, 8, &version, sizeof(version));
   const shw_status status = verify(context, path, &error);
   CHECK_INT(status, SHW_UNIMPLEMENTED);
   CHECK(strstr(shw_error_message(error, NULL), "format version 9.") != NULL);
-  CHECK(strncmp(detail(error, "needed_version"), "9.", 2) == 0);
+  CHECK(strncmp(error_detail(error, "needed_version"), "9.", 2) == 0);
   shw_error_release(error);
   error = NULL;
   flip_byte(file, 8, 1); /* now the digest does not hold */
@@ -165,6 +160,47 @@ static void a_data_file_of_another_save_is_damage(void) {
   save_floats(context, path);
   write_file(find_file(path, "rank-00000.shw"), kept, size);
   CHECK_FAILS(verify(context, path, &error), SHW_DATA_LOSS, "rank-00000.shw");
+  shw_context_release(context);
+}
+
+/* ---- files that nobody should read ---- */
+
+static void what_is_no_file_inside_a_generation_is_unsafe(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  const char* path = path_in(scratch_directory(), "c");
+  save_floats(context, path);
+  const char* file = find_file(path, "rank-00000.shw");
+  const char* moved = path_in(scratch_directory(), "moved");
+  CHECK(rename(file, moved) == 0 && mkfifo(file, 0600) == 0);
+  CHECK_FAILS_WITH(verify(context, path, &error), SHW_PERMISSION_DENIED, file, "unsafe",
+                   "special file");
+  /* The folder of the generation leads elsewhere. */
+  CHECK(unlink(file) == 0 && rename(moved, file) == 0);
+  char generation[600];
+  snprintf(generation, sizeof(generation), "%s", file);
+  *strrchr(generation, '/') = '\0';
+  CHECK(rename(generation, moved) == 0 && symlink(moved, generation) == 0);
+  CHECK_FAILS_WITH(verify(context, path, &error), SHW_PERMISSION_DENIED, generation, "unsafe",
+                   "symlink");
+  shw_context_release(context);
+}
+
+static void sizes_that_no_file_has_are_damage(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_checkpoint* checkpoint = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  save_floats(context, path);
+  const char* file = find_file(path, "rank-00000.shw");
+  const uint64_t index_bytes = (uint64_t)1 << 62;
+  forge(file, file_size(file) - TRAILER_BYTES, TRAILER_BYTES, 48, &index_bytes,
+        sizeof(index_bytes));
+  CHECK_FAILS(verify(context, path, &error), SHW_DATA_LOSS, "rank-00000.shw");
+  const char* manifest = path_in(path, "manifest.shw");
+  truncate_file(manifest, (uint64_t)1 << 31); /* grows, without taking room */
+  CHECK_FAILS_WITH(shw_checkpoint_open(context, NULL, path, NULL, &checkpoint, &error),
+                   SHW_DATA_LOSS, "manifest", "file", "manifest.shw");
   shw_context_release(context);
 }
 
@@ -200,4 +236,6 @@ TEST_MAIN(TEST_ENTRY(ranks_that_disagree_on_dtype_or_kind_are_named),
           TEST_ENTRY(formats_that_are_only_recognised_are_named),
           TEST_ENTRY(a_newer_format_is_told_from_damage),
           TEST_ENTRY(a_data_file_of_another_save_is_damage),
+          TEST_ENTRY(what_is_no_file_inside_a_generation_is_unsafe),
+          TEST_ENTRY(sizes_that_no_file_has_are_damage),
           TEST_ENTRY(a_silent_rank_ends_the_save_at_the_deadline))

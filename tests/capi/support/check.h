@@ -71,6 +71,24 @@
     error = NULL;                                                                              \
   } while (0)
 
+/* Value of the first detail with this key, "" when there is none; valid as long as the error. */
+static inline const char* error_detail(const shw_error* error, const char* key) {
+  shw_error_detail found;
+  for (uint64_t i = 0; i < shw_error_detail_count(error); ++i) {
+    CHECK_INT(shw_error_detail_at(error, i, &found), SHW_OK);
+    if (strcmp(found.key, key) == 0) return found.value;
+  }
+  return "";
+}
+
+/* As CHECK_FAILS, and the error has this detail. */
+#define CHECK_FAILS_WITH(call, wanted, text, key, value)                \
+  do {                                                                  \
+    const shw_status detailed_status = (call);                          \
+    if (error != NULL) CHECK_TEXT(error_detail(error, (key)), (value)); \
+    CHECK_FAILS(detailed_status, wanted, text);                         \
+  } while (0)
+
 /* The call fails with this status and some words; which ones is up to the host's own object. */
 #define CHECK_STATUS(call, wanted)                              \
   do {                                                          \
