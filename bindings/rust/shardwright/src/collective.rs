@@ -65,6 +65,12 @@ impl Collective {
     }
 }
 
+impl std::fmt::Debug for Collective {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Collective").field("rank", &self.rank()).field("size", &self.size()).finish()
+    }
+}
+
 impl Drop for Collective {
     fn drop(&mut self) {
         // SAFETY: owned, released once.

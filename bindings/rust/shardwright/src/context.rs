@@ -46,6 +46,16 @@ pub struct ContextBuilder {
     log: Option<(LogLevel, Box<LogFunction>)>,
 }
 
+impl std::fmt::Debug for ContextBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("ContextBuilder")
+            .field("threads", &self.threads)
+            .field("memory_budget", &self.memory_budget)
+            .field("log", &self.log.as_ref().map(|(level, _)| level))
+            .finish()
+    }
+}
+
 impl ContextBuilder {
     /// Worker threads; 0 = min(cores, 8).
     pub fn threads(mut self, threads: u32) -> Self {
@@ -121,6 +131,12 @@ impl Drop for Inner {
 /// Worker threads, staging memory and log. Clones share; thread-safe.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
+}
 
 impl Context {
     /// A builder with default values.

@@ -153,6 +153,12 @@ impl Job {
     }
 }
 
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_tuple("Job").field(&self.state()).finish()
+    }
+}
+
 impl Drop for Job {
     fn drop(&mut self) {
         if !self.is_done() {

@@ -68,6 +68,12 @@ unsafe impl Send for OwnedLayout {}
 // SAFETY: as above.
 unsafe impl Sync for OwnedLayout {}
 
+impl std::fmt::Debug for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Layout").finish_non_exhaustive()
+    }
+}
+
 impl Layout {
     /// `mesh`: extents; `ranks`: global ranks in row-major order, empty = 0, 1, 2, ...; one placement per mesh
     /// axis, which cut from the first axis to the last.

@@ -50,6 +50,13 @@ impl Plan {
     }
 }
 
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let bytes = unsafe { ffi::shw_plan_size(self.0) }; // SAFETY: the handle lives as long as self
+        f.debug_struct("Plan").field("rank", &self.rank()).field("bytes", &bytes).finish()
+    }
+}
+
 impl Drop for Plan {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
@@ -118,6 +125,12 @@ impl<'a> SavePlanner<'a> {
     }
 }
 
+impl std::fmt::Debug for SavePlanner<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("SavePlanner").field("state", self._state).finish_non_exhaustive()
+    }
+}
+
 impl Drop for SavePlanner<'_> {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
@@ -177,6 +190,15 @@ impl<'p, 's> LoadPlanner<'p, 's> {
     /// Reads what the plan says into the state.
     pub fn execute(&mut self, plan: &Plan) -> Result<Report> {
         Ok(Report::new(unsafe { raw::load_execute(self.handle, plan.0) }?))
+    }
+}
+
+impl std::fmt::Debug for LoadPlanner<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("LoadPlanner")
+            .field("state", self._state)
+            .field("checkpoint", self._checkpoint)
+            .finish_non_exhaustive()
     }
 }
 

@@ -194,6 +194,12 @@ impl<'a> State<'a> {
     }
 }
 
+impl std::fmt::Debug for State<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("State").field("tensors", &self.tensor_names()).field("objects", &self.object_names()).finish()
+    }
+}
+
 impl Drop for State<'_> {
     fn drop(&mut self) {
         // SAFETY: owned, released once; memory in `owned` goes afterwards.

@@ -94,6 +94,12 @@ impl Storage {
     }
 }
 
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_tuple("Storage").field(&self.name()).finish()
+    }
+}
+
 impl Drop for Storage {
     fn drop(&mut self) {
         // SAFETY: owned, released once.

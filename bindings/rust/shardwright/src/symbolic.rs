@@ -164,6 +164,12 @@ impl SymbolicPlan {
     }
 }
 
+impl std::fmt::Debug for SymbolicPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("SymbolicPlan").finish_non_exhaustive()
+    }
+}
+
 impl Drop for SymbolicPlan {
     fn drop(&mut self) {
         // SAFETY: owned, released once.

@@ -131,6 +131,12 @@ pub struct TensorBatch<'a> {
 // SAFETY: nothing in a batch is tied to a thread.
 unsafe impl Send for TensorBatch<'_> {}
 
+impl std::fmt::Debug for TensorBatch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("TensorBatch").field("tensors", &self.tensors.len()).finish_non_exhaustive()
+    }
+}
+
 impl Default for TensorBatch<'_> {
     fn default() -> Self {
         Self::new()

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A path of the file system, or a key prefix in a storage.
+#[derive(Debug)]
 pub struct Location<'a> {
     storage: Option<&'a Storage>,
     path: PathBuf,
@@ -81,6 +82,7 @@ pub fn load_into(state: &mut State, path: impl AsRef<Path>, options: &LoadOption
 }
 
 /// Everything that a checkpoint holds.
+#[derive(Debug)]
 pub struct Loaded {
     /// Name to tensor.
     pub tensors: BTreeMap<String, Tensor>,

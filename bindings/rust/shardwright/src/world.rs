@@ -117,6 +117,12 @@ impl World {
     }
 }
 
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("World").field("rank_count", &self.rank_count()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for World {
     fn drop(&mut self) {
         // SAFETY: owned, released once.

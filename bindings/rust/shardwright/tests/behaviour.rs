@@ -92,6 +92,28 @@ fn a_job_that_fails_ends_failed_and_keeps_its_state() {
 }
 
 #[test]
+fn every_handle_says_what_it_is() {
+    let storage = Storage::memory().unwrap();
+    let location = Location::storage(&storage, "p");
+    let context = Context::shared().unwrap();
+    let report = save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap();
+    let checkpoint = Checkpoint::open_at(&context, &location).unwrap();
+    let elsewhere = Location::storage(&storage, "q");
+    let job = shardwright::save_async(owned_state(), &elsewhere, &SaveOptions::default()).unwrap();
+    assert!(job.wait(None).unwrap());
+    let text = format!("{:?} {:?} {:?}", location, checkpoint.read("w").unwrap(), owned_state());
+    assert!(text.contains("storage: Some(Storage(\"memory\"))"), "{text}");
+    assert!(text.contains("Tensor(float32, [4, 3])"), "{text}");
+    assert!(text.contains("State { tensors: [\"w\"], objects: [\"step\"] }"), "{text}");
+    let text = format!("{report:?} {checkpoint:?} {job:?} {context:?} {:?}", Context::builder().threads(3));
+    for said in
+        ["\"operation\":\"save\"", "Checkpoint(", ", 1 tensors)", "Job(Succeeded)", "Context { .. }", "threads: 3"]
+    {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn dropping_in_any_order_is_fine() {
     let scratch = Scratch::new();
     let context = Context::builder().threads(1).build().unwrap();
@@ -173,7 +195,11 @@ fn absent<T>() -> Result<T> {
 }
 
 /// The storage of one rank, which panics with its rank when a rank that is named writes.
-struct PanicsOnRank(u32, &'static [u32], Arc<()>);
+struct PanicsOnRank {
+    rank: u32,
+    panicking: &'static [u32],
+    _alive: Arc<()>,
+}
 
 impl HostStorage for PanicsOnRank {
     type Object = ();
@@ -190,8 +216,8 @@ impl HostStorage for PanicsOnRank {
         absent()
     }
     fn write_at(&self, (): &(), _: u64, _: &[u8]) -> Result<()> {
-        if self.1.contains(&self.0) {
-            std::panic::panic_any(Payload(self.0))
+        if self.panicking.contains(&self.rank) {
+            std::panic::panic_any(Payload(self.rank))
         }
         Ok(())
     }
@@ -210,7 +236,7 @@ impl HostStorage for PanicsOnRank {
 #[test]
 fn a_dropped_job_gives_back_what_it_was_lent() {
     let alive = Arc::new(());
-    let storage = Storage::host(PanicsOnRank(0, &[], Arc::clone(&alive))).unwrap();
+    let storage = Storage::host(PanicsOnRank { rank: 0, panicking: &[], _alive: Arc::clone(&alive) }).unwrap();
     let job =
         shardwright::save_async(owned_state(), &Location::storage(&storage, "p"), &SaveOptions::default()).unwrap();
     drop(storage);
@@ -225,7 +251,8 @@ fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCo
     std::thread::scope(|scope| {
         let work = |(rank, mut end): (usize, shardwright::Collective)| {
             scope.spawn(move || {
-                let storage = Storage::host(PanicsOnRank(rank as u32, panicking, Arc::new(()))).unwrap();
+                let storage =
+                    Storage::host(PanicsOnRank { rank: rank as u32, panicking, _alive: Arc::new(()) }).unwrap();
                 let (context, location) = (Context::shared().unwrap(), Location::storage(&storage, "x"));
                 let kind = vec![(String::from("*"), shardwright::Kind::RankLocal)]; // so that each rank writes
                 let options = SaveOptions { kind, ..SaveOptions::default() };
