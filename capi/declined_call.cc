@@ -54,6 +54,13 @@ Result<Refusal> read_refusal(shw_collective* collective, int32_t call, shw_statu
 
 }  // namespace
 
+void decline_if_in_callback(shw_collective* collective) noexcept {
+  if (!in_callback() || in_forked_child()) return;
+  const auto* member = peek(collective);
+  if (member == nullptr || member->calls > 0 || member->collective->size() < 2) return;
+  member->collective->abort(without_exceptions("a call in a callback", call_in_callback));
+}
+
 void decline(const Together& call, const Status& failure) noexcept {
   if (in_forked_child() || in_callback()) return;
   const auto* member = peek(call.collective);
@@ -82,6 +89,7 @@ extern "C" {
 shw_status shw_collective_decline(shw_collective* collective, int32_t call, shw_status code,
                                   const char* message, uint64_t message_size,
                                   shw_error** err) noexcept {
+  capi::decline_if_in_callback(collective);
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto refusal,
                          capi::read_refusal(collective, call, code, message, message_size));
@@ -96,6 +104,7 @@ shw_status shw_collective_decline_async(shw_context* context, shw_collective* co
                                         int32_t call, shw_status code, const char* message,
                                         uint64_t message_size, shw_job** out,
                                         shw_error** err) noexcept {
+  capi::decline_if_in_callback(collective);
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(auto shared, capi::need(context, "context"));

@@ -29,13 +29,16 @@ struct Together {
 // Tells the other ranks of the failure; without effect where there are none. An asynchronous call
 // tells them in its turn among the jobs, in the background; where that is impossible, because there
 // is no queue, or it takes no jobs, or the job would wait for one that waits for it, the collective
-// is aborted.
+// is aborted. So it is in a callback, which must not wait, unless a call or job has the collective:
+// then nobody waits for this one. In a forked child nobody can be told.
 void decline(const Together& call, const Status& failure) noexcept;
+void decline_if_in_callback(shw_collective* collective) noexcept;
 
 // Runs a whole exported function. body(&met) sets met when from there on the call itself tells the
 // others what becomes of it; a failure before that is told to them here.
 template <typename Body>
 shw_status guarded_together(shw_error** err, const Together& call, const Body& body) noexcept {
+  decline_if_in_callback(call.collective);
   if (err != nullptr && *err != nullptr) {
     decline(call, without_exceptions("the arguments of a call", occupied_error_slot));
   }
@@ -53,6 +56,10 @@ Result<Call> read_team(const Arguments& given) {
   Call call;
   SHW_ASSIGN_OR_RETURN(call.runtime.context, need(given.context, "context"));
   SHW_ASSIGN_OR_RETURN(call.collective, read_collective(given.collective));
+  if (given.collective != nullptr) {
+    SHW_ASSIGN_OR_RETURN(auto member, need(given.collective, "collective"));
+    call.use = CollectiveUse(std::move(member));
+  }
   return call;
 }
 

@@ -31,6 +31,7 @@ struct LoadCall {
   std::shared_ptr<State> state;
   format::Location location;
   std::shared_ptr<collective::Collective> collective;
+  CollectiveUse use;
   exec::LoadOptions options;
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   int32_t format = SHW_FORMAT_AUTO;
@@ -155,6 +156,7 @@ shw_status shw_load_async(shw_context* context, shw_state* state, shw_storage* s
     auto kept = std::make_shared<capi::LoadCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
       auto report = capi::run(*runtime, *given, control);
+      given->use.end();
       given->runtime.own.reset();  // workers and staging memory of this job alone end with it
       return report;
     };

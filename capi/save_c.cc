@@ -32,6 +32,7 @@ struct SaveCall {
   std::shared_ptr<const State> state;
   format::Location location;
   std::shared_ptr<collective::Collective> collective;
+  CollectiveUse use;
   exec::SaveOptions options;
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   uint64_t staging_limit = 0;  // jobs: bytes that may be copied before writing; 0 = no limit
@@ -178,6 +179,7 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
           exec::save_in_background(*runtime, given->state, given->location, *given->collective,
                                    given->options, given->staging_limit, control),
           *given);
+      given->use.end();
       given->runtime.own.reset();  // workers and staging memory of this job alone end with it
       return report;
     };

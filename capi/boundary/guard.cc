@@ -31,10 +31,7 @@ Status run_body(ErasedBody call, void* body, shw_status* answer) {
         "locks a fork does not copy: start it with spawn or forkserver, or fork before the first "
         "use");
   }
-  if (in_callback()) {
-    return failed_precondition(
-        "a callback may call callback-safe functions only, and this function is not one of them");
-  }
+  if (in_callback()) return call_in_callback();
   return call(body, answer);
 }
 
@@ -55,6 +52,11 @@ shw_status run_guarded(shw_error** err, ErasedBody call, void* body) noexcept {
 
 Status occupied_error_slot() {
   return invalid_argument("the error slot of the call holds an error already; release it first");
+}
+
+Status call_in_callback() {
+  return failed_precondition(
+      "a callback may call callback-safe functions only, and this function is not one of them");
 }
 
 #ifdef SHW_FAULT_INJECTION

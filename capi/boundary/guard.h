@@ -18,8 +18,9 @@ namespace shardwright::capi {
 using ErasedBody = Status (*)(void* body, shw_status* answer);
 shw_status run_guarded(shw_error** err, ErasedBody call, void* body) noexcept;
 
-// What a call answers whose error slot holds an error already.
+// What a call answers whose error slot holds an error already, and one in a callback.
 Status occupied_error_slot();
+Status call_in_callback();
 
 // body: Status().
 template <typename Body>

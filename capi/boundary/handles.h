@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -107,6 +108,32 @@ struct CollectiveImpl {
   static constexpr const char* kNoun = "collective";
   std::shared_ptr<collective::Collective> collective;
   std::string name;
+  std::atomic<int32_t> calls = 0;  // and jobs, that have it now
+};
+
+// While one lives, a call or job has the collective.
+class CollectiveUse {
+ public:
+  CollectiveUse() = default;
+  explicit CollectiveUse(std::shared_ptr<CollectiveImpl> of) noexcept : of_(std::move(of)) {
+    ++of_->calls;
+  }
+  CollectiveUse(CollectiveUse&&) noexcept = default;
+  CollectiveUse& operator=(CollectiveUse&& other) noexcept {
+    end();
+    of_ = std::move(other.of_);
+    return *this;
+  }
+  CollectiveUse(const CollectiveUse&) = delete;
+  CollectiveUse& operator=(const CollectiveUse&) = delete;
+  ~CollectiveUse() { end(); }
+  void end() noexcept {
+    if (of_ != nullptr) --of_->calls;
+    of_ = nullptr;
+  }
+
+ private:
+  std::shared_ptr<CollectiveImpl> of_;  // co-owned with the host's handle
 };
 
 struct CollectiveGroupImpl {

@@ -332,7 +332,8 @@ SHW_API SHW_MUST_USE shw_status shw_collective_abort(shw_collective* collective,
  * own call, and tells them that it failed: they return `code` with `message` at once. For a host
  * that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the
  * others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a
- * collective of one rank. shw_collective_decline_async goes with jobs.
+ * collective of one rank. shw_collective_decline_async goes with jobs. Refused in a callback, as
+ * the calls themselves, the collective is aborted, unless a call or job has it.
  * Threads: exclusive(collective)
  * Blocks: collective
  * Owns: -

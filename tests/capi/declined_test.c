@@ -2,6 +2,7 @@
  *
  * Calls of two ranks of which one cannot take part: its arguments are wrong or missing, its context
  * takes no jobs, or its host says so. The other one hears of it at once, whatever its deadline. */
+#include "support/host_storage.h"
 #include "support/ranks.h"
 #include "support/scratch.h"
 #include "support/states.h"
@@ -210,5 +211,93 @@ static void declining_is_checked(void) {
   shw_context_release(context);
 }
 
-TEST_MAIN(TEST_ENTRY(a_wrong_argument_on_one_rank_reaches_the_other),
+/* A storage of one rank in whose first call another save or load is tried. */
+struct nested {
+  struct scene scene;
+  shw_collective* collective; /* of the nested call */
+  int rank;
+  int tried;
+  shw_status (*stat)(void* user, const char* key, uint64_t size, shw_storage_stat* out,
+                     shw_error** err);
+};
+static struct nested nested;
+
+static shw_status try_a_call(void* user, const char* key, uint64_t size, shw_storage_stat* out,
+                             shw_error** err) {
+  if (!nested.tried) {
+    shw_error* error = NULL;
+    const struct rank rank = {nested.rank, 2, nested.collective, NULL};
+    const struct call call = good_call(&nested.scene, &rank);
+    nested.tried = 1;
+    CHECK_FAILS(make_call(&call, nested.scene.kind, &error), SHW_FAILED_PRECONDITION, "callback");
+  }
+  return nested.stat(user, key, size, out, err);
+}
+
+/* Saves the state of a rank with the storage above; `collective` NULL = alone. */
+static void save_with_a_nested_call(const struct rank* rank, shw_collective* collective) {
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  shw_storage_vtable table = host_table();
+  nested.stat = table.stat;
+  table.stat = try_a_call;
+  nested.collective = rank->collective;
+  nested.rank = rank->rank;
+  nested.tried = 0;
+  shw_storage* storage = storage_of_table(&table);
+  CHECK_OK(shw_save(nested.scene.contexts[rank->rank], nested.scene.states[rank->rank], storage,
+                    "run", collective, NULL, &report, &error));
+  CHECK(nested.tried);
+  shw_report_release(report);
+  shw_storage_release(storage);
+}
+
+static void meet_one_in_a_callback(struct rank* rank) {
+  if (rank->rank == 0) {
+    shw_error* error = NULL;
+    struct call call = good_call(&nested.scene, rank);
+    call.save.deadline_ns = call.load.deadline_ns = 60000000000;
+    CHECK_FAILS(make_call(&call, nested.scene.kind, &error), SHW_FAILED_PRECONDITION, "callback");
+    return;
+  }
+  save_with_a_nested_call(rank, NULL);
+}
+
+/* The call that has the ranks goes on. */
+static void nest_a_call_of_the_same_ranks(struct rank* rank) {
+  if (rank->rank == 0) {
+    save_with_a_nested_call(rank, rank->collective);
+    return;
+  }
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  const shw_storage_vtable table = host_table(); /* stays empty: rank 0 writes all */
+  shw_storage* storage = storage_of_table(&table);
+  CHECK_OK(shw_save(nested.scene.contexts[1], nested.scene.states[1], storage, "run",
+                    rank->collective, NULL, &report, &error));
+  shw_report_release(report);
+  shw_storage_release(storage);
+}
+
+static void a_call_in_a_callback_reaches_those_who_wait_for_it(void) {
+  static float values[4] = {1, 2, 3, 4};
+  nested.scene.path = path_in(scratch_directory(), "c");
+  for (int i = 0; i < 2; ++i) {
+    nested.scene.contexts[i] = make_context();
+    nested.scene.states[i] = make_state();
+    add_floats(nested.scene.states[i], "w", values, SHAPE(4), 1);
+  }
+  save_at(nested.scene.contexts[0], nested.scene.states[0], nested.scene.path);
+  for (nested.scene.kind = 0; nested.scene.kind < KINDS; ++nested.scene.kind) {
+    run_ranks(2, meet_one_in_a_callback, NULL);
+    run_ranks(2, nest_a_call_of_the_same_ranks, NULL);
+  }
+  for (int i = 0; i < 2; ++i) {
+    shw_state_release(nested.scene.states[i]);
+    shw_context_release(nested.scene.contexts[i]);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(a_call_in_a_callback_reaches_those_who_wait_for_it),
+          TEST_ENTRY(a_wrong_argument_on_one_rank_reaches_the_other),
           TEST_ENTRY(a_host_declines_for_its_rank), TEST_ENTRY(declining_is_checked))

@@ -13,6 +13,7 @@
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
 #include "core/collective/collective.h"
+#include "core/collective/status_bytes_internal.h"
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/mutex.h"
 
@@ -138,7 +139,11 @@ class Group {
   void abort(const Status& cause) noexcept SHW_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     fail(without_exceptions("aborting a collective", [&] {
-      return cause.ok() ? aborted("the collective was aborted") : cause;
+      if (cause.ok()) return aborted("the collective was aborted");
+      // An exception of the host belongs to the rank whose callback failed, here as between
+      // processes; that rank has its own failure.
+      if (cause.detail(internal::kHostException).empty()) return cause;
+      return internal::decode_status(internal::encode_status(cause));
     }));
   }
 

@@ -60,6 +60,18 @@ TEST(ThreadCollectives, AbortWakesWhoWaits) {
   members[1]->abort(permission_denied("no"));
 }
 
+TEST(ThreadCollectives, AnAbortLeavesTheExceptionOfAHostWithItsRank) {
+  auto members = make_thread_collectives(2);
+  members[1]->abort(Status(StatusCode::kHostException, "ValueError: no")
+                        .with_detail("host_exception", "key")
+                        .with_detail("file", "f"));
+  const Status told = members[0]->barrier({1, 1, -1});
+  EXPECT_EQ(told.code(), StatusCode::kHostException);
+  EXPECT_EQ(told.message(), "ValueError: no");
+  EXPECT_EQ(told.detail("file"), "f");
+  EXPECT_EQ(told.detail("host_exception"), "");
+}
+
 TEST(ThreadCollectives, DifferentOperationsAreOutOfStepOnAllRanks) {
   auto members = make_thread_collectives(2);
   const auto check = [](const Status& status) {
