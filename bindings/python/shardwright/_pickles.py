@@ -54,6 +54,15 @@ def names_of(allow_types: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
+def chosen(allow_types: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    """The argument `allow_types` of a call as a tuple; None stays. InvalidArgumentError as names_of."""
+    if allow_types is None:
+        return None
+    kinds = tuple(allow_types)
+    names_of(kinds)
+    return kinds
+
+
 _numpy_kinds: NumpyKinds | None = None
 
 

@@ -7,10 +7,10 @@ signal arrives, they run in place. Neither holds the GIL.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _log, _options, context
+from . import _log, _options, _pickles, context
 from ._library import native
 from ._together import LOAD, SAVE, OnTheWay, on_main_thread
 from .checkpoint import Checkpoint, path_argument
@@ -95,7 +95,7 @@ def save_async(state: State | Mapping[Any, Any], path: Any, *, storage: Any = No
 
 
 def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: Any = None, collective: Any = None,
-         trust_pickle: bool = False, **options: Any) -> Any:
+         trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> Any:
     """Loads a checkpoint.
 
     Args:
@@ -103,8 +103,10 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
         into: nested mapping (or writable State) whose tensors are filled in place and whose other values, whatever they
             are, are replaced; gives a Report. None gives a nested dict of Tensors and values, as it was saved.
             Of rank_local entries each rank is given its own, in both cases; without a collective this is rank 0.
-        trust_pickle: run pickles that are stored as objects; only for checkpoints that you made yourself. Without it a
-            pickle comes as bytes where bytes were asked for (b"" in `into`, or no `into`), else PermissionDeniedError.
+        allow_types: classes and functions that pickles may use beside built-in, standard-library and numpy types that run
+            nothing; PermissionDeniedError names any other. None: pickles come as bytes where bytes were asked for (b"" in
+            `into`, or no `into`), and elsewhere may use the harmless types alone.
+        trust_pickle: run pickles that are stored as objects, whatever they do; only for checkpoints that you made yourself.
         strict: rules for the names that a glob matches: {glob: (missing, unexpected, cast)}, or with shape as a fourth
             word, as {"optimizer.*": ("report", "report", "allow")}. The first glob that matches replaces the options.
         options: verify, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds), trace_path, format,
@@ -115,6 +117,7 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
     members = collective_handle(collective)
     with OnTheWay(LOAD, collective, members, background=False):
         rank = rank_of(collective)
+        types = _pickles.chosen(allow_types)
         given = _options.load_options(options)
         if into is not None:
             target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
@@ -125,10 +128,10 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
         arguments = (target._handle, storage_handle(storage), path_argument(path, storage), members, given)
     if into is not None:
         report = _load_into(arguments, options)
-        target.finish_load(report.missing, trust_pickle)
+        target.finish_load(report.missing, trust_pickle, types)
         return report
     report = _load_into(arguments, options)
-    entries.state.finish_load(report.missing, trust_pickle)
+    entries.state.finish_load(report.missing, trust_pickle, types)
     return entries.tree()
 
 
@@ -142,11 +145,12 @@ def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Report
 
 
 def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
-               trust_pickle: bool = False, **options: Any) -> Job:
+               trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> Job:
     """Loads in the background. The tensors belong to the job until it has ended; other values are replaced by
     Job.report or Job.result. Arguments as for load."""
     members = collective_handle(collective)
     with OnTheWay(LOAD, collective, members, background=True):
+        types = _pickles.chosen(allow_types)
         target = into if isinstance(into, State) else State(into, writable=True, rank=rank_of(collective))
         target.check_objects_can_be_put()
         given = _options.load_options(options)
@@ -155,7 +159,7 @@ def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = Non
         text = path_argument(path, storage)
     job = native.shw_load_async(jobs._handle, target._handle, handles[0], text, handles[1], given)
     return Job(job, (target, storage, collective, handles),
-               lambda report: target.finish_load(report.missing, trust_pickle), False)
+               lambda report: target.finish_load(report.missing, trust_pickle, types), False)
 
 
 def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> Checkpoint:

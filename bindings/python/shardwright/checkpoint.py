@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from . import _buffers, _log, _options, context
+from . import _buffers, _log, _options, _pickles, context
 from ._library import native
 from .errors import InvalidArgumentError, OutOfRangeError, ShardwrightError, UnimplementedError
 from .report import Report
@@ -348,21 +348,25 @@ class Checkpoint:
         return list(dict.fromkeys(name for rank, name in self._object_owners()
                                   if self._rank < 0 or rank in (-1, self._rank)))
 
-    def object(self, name: str, *, rank: int | None = None, trust_pickle: bool = False) -> Any:
-        """Value of a byte object: JSON is decoded, everything else is bytes; a pickle is run only with trust_pickle."""
+    def object(self, name: str, *, rank: int | None = None, trust_pickle: bool = False,
+               allow_types: Iterable[Any] | None = None) -> Any:
+        """Value of a byte object: JSON is decoded, everything else is bytes; a pickle is read with `allow_types` and run
+        with `trust_pickle`, as load describes them."""
+        types = _pickles.chosen(allow_types)
         index = native.shw_checkpoint_find_object(self._handle, name, self._rank if rank is None else rank)
         data = native.shw_checkpoint_read_objects(self._handle, [index])[0]
         kind = native.shw_checkpoint_object_content_type(self._handle, index)
-        return object_value(data, kind, name, trust_pickle)
+        return object_value(data, kind, name, trust_pickle, types)
 
     def object_content_type(self, name: str) -> str:
         """Content type of a byte object, such as "application/json"."""
         index = native.shw_checkpoint_find_object(self._handle, name, self._rank)
         return str(native.shw_checkpoint_object_content_type(self._handle, index))
 
-    def objects(self, *, trust_pickle: bool = False) -> dict[str, Any]:
-        """Values of all byte objects by name."""
-        return {name: self.object(name, trust_pickle=trust_pickle) for name in self.object_names()}
+    def objects(self, *, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None) -> dict[str, Any]:
+        """Values of all byte objects by name, as `object` gives them."""
+        types = _pickles.chosen(allow_types)
+        return {name: self.object(name, trust_pickle=trust_pickle, allow_types=types) for name in self.object_names()}
 
     def info(self) -> dict[str, Any]:
         """Format, generation, counts, metadata, files, tensors and objects as plain values."""

@@ -7,10 +7,10 @@ rank `commit(all results)`. Loading: `local_plan`, `execute`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _options, context
+from . import _options, _pickles, context
 from ._library import native
 from .checkpoint import Checkpoint, path_argument
 from .errors import FailedPreconditionError, InvalidArgumentError
@@ -181,10 +181,10 @@ class LoadPlanner:
     """
 
     def __init__(self, checkpoint: Checkpoint, state: State | Mapping[Any, Any], *, rank: int = 0,
-                 trust_pickle: bool = False, **options: Any) -> None:
+                 trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> None:
         self._state = state if isinstance(state, State) else State(state, writable=True, rank=rank)
         self._state.check_objects_can_be_put()
-        self._trust_pickle = trust_pickle
+        self._trust_pickle, self._allow_types = trust_pickle, _pickles.chosen(allow_types)
         self._plan: Plan | None = None
         self._handle: Any = native.shw_load_planner_create(checkpoint._handle, self._state._handle, rank,
                                                            _options.load_options(options))
@@ -198,7 +198,7 @@ class LoadPlanner:
         """Reads what the plan says (None = the planner's own) into the state."""
         chosen = _plan(plan, self._plan, "local_plan")
         report = Report(native.shw_load_execute(self._handle, chosen._handle))
-        self._state.finish_load(report.missing, self._trust_pickle)
+        self._state.finish_load(report.missing, self._trust_pickle, self._allow_types)
         return report
 
     def close(self) -> None:

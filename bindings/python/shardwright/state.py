@@ -7,15 +7,14 @@ bytes are left is one JSON object; the containers above it are structure. A name
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from . import _buffers, _json
+from . import _buffers, _json, _pickle_notice, _pickles
 from ._library import native
 from ._options import word
-from .errors import DataLossError, InvalidArgumentError, PermissionDeniedError
+from .errors import InvalidArgumentError
 from .layout import Layout, Shard
 
 _BYTES = "application/octet-stream"
@@ -202,9 +201,9 @@ class State:
         """Number of tensors."""
         return int(native.shw_state_tensor_count(self._handle))
 
-    def finish_load(self, missing: Sequence[str], trust_pickle: bool) -> None:
+    def finish_load(self, missing: Sequence[str], trust_pickle: bool, allow_types: tuple[Any, ...] | None) -> None:
         """After a load: writes what it found into the caller's containers, and into arrays whose elements had to be
-        unpacked; `missing` ones stay. A pickle goes only where bytes were asked for, or is trusted."""
+        unpacked; `missing` ones stay. A pickle stays bytes where the target has bytes and nobody asked for its value."""
         absent = set(missing)
         for staged in self._staged or ():
             if staged.name not in absent:
@@ -213,9 +212,8 @@ class State:
         for index, entry in enumerate(self._objects):
             if _shown(entry.name) not in absent:
                 kind, data = native.shw_py_state_object(self._handle, index)
-                if kind == _PICKLE and not trust_pickle and not isinstance(entry.value, bytes):
-                    raise _untrusted(_shown(entry.name))
-                values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle)))
+                types = () if allow_types is None and not isinstance(entry.value, bytes) else allow_types
+                values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle, types)))
         for entry, value in values:
             entry.container[entry.key] = value
 
@@ -257,13 +255,6 @@ class _Slot:
         self.value = value
 
 
-def _untrusted(name: str) -> PermissionDeniedError:
-    return PermissionDeniedError(
-        f"{name} is stored as a pickle, which is not run unasked; pass trust_pickle=True if you made the checkpoint "
-        "yourself, or put bytes there in the target (b\"\") to get the pickle as it is",
-        {"tensor": name, "parameter": "trust_pickle", "unsafe": "pickle"})
-
-
 def _shown(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
@@ -301,7 +292,7 @@ def _content(value: Any, where: str) -> tuple[bytes, bytes]:
         return value, _BYTES.encode()
     if isinstance(value, _Pickled):
         try:
-            return pickle.dumps(value.value, protocol=4), _PICKLE.encode()
+            return _pickle_notice.write(value.value, where), _PICKLE.encode()
         except Exception as e:
             raise InvalidArgumentError(f"{where} cannot be pickled: {e}", {"tensor": where}) from e
     if isinstance(value, _Slot):
@@ -309,13 +300,12 @@ def _content(value: Any, where: str) -> tuple[bytes, bytes]:
     return _json.encode(value, where), _json.CONTENT_TYPE.encode()
 
 
-def object_value(data: bytes, content_type: str, where: str, trust_pickle: bool) -> Any:
-    """Value of a stored object: JSON is decoded, a pickle is run only when it is trusted, the rest is bytes."""
+def object_value(data: bytes, content_type: str, where: str, trust_pickle: bool,
+                 allow_types: tuple[Any, ...] | None) -> Any:
+    """Value of a stored object: JSON is decoded, a pickle is run when it is trusted and read where types are allowed, if
+    none but harmless ones; the rest is bytes."""
     if content_type == _json.CONTENT_TYPE:
         return _json.decode(data, where)
-    if content_type != _PICKLE or not trust_pickle:
+    if content_type != _PICKLE or (allow_types is None and not trust_pickle):
         return data
-    try:
-        return pickle.loads(data)
-    except Exception as e:  # unpickling raises whatever the classes inside raise
-        raise DataLossError(f"object {where} is no readable pickle: {type(e).__name__}: {e}", {"tensor": where}) from e
+    return _pickles.read(data, where, trusted=trust_pickle, allow_types=allow_types or ())

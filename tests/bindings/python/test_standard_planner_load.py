@@ -291,7 +291,7 @@ class Mark:
 def test_pickles_are_run_only_when_they_are_trusted():
     """K14: the original unpickles whatever it finds."""
     RAN.clear()
-    for data in (pickle.dumps(Mark()), encode_object(Mark(), "o", pickles=True)):
+    for data in (pickle.dumps(Mark()), encode_object(Mark(), "o", pickles=True), b"raw bytes", pickle.dumps(1, 0)):
         with pytest.raises(PermissionError, match="o.*trust_pickle") as caught:
             decode_object(data, "o")
         assert isinstance(caught.value, UnsafePickleError) and isinstance(caught.value, PermissionDeniedError)
@@ -303,6 +303,28 @@ def test_pickles_are_run_only_when_they_are_trusted():
     planner.apply_bytes(ReadItem(LoadItemType.BYTE_IO, MetadataIndex("o"), (0,), MetadataIndex("o"), (0,), (0,)),
                         pickle.dumps({1, 2}))
     assert state == {"o": {1, 2}}
+
+
+class Kept:
+    """A class of the program."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def test_objects_of_classes_that_are_allowed_are_read_without_trust():
+    stored = [pickle.dumps(Kept(3)), encode_object(Kept(3), "o", pickles=True)]
+    for data in stored:
+        assert decode_object(data, "o", allow_types=[Kept]).value == 3
+        with pytest.raises(UnsafePickleError, match=rf"{__name__}\.Kept.*allow_types"):
+            decode_object(data, "o")
+        planner, state = StandardLoadPlanner(allow_types=iter([Kept])), {"o": None}
+        planner.configure_planner(state, Metadata({}))
+        planner.apply_bytes(ReadItem(LoadItemType.BYTE_IO, MetadataIndex("o"), (0,), MetadataIndex("o"), (0,), (0,)), data)
+        assert state["o"].value == 3
+    assert decode_object(encode_object({1, 2}, "o", pickles=True), "o") == {1, 2}  # runs nothing
+    with pytest.raises(shardwright.InvalidArgumentError, match="allow_types"):
+        StandardLoadPlanner(allow_types=["Kept"])
 
 
 @pytest.mark.parametrize("data,error", [

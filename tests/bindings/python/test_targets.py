@@ -6,6 +6,7 @@ import pickle
 import numpy
 import pytest
 import shardwright
+from shardwright import _pickle_notice
 
 
 class Held:
@@ -18,6 +19,7 @@ class Held:
         return isinstance(other, Held) and other.text == self.text
 
 
+HELD = f"{__name__}.Held"
 STORED = {"o": Held("kept"), "blob": b"bytes", "w": numpy.arange(3.0)}
 
 
@@ -60,10 +62,57 @@ def test_a_trusted_pickle_comes_back_whatever_stands_in_the_target(path, slot, b
 @pytest.mark.parametrize("slot", [None, 0, "text", Held("other"), {7}])
 def test_a_pickle_that_is_not_trusted_is_refused_by_name(path, slot):
     into = {"o": slot, "blob": None}
-    with pytest.raises(shardwright.PermissionDeniedError, match="o is stored as a pickle.*trust_pickle=True.*bytes") as caught:
+    with pytest.raises(shardwright.PermissionDeniedError,
+                       match=rf"o is a pickle that uses {HELD}.*allow_types=.*trust_pickle=True") as caught:
         shardwright.load(path, into)
-    assert caught.value.details["tensor"] == "o" and caught.value.details["unsafe"] == "pickle"
+    assert caught.value.details["tensor"] == "o" and caught.value.details["unsafe"] == HELD
     assert into == {"o": slot, "blob": None}
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_class_that_is_allowed_comes_back_without_trust(path, background):
+    into = {"o": None}
+    if background:
+        shardwright.load_async(path, into, allow_types=iter([Held])).result()
+    else:
+        shardwright.load(path, into, allow_types=iter([Held]))
+    assert into["o"] == Held("kept")
+    assert shardwright.load(path, allow_types=[Held])["o"] == Held("kept")
+    with shardwright.open(path) as c:
+        assert c.object("o", allow_types=[Held]) == c.objects(allow_types=iter([Held]))["o"] == Held("kept")
+        planner = shardwright.LoadPlanner(c, into, allow_types=[Held])
+        into["o"] = None
+        planner.execute(planner.local_plan())
+        assert into["o"] == Held("kept")
+        for refused in (lambda: c.object("o", allow_types=[]), lambda: shardwright.load(path, allow_types=[])):
+            with pytest.raises(shardwright.PermissionDeniedError, match=HELD):
+                refused()
+
+
+def test_what_allow_types_may_list_is_looked_at_before_anything_is_read(tmp_path):
+    for call in (shardwright.load, lambda *a, **o: shardwright.load(*a[:1], **o), shardwright.load_async):
+        with pytest.raises(shardwright.InvalidArgumentError, match="allow_types lists classes"):
+            call(tmp_path / "nothing", {"o": None}, allow_types=["Held"])
+
+
+def test_harmless_kinds_need_neither_trust_nor_a_list(tmp_path):
+    value = {1, 2, decimal.Decimal("1.5"), numpy.float32(2.5)}
+    shardwright.save({"o": value}, tmp_path / "p", objects="pickle")
+    into = {"o": None}
+    shardwright.load(tmp_path / "p", into)
+    assert into["o"] == value == shardwright.load(tmp_path / "p", allow_types=())["o"]
+
+
+def test_a_save_names_once_what_a_load_will_need(tmp_path, caplog):
+    class Once:
+        """A class that no other test saves."""
+
+    Once.__qualname__ = "Once"
+    globals()["Once"] = Once
+    for name in ("p", "q"):
+        shardwright.save({"o": Once(), "h": {7}}, tmp_path / name, objects="pickle")
+    told = [record.getMessage() for record in caplog.records if "allow_types" in record.getMessage()]
+    assert len(told) == 1 and f"{__name__}.Once" in told[0] and told[0].startswith("o and others")
 
 
 def test_a_pickle_is_given_as_bytes_where_bytes_were_asked_for(path):
@@ -85,10 +134,11 @@ def test_a_planner_follows_the_same_rule(path):
 
 
 def test_a_pickle_that_cannot_be_read_is_data_loss(tmp_path, monkeypatch):
-    monkeypatch.setattr(pickle, "dumps", lambda *_, **__: b"\x80\x04no pickle")
+    monkeypatch.setattr(_pickle_notice, "write", lambda *_: b"\x80\x04no pickle")
     shardwright.save({"o": {7}}, tmp_path / "p", objects="pickle")
-    with pytest.raises(shardwright.DataLossError, match="o is no readable pickle"):
-        shardwright.load(tmp_path / "p", trust_pickle=True)
+    for options in ({"trust_pickle": True}, {"into": {"o": None}}):
+        with pytest.raises(shardwright.DataLossError, match="o is no readable pickle"):
+            shardwright.load(tmp_path / "p", **options)
 
 
 def test_a_target_with_such_values_cannot_be_saved(tmp_path, path):

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
+from .. import _pickles
 from .._options import word
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from .columns import ColumnsBuilder
@@ -41,16 +42,18 @@ class StandardLoadPlanner(LoadPlanner):
         dtype_policy: "exact", or "allow_cast" to fill tensors of another dtype; each cast is in `planner_data` of the
             plan.
         absent: globs of names whose layout may leave this rank out; it then reads nothing of them.
-        trust_pickle: run pickles that are stored as objects, also those that HyperParallel itself wrote.
+        trust_pickle: run pickles that are stored as objects, also those that HyperParallel itself wrote, whatever they do.
+        allow_types: classes and functions that pickles may use beside built-in, standard-library and numpy types that run
+            nothing; UnsafePickleError names any other.
 
     Attributes, to be read and written: `state_dict`, `metadata`, `is_coordinator`, `rank`, `allow_partial_load`,
-    `flatten_state_dict`, `dtype_policy`, `absent`, `trust_pickle`.
+    `flatten_state_dict`, `dtype_policy`, `absent`, `trust_pickle`, `allow_types`.
     """
 
     framework: ClassVar[Framework] = Framework()
 
     def __init__(self, allow_partial_load: bool = False, *, dtype_policy: str = "exact", absent: Sequence[str] = (),
-                 trust_pickle: bool = False) -> None:
+                 trust_pickle: bool = False, allow_types: Iterable[Any] = ()) -> None:
         self.state_dict: Mapping[Any, Any] | None = None
         self.metadata: Metadata | None = None
         self.is_coordinator = False
@@ -60,6 +63,7 @@ class StandardLoadPlanner(LoadPlanner):
         self.dtype_policy = dtype_policy
         self.absent = absent
         self.trust_pickle = trust_pickle
+        self.allow_types = _pickles.chosen(allow_types) or ()
         self._targets: dict[str, _Target] = {}
         self._targets_of: tuple[Any, Any, Any] = (None, None, None)
 
@@ -240,7 +244,7 @@ class StandardLoadPlanner(LoadPlanner):
         """
         name = read_item.dest_index.fqn
         target = self._target(name)
-        decoded = decode_object(value, name, trust_pickle=self.trust_pickle)
+        decoded = decode_object(value, name, trust_pickle=self.trust_pickle, allow_types=self.allow_types)
         container, key = cast(Any, self.state_dict), name
         if target is not None:
             container, key = target.leaf.container, target.leaf.key

@@ -10,10 +10,10 @@ writes: a pickle, or raw bytes.
 from __future__ import annotations
 
 import io
-import pickle
+from collections.abc import Iterable
 from typing import Any
 
-from .. import _json
+from .. import _json, _pickle_notice, _pickles
 from ..errors import DataLossError, InvalidArgumentError, UnimplementedError
 from .faults import UnsafePickleError
 
@@ -36,23 +36,29 @@ def encode_object(value: Any, where: str, *, pickles: bool = False) -> bytes:
         if not pickles:
             raise
     try:
-        return _head(_PICKLE) + pickle.dumps(value, protocol=4)
+        return _head(_PICKLE) + _pickle_notice.write(value, where)
     except Exception as e:  # a reducer of the caller may raise anything
         raise InvalidArgumentError(f"{where} cannot be pickled: {e}", {"tensor": where}) from e
 
 
-def decode_object(data: Any, where: str, *, trust_pickle: bool = False) -> Any:
+def decode_object(data: Any, where: str, *, trust_pickle: bool = False, allow_types: Iterable[Any] = ()) -> Any:
     """The value of typed bytes.
 
     Args:
         data: bytes, any buffer, or a binary file.
         where: name of the entry, for messages.
-        trust_pickle: run pickles, also those without a head, that HyperParallel wrote.
+        trust_pickle: run pickles, also those without a head, that HyperParallel wrote, whatever they do.
+        allow_types: classes and functions that pickles may use beside built-in, standard-library and numpy types that run
+            nothing.
     Raises UnsafePickleError (a PermissionDeniedError and RuntimeError), DataLossError, UnimplementedError.
     """
     content = data.getvalue() if isinstance(data, io.BytesIO) else data.read() if hasattr(data, "read") else bytes(data)
     if not content.startswith(MAGIC):
-        return _run_pickle(content, where, trust_pickle)
+        if not trust_pickle and not content.startswith(_pickles.PROTOCOL_MARK):
+            raise UnsafePickleError(f"object {where} is bytes that HyperParallel wrote as they were, or an old pickle; "
+                                    "loading it may run code. Pass trust_pickle=True to the planner when you trust the "
+                                    "checkpoint", {"tensor": where, "unsafe": "pickle"})
+        return _pickles.read(content, where, trusted=trust_pickle, allow_types=allow_types, error=UnsafePickleError)
     if len(content) < 6 or len(content) < 6 + content[5]:
         raise DataLossError(f"object {where} is cut short inside its head", {"tensor": where})
     if content[4] != _VERSION:
@@ -64,20 +70,9 @@ def decode_object(data: Any, where: str, *, trust_pickle: bool = False) -> Any:
     if kind == _json.CONTENT_TYPE:
         return _json.decode(payload, where)
     if kind == _PICKLE:
-        return _run_pickle(payload, where, trust_pickle)
+        return _pickles.read(payload, where, trusted=trust_pickle, allow_types=allow_types, error=UnsafePickleError)
     raise UnimplementedError(f"object {where} has content type {kind!r}", {"tensor": where})
 
 
 def _head(content_type: str) -> bytes:
     return MAGIC + bytes((_VERSION, len(content_type))) + content_type.encode("ascii")
-
-
-def _run_pickle(content: bytes, where: str, trusted: bool) -> Any:
-    if not trusted:
-        raise UnsafePickleError(f"object {where} is a pickle, or bytes that HyperParallel wrote as they were; loading "
-                                "it may run code. Pass trust_pickle=True to the planner when you trust the checkpoint",
-                                {"tensor": where, "unsafe": "pickle"})
-    try:
-        return pickle.loads(content)
-    except Exception as e:  # unpickling raises whatever the classes inside raise
-        raise DataLossError(f"object {where} is no readable pickle: {e}", {"tensor": where}) from e

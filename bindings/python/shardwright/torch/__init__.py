@@ -10,7 +10,7 @@ a device pass through host memory.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -132,7 +132,8 @@ def save_async(state: Mapping[Any, Any] | State, path: Any, *, process_group: di
 
 
 def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_group: dist.ProcessGroup | None = None,
-         storage: Any = None, trust_pickle: bool = False, **options: Any) -> Any:
+         storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
+         **options: Any) -> Any:
     """Fills a state in place from a checkpoint of any mesh, or reads everything. Called by every rank of the group.
 
     Args:
@@ -140,27 +141,28 @@ def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_gr
             of rank_local entries those of this rank.
         others: as for shardwright.load.
     """
+    pickles: dict[str, Any] = {"trust_pickle": trust_pickle, "allow_types": allow_types}
     if into is None:
-        return _load_all(path, process_group, storage, trust_pickle, options)
+        return _load_all(path, process_group, storage, pickles, options)
     made = _Prepared(into, process_group, writable=True, background=False, objects="json", options=options)
-    report: Report = calls.load(path, made.state, storage=storage, collective=made.collective,
-                                trust_pickle=trust_pickle, **options)
+    report: Report = calls.load(path, made.state, storage=storage, collective=made.collective, **pickles, **options)
     made.leaves.copy_back(report.missing)
     return report
 
 
 def load_async(path: Any, into: Mapping[Any, Any] | State, *, process_group: dist.ProcessGroup | None = None,
-               storage: Any = None, trust_pickle: bool = False, **options: Any) -> Job:
+               storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
+               **options: Any) -> Job:
     """Fills a state in the background, over the process group of background saves. Job.result or Job.report must be
     called: it replaces values that are no tensors and fills tensors on devices."""
     made = _Prepared(into, process_group, writable=True, background=True, objects="json", options=options)
     job = calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
-                           **options)
+                           allow_types=allow_types, **options)
     job.then(lambda report: made.leaves.copy_back(report.missing))
     return job
 
 
-def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, trust_pickle: bool,
+def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, pickles: dict[str, Any],
               options: Mapping[str, Any]) -> Any:
     """Everything that this rank is given."""
     found: list[calls.Entries] = []
@@ -170,7 +172,7 @@ def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, 
         return found[0].state
 
     made = _Prepared(targets, process_group, writable=True, background=False, objects="json", options=options)
-    calls.load(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle, **options)
+    calls.load(path, made.state, storage=storage, collective=made.collective, **pickles, **options)
     return _with_torch_tensors(found[0].tree())
 
 

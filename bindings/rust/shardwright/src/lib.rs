@@ -22,7 +22,8 @@
 //! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
 //! in one call of the library by [`State::add_all`] or a [`TensorBatch`]. Hosts with tensors, transport and files of their
 //! own use the planner alone: [`planning`], and [`symbolic`] where layouts say what each rank holds.
-#![deny(missing_docs, missing_debug_implementations)]
+#![deny(missing_docs)]
+#![deny(missing_debug_implementations)]
 
 mod checkpoint;
 mod collective;
