@@ -41,19 +41,20 @@ static void on_abort(void* user, void* object) {
   call_quietly(object, "abort", 0);
 }
 
-/* -1 with a TypeError that says what a method must give. */
-static int check_tuple(PyObject* object, const char* expected) {
-  if (PyTuple_Check(object)) return 0;
-  PyErr_Format(PyExc_TypeError, "a storage gave %R where a tuple (%s) is expected", object,
-               expected);
+/* A TypeError that names storage, method and result in place of the exception that reading the result gave; -1. */
+static int wrong_result(void* user, const char* method, PyObject* given, const char* expected) {
+  if (PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%s of the storage '%s' gave %R where %s is expected", method,
+               PyBytes_AsString(((shw_py_host*)user)->name), given, expected);
   return -1;
 }
 
-static int read_stat(PyObject* tuple, shw_storage_stat* out) {
+static int read_stat(void* user, PyObject* tuple, shw_storage_stat* out) {
   unsigned long long size, version;
   long long modified;
-  if (check_tuple(tuple, "size, modified_ns, version") < 0) return -1;
-  if (!PyArg_ParseTuple(tuple, "KLK", &size, &modified, &version)) return -1;
+  if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "KLK", &size, &modified, &version))
+    return wrong_result(user, "stat", tuple, "a tuple of numbers (size, modified_ns, version)");
   out->size = size;
   out->modified_ns = modified;
   out->version = version;
@@ -65,19 +66,20 @@ static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_st
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* found = shw_py_call(object_of(user), "stat", "(s#)", key, (Py_ssize_t)key_size);
-  if (found && read_stat(found, out) < 0) Py_CLEAR(found);
+  if (found && read_stat(user, found, out) < 0) Py_CLEAR(found);
   return shw_py_leave(gil, found, err);
 }
 
 /* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
-static int give_entry(PyObject* row, shw_storage_list_fn sink, void* sink_user) {
+static int give_entry(void* user, PyObject* row, shw_storage_list_fn sink, void* sink_user) {
   shw_storage_entry entry;
   shw_storage_entry_init(&entry, sizeof entry);
   Py_ssize_t key_size;
   unsigned long long size, version;
   long long modified;
-  if (check_tuple(row, "key, size, modified_ns, version") < 0) return -1;
-  if (!PyArg_ParseTuple(row, "s#KLK", &entry.key, &key_size, &size, &modified, &version)) return -1;
+  if (!PyTuple_Check(row) ||
+      !PyArg_ParseTuple(row, "s#KLK", &entry.key, &key_size, &size, &modified, &version))
+    return wrong_result(user, "list", row, "a tuple (key, size, modified_ns, version)");
   entry.key_size = (uint64_t)key_size;
   entry.size = size;
   entry.modified_ns = modified;
@@ -91,11 +93,12 @@ static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* rows = shw_py_call(object_of(user), "list", "(s#)", prefix, (Py_ssize_t)prefix_size);
   PyObject* walk = rows ? PyObject_GetIter(rows) : NULL;
+  if (rows && !walk) wrong_result(user, "list", rows, "tuples (key, size, modified_ns, version)");
   Py_XDECREF(rows);
   shw_status stopped = SHW_OK;
   PyObject* row = NULL;
   while (walk && stopped == SHW_OK && (row = PyIter_Next(walk)) != NULL) {
-    stopped = give_entry(row, sink, sink_user);
+    stopped = give_entry(user, row, sink, sink_user);
     Py_DECREF(row);
   }
   if (PyErr_Occurred()) Py_CLEAR(walk);
@@ -105,7 +108,6 @@ static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
 
 static shw_status on_read(void* user, void* object, uint64_t offset, void* data, uint64_t size,
                           uint64_t* done, shw_error** err) {
-  (void)user;
   PyGILState_STATE gil;
   *done = 0;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
@@ -114,7 +116,10 @@ static shw_status on_read(void* user, void* object, uint64_t offset, void* data,
       view ? shw_py_call(object, "read_at", "(KO)", (unsigned long long)offset, view) : NULL;
   result = shw_py_take_back(view, result);
   const long long count = result ? PyLong_AsLongLong(result) : 0;
-  if (PyErr_Occurred()) Py_CLEAR(result);
+  if (result && PyErr_Occurred()) {
+    wrong_result(user, "read_at", result, "the number of bytes");
+    Py_CLEAR(result);
+  }
   if (result && (count < 0 || (uint64_t)count > size)) {
     PyErr_Format(PyExc_ValueError,
                  "read_at gave %lld as the number of bytes; it was asked for %llu", count,
@@ -168,7 +173,10 @@ static shw_status on_space(void* user, const char* key, uint64_t key_size, uint6
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
   PyObject* found = shw_py_call(object_of(user), "space", "(s#)", key, (Py_ssize_t)key_size);
   const uint64_t count = found ? PyLong_AsUnsignedLongLong(found) : 0;
-  if (PyErr_Occurred()) Py_CLEAR(found);
+  if (found && PyErr_Occurred()) {
+    wrong_result(user, "space", found, "a number of bytes");
+    Py_CLEAR(found);
+  }
   if (found) *free_bytes = count;
   return shw_py_leave(gil, found, err);
 }

@@ -2,7 +2,7 @@
 """Exceptions: one class per status of the library, with the built-in class that Python code expects as extra base.
 
 Each exception carries `code` (number), `status` (name), `message`, `details` (text to text), `retryable`, and the error
-that caused it as `__cause__`. An exception that a host's own storage or collective raised comes out as itself.
+that caused it as `__cause__`, unless the message tells it. An exception that a host's own storage or collective raised comes out as itself.
 """
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def from_native(code: int, message: str, details: Sequence[tuple[str, str]], ret
         cls = OutOfMemoryError
     facts.pop(_KEY, None)
     error = cls(message, facts, code=code, retryable=bool(retryable))
-    if cause is not None:
+    if cause is not None and not message.endswith(str(cause)):  # which a traceback would print once more
         error.__cause__ = cause
     return error
 

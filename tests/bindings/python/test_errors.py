@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import tempfile
+import traceback
 
 import numpy as np
 import pytest
@@ -304,3 +305,10 @@ def test_errors_carry_code_name_details_and_cause(tmp_path):
     chained = errors.from_native(13, "outer", [("k", "v")], 0, e)
     assert chained.__cause__ is e and chained.details == {"k": "v"}
     assert isinstance(errors.from_native(8, "", [("resource", "memory")], 0, None), MemoryError)
+
+
+def test_a_cause_is_printed_once():
+    rows = shardwright.Layout((2,), [("shard", 0)])
+    with pytest.raises(E.InvalidArgumentError, match="'w'.*shards dimension 0 of a tensor of 0 dimensions") as caught:
+        shardwright.State({"w": shardwright.Shard(np.array(1.0), (), layout=rows)})
+    assert "".join(traceback.format_exception(caught.value)).count("shards dimension 0") == 1

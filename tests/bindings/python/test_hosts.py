@@ -104,6 +104,29 @@ def test_an_exception_of_a_storage_comes_out_as_itself(call):
     assert "p/manifest.shw" not in host.objects
 
 
+@pytest.mark.parametrize("method,given,said", [
+    ("list", [("p/a", 1)], r"list of the storage 'dict' gave \('p/a', 1\) where a tuple \(key, size"),
+    ("list", [("p/a", "long", 0, 1)], "list of the storage 'dict' gave .*'long'"), ("list", ["p/a"], "list .*gave 'p/a'"),
+    ("list", None, "list of the storage 'dict' gave None where tuples"), ("stat", 7, "stat of the storage 'dict' gave 7"),
+    ("stat", (1, 2), r"stat of the storage 'dict' gave \(1, 2\) where"), ("space", "much", "space .*'dict' gave 'much'"),
+    ("read_at", None, "read_at of the storage 'dict' gave None where the number of bytes")])
+def test_a_result_that_is_none_is_told_with_storage_and_method(method, given, said):
+    host = host_storage.DictStorage()
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    if method == "read_at":
+        opened = type("Opened", (), {"read_at": lambda *_: given, "close": lambda _: None, "abort": lambda _: None})
+        host.open = lambda key, mode: opened()
+    else:
+        setattr(host, method, lambda *_: given)
+    with pytest.raises(TypeError, match=said):
+        if method == "list":
+            shardwright.CustomStorage(host).list()
+        elif method == "space":
+            shardwright.save({"w": np.ones(10)}, "p", storage=host)
+        else:
+            shardwright.load("p", storage=host)
+
+
 def test_errors_of_a_storage_keep_their_status():
     host = host_storage.DictStorage()
     host.failure = shardwright.ResourceExhaustedError("quota", {"resource": "quota"})
@@ -264,6 +287,20 @@ def test_ranks_save_parts_and_load_others(tmp_path):
     assert (np.concatenate(parts, axis=1) == whole).all()
     own = on_ranks(3, lambda rank, end: shardwright.load(tmp_path / "p", collective=end)["own"])
     assert own == [0, 1, 2]
+
+
+@pytest.mark.parametrize("failing", [(0, 1, 2), (1,), (1, 2)])
+def test_each_worker_of_a_team_gets_its_own_exception_and_the_others_an_error(failing):
+    hosts = [host_storage.DictStorage() for _ in range(3)]
+    for rank in failing:
+        hosts[rank].failure = Boom(f"disk of {rank}")
+    results = on_ranks(3, lambda rank, end: shardwright.save({"w": np.ones(4)}, "p", storage=hosts[rank], collective=end,
+                                                             kind={"*": "rank_local"}))
+    for rank, found in enumerate(results):
+        if rank in failing:
+            assert found is hosts[rank].failure
+        else:
+            assert type(found) is shardwright.HostExceptionError and "disk of 1" in str(found)
 
 
 def test_a_rank_that_fails_fails_all_with_its_cause(tmp_path):

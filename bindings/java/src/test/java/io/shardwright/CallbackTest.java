@@ -4,12 +4,15 @@ package io.shardwright;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.ResourceBundle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
@@ -67,6 +70,55 @@ class CallbackTest {
             }
         }); State state = weights(1)) {
             assertSame(mine, assertThrows(IllegalArgumentException.class, () -> Shardwright.save(state, "p", in(storage))));
+        }
+    }
+
+    private static Storage throwing(RuntimeException thrown) {
+        return Storage.host(new MapStorage() {
+            @Override
+            void beforeWrite() {
+                if (thrown != null) {
+                    throw thrown;
+                }
+            }
+        });
+    }
+
+    /** What the save of each of three ranks threw, with these exceptions in their storages. */
+    private static Throwable[] savesOfRanks(RuntimeException... thrown) throws InterruptedException {
+        List<Collective> ends = Collective.threads(3);
+        Throwable[] found = new Throwable[3];
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            int rank = i;
+            threads.add(new Thread(() -> {
+                try (Collective end = ends.get(rank); Storage storage = throwing(thrown[rank]); State state = weights(1)) {
+                    Shardwright.save(state, "p", in(storage).collective(end).kind("*", Kind.RANK_LOCAL));
+                } catch (Throwable e) {
+                    found[rank] = e;
+                }
+            }));
+            threads.get(i).start();
+        }
+        for (Thread each : threads) {
+            each.join();
+        }
+        return found;
+    }
+
+    @Test
+    void eachWorkerOfATeamGetsItsOwnExceptionAndTheOthersAnError() throws InterruptedException {
+        RuntimeException one = new IllegalArgumentException("one");
+        RuntimeException two = new ArithmeticException("two");
+        for (RuntimeException[] thrown : new RuntimeException[][] {{null, one, null}, {null, one, two}, {two, one, two}}) {
+            Throwable[] found = savesOfRanks(thrown);
+            for (int rank = 0; rank < 3; rank++) {
+                if (thrown[rank] != null) {
+                    assertSame(thrown[rank], found[rank]);
+                } else {
+                    assertInstanceOf(HostExceptionException.class, found[rank]);
+                }
+            }
         }
     }
 
