@@ -33,7 +33,6 @@
 #include "core/base/without_exceptions.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
-#include "core/exec/pause_points.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/writer_name_internal.h"
 #include "core/format/native/manifest.h"
@@ -103,7 +102,6 @@ class CommitTask {
 
   template <typename Work>
   Status step(std::string_view phase, const Work& work) {
-    pause_point(phase);
     SHW_RETURN_IF_ERROR(with_phase(input_.call.control.check(phase), phase));
     const Trace::Span span(input_.trace, phase);
     return with_phase(work(), phase);
@@ -259,7 +257,6 @@ class CommitTask {
 
   // Step 6. No deadline from here on.
   Status publish() noexcept {
-    pause_point("commit");
     const Trace::Span span(input_.trace, "commit");
     Condition condition;
     Status status = without_exceptions("the commit", [&] { return choose(&condition); });
@@ -381,7 +378,6 @@ std::vector<ReplacedGeneration> replaced_generations(const CommitInput& input) {
 
 void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneration> replaced,
                      Report* report) {
-  pause_point("cleanup");
   const Trace::Span span(input.trace, "clean up");
   for (const ReplacedGeneration& each : replaced) {
     const Result<uint64_t> bytes = without_exceptions(
@@ -401,7 +397,6 @@ void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneratio
     report->notes.emplace_back(
         "the manifest that was replaced was damaged; what it named was left to gc");
   }
-  pause_point("done");
 }
 
 }  // namespace shardwright::exec::internal

@@ -20,7 +20,6 @@
 #include "core/exec/block_filler_internal.h"
 #include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
-#include "core/exec/pause_points.h"
 #include "core/exec/rank_index_internal.h"
 #include "core/exec/write_tasks_internal.h"
 #include "core/format/native/native_format.h"
@@ -71,10 +70,9 @@ class RankFileWriter {
     return {};
   }
 
-  // One step: pause point, deadline and cancellation before it, its name on a failure.
+  // One step: deadline and cancellation before it, its name on a failure.
   template <typename Work>
   Status step(std::string_view phase, const Work& work) {
-    pause_point(phase);
     Status status = input_.call.control.check(phase);
     if (status.ok()) {
       const Trace::Span span(input_.trace, phase);

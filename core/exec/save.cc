@@ -23,7 +23,6 @@
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/agreement_internal.h"
-#include "core/exec/pause_points.h"
 #include "core/exec/plan_offer_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/format/native/native_checkpoint.h"
@@ -248,7 +247,6 @@ class CollectiveSave {
         results.emplace_back(results_.part(rank).begin(), results_.part(rank).end());
       return steps_->publish(results, location_, call_);
     });
-    internal::pause_point("outcome");
     const Outcome outcome = report.ok() ? outcome_of(*report) : Outcome();
     const Status shared =
         exchange_

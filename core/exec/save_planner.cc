@@ -16,7 +16,6 @@
 #include "core/exec/commit_internal.h"
 #include "core/exec/content_digests_internal.h"
 #include "core/exec/generation_internal.h"
-#include "core/exec/pause_points.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
@@ -211,12 +210,10 @@ Status StepwiseSave::make_generation(const format::Location& location) {
 // Steps 0 and 1.
 Status StepwiseSave::start(const format::Location& location, const CallControl& control,
                            const PlanSource& source) {
-  pause_point("target");
   SHW_RETURN_IF_ERROR(check_target(location));
   SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
   SHW_ASSIGN_OR_RETURN(merged_, source(std::move(generation)));
   SHW_RETURN_IF_ERROR(check_free_space(location));
-  pause_point("generation");
   // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
   SHW_ASSIGN_OR_RETURN(fence_, share_path(runtime_, location, control));
   SHW_RETURN_IF_ERROR(make_generation(location));
