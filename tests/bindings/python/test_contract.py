@@ -8,6 +8,7 @@ import contract_steps
 import pytest
 import shardwright
 
+SOURCE = Path(__file__).parents[3]
 CONTRACT = json.loads((Path(__file__).parents[1] / "contract.json").read_text(encoding="utf-8"))
 
 
@@ -29,6 +30,19 @@ def test_steps_have_the_keys_that_are_documented_and_no_other():
         assert set(scenario) <= {"name", "steps", "code", "details", "says", "digest", "skip"}, scenario["name"]
         for step in scenario["steps"]:
             assert set(step) - {"op"} <= known[step["op"]], (scenario["name"], step["op"])
+
+
+def test_every_status_that_a_header_names_is_provoked():
+    """By a scenario, or by a call in C whose failure is compared."""
+    headers = [path.read_text(encoding="ascii") for path in (SOURCE / "include" / "shardwright").glob("*.h")]
+    named = {status for text in headers for errors in re.findall(r"\* Errors:(.*?)\n \* Since", text, re.S)
+             for status in re.findall(r"\b[A-Z]{2}[A-Z_]+\b", errors)}
+    tests = [path.read_text(encoding="ascii") for folder in ("capi", "abi") for path in (SOURCE / "tests" / folder).glob("*.c")]
+    failures = r"CHECK_(?:FAILS|FAILS_WITH|STATUS)\([^;]*?,\s*SHW_([A-Z_]+)\b"
+    answers = r"CHECK_INT\([^;]*?,\s*SHW_(PENDING|BUFFER_TOO_SMALL)\);"  # no error comes with these
+    provoked = {status for text in tests for form in (failures, answers) for status in re.findall(form, text)}
+    assert len(named) > 12
+    assert named - provoked - {scenario["code"] for scenario in CONTRACT["scenarios"]} == set()
 
 
 @pytest.mark.parametrize("scenario", CONTRACT["scenarios"], ids=lambda s: s["name"])
