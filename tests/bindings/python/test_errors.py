@@ -168,7 +168,7 @@ def test_paths_that_are_something_else(tmp_path):
             shardwright.open(tmp_path / name)
     with fails(E.UnimplementedError, "torch_dcp|DCP|metadata"):
         shardwright.open(tmp_path / "dcp")
-    with pytest.raises(E.ShardwrightError):
+    with fails(E.InvalidArgumentError, "file", "not a directory"):
         shardwright.save(ONE, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "no checkpoint"
     for text in ("x" * 300, "y/" * 3000, "nul\0", ""):
