@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planners alone: options, local and global plans, shapes that must or need not fit, quantised targets."""
 import argparse
+import contextlib
 import dataclasses
 import io
 import pathlib
@@ -153,6 +154,24 @@ def test_rigid_requests_must_fit(saved, kinds):
     assert isinstance(cause, ours.CheckpointingException)
     leaf = part(kinds, "t", torch.zeros(2, 32))
     assert torch.equal(load(saved, leaf, shapes_validation_sharded_tensors=[leaf]), torch.arange(64.0).reshape(2, 32))
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_a_planner_that_plans_otherwise_checks_the_shapes_by_itself(whose, saved, original):
+    base = ours.MCoreLoadPlanner if whose == "ours" else original.strategies.MCoreLoadPlanner
+
+    class Otherwise(base):
+        def create_local_plan(self):
+            self._validate_global_shapes(self.metadata, self.shapes_validation_sharded_tensors)
+            return super(base, self).create_local_plan()
+
+    for shape, fits in (((2, 32), True), ((2, 36), False)):
+        leaf = part(ours, "t", torch.zeros(shape))
+        planner = Otherwise(shapes_validation_sharded_tensors=[leaf])
+        planner.set_up_planner(ours.mcore_to_pyt_state_dict({"t": [leaf]}, is_loading=True),
+                               dcp.FileSystemReader(saved).read_metadata(), True)
+        with contextlib.nullcontext() if fits else pytest.raises(Exception, match="Global shape mismatch for loaded"):
+            assert len(planner.create_local_plan().items) == 2
 
 
 def test_the_metadata_of_the_caller_stays_as_it_is(saved):

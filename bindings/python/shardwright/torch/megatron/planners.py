@@ -162,12 +162,8 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
             ShardingError: a stored shape differs where it must not; a CheckpointingException.
         """
         metadata = _given(self.metadata)
+        self._validate_global_shapes(metadata, self.shapes_validation_sharded_tensors)
         flattened = flattened_shapes(metadata)
-        for tensor in self.shapes_validation_sharded_tensors:
-            size = flattened.get(tensor.key, _stored_tensor(metadata, tensor.key).size)
-            if tuple(size) != tuple(tensor.global_shape):
-                raise failure(ShardingError, f"Global shape mismatch for loaded ({size}) and expected "
-                              f"({tensor.global_shape}) tensor for key {tensor.key}", key=tensor.key)
         whole, self._flattened = self.state_dict, {
             name: FlattenedRequest(name, self.state_dict[name], _stored_tensor(metadata, name), shape)
             for name, shape in flattened.items() if name in self.state_dict}
@@ -180,6 +176,15 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
         finally:
             self.state_dict = whole
         return plan
+
+    def _validate_global_shapes(self, metadata: Metadata, sharded_tensors: Iterable[Any]) -> None:
+        """Under the name of the original's, because code that plans otherwise calls it."""
+        flattened = flattened_shapes(metadata)
+        for tensor in sharded_tensors:
+            size = flattened.get(tensor.key, _stored_tensor(metadata, tensor.key).size)
+            if tuple(size) != tuple(tensor.global_shape):
+                raise failure(ShardingError, f"Global shape mismatch for loaded ({size}) and expected "
+                              f"({tensor.global_shape}) tensor for key {tensor.key}", key=tensor.key)
 
     def _allowed_types(self) -> list[Any]:
         """What Megatron allows is allowed, too."""
