@@ -119,14 +119,6 @@ class HostObject : public StorageObject {
     return {};
   }
 
-  Status truncate(uint64_t size_bytes) override {
-    if (size_bytes == written_.load()) return {};
-    return unimplemented(
-        fmt::format("{} has {} bytes and cannot be cut to {}: the table has no slot "
-                    "for that",
-                    doing(*host_, "truncate", key_), written_.load(), size_bytes));
-  }
-
   Status sync() override {
     return call("sync", [&](shw_error** error) {
       return host_->table.sync(host_->table.user, object_, error);

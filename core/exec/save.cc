@@ -243,6 +243,7 @@ class CollectiveSave {
     if (!exchange_.is_coordinator()) return learn_outcome();
     Result<Report> report = without_exceptions("the commit", [&] {
       std::vector<Bytes> results;
+      results.reserve(results_.size());
       for (size_t rank = 0; rank < results_.size(); ++rank)
         results.emplace_back(results_.part(rank).begin(), results_.part(rank).end());
       return steps_->publish(results, location_, call_);

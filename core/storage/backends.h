@@ -29,7 +29,6 @@ struct StorageEvent {
     kOpen,
     kRead,
     kWrite,
-    kTruncate,
     kSync,
     kCommit,
     kAbort,

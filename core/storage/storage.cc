@@ -88,8 +88,6 @@ std::string_view operation_name(StorageEvent::Operation operation) {
       return "read";
     case Operation::kWrite:
       return "write";
-    case Operation::kTruncate:
-      return "truncate";
     case Operation::kSync:
       return "sync";
     case Operation::kCommit:

@@ -54,8 +54,6 @@ class StorageObject {
   virtual Status read_at(uint64_t offset, std::span<std::byte> data) = 0;
   // Writes all or fails. Without kPositionalWrite offsets arrive ascending and gap-free.
   virtual Status write_at(uint64_t offset, std::span<const std::byte> data) = 0;
-  // Sets the length (cuts padding); kCreate and kCreateVisible only.
-  virtual Status truncate(uint64_t size_bytes) = 0;
   // Bytes and length durable; for kCreateVisible the name too. Never retried after a failure.
   virtual Status sync() = 0;
   // Publishes atomically under the key and makes the name durable. Lost race: ABORTED. When only

@@ -2,7 +2,8 @@
  *
  * What a checkpoint holds: tensors, chunks, objects and files, numbered from 0 in the order of the
  * manifest, and their bytes. Texts are borrowed until the checkpoint is released; getters give 0
- * or "" for numbers that do not exist. Reads verify digests unless the checkpoint was opened
+ * or "" for numbers that do not exist. Names of rank-local entries repeat: each rank that saved one
+ * has an entry of its own under the name. Reads verify digests unless the checkpoint was opened
  * otherwise. */
 #ifndef SHARDWRIGHT_CHECKPOINT_ENTRIES_H
 #define SHARDWRIGHT_CHECKPOINT_ENTRIES_H
@@ -145,7 +146,7 @@ SHW_API SHW_MUST_USE shw_status
 shw_checkpoint_tensor_infos(const shw_checkpoint* checkpoint, uint64_t first, uint64_t count,
                             shw_tensor_info* infos, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Gives the names of all tensors, one per part.
+/* Gives the names of all tensors, one per part; those of rank-local tensors repeat.
  * Threads: any
  * Blocks: no
  * Owns: out
@@ -249,7 +250,7 @@ SHW_API uint64_t shw_checkpoint_object_size(const shw_checkpoint* checkpoint,
 SHW_API int32_t shw_checkpoint_object_rank(const shw_checkpoint* checkpoint,
                                            uint64_t index) SHW_NOEXCEPT;
 
-/* Gives the names of all objects, one per part.
+/* Gives the names of all objects, one per part; those of rank-local objects repeat.
  * Threads: any
  * Blocks: no
  * Owns: out

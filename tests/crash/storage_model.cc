@@ -50,9 +50,6 @@ void StorageModel::apply(const LoggedCall& call) {
     case Operation::kWrite:
       write(&table[call.key], call);
       break;
-    case Operation::kTruncate:
-      table[call.key].size_bytes = call.size_bytes;
-      break;
     case Operation::kSync:
       sync(&table[call.key]);
       break;

@@ -44,10 +44,6 @@ class FaultObject final : public StorageObject {
     if (!part.empty()) static_cast<void>(inner_->write_at(offset, part));
     return fault;
   }
-  Status truncate(uint64_t size_bytes) override {
-    SHW_RETURN_IF_ERROR(ask(Operation::kTruncate, 0, size_bytes));
-    return inner_->truncate(size_bytes);
-  }
   Status sync() override {
     SHW_RETURN_IF_ERROR(ask(Operation::kSync));
     return inner_->sync();

@@ -86,14 +86,6 @@ class MemoryObject final : public StorageObject {
     return {};
   }
 
-  Status truncate(uint64_t size_bytes) override {
-    SHW_RETURN_IF_ERROR(check_writable());
-    const std::unique_lock lock(content_->mutex);
-    content_->bytes.resize(static_cast<size_t>(size_bytes));
-    mark_changed();
-    return {};
-  }
-
   Status sync() override { return check_writable(); }
 
   Status commit(CommitCondition condition, uint64_t expected_version) override {
@@ -184,7 +176,8 @@ class MemoryLock final : public StorageLock {
   ~MemoryLock() override {
     const std::lock_guard lock(store_->mutex);
     const auto held = store_->locked.find(key_);
-    if (held->second == kLockedAlone || --held->second == 0) store_->locked.erase(held);
+    if (held->second != kLockedAlone) --held->second;
+    if (held->second == kLockedAlone || held->second == 0) store_->locked.erase(held);
   }
   MemoryLock(const MemoryLock&) = delete;
   MemoryLock& operator=(const MemoryLock&) = delete;

@@ -263,24 +263,16 @@ Status PosixObject::write_at(uint64_t offset, std::span<const std::byte> data) {
   return {};
 }
 
-Status PosixObject::truncate(uint64_t size_bytes) {
-  SHW_RETURN_IF_ERROR(check_writable());
-  if (size_bytes > static_cast<uint64_t>(INT64_MAX))
-    return out_of_range("a file cannot be that long");
+// A reservation must not show: the length is the end of what was written.
+Status PosixObject::settle_length() {
+  if (preallocated_bytes_ <= written_end_) return {};
   dirty_ = true;
+  const uint64_t size_bytes = written_end_;
   const int cut = uninterrupted([&] { return calls().truncate(open_file(), size_bytes); });
   if (cut < 0)
     return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
   preallocated_bytes_ = 0;
-  written_end_ = size_bytes;
   return {};
-}
-
-// A reservation must not show: without an explicit truncate the length is the end of what was
-// written.
-Status PosixObject::settle_length() {
-  if (preallocated_bytes_ <= written_end_) return {};
-  return truncate(written_end_);
 }
 
 Status PosixObject::sync() {

@@ -39,7 +39,6 @@ class PosixObject final : public StorageObject {
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override;
   Status write_at(uint64_t offset, std::span<const std::byte> data) override;
-  Status truncate(uint64_t size_bytes) override;
   Status sync() override;
   Status commit(CommitCondition condition, uint64_t expected_version) override;
   void abort() override;

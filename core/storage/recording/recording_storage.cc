@@ -35,10 +35,6 @@ class RecordingObject final : public StorageObject {
     observer_->tell({Operation::kWrite, key_, offset, data.size(), 0, data});
     return inner_->write_at(offset, data);
   }
-  Status truncate(uint64_t size_bytes) override {
-    tell(Operation::kTruncate, 0, size_bytes);
-    return inner_->truncate(size_bytes);
-  }
   Status sync() override {
     tell(Operation::kSync, 0, 0);
     return inner_->sync();

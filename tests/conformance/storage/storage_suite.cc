@@ -141,16 +141,6 @@ TEST_P(StorageConformance, TakesDisjointWritesFromSeveralThreads) {
   EXPECT_TRUE(std::ranges::equal(*found, expected.bytes()));
 }
 
-TEST_P(StorageConformance, TruncatesToALengthOfTheCallersChoice) {
-  const auto object = open("key", OpenMode::kCreateVisible);
-  const std::vector<std::byte> zeros(8192);
-  ASSERT_TRUE(object->write_at(0, zeros).ok());
-  ASSERT_TRUE(object->truncate(5000).ok());
-  ASSERT_TRUE(object->sync().ok());
-  ASSERT_TRUE(object->close().ok());
-  EXPECT_EQ(storage().stat("key")->size_bytes, 5000U);
-}
-
 TEST_P(StorageConformance, DoesNotShowAReservationInTheLength) {
   OpenOptions wanted = options(OpenMode::kCreateVisible);
   wanted.expected_bytes = 1 << 20;
@@ -237,7 +227,6 @@ TEST_P(StorageConformance, CommitsOnlyWhatWasOpenedForIt) {
   const auto reader = open("key", OpenMode::kRead);
   EXPECT_EQ(reader->write_at(0, std::as_bytes(std::span("x", 1))).code(),
             StatusCode::kFailedPrecondition);
-  EXPECT_EQ(reader->truncate(0).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(reader->commit(CommitCondition::kNone, 0).code(), StatusCode::kFailedPrecondition);
 }
 

@@ -30,7 +30,6 @@ class SerialObject final : public storage::StorageObject {
     end_ += data.size();
     return inner_->write_at(offset, data);
   }
-  Status truncate(uint64_t) override { return unimplemented("objects cannot be cut"); }
   Status sync() override { return inner_->sync(); }
   Status commit(storage::CommitCondition condition, uint64_t version) override {
     if (condition != storage::CommitCondition::kNone) return unimplemented("no conditions");
