@@ -126,9 +126,11 @@ def _at_exit() -> None:
         for context in _contexts.values():
             context.shutdown(_EXIT_SECONDS)
         with _lock:
+            ended = [job for job in _live if job.ended()]
+            _live.difference_update(ended)
             for job in _live:
-                if not job.ended():
-                    native.shw_py_leak(job)  # its memory must outlive the interpreter's clean-up
+                native.shw_py_leak(job)  # its memory must outlive the interpreter's clean-up
+        ended.clear()
     native.shw_py_set_finalizing()
 
 

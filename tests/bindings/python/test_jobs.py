@@ -232,6 +232,17 @@ def test_a_process_ends_while_a_job_runs(kind, tmp_path, run_python):
         assert shardwright.open(tmp_path / "p").verify(deep=True).damage == []
 
 
+def test_nothing_holds_a_job_that_ended_before_its_process(tmp_path, run_python):
+    done = run_python("""
+        import atexit, sys
+        atexit.register(lambda: print(len(context._live)))  # runs last
+        import numpy as np, shardwright
+        from shardwright import context
+        shardwright.save_async({"w": np.ones(4_000_000)}, sys.argv[1])
+    """, tmp_path / "p")
+    assert (done.stdout.strip(), done.returncode, done.stderr) == ("0", 0, "")
+
+
 def test_a_process_ends_while_a_host_storage_never_answers(run_python):
     done = run_python("""
         import numpy as np, shardwright, host_storage, threading
