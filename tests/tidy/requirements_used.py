@@ -52,6 +52,7 @@ USES = {
     "swig": r"\bSWIG_EXECUTABLE\b",
     "torch": r"^ *import torch\b",
     "megatron-core": r"\bfrom megatron\b",
+    "psutil": r"\boriginal\.serialization\.save\(",
     "mindspore": r"\bimport mindspore\b",
 }
 # Files that only list, look for or describe packages.

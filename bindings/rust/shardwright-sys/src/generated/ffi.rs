@@ -1585,7 +1585,7 @@ unsafe extern "C" {
         message_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs. Refused in a callback, as the calls themselves, the collective is aborted, unless a call or job has it.
     pub fn shw_collective_decline(
         collective: *mut shw_collective,
         call: i32,
@@ -1810,7 +1810,7 @@ unsafe extern "C" {
         infos: *mut shw_tensor_info,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Gives the names of all tensors, one per part.
+    /// Gives the names of all tensors, one per part; those of rank-local tensors repeat.
     pub fn shw_checkpoint_tensor_names(
         checkpoint: *const shw_checkpoint,
         out: *mut *mut shw_buffer,
@@ -1860,7 +1860,7 @@ unsafe extern "C" {
     pub fn shw_checkpoint_object_size(checkpoint: *const shw_checkpoint, index: u64) -> u64;
     /// Owner of a rank-local object, else -1.
     pub fn shw_checkpoint_object_rank(checkpoint: *const shw_checkpoint, index: u64) -> i32;
-    /// Gives the names of all objects, one per part.
+    /// Gives the names of all objects, one per part; those of rank-local objects repeat.
     pub fn shw_checkpoint_object_names(
         checkpoint: *const shw_checkpoint,
         out: *mut *mut shw_buffer,
@@ -3427,7 +3427,7 @@ mod dispatch {
         unsafe { (table().collective_abort.unwrap_unchecked())(collective, code, message, message_size, err) }
     }
 
-    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+    /// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs. Refused in a callback, as the calls themselves, the collective is aborted, unless a call or job has it.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_collective_decline(
@@ -3899,7 +3899,7 @@ mod dispatch {
         unsafe { (table().checkpoint_tensor_infos.unwrap_unchecked())(checkpoint, first, count, infos, err) }
     }
 
-    /// Gives the names of all tensors, one per part.
+    /// Gives the names of all tensors, one per part; those of rank-local tensors repeat.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_tensor_names(
@@ -4012,7 +4012,7 @@ mod dispatch {
         unsafe { (table().checkpoint_object_rank.unwrap_unchecked())(checkpoint, index) }
     }
 
-    /// Gives the names of all objects, one per part.
+    /// Gives the names of all objects, one per part; those of rank-local objects repeat.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_object_names(

@@ -823,7 +823,7 @@ pub unsafe fn collective_abort(
     Ok(())
 }
 
-/// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs.
+/// Takes part in the save or load (SHW_CALL_) that the other ranks make now, in place of this rank's own call, and tells them that it failed: they return `code` with `message` at once. For a host that finds out, on its way to shw_save or shw_load, that it cannot make the call; those tell the others of their own arguments themselves. Returns when all ranks have heard; nothing happens on a collective of one rank. shw_collective_decline_async goes with jobs. Refused in a callback, as the calls themselves, the collective is aborted, unless a call or job has it.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn collective_decline(
@@ -1171,7 +1171,7 @@ pub unsafe fn checkpoint_tensor_infos(
     Ok(())
 }
 
-/// Gives the names of all tensors, one per part.
+/// Gives the names of all tensors, one per part; those of rank-local tensors repeat.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_tensor_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
@@ -1237,7 +1237,7 @@ pub unsafe fn checkpoint_chunk_box(
     Ok(())
 }
 
-/// Gives the names of all objects, one per part.
+/// Gives the names of all objects, one per part; those of rank-local objects repeat.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_object_names(checkpoint: *const shw_checkpoint) -> Result<*mut shw_buffer, RawError> {
