@@ -171,10 +171,7 @@ Status no_cancellation(const shw_cancellation* cancellation) {
 exec::CallContext call_context(int64_t deadline_ns, const CancellationImpl* cancellation) {
   exec::CallContext call;
   if (cancellation != nullptr) call.control.cancellation = &cancellation->flag;
-  if (deadline_ns > 0) {
-    const int64_t now = real_clock().monotonic_ns();
-    call.control.deadline_ns = deadline_ns > INT64_MAX - now ? INT64_MAX : now + deadline_ns;
-  }
+  if (deadline_ns > 0) call.control.end_within(real_clock().monotonic_ns(), deadline_ns);
   return call;
 }
 

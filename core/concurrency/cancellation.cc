@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -28,14 +29,20 @@ class RealClock final : public Clock {
 }  // namespace
 
 const Clock& real_clock() {
-  static const RealClock clock;
-  return clock;
+  static const RealClock kClock;
+  return kClock;
 }
 
 int64_t CallControl::remaining_ns() const {
   if (deadline_ns < 0) return -1;
   const Clock& source = clock != nullptr ? *clock : real_clock();
   return std::max<int64_t>(deadline_ns - source.monotonic_ns(), 0);
+}
+
+void CallControl::end_within(int64_t begin_ns, int64_t timeout_ns) {
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  const int64_t end_ns = timeout_ns > kLast - begin_ns ? kLast : begin_ns + timeout_ns;
+  if (deadline_ns < 0 || end_ns < deadline_ns) deadline_ns = end_ns;
 }
 
 Status CallControl::check(std::string_view doing) const {

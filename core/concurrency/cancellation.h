@@ -42,6 +42,8 @@ struct CallControl {
   Status check(std::string_view doing) const;
   // Nanoseconds left, -1 = no limit, 0 when passed.
   int64_t remaining_ns() const;
+  // The deadline comes no later than timeout_ns, which is positive and may be any, after begin_ns.
+  void end_within(int64_t begin_ns, int64_t timeout_ns);
 };
 
 }  // namespace shardwright

@@ -5,6 +5,7 @@
 // Thread-safe; neither copied nor moved.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -49,10 +50,12 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  // The same for at most timeout_ns; false when the time passed without a notification.
+  // The same for at most timeout_ns, or an hour where that is longer: the clock must be able to show
+  // the end. False when the time passed without a notification.
   bool wait_for(Mutex& mutex, int64_t timeout_ns) SHW_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    const auto outcome = condition_.wait_for(lock, std::chrono::nanoseconds(timeout_ns));
+    const auto outcome = condition_.wait_for(
+        lock, std::chrono::nanoseconds(std::min<int64_t>(timeout_ns, kLongestWaitNs)));
     lock.release();
     return outcome == std::cv_status::no_timeout;
   }
@@ -60,6 +63,8 @@ class Condition {
   void notify_all() { condition_.notify_all(); }
 
  private:
+  static constexpr int64_t kLongestWaitNs = int64_t{3600} * 1'000'000'000;
+
   std::condition_variable condition_;
 };
 

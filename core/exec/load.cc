@@ -108,12 +108,8 @@ const Clock& clock_of(const CallContext& call) {
 // The caller's deadline, or the option's when that comes first.
 CallContext with_deadline(const CallContext& call, const LoadOptions& options) {
   CallContext limited = call;
-  if (options.deadline_ns > 0) {
-    const int64_t deadline = clock_of(call).monotonic_ns() + options.deadline_ns;
-    if (limited.control.deadline_ns < 0 || deadline < limited.control.deadline_ns) {
-      limited.control.deadline_ns = deadline;
-    }
-  }
+  if (options.deadline_ns > 0)
+    limited.control.end_within(clock_of(call).monotonic_ns(), options.deadline_ns);
   return limited;
 }
 

@@ -92,10 +92,7 @@ CallContext StepwiseSave::limited(const CallContext& call) {
   CallContext result = call;
   if (result.control.clock == nullptr) result.control.clock = &runtime_.clock();
   if (!begin_ns_.has_value()) begin_ns_ = runtime_.clock().monotonic_ns();
-  if (options_.deadline_ns <= 0) return result;
-  const int64_t deadline = *begin_ns_ + options_.deadline_ns;
-  if (result.control.deadline_ns < 0 || deadline < result.control.deadline_ns)
-    result.control.deadline_ns = deadline;
+  if (options_.deadline_ns > 0) result.control.end_within(*begin_ns_, options_.deadline_ns);
   return result;
 }
 

@@ -83,8 +83,12 @@ Result<PlanParts> merge_shifted(const std::vector<Bytes>& plans, const MergeRule
 using Name = std::pair<std::string, int32_t>;
 // Of a box: its offsets, then its sizes where they tell boxes apart. Of an object: nothing.
 using Key = std::pair<Name, std::vector<int64_t>>;
-// How often each rank has it.
-using Ranks = std::map<int32_t, uint64_t>;
+struct Held {
+  uint64_t times = 0;
+  bool has_elements = false;  // of a box; boxes that begin alike may be one
+  bool operator==(const Held&) const = default;
+};
+using Ranks = std::map<int32_t, Held>;
 using Items = std::map<Key, Ranks>;
 
 Name name_of(std::string_view name, EntryKind kind, int32_t rank) {
@@ -103,10 +107,19 @@ void collect(const Catalog& catalog, int32_t rank, const MergePolicy& policy, It
     if (!policy.keep_empty && box_is_empty(box)) continue;
     const Name name =
         name_of(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].kind, rank);
-    ++(*items)[key_of(name, box, policy)][rank];
+    Held& held = (*items)[key_of(name, box, policy)][rank];
+    ++held.times;
+    held.has_elements |= !box_is_empty(box);
   }
   for (size_t i = 0; i < catalog.objects.size(); ++i)
-    ++(*items)[{name_of(catalog.object_name(i), catalog.objects[i].kind, rank), {}}][rank];
+    ++(*items)[{name_of(catalog.object_name(i), catalog.objects[i].kind, rank), {}}][rank].times;
+}
+
+// An empty box stands for no box that has elements.
+int32_t lowest_rank(const Ranks& holders) {
+  const auto full = std::ranges::find_if(
+      holders, [](const Ranks::value_type& holder) { return holder.second.has_elements; });
+  return full == holders.end() ? holders.begin()->first : full->first;
 }
 
 void check_kept_once(const Items& listed, const Items& kept, const MergePolicy& policy) {
@@ -120,10 +133,13 @@ void check_kept_once(const Items& listed, const Items& kept, const MergePolicy& 
       continue;
     }
     check(writers.size() == 1);
-    const auto& [writer, count] = *writers.begin();
+    const auto& [writer, written] = *writers.begin();
     const auto held = holders.find(writer);
-    check(held != holders.end() && count == (policy.twice_on_rank ? held->second : 1));
-    if (policy.choice == MergePolicy::Choice::kLowestRank) check(held == holders.begin());
+    check(held != holders.end() &&
+          written.times == (policy.twice_on_rank ? held->second.times : 1));
+    const bool some_have = holders.at(lowest_rank(holders)).has_elements;
+    check(written.has_elements == some_have);
+    if (policy.choice == MergePolicy::Choice::kLowestRank) check(writer == lowest_rank(holders));
   }
 }
 

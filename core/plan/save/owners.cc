@@ -201,11 +201,13 @@ class OwnerChoice {
     const std::span<const UnitHolder> holders = merged_.holders_of(unit);
     const uint32_t chosen = holders[chosen_[unit]].rank;
     std::optional<uint32_t> best;
+    uint32_t first = 0;  // of the rank at hand, which may list the box twice
     for (uint32_t i = 0; i < holders.size(); ++i) {
       const UnitHolder& holder = holders[i];
+      if (holder.rank != holders[first].rank) first = i;
       if (box_is_empty(chunk_box_of(locals_[holder.rank].catalog, holder.item))) continue;
       if (holder.rank == chosen) return;
-      if (!best || loads_[holder.rank] < loads_[holders[*best].rank]) best = i;
+      if (!best || loads_[holder.rank] < loads_[holders[*best].rank]) best = first;
     }
     chosen_[unit] = best.value_or(chosen_[unit]);
   }

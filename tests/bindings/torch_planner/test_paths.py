@@ -2,6 +2,7 @@
 """Planner data: paths that travel as bytes, merge as a ChainMap does, and are a dict to whoever looks."""
 import copy
 import logging
+import os
 import pickle
 import random
 from collections import ChainMap
@@ -13,7 +14,7 @@ import torch.distributed.checkpoint.default_planner as original
 import shardwright.torch.planner as ours
 from shardwright.torch.planner import _paths
 
-SEED = random.SystemRandom().randrange(2**40)
+SEED = int(os.environ.get("SHW_SEED", random.SystemRandom().randrange(2**40)))
 PATHS = {"a.b": ("a", "b"), "l.0": ("l", 0), "\u00e9": ("\u00e9",)}
 
 

@@ -3,6 +3,7 @@
 engine cannot hold goes item by item."""
 import dataclasses
 import itertools
+import os
 import pickle
 import random
 
@@ -20,7 +21,7 @@ import shardwright.torch.planner as ours
 from shardwright._library import native
 from shardwright.torch.planner import _boxes, _load, _read_items
 
-SEED = random.SystemRandom().randrange(2**40)
+SEED = int(os.environ.get("SHW_SEED", random.SystemRandom().randrange(2**40)))
 BYTES = BytesStorageMetadata()
 
 

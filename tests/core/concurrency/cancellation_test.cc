@@ -3,6 +3,8 @@
 // CallControl: cancellation and deadlines on a clock that the test moves.
 #include "core/concurrency/cancellation.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/fake_clock.h"
@@ -40,6 +42,19 @@ TEST(CallControl, DeadlinePassesWhenTheClockReachesIt) {
   EXPECT_EQ(control.check("reading").code(), StatusCode::kDeadlineExceeded);
   clock.advance_ns(100);
   EXPECT_EQ(control.remaining_ns(), 0);
+}
+
+TEST(CallControl, TheEarlierEndHoldsAndNoneLiesBeyondTheClock) {
+  CallControl control;
+  control.end_within(1000, 500);
+  EXPECT_EQ(control.deadline_ns, 1500);
+  control.end_within(1000, 600);
+  EXPECT_EQ(control.deadline_ns, 1500);
+  control.end_within(1000, 400);
+  EXPECT_EQ(control.deadline_ns, 1400);
+  CallControl longest;
+  longest.end_within(1000, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(longest.deadline_ns, std::numeric_limits<int64_t>::max());
 }
 
 TEST(CallControl, CancellationComesBeforeTheDeadline) {

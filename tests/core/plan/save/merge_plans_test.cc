@@ -303,6 +303,14 @@ TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
   }
 }
 
+// An item that its rank lists twice stays twice, also where the first of the two is empty.
+TEST(MergePlans, AnEmptyBoxThatIsPassedOnTakesItsTwinAlong) {
+  const Listed both = {"w", {4}, {box({0}, {0}), box({0}, {4})}};
+  const Ranks ranks = {{shard("w", {4}, {0}, {0})}, {both}};
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest), (Kept{{}, {"w", "w"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), (Kept{{}, {"w", "w"}}));
+}
+
 // Torch's choice where it leaves no hole is ours.
 TEST(MergePlans, AnEmptyBoxChangesNoChoiceBetweenOthers) {
   Ranks ranks = {{shard("k", {4}, {0}, {4})}, {shard("k", {4}, {0}, {4})}, {}};
