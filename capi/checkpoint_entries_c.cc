@@ -58,8 +58,8 @@ shw_tensor_info tensor_info(const plan::Catalog& catalog, uint64_t index) {
   return info;
 }
 
-shw_chunk_info chunk_info(const format::OpenedCheckpoint& opened, uint64_t index) {
-  const format::Extent extent = opened.chunk_extent(index);
+Result<shw_chunk_info> chunk_info(const format::OpenedCheckpoint& opened, uint64_t index) {
+  SHW_ASSIGN_OR_RETURN(const format::Extent extent, opened.chunk_extent(index));
   shw_chunk_info info = SHW_CHUNK_INFO_INIT;
   info.tensor = opened.catalog().chunks[index].tensor;
   info.file = extent.file;
@@ -90,7 +90,8 @@ Status fill_infos(uint64_t first, uint64_t count, Info* infos, Make&& make) {
     }
   }
   for (uint64_t i = 0; i < count; ++i) {
-    write_out(make(first + i), reinterpret_cast<Info*>(bytes + i * stride));
+    SHW_ASSIGN_OR_RETURN(const Info info, Result<Info>(make(first + i)));
+    write_out(info, reinterpret_cast<Info*>(bytes + i * stride));
   }
   return {};
 }

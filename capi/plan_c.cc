@@ -24,7 +24,6 @@ shw_plan_item item_of(const plan::WriteItem& item) {
   made.flags = object ? SHW_PLAN_ITEM_OBJECT : 0;
   made.entry = item.entry;
   made.piece = object ? 0 : item.piece;
-  made.position = item.position;
   made.byte_size = item.size_bytes;
   return made;
 }

@@ -122,12 +122,11 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.local->catalog), plan::view_of(plan.local->listing),
           plan.local->tensor_digests, plan.local->object_digests,
-          plan.local->kept ? Numbers::kPosition : Numbers::kPlace);
+          plan.local->kept ? Numbers::kNumber : Numbers::kPlace);
     } else if (plan.merged.has_value()) {
       plan.entries = std::make_unique<const plan::EntryColumns>(
           plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),
-          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace,
-          plan.merged->file_ranks);
+          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace);
     } else {
       return no_entries(plan);
     }

@@ -46,7 +46,7 @@ std::shared_ptr<const plan::StoredCheckpoint> stored_of(const CheckpointImpl& im
   const format::OpenedCheckpoint& opened = impl.checkpoint->opened();
   auto stored = std::make_shared<plan::StoredCheckpoint>();
   stored->catalog = opened.catalog();
-  for (const format::FileInfo& file : opened.files()) stored->file_ranks.push_back(file.rank);
+  stored->file_count = opened.files().size();
   stored->generation = opened.generation();
   stored->digest_block_bytes = opened.digest_block_bytes();
   return stored;

@@ -139,7 +139,7 @@ std::string totals_json(const plan::SymbolicSavePlan& plan) {
   json.key("items").number_unsigned(totals.items);
   json.key("chunks").number_unsigned(totals.chunks);
   json.key("objects").number_unsigned(totals.objects);
-  json.key("files").number_unsigned(totals.files);
+  json.key("writers").number_unsigned(totals.writers);
   json.key("bytes").number_unsigned(totals.bytes);
   json.key("most_bytes").number_unsigned(totals.most_bytes);
   json.end_object();

@@ -104,7 +104,7 @@ std::string range_table(const PlanJson& json, bool load) {
     table.add({std::string("  ") + label, text("min"), text("median"), text("max"), text("total")});
   };
   add(load ? "bytes read" : "bytes written", "bytes", true);
-  add(load ? "of them over-read" : "of them padding", "over_bytes", true);
+  if (load) add("of them over-read", "over_bytes", true);
   add(load ? "reads" : "writes", load ? "reads" : "writes", false);
   add("files", "files", false);
   add("state held", "held_bytes", true);

@@ -121,29 +121,29 @@ void BlockFiller::fill_blocks(size_t item, const Bytes& from, uint64_t begin,
   }
 }
 
-Status BlockFiller::fill_item(const WriteTask& task, size_t item, std::span<std::byte> buffer) {
-  const plan::WriteItem& wanted = source_.list.items[item];
-  SHW_ASSIGN_OR_RETURN(const Bytes bytes, bytes_of(wanted));
-  const uint64_t begin = std::max(task.begin, wanted.position) - wanted.position;
-  const uint64_t end = std::min(task.end, wanted.position + wanted.size_bytes) - wanted.position;
-  const auto target = buffer.subspan(static_cast<size_t>(wanted.position + begin - task.begin),
+Status BlockFiller::fill_item(const WriteTask& task, const format::native::PlacedItem& placed,
+                              std::span<std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const Bytes bytes, bytes_of(source_.list.items[placed.item]));
+  const uint64_t begin = std::max(task.begin, placed.position) - placed.position;
+  const uint64_t end = std::min(task.end, placed.position + placed.size_bytes) - placed.position;
+  const auto target = buffer.subspan(static_cast<size_t>(placed.position + begin - task.begin),
                                      static_cast<size_t>(end - begin));
-  const bool small = wanted.size_bytes < kSlabChunkLimitBytes;
-  if (!small || end - begin == wanted.size_bytes) {
-    fill_blocks(item, bytes, begin, target);
+  const bool small = placed.size_bytes < kSlabChunkLimitBytes;
+  if (!small || end - begin == placed.size_bytes) {
+    fill_blocks(placed.item, bytes, begin, target);
     return {};
   }
   // A small chunk across a cut: both tasks copy their part, the first one hashes it all.
   bytes.copy(begin, target);
   if (begin == 0 && source_.digests) {
-    std::vector<std::byte> whole(static_cast<size_t>(wanted.size_bytes));
-    fill_blocks(item, bytes, 0, whole);
+    std::vector<std::byte> whole(static_cast<size_t>(placed.size_bytes));
+    fill_blocks(placed.item, bytes, 0, whole);
   }
   return {};
 }
 
 Status BlockFiller::fill(const WriteTask& task, std::span<std::byte> buffer) {
-  const std::vector<plan::WriteItem>& items = source_.list.items;
+  const std::vector<format::native::PlacedItem>& items = source_.layout.items;
   uint64_t filled = task.begin;  // file offset up to which the buffer is done
   if (task.begin == 0) {
     std::ranges::copy(header_, buffer.begin());
@@ -157,7 +157,7 @@ Status BlockFiller::fill(const WriteTask& task, std::span<std::byte> buffer) {
   for (size_t i = task.first_item; i < items.size() && items[i].position < task.end; ++i) {
     if (items[i].size_bytes == 0) continue;
     if (items[i].position > filled) zero_until(items[i].position);
-    SHW_RETURN_IF_ERROR(fill_item(task, i, buffer));
+    SHW_RETURN_IF_ERROR(fill_item(task, items[i], buffer));
     filled = std::min(task.end, items[i].position + items[i].size_bytes);
   }
   zero_until(task.end);

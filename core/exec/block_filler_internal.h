@@ -19,11 +19,13 @@
 
 namespace shardwright::exec::internal {
 
-// All must outlive the filler. local is the local plan that the list was made from.
+// All must outlive the filler. local is the local plan that the list was made from, layout that of
+// the list.
 struct FillSource {
   const State& state;
   const plan::LocalSavePlan& local;
   const plan::WriteList& list;
+  const format::native::FileLayout& layout;
   bool digests = true;
 };
 
@@ -34,18 +36,16 @@ class BlockFiller {
   // Fills buffer (task.end - task.begin bytes).
   Status fill(const WriteTask& task, std::span<std::byte> buffer);
 
-  // Digests of the blocks of an item, in order; complete when all tasks were filled.
-  std::span<const integrity::Digest128> digests(size_t item) const {
-    return std::span(digests_).subspan(digest_begins_[item],
-                                       digest_begins_[item + 1] - digest_begins_[item]);
-  }
-  size_t digest_count() const { return digests_.size(); }
+  // Digests of the blocks of all items, in the order of the list; complete when all tasks were
+  // filled.
+  std::span<const integrity::Digest128> digests() const { return digests_; }
 
  private:
   struct Bytes;  // where the packed bytes of an item come from
   Result<Bytes> bytes_of(const plan::WriteItem& item) const;
   integrity::Digest128 key_of(const plan::WriteItem& item) const;
-  Status fill_item(const WriteTask& task, size_t item, std::span<std::byte> buffer);
+  Status fill_item(const WriteTask& task, const format::native::PlacedItem& placed,
+                   std::span<std::byte> buffer);
   void fill_blocks(size_t item, const Bytes& from, uint64_t begin, std::span<std::byte> target);
 
   FillSource source_;

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
 #include "core/storage/storage.h"
 
@@ -177,9 +178,9 @@ class ReadCall {
     const BlockNeed& need = needs.front();
     Status status;
     if (check_digests_ && need.kind == NeedKind::kChunk) {
-      status = opened_.check_chunk_block(need.item, need.block, bytes);
+      status = opened_.check_chunk_block(need.item, need.begin / block_bytes_of(opened_), bytes);
     } else if (check_digests_ && need.kind == NeedKind::kObject) {
-      status = opened_.check_object_block(need.item, need.block, bytes);
+      status = opened_.check_object_block(need.item, need.begin / block_bytes_of(opened_), bytes);
     }
     if (status.ok()) return sink_->consume(needs, bytes, landed);
     return sink_->failed(need, std::move(status));
@@ -237,26 +238,32 @@ Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, VerifyRul
   return read.run(std::move(needs));
 }
 
-format::Extent extent_of(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item) {
-  return kind == NeedKind::kObject ? opened.object_extent(item) : opened.chunk_extent(item);
+Status prepare_files(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                     std::vector<uint32_t> files, const CallControl& control) {
+  std::ranges::sort(files);
+  const auto repeated = std::ranges::unique(files);
+  files.erase(repeated.begin(), repeated.end());
+  return run_each(runtime.pool(), files.size(), control,
+                  [&](size_t i) { return opened.prepare_file(files[i]); });
 }
 
-void append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
-                       uint32_t user, std::vector<BlockNeed>* needs) {
-  const format::Extent extent = extent_of(opened, kind, item);
-  const uint64_t unit =
-      opened.digest_block_bytes() > 0 ? opened.digest_block_bytes() : kDigestBlockBytes;
+uint64_t block_bytes_of(const format::OpenedCheckpoint& opened) {
+  const uint64_t bytes = opened.digest_block_bytes();
+  return bytes > 0 ? bytes : kDigestBlockBytes;
+}
+
+Status append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
+                         uint32_t user, std::vector<BlockNeed>* needs) {
+  SHW_ASSIGN_OR_RETURN(const format::Extent extent, kind == NeedKind::kObject
+                                                        ? opened.object_extent(item)
+                                                        : opened.chunk_extent(item));
+  const uint64_t unit = block_bytes_of(opened);
   for (uint64_t begin = 0; begin < extent.size_bytes; begin += unit) {
-    BlockNeed need{extent.offset + begin,
-                   item,
-                   extent.file,
-                   0,
-                   static_cast<uint32_t>(begin / unit),
-                   user,
-                   kind};
+    BlockNeed need{extent.offset + begin, item, begin, extent.file, 0, user, kind};
     need.length = static_cast<uint32_t>(std::min(unit, extent.size_bytes - begin));
     needs->push_back(need);
   }
+  return {};
 }
 
 }  // namespace shardwright::exec::internal

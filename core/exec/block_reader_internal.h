@@ -41,10 +41,10 @@ enum class NeedKind : uint8_t { kChunk = 0, kObject = 1, kPadding = 2 };
 struct BlockNeed {
   uint64_t offset = 0;  // in the file
   uint64_t item = 0;    // chunk or object number
+  uint64_t begin = 0;   // in the item's bytes
   uint32_t file = 0;
   uint32_t length = 0;
-  uint32_t block = 0;  // number inside the item
-  uint32_t user = 0;   // the sink's own number
+  uint32_t user = 0;  // the sink's own number
   NeedKind kind = NeedKind::kChunk;
 };
 
@@ -96,6 +96,7 @@ class BlockReader {
               const format::OpenedCheckpoint& opened, Trace* trace = nullptr)
       : runtime_(runtime), location_(location), opened_(opened), trace_(trace) {}
 
+  Runtime& runtime() const { return runtime_; }
   Result<BlockReadTotals> run(std::vector<BlockNeed> needs, VerifyRule verify,
                               const CallContext& call, BlockSink& sink) const;
 
@@ -106,10 +107,14 @@ class BlockReader {
   Trace* trace_;
 };
 
-// Extent of what a need reads from.
-format::Extent extent_of(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item);
-// Appends the needs of all blocks of a whole chunk or object.
-void append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
-                       uint32_t user, std::vector<BlockNeed>* needs);
+// Prepares these files, in any order and with repeats, by as many workers as there are.
+Status prepare_files(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                     std::vector<uint32_t> files, const CallControl& control);
+
+// Bytes that are the unit of reading: those of a digest, or of one where there are none.
+uint64_t block_bytes_of(const format::OpenedCheckpoint& opened);
+// Appends the needs of all blocks of a whole chunk or object. Its file was prepared.
+Status append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
+                         uint32_t user, std::vector<BlockNeed>* needs);
 
 }  // namespace shardwright::exec::internal

@@ -123,8 +123,6 @@ class CommitTask {
     const plan::WriteResult& result = results_[rank];
     const plan::WriteList& list = input_.plan.lists[rank];
     const std::string rank_text = fmt::to_string(rank);
-    if (!result.status.ok())
-      return Status(result.status).annotated(fmt::format("rank {} failed to write", rank));
     if (std::cmp_not_equal(result.rank, rank)) {
       return invalid_argument(fmt::format("result {} is that of rank {}; results are wanted in "
                                           "rank order",
@@ -138,9 +136,9 @@ class CommitTask {
           .with_detail("rank", rank_text)
           .with_detail("generation", result.generation);
     }
-    if (result.has_file != !list.items.empty() || result.data_bytes != list.data_bytes) {
-      return failed_precondition(fmt::format("rank {} reports {} data bytes, its plan has {}", rank,
-                                             result.data_bytes, list.data_bytes))
+    if (result.has_file != !list.items.empty() || result.payload_bytes != list.payload_bytes()) {
+      return failed_precondition(fmt::format("rank {} reports {} bytes, its plan has {}", rank,
+                                             result.payload_bytes, list.payload_bytes()))
           .with_detail("rank", rank_text);
     }
     if (!result.directory_sync_supported) directory_sync_ = "unsupported";
@@ -149,7 +147,10 @@ class CommitTask {
 
   // Step 4: the coordinator sees every file as its rank reported it.
   Status look_at_files() {
-    const std::vector<int32_t>& ranks = input_.plan.file_ranks;
+    std::vector<int32_t> ranks;
+    for (const plan::WriteResult& result : results_) {
+      if (result.has_file) ranks.push_back(result.rank);
+    }
     return run_each(input_.runtime.pool(), ranks.size(), input_.call.control,
                     [this, &ranks](size_t file) { return look_at_file(ranks[file]); });
   }
@@ -203,10 +204,10 @@ class CommitTask {
     manifest.writer = writer_name();
     manifest.digests = input_.options.digests;
     manifest.metadata = input_.options.metadata;
-    for (const int32_t rank : input_.plan.file_ranks) {
-      const plan::WriteResult& result = results_[static_cast<size_t>(rank)];
-      manifest.files.push_back({rank, result.file_bytes, result.index_position, result.index_bytes,
-                                result.index_digest});
+    for (const plan::WriteResult& result : results_) {
+      if (!result.has_file) continue;
+      manifest.files.push_back({result.rank, result.file_bytes, result.index_position,
+                                result.index_bytes, result.index_digest});
     }
     manifest.catalog = input_.plan.catalog;
     SHW_ASSIGN_OR_RETURN(manifest_bytes_, native::encode_manifest(manifest));

@@ -35,38 +35,50 @@ struct NeedMaker {
   std::vector<BlockNeed> needs;
   uint64_t wanted_bytes = 0;
 
-  NeedMaker(const format::OpenedCheckpoint& checkpoint, VerifyRule verify) : opened(checkpoint) {
+  NeedMaker(const format::OpenedCheckpoint& checkpoint, VerifyRule verify)
+      : opened(checkpoint), unit(block_bytes_of(checkpoint)) {
     whole_blocks = verify == VerifyRule::kOnRead && checkpoint.digest_block_bytes() > 0;
-    if (checkpoint.digest_block_bytes() > 0) unit = checkpoint.digest_block_bytes();
   }
 
-  void add_region(uint64_t chunk, uint32_t user, const ChunkRegion& region) {
-    const format::Extent extent = opened.chunk_extent(chunk);
+  Status add_region(uint64_t chunk, uint32_t user, const ChunkRegion& region) {
+    SHW_ASSIGN_OR_RETURN(const format::Extent extent, opened.chunk_extent(chunk));
     wanted_bytes += region.size_bytes;
     uint64_t position = region.origin;
     while (position != UINT64_MAX) {
-      const uint64_t block = position / unit;
-      uint64_t begin = block * unit;
-      uint64_t end = std::min(begin + unit, extent.size_bytes);
+      const uint64_t block = position / unit * unit;
+      uint64_t begin = block;
+      uint64_t end = std::min(block + unit, extent.size_bytes);
       if (!whole_blocks) {
         begin = position;
         end = std::min(end, region.end());
       }
-      BlockNeed need{extent.offset + begin,        chunk, extent.file, 0,
-                     static_cast<uint32_t>(block), user};
+      BlockNeed need{extent.offset + begin, chunk, begin, extent.file, 0, user};
       need.length = static_cast<uint32_t>(end - begin);
       needs.push_back(need);
-      position = block * unit + unit >= region.end() ? UINT64_MAX
-                                                     : next_wanted(region, block * unit + unit);
+      position = block + unit >= region.end() ? UINT64_MAX : next_wanted(region, block + unit);
     }
+    return {};
   }
 };
+
+// Files of everything that is asked for, with repeats.
+std::vector<uint32_t> files_of(const format::OpenedCheckpoint& opened,
+                               const FragmentRequest& request) {
+  std::vector<uint32_t> files;
+  const auto add = [&files](uint32_t file) {
+    if (files.empty() || files.back() != file) files.push_back(file);
+  };
+  const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
+  for (size_t i = 0; i < count; ++i) add(opened.chunk_file(request.fragments->chunk(i)));
+  for (const ObjectTarget& each : request.objects) add(opened.object_file(each.object));
+  return files;
+}
 
 // Copies checked blocks to the fragments and objects that want them.
 class CopySink final : public BlockSink {
  public:
-  CopySink(const format::OpenedCheckpoint& opened, const FragmentRequest& request)
-      : opened_(opened), catalog_(opened.catalog()), request_(request) {}
+  CopySink(const plan::Catalog& catalog, const FragmentRequest& request)
+      : catalog_(catalog), request_(request) {}
 
   std::span<std::byte> landing(std::span<const BlockNeed> needs) override {
     const BlockNeed& first = needs.front();
@@ -79,7 +91,7 @@ class CopySink final : public BlockSink {
     if (size < kMinStagingBytes) return {};
     const std::span<std::byte> dense = dense_memory(first, size);
     if (!dense.empty() || first.kind == NeedKind::kObject) return dense;
-    const uint64_t position = position_of(first);
+    const uint64_t position = first.begin;
     Result<Copy> copy = copy_of(first.user);
     if (!copy.ok() || copy->cast() || !copy->region.contiguous) return {};
     const bool inside = position >= copy->region.origin &&
@@ -98,7 +110,7 @@ class CopySink final : public BlockSink {
         continue;
       }
       SHW_ASSIGN_OR_RETURN(const Copy copy, copy_of(need.user));
-      const ChunkBytes from{bytes, position_of(need)};
+      const ChunkBytes from{bytes, need.begin};
       if (copy.cast()) {
         SHW_RETURN_IF_ERROR(cast_region(copy.region, from, copy.stored, copy.window, copy.wanted));
       } else {
@@ -120,20 +132,13 @@ class CopySink final : public BlockSink {
   // Where `size` bytes of a need go as they are: into an object, or into a target that takes the
   // whole chunk.
   std::span<std::byte> dense_memory(const BlockNeed& need, uint64_t size) const {
-    const format::Extent extent = extent_of(opened_, need.kind, need.item);
-    const uint64_t position = need.offset - extent.offset;
-    if (need.kind == NeedKind::kObject) {
-      return request_.objects[need.user].memory.subspan(position, size);
-    }
+    if (need.kind == NeedKind::kObject)
+      return request_.objects[need.user].memory.subspan(need.begin, size);
     const std::span<std::byte> memory =
         request_.fragments->dense(need.user, stored_dtype(catalog_, need.item));
     // The fragment lies inside its chunk, so equal sizes are equal boxes.
-    return memory.size() == extent.size_bytes ? memory.subspan(position, size)
-                                              : std::span<std::byte>();
-  }
-
-  uint64_t position_of(const BlockNeed& need) const {
-    return need.offset - extent_of(opened_, need.kind, need.item).offset;
+    return memory.size() == catalog_.chunk_bytes(need.item) ? memory.subspan(need.begin, size)
+                                                            : std::span<std::byte>();
   }
 
   Result<Copy> copy_of(size_t fragment) const {
@@ -149,7 +154,6 @@ class CopySink final : public BlockSink {
     return copy;
   }
 
-  const format::OpenedCheckpoint& opened_;
   const plan::Catalog& catalog_;
   const FragmentRequest& request_;
 };
@@ -241,28 +245,31 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                               "more than 2^32 boxes in one read; read the state in parts");
   }
   maker.needs.reserve(count + request.objects.size());
+  SHW_RETURN_IF_ERROR(
+      prepare_files(reader.runtime(), opened, files_of(opened, request), call.control));
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
     const Box box = request.fragments->box(i);
     if (packed_bytes(stored_dtype(catalog, chunk), box) == catalog.chunk_bytes(chunk)) {
       maker.wanted_bytes += catalog.chunk_bytes(chunk);
-      append_whole_item(opened, NeedKind::kChunk, chunk, static_cast<uint32_t>(i), &maker.needs);
+      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kChunk, chunk,
+                                            static_cast<uint32_t>(i), &maker.needs));
       continue;
     }
     SHW_ASSIGN_OR_RETURN(const ChunkRegion region,
                          chunk_region(stored_dtype(catalog, chunk), catalog.chunk_box(chunk), box));
-    maker.add_region(chunk, static_cast<uint32_t>(i), region);
+    SHW_RETURN_IF_ERROR(maker.add_region(chunk, static_cast<uint32_t>(i), region));
   }
   for (size_t i = 0; i < request.objects.size(); ++i) {
     maker.wanted_bytes += request.objects[i].memory.size();
-    append_whole_item(opened, NeedKind::kObject, request.objects[i].object,
-                      static_cast<uint32_t>(i), &maker.needs);
+    SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kObject, request.objects[i].object,
+                                          static_cast<uint32_t>(i), &maker.needs));
   }
   if (call.progress != nullptr) {
     call.progress->bytes_total += maker.wanted_bytes;
     call.progress->items_total += maker.needs.size();
   }
-  CopySink sink(opened, request);
+  CopySink sink(catalog, request);
   SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
                        reader.run(std::move(maker.needs), request.verify, call, sink));
   const uint64_t wanted = std::min(maker.wanted_bytes, totals.bytes_read);

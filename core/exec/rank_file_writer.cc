@@ -35,8 +35,9 @@ constexpr uint64_t kDirectFileBytes = uint64_t{1} << 20;  // below, the page cac
 
 class RankFileWriter {
  public:
-  explicit RankFileWriter(const RankFileInput& input)
+  RankFileWriter(const RankFileInput& input, const native::FileLayout& layout)
       : input_(input),
+        layout_(layout),
         storage_(*input.location.storage),
         key_(rank_file_location(input.location, input.list.generation, input.list.rank)),
         positional_((storage_.capabilities() & storage::kPositionalWrite) != 0),
@@ -44,9 +45,9 @@ class RankFileWriter {
         filler_(source()) {}
 
   Result<plan::WriteResult> run() {
-    Result<std::vector<WriteTask>> tasks = make_write_tasks(input_.list, kWriteBlockBytes);
-    if (!tasks.ok()) return named("plan", tasks.status());
-    tasks_ = std::move(*tasks);
+    if (Progress* progress = input_.call.progress; progress != nullptr)
+      progress->bytes_total = layout_.data_bytes - native::kFileHeaderBytes;
+    tasks_ = make_write_tasks(layout_, kWriteBlockBytes);
     Status status = without_exceptions("writing", [this] { return write_everything(); });
     if (status.ok()) return std::move(result_);
     remove_file();
@@ -55,7 +56,7 @@ class RankFileWriter {
 
  private:
   FillSource source() const {
-    return {input_.state, input_.local, input_.list, input_.options.digests};
+    return {input_.state, input_.local, input_.list, layout_, input_.options.digests};
   }
 
   Status write_everything() {
@@ -98,7 +99,7 @@ class RankFileWriter {
     options.file_mode = input_.options.file_mode;
     options.durable = durable_;
     options.direct = (storage_.capabilities() & storage::kDirectIo) != 0 &&
-                     input_.list.data_bytes >= kDirectFileBytes;
+                     layout_.data_bytes >= kDirectFileBytes;
     options.expected_bytes = tasks_.back().end + estimated_tail_bytes();
     SHW_ASSIGN_OR_RETURN(object_, storage_.open(key_, options));
     created_ = true;
@@ -107,7 +108,7 @@ class RankFileWriter {
 
   uint64_t estimated_tail_bytes() const {
     constexpr uint64_t kItemBytes = 192;  // texts, shape and record of a chunk
-    return input_.list.items.size() * kItemBytes + filler_.digest_count() * 16 + kWriteBlockBytes;
+    return input_.list.items.size() * kItemBytes + filler_.digests().size() * 16 + kWriteBlockBytes;
   }
 
   // Step 2b.
@@ -143,7 +144,7 @@ class RankFileWriter {
     const Trace::Span span(input_.trace, "write block");
     SHW_RETURN_IF_ERROR(object_->write_at(task.begin, bytes));
     if (Progress* progress = input_.call.progress; progress != nullptr) {
-      const uint64_t end = std::min(task.end, input_.list.data_bytes);
+      const uint64_t end = std::min(task.end, layout_.data_bytes);
       progress->bytes_done += end - std::min(end, std::max(task.begin, kExtentAlignmentBytes));
     }
     return {};
@@ -170,7 +171,7 @@ class RankFileWriter {
     result_.index_position = trailer.index_position;
     result_.index_bytes = trailer.index_bytes;
     result_.index_digest = trailer.index_digest;
-    result_.data_bytes = input_.list.data_bytes;
+    result_.payload_bytes = input_.list.payload_bytes();
     return {};
   }
 
@@ -227,6 +228,7 @@ class RankFileWriter {
   }
 
   const RankFileInput& input_;
+  const native::FileLayout& layout_;
   storage::Storage& storage_;
   const std::string key_;
   const bool positional_;
@@ -253,7 +255,8 @@ Result<plan::WriteResult> write_rank_file(const RankFileInput& input) {
     nothing.plan_digest = input.list.plan_digest;
     return nothing;
   }
-  return RankFileWriter(input).run();
+  SHW_ASSIGN_OR_RETURN(const native::FileLayout layout, native::lay_out(input.list.items));
+  return RankFileWriter(input, layout).run();
 }
 
 }  // namespace shardwright::exec::internal

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The format puts the catalog of an index into its canonical order; digests, which lie in the order
-// of items, follow it: each chunk and object finds its item by its position in the file.
+// The index of a rank's file: what the list names, in its order, with positions and digests.
 #include "core/exec/rank_index_internal.h"
-
-#include <algorithm>
-
-#include <fmt/format.h>
 
 #include "core/format/native/rank_file.h"
 
@@ -22,7 +17,6 @@ native::StoredChunk stored_chunk(const FillSource& source, const plan::WriteItem
   chunk.tensor = {entry.name,  entry.path,  record.dtype,
                   record.kind, record.rank, entry.global_shape};
   chunk.box = entry.pieces[item.piece].box;
-  chunk.position = item.position;
   return chunk;
 }
 
@@ -33,61 +27,10 @@ native::StoredObject stored_object(const FillSource& source, const plan::WriteIt
   object.record.kind = record.kind;
   object.record.rank = record.rank;
   object.record.size_bytes = item.size_bytes;
-  object.record.position = item.position;
   object.name = entry.name;
   object.path = entry.path;
   object.content_type = entry.content_type;
   return object;
-}
-
-// Finds the item with bytes that lies at a position; cheap when asked in ascending order.
-class ItemFinder {
- public:
-  explicit ItemFinder(const std::vector<plan::WriteItem>& items) : items_(items) {}
-
-  // Number of the item, or the count of items when there is none.
-  size_t find(uint64_t position) {
-    if (!matches(next_, position)) {
-      const auto found = std::partition_point(
-          items_.begin(), items_.end(),
-          [&](const plan::WriteItem& item) { return item.position < position; });
-      next_ = static_cast<size_t>(found - items_.begin());
-      while (next_ < items_.size() && items_[next_].position == position &&
-             items_[next_].size_bytes == 0) {
-        ++next_;
-      }
-    }
-    return matches(next_, position) ? next_++ : items_.size();
-  }
-
- private:
-  bool matches(size_t item, uint64_t position) const {
-    return item < items_.size() && items_[item].position == position &&
-           items_[item].size_bytes != 0;
-  }
-  const std::vector<plan::WriteItem>& items_;
-  size_t next_ = 0;
-};
-
-Status append_digests(const plan::WriteList& list, const BlockFiller& filler,
-                      native::RankIndex* index) {
-  ItemFinder finder(list.items);
-  const auto append = [&](uint64_t position, uint64_t size_bytes) {
-    if (size_bytes == 0) return Status();
-    const size_t item = finder.find(position);
-    if (item == list.items.size()) {
-      return internal_error(fmt::format("the index has {} bytes at offset {}, the list has not",
-                                        size_bytes, position));
-    }
-    const auto digests = filler.digests(item);
-    index->block_digests.insert(index->block_digests.end(), digests.begin(), digests.end());
-    return Status();
-  };
-  for (size_t i = 0; i < index->catalog.chunks.size(); ++i)
-    SHW_RETURN_IF_ERROR(append(index->catalog.chunks[i].position, index->catalog.chunk_bytes(i)));
-  for (const plan::ObjectRecord& object : index->catalog.objects)
-    SHW_RETURN_IF_ERROR(append(object.position, object.size_bytes));
-  return {};
 }
 
 }  // namespace
@@ -110,8 +53,10 @@ Result<std::vector<std::byte>> encode_rank_index(const FillSource& source,
   index.world_size = source.list.world_size;
   index.digests = source.digests;
   SHW_ASSIGN_OR_RETURN(index.catalog, native::index_catalog(chunks, objects));
-  index.block_digests.reserve(filler.digest_count());
-  if (source.digests) SHW_RETURN_IF_ERROR(append_digests(source.list, filler, &index));
+  index.positions.resize(source.list.items.size());
+  for (const native::PlacedItem& placed : source.layout.items)
+    index.positions[placed.item] = placed.position;
+  index.block_digests.assign(filler.digests().begin(), filler.digests().end());
   return native::encode_index(index);
 }
 

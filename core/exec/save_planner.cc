@@ -18,6 +18,7 @@
 #include "core/exec/generation_internal.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
+#include "core/format/native/file_layout.h"
 #include "core/format/native/native_format.h"
 #include "core/plan/digest.h"
 #include "core/plan/save/global_plan.h"
@@ -59,12 +60,6 @@ uint64_t bytes_of_state(const State& state) {
     }
   }
   for (const ObjectEntry& entry : state.objects()) bytes += entry.bytes.size();
-  return bytes;
-}
-
-uint64_t payload_bytes(const plan::WriteList& list) {
-  uint64_t bytes = 0;
-  for (const plan::WriteItem& item : list.items) bytes += item.size_bytes;
   return bytes;
 }
 
@@ -146,10 +141,11 @@ Status StepwiseSave::check_target(const format::Location& location) {
 Status StepwiseSave::check_free_space(const format::Location& location) const {
   uint64_t planned = 0;
   for (const plan::WriteList& list : merged_->lists) {
-    const uint64_t metadata = 2 * kBytesPerRecord * list.items.size() + kWriteBlockBytes / 16 +
-                              list.data_bytes / kDigestBlockBytes * kDigestBytes;
     if (list.items.empty()) continue;
-    if (!checked_add(planned, list.data_bytes, &planned) ||
+    SHW_ASSIGN_OR_RETURN(const native::FileLayout layout, native::lay_out(list.items));
+    const uint64_t metadata = 2 * kBytesPerRecord * list.items.size() + kWriteBlockBytes / 16 +
+                              layout.data_bytes / kDigestBlockBytes * kDigestBytes;
+    if (!checked_add(planned, layout.data_bytes, &planned) ||
         !checked_add(planned, metadata, &planned)) {
       return invalid_argument("the planned bytes of all ranks cannot be counted");
     }
@@ -283,7 +279,7 @@ Status StepwiseSave::accept(plan::WriteList list) {
   log(runtime_.log(), LogLevel::kDebug, "exec", [&] {
     return fmt::format("rank {} of {}: the plan of generation {} has {} items of {} bytes for it",
                        position_.rank, position_.world_size, escape_text(list.generation, 64),
-                       list.items.size(), list.data_bytes);
+                       list.items.size(), list.payload_bytes());
   });
   if (!native::is_generation(list.generation)) {
     return invalid_argument(fmt::format("the write list names generation '{}', which is none",
@@ -305,7 +301,6 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (Progress* progress = call.progress; progress != nullptr) {
-    progress->bytes_total = list_->data_bytes - std::min(list_->data_bytes, kExtentAlignmentBytes);
     progress->items_total = list_->items.size();
     progress->enter(Stage::kWriting);
   }
@@ -383,7 +378,7 @@ void StepwiseSave::complete(Report* report, const format::Location& location) {
                                                                   : "none";
   report->digests = options_.digests;
   report->bytes_state = bytes_of_state(*state_);
-  if (result_.has_value()) report->bytes_written = payload_bytes(*list_);
+  if (result_.has_value()) report->bytes_written = list_->payload_bytes();
   report->memory_budget = runtime_.staging().budget_bytes();
   report->staging_peak_bytes = runtime_.staging().peak_bytes();
   report->times = times_;

@@ -129,13 +129,12 @@ Result<std::vector<BlockNeed>> all_needs(const format::OpenedCheckpoint& opened,
   std::vector<BlockNeed> needs;
   const plan::Catalog& catalog = opened.catalog();
   for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
-    if (sound[opened.chunk_extent(chunk).file])
-      append_whole_item(opened, NeedKind::kChunk, chunk, 0, &needs);
+    if (sound[opened.chunk_file(chunk)])
+      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kChunk, chunk, 0, &needs));
   }
   for (size_t object = 0; object < catalog.objects.size(); ++object) {
-    const format::Extent extent = opened.object_extent(object);
-    if (extent.size_bytes > 0 && sound[extent.file])
-      append_whole_item(opened, NeedKind::kObject, object, 0, &needs);
+    if (sound[opened.object_file(object)])
+      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kObject, object, 0, &needs));
   }
   for (uint32_t file = 0; file < sound.size(); ++file) {
     if (sound[file]) SHW_RETURN_IF_ERROR(append_padding(opened, file, &needs));

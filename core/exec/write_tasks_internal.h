@@ -11,21 +11,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/result.h"
-#include "core/plan/save_plan.h"
+#include "core/format/native/file_layout.h"
 
 namespace shardwright::exec::internal {
 
 struct WriteTask {
   uint64_t begin = 0;     // file offset
   uint64_t end = 0;       // exclusive; what no item covers is zero
-  size_t first_item = 0;  // first item that ends behind begin; items of no bytes aside
+  size_t first_item = 0;  // first of the layout that ends behind begin; items of no bytes aside
 };
 
 // The first task begins with the file's header. capacity_bytes: a multiple of 4 KiB, at least two
-// digest blocks. FAILED_PRECONDITION for items that do not ascend, overlap, leave gaps of more than
-// an alignment or break the rules of WriteList.
-Result<std::vector<WriteTask>> make_write_tasks(const plan::WriteList& list,
-                                                uint64_t capacity_bytes);
+// digest blocks.
+std::vector<WriteTask> make_write_tasks(const format::native::FileLayout& layout,
+                                        uint64_t capacity_bytes);
 
 }  // namespace shardwright::exec::internal

@@ -44,8 +44,12 @@ class OpenedCheckpoint {
   // Proved by check_catalog and prove_all_covers.
   virtual const plan::Catalog& catalog() const = 0;
   virtual const std::vector<FileInfo>& files() const = 0;
-  virtual Extent chunk_extent(size_t chunk) const = 0;
-  virtual Extent object_extent(size_t object) const = 0;
+  // Number of the file that has a chunk or object.
+  virtual uint32_t chunk_file(size_t chunk) const = 0;
+  virtual uint32_t object_file(size_t object) const = 0;
+  // Prepares the file when that was not done; the failures of prepare_file.
+  virtual Result<Extent> chunk_extent(size_t chunk) const = 0;
+  virtual Result<Extent> object_extent(size_t object) const = 0;
   // Bytes of the protected unit; reads are widened to whole blocks of the chunk. 0 = the format has
   // no digests.
   virtual uint64_t digest_block_bytes() const = 0;
@@ -68,7 +72,7 @@ class OpenedCheckpoint {
   // reading" when another generation was committed since, else DATA_LOSS naming the file.
   virtual Status explain_missing(uint32_t file) const = 0;
   // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending
-  // {offset, size}.
+  // {offset, size}. Prepares the file.
   virtual Result<std::vector<Extent>> padding(uint32_t file) const = 0;
 };
 

@@ -64,13 +64,12 @@ struct TensorRecord {
 // 48 bytes, the same in memory and on the wire.
 struct ChunkRecord {
   uint32_t tensor = 0;
-  uint32_t place =
-      0;  // local plan: piece number; merged plan: rank that writes; manifest: file number
+  uint32_t place = 0;  // local plan: piece; merged plan and manifest: rank that writes; index: 0
   int64_t offset0 = 0;
   int64_t size0 = 0;
   int64_t offset1 = 0;
   int64_t size1 = 0;
-  uint64_t position = 0;  // merged plan and manifest: byte offset in the file
+  uint64_t number = 0;  // kept plan: which chunk of its tensor it is; else 0
 };
 static_assert(sizeof(ChunkRecord) == 48);
 
@@ -91,7 +90,6 @@ struct ObjectRecord {
   int32_t rank = -1;   // owner of a rank_local entry, else -1
   uint32_t place = 0;  // as ChunkRecord
   uint64_t size_bytes = 0;
-  uint64_t position = 0;
 };
 
 class Catalog {
@@ -137,7 +135,7 @@ class CatalogBuilder {
   struct Chunk {
     Box box;
     uint32_t place = 0;
-    uint64_t position = 0;
+    uint64_t number = 0;
   };
   // INVALID_ARGUMENT when a box does not fit the shape or a count does not fit its field; the
   // catalog is as before then.

@@ -89,7 +89,7 @@ void append_chunk(Catalog* catalog, const internal::SplitDims& split, const BoxR
   ChunkRecord record;
   record.tensor = static_cast<uint32_t>(catalog->tensors.size() - 1);
   record.place = from.place;
-  record.position = from.position;
+  record.number = from.number;
   if (split.count > 0) {
     record.offset0 = from.box->offsets[split.dims[0]];
     record.size0 = from.box->sizes[split.dims[0]];
@@ -131,7 +131,7 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
 Status CatalogBuilder::add_tensor(const Tensor& tensor, std::span<const Chunk> chunks) {
   std::vector<BoxReference> boxes;
   boxes.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) boxes.push_back({&chunk.box, chunk.place, chunk.position});
+  for (const Chunk& chunk : chunks) boxes.push_back({&chunk.box, chunk.place, chunk.number});
   return internal::append_tensor(catalog_, tensor, boxes);
 }
 

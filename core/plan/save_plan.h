@@ -36,7 +36,7 @@ struct LocalSavePlan {
       tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
   std::vector<Digest128> object_digests;  // all-zero = not compared
   Listing listing;
-  bool kept = false;  // after a merge: what this rank writes, Chunk.position = number in the tensor
+  bool kept = false;  // after a merge: what this rank writes, with the numbers of its chunks
 };
 
 // Which of how many ranks.
@@ -47,34 +47,32 @@ struct RankPosition {
 
 // One chunk or object that a rank writes.
 struct WriteItem {
-  uint32_t entry = 0;     // index of the tensor or object in the rank's State
-  uint32_t piece = 0;     // piece of the tensor, kObjectPiece for an object
-  uint64_t position = 0;  // byte offset in the rank's file
+  uint32_t entry = 0;  // index of the tensor or object in the rank's State
+  uint32_t piece = 0;  // piece of the tensor, kObjectPiece for an object
   uint64_t size_bytes = 0;
 };
 inline constexpr uint32_t kObjectPiece = 0xFFFFFFFF;
 
-// What one rank writes: items in ascending position, none before kExtentAlignmentBytes. The file of
-// rank r is rank-%05d.shw. Chunks of kSlabChunkLimitBytes and more come first, each at a multiple
-// of kExtentAlignmentBytes; then smaller ones, packed at multiples of kSlabAlignmentBytes; then
-// objects. Each part is in catalog order, so a whole tensor is read in ascending positions. An
-// empty object has an item of 0 bytes; a box without elements has none.
+// What one rank writes, in the order of the catalog: chunks, then objects. Where it goes is the
+// format's business. An empty object has an item of 0 bytes; a box without elements has none.
 struct WriteList {
   int32_t rank = 0;
   int32_t world_size = 1;
   std::string generation;   // 32 lower-case hex digits
   Digest128 plan_digest{};  // digest of the global catalog: execute and commit check it
   std::vector<WriteItem> items;
-  uint64_t data_bytes = 0;  // end of the last item; 0 without items
+
+  uint64_t payload_bytes() const {
+    uint64_t bytes = 0;
+    for (const WriteItem& item : items) bytes += item.size_bytes;
+    return bytes;
+  }
 };
 
 struct GlobalSavePlan {
-  std::string generation;  // empty: descriptions that were merged, place = rank that writes, no
-                           // digest, no files, no positions
+  std::string generation;  // empty: descriptions that were merged, without digest and lists
   Digest128 plan_digest{};
-  Catalog catalog;  // every stored chunk and object once; place = file number
-  std::vector<int32_t>
-      file_ranks;  // rank of each file, ascending; ranks that write nothing have no file
+  Catalog catalog;               // every stored chunk and object once; place = rank that writes it
   std::vector<WriteList> lists;  // one per rank
   Listing listing;               // of merged descriptions; no order, nothing secondary
 };

@@ -80,8 +80,7 @@ void check_entries(const SymbolicDescription& description, size_t limit, Finding
   for (size_t i = 0; i < catalog.objects.size() && findings->size() < limit; ++i) {
     const ObjectRecord& object = catalog.objects[i];
     const bool local = object.kind == EntryKind::kRankLocal;
-    if (object.place != 0 || object.position != 0 ||
-        (local && (object.rank != 0 || object.size_bytes != 0)))
+    if (object.place != 0 || (local && (object.rank != 0 || object.size_bytes != 0)))
       findings->push_back(fmt::format("object {} of a description has a place or a size", i));
   }
 }

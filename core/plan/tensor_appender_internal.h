@@ -14,7 +14,7 @@ namespace shardwright::plan::internal {
 struct BoxReference {
   const Box* box = nullptr;  // borrowed for the call
   uint32_t place = 0;
-  uint64_t position = 0;
+  uint64_t number = 0;
 };
 
 // As CatalogBuilder::add_tensor.

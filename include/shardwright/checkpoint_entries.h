@@ -174,11 +174,12 @@ shw_checkpoint_find_tensor(const shw_checkpoint* checkpoint, const char* name, u
  * Since: 0.1 unstable */
 SHW_API uint64_t shw_checkpoint_chunk_count(const shw_checkpoint* checkpoint) SHW_NOEXCEPT;
 
-/* Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
+/* Describes `count` chunks from number `first` on; each `struct_size` must be set and equal. Reads
+ * the indexes of files that were not needed before.
  * Threads: any
- * Blocks: no
+ * Blocks: io
  * Owns: -
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, DATA_LOSS, ABORTED, storage
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status
 shw_checkpoint_chunk_infos(const shw_checkpoint* checkpoint, uint64_t first, uint64_t count,

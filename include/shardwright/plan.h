@@ -34,9 +34,9 @@ enum {
 typedef struct shw_plan shw_plan;
 
 /* One item of a write list or a load plan. `entry` is the number of the tensor (or object, flag
- * SHW_PLAN_ITEM_OBJECT) in the rank's state, `piece` the number of its box. Write lists: `position`
- * is the byte offset in the rank's file and `byte_size` what is written there. Load plans: `chunk`
- * is the number of the stored chunk or object that the bytes come from.
+ * SHW_PLAN_ITEM_OBJECT) in the rank's state, `piece` the number of its box. Write lists:
+ * `byte_size` is what is written; where is the format's business. Load plans: `chunk` is the number
+ * of the stored chunk or object that the bytes come from.
  * Since: 0.1 unstable */
 typedef struct shw_plan_item {
   uint32_t struct_size;
@@ -44,7 +44,6 @@ typedef struct shw_plan_item {
   uint32_t entry;
   uint32_t piece;
   uint64_t chunk;
-  uint64_t position;
   uint64_t byte_size;
 } shw_plan_item;
 
@@ -54,9 +53,9 @@ typedef struct shw_plan_item {
 
 /* Byte size of the oldest published shw_plan_item.
  * Since: 0.1 unstable */
-#define SHW_PLAN_ITEM_SIZE_V1 40
+#define SHW_PLAN_ITEM_SIZE_V1 32
 
-#define SHW_PLAN_ITEM_INIT {sizeof(shw_plan_item), 0, 0, 0, 0, 0, 0}
+#define SHW_PLAN_ITEM_INIT {sizeof(shw_plan_item), 0, 0, 0, 0, 0}
 
 /* Fills an item with zeros and its size, as SHW_PLAN_ITEM_INIT does. NULL is skipped.
  * Threads: any

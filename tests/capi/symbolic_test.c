@@ -167,7 +167,7 @@ static void owners_follow_the_rule(void) {
   CHECK_OK(shw_symbolic_plan_json(plan, &json, &error));
   CHECK_TEXT((const char*)shw_buffer_data(json),
              "{\"schema\":1,\"ranks\":4,\"descriptions\":1,\"tensors\":2,\"items\":16,\"chunks\":3,"
-             "\"objects\":5,\"files\":4,\"bytes\":179,\"most_bytes\":88}");
+             "\"objects\":5,\"writers\":4,\"bytes\":179,\"most_bytes\":88}");
   CHECK_FAILS(shw_symbolic_plan_owners(plan, "x", 1, &owners, &error), SHW_NOT_FOUND, "'x'");
   CHECK_FAILS(shw_symbolic_plan_write_list(plan, 4, generation, NULL, &owners, &error),
               SHW_INVALID_ARGUMENT, "rank 4 of 4");

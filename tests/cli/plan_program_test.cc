@@ -158,7 +158,7 @@ TEST_F(PlanProgram, TellsPlansApart) {
   const Outcome outcome = run("plan diff a.shwp b.shwp --limit 3");
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_HAS(outcome.out, "chunks: ");
-  EXPECT_HAS(outcome.out, ", file: ");
+  EXPECT_HAS(outcome.out, ", writer: ");
   EXPECT_HAS(outcome.out, " differences\n");
   const Json json = run_json("plan diff a.shwp b.shwp", 1);
   EXPECT_EQ(json["equal"], false);

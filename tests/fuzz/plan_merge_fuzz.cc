@@ -165,8 +165,8 @@ void check_numbers(const Catalog& merged, const std::vector<LocalSavePlan>& kept
           tensors.find(name_of(plan.catalog.tensor_name(chunk.tensor), own.kind, plan.rank));
       check(found != tensors.end());
       const TensorRecord& tensor = merged.tensors[found->second];
-      check(chunk.position < tensor.chunk_count);
-      const uint64_t number = tensor.chunk_begin + chunk.position;
+      check(chunk.number < tensor.chunk_count);
+      const uint64_t number = tensor.chunk_begin + chunk.number;
       check(used.insert(number).second);
       check(merged.chunk_box(number) == plan.catalog.chunk_box(c));
       check(merged.chunks[number].place == static_cast<uint32_t>(plan.rank));

@@ -192,20 +192,19 @@ TEST(PlanBytes, DoNotDependOnHowAStateWasFilled) {
   }
 }
 
-// Chunks, who writes them and where they lie, by name.
+// Chunks and who writes them, by name.
 std::set<std::string> stored_by(const GlobalSavePlan& plan) {
   std::set<std::string> stored;
   const Catalog& catalog = plan.catalog;
   for (size_t c = 0; c < catalog.chunks.size(); ++c) {
     const TensorRecord& tensor = catalog.tensors[catalog.chunks[c].tensor];
-    stored.insert(fmt::format("{}@{} {} number {} by {}",
-                              catalog.tensor_name(catalog.chunks[c].tensor), tensor.rank,
-                              box_text(catalog.chunk_box(c)), c - tensor.chunk_begin,
-                              plan.file_ranks[catalog.chunks[c].place]));
+    stored.insert(fmt::format(
+        "{}@{} {} number {} by {}", catalog.tensor_name(catalog.chunks[c].tensor), tensor.rank,
+        box_text(catalog.chunk_box(c)), c - tensor.chunk_begin, catalog.chunks[c].place));
   }
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
     stored.insert(fmt::format("object {}@{} by {}", catalog.object_name(i), catalog.objects[i].rank,
-                              plan.file_ranks[catalog.objects[i].place]));
+                              catalog.objects[i].place));
   }
   return stored;
 }

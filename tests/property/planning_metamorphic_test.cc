@@ -35,7 +35,7 @@ Writers writers_of(const GlobalSavePlan& plan) {
     const std::string key =
         fmt::format("{} of {} {}", plan.catalog.tensor_name(chunk.tensor),
                     plan.catalog.tensors[chunk.tensor].rank, box_text(plan.catalog.chunk_box(c)));
-    writers[key] = plan.file_ranks[chunk.place];
+    writers[key] = static_cast<int32_t>(chunk.place);
   }
   return writers;
 }
@@ -173,17 +173,11 @@ Memory carried(const World& from, const Memory& memory, const World& to) {
   const std::vector<State> writers = states_of(from);
   const GlobalSavePlan plan = planned(writers);
   std::map<uint64_t, std::vector<int64_t>> chunks;
-  for (const WriteList& list : plan.lists) {
-    const State& state = writers[static_cast<size_t>(list.rank)];
-    for (const WriteItem& item : list.items) {
-      if (item.piece == kObjectPiece) continue;
-      const TensorRef entry = state.tensors()[item.entry];
-      for (uint64_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-        const ChunkRecord& chunk = plan.catalog.chunks[c];
-        if (plan.file_ranks[chunk.place] == list.rank && chunk.position == item.position)
-          chunks[c] = memory.at(piece_key(static_cast<size_t>(list.rank), entry.name, item.piece));
-      }
-    }
+  std::vector<size_t> next(plan.lists.size(), 0);  // item of each list, in the order of the catalog
+  for (uint64_t c = 0; c < plan.catalog.chunks.size(); ++c) {
+    const size_t rank = plan.catalog.chunks[c].place;
+    const WriteItem& item = plan.lists[rank].items[next[rank]++];
+    chunks[c] = memory.at(piece_key(rank, writers[rank].tensors()[item.entry].name, item.piece));
   }
   Memory result;
   const std::vector<State> readers = states_of(to);

@@ -184,7 +184,7 @@ class SaveCheck {
       const auto held = holders.find(box);
       if (held == holders.end()) return fmt::format("nobody holds chunk {} {}", c, box_text(box));
       chunks_[c] = {catalog_.chunk_bytes(c), held->second};
-      writers[box].push_back(writer(catalog_.chunks[c].place));
+      writers[box].push_back(static_cast<int32_t>(catalog_.chunks[c].place));
     }
     for (auto& [box, ranks] : writers) {
       std::ranges::sort(ranks);
@@ -218,11 +218,6 @@ class SaveCheck {
     return fmt::format("{} objects are stored, not {}", catalog_.objects.size(), expected);
   }
 
-  // A merged description names ranks, a plan of files names files.
-  int32_t writer(uint32_t place) const {
-    return plan_.file_ranks.empty() ? static_cast<int32_t>(place) : plan_.file_ranks[place];
-  }
-
   std::string check_owners() {
     SlowBalance balance(world_.ranks);
     const auto check = [&](std::string_view noun, const std::vector<SlowBalance::Item>& items,
@@ -230,7 +225,7 @@ class SaveCheck {
       std::vector<int32_t> balanced;
       if (owner_ == OwnerRule::kBalanced) balanced = balance.owners(items);
       for (size_t i = 0; i < items.size(); ++i) {
-        const int32_t found = writer(records[i].place);
+        const int32_t found = static_cast<int32_t>(records[i].place);
         bool right = std::ranges::count(items[i].holders, found) == 1;
         if (owner_ == OwnerRule::kBalanced) right = found == balanced[i];
         if (owner_ == OwnerRule::kLowestRank) right = found == items[i].holders[0];
@@ -279,7 +274,7 @@ class KeptCheck {
     for (size_t c = 0; c < catalog.chunks.size(); ++c) {
       const ChunkRecord& chunk = catalog.chunks[c];
       items.emplace(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].rank,
-                    static_cast<int64_t>(chunk.position), catalog.chunk_box(c));
+                    static_cast<int64_t>(chunk.number), catalog.chunk_box(c));
     }
     for (size_t i = 0; i < catalog.objects.size(); ++i)
       items.emplace(catalog.object_name(i), catalog.objects[i].rank, -1, Box());

@@ -293,7 +293,7 @@ TEST(PlanningWorlds, OfWrongKeptPlansAreFound) {
   };
   EXPECT_EQ(wrong([](Merge&) {}), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept.pop_back(); }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].position = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].number = 0; }), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].offset0 = 0; }), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].place = 1; }), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.tensors[0].dtype = DType::kInt8; }), "");

@@ -14,7 +14,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "storage", "format", "collective",
          "device", "exec", "hsdp")
 # The same inside core/plan; its own files are values and checks of values, and stand to the left of all.
-PLAN_ORDER = ("cover", "search", "wire", "save", "load", "symbolic", "world", "price")
+PLAN_ORDER = ("grid", "cover", "search", "wire", "save", "load", "symbolic", "world", "price")
 # Folders that are pure functions of what they are given.
 FORBIDDEN_FOR = {
     "plan": {"concurrency", "storage", "collective", "exec"},

@@ -104,9 +104,8 @@ PyObject* shw_py_plan_items(PyObject* capsule) {
       return failed(status, error);
     }
     PyObject* row =
-        Py_BuildValue("(IIIKKK)", (unsigned)item.flags, (unsigned)item.entry, (unsigned)item.piece,
-                      (unsigned long long)item.chunk, (unsigned long long)item.position,
-                      (unsigned long long)item.byte_size);
+        Py_BuildValue("(IIIKK)", (unsigned)item.flags, (unsigned)item.entry, (unsigned)item.piece,
+                      (unsigned long long)item.chunk, (unsigned long long)item.byte_size);
     if (!row || PyList_SetItem(list, (Py_ssize_t)i, row) < 0) Py_CLEAR(list);
   }
   return list;

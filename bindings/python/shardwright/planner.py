@@ -29,7 +29,6 @@ class PlanItem(NamedTuple):
     entry: int
     piece: int
     chunk: int
-    position: int
     nbytes: int
 
 
@@ -62,8 +61,8 @@ class Plan:
 
     def items(self) -> list[PlanItem]:
         """Items of a write list or load plan; none for other kinds."""
-        return [PlanItem(bool(flags & 1), entry, piece, chunk, position, size)
-                for flags, entry, piece, chunk, position, size in native.shw_py_plan_items(self._handle)]
+        return [PlanItem(bool(flags & 1), entry, piece, chunk, size)
+                for flags, entry, piece, chunk, size in native.shw_py_plan_items(self._handle)]
 
     def to_dict(self, item_limit: int = 2**31) -> dict[str, Any]:
         """The plan as plain values with "schema": 1."""

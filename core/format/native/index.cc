@@ -4,7 +4,6 @@
 // compares the digest of the bytes with trailer and manifest; the doors here make any bytes safe to
 // look at. Pure functions, any thread.
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/format/native/buffer_internal.h"
+#include "core/format/native/file_items_internal.h"
 #include "core/format/native/index_generated.h"
 #include "core/format/native/native_format.h"
 #include "core/format/native/rank_file.h"
@@ -38,6 +38,32 @@ Result<uint64_t> needed_digests(const plan::Catalog& catalog) {
   return count;
 }
 
+// Everything lies behind the file's header, and nothing on another; the file's end is the manifest's.
+Status check_positions(const RankIndex& index) {
+  const size_t items = index.catalog.chunks.size() + index.catalog.objects.size();
+  if (index.positions.size() != items) {
+    return data_loss(fmt::format("the index holds {} positions for {} chunks and objects",
+                                 index.positions.size(), items));
+  }
+  uint64_t end = kFileHeaderBytes;
+  for (const StoredItem& item : items_by_position(index)) {
+    uint64_t item_end = 0;
+    const bool inside =
+        item.position >= kFileHeaderBytes && checked_add(item.position, item.size_bytes, &item_end);
+    if (!inside || (item.position < end && item.size_bytes != 0)) {
+      return data_loss(fmt::format("{} of {} bytes at offset {} {}",
+                                   internal::item_text(index.catalog, item.item), item.size_bytes,
+                                   item.position,
+                                   inside ? "overlaps the one before it"
+                                          : "lies in the file's header or behind its end"))
+          .with_detail("offset", fmt::to_string(item.position))
+          .with_detail("length", fmt::to_string(item.size_bytes));
+    }
+    end = std::max(end, item_end);
+  }
+  return {};
+}
+
 Status check_index(const RankIndex& index) {
   if (!is_generation(index.generation))
     return data_loss("the index's generation is not 32 lower-case hex digits");
@@ -50,6 +76,7 @@ Status check_index(const RankIndex& index) {
       std::any_of(index.catalog.objects.begin(), index.catalog.objects.end(), elsewhere)) {
     return data_loss("the index names something in another file");
   }
+  SHW_RETURN_IF_ERROR(check_positions(index));
   SHW_ASSIGN_OR_RETURN(const uint64_t needed, needed_digests(index.catalog));
   const uint64_t expected = index.digests ? needed : 0;
   if (index.block_digests.size() != expected) {
@@ -63,6 +90,7 @@ Status check_index(const RankIndex& index) {
 
 Result<std::vector<std::byte>> encode_index(const RankIndex& index) {
   const uint64_t estimated = plan::catalog_wire_bytes(index.catalog) +
+                             index.positions.size() * sizeof(uint64_t) +
                              index.block_digests.size() * sizeof(wire::Digest) + kTableBytes;
   SHW_RETURN_IF_ERROR(plan::check_wire_size(estimated, "index"));
   Status sound = plan::check_catalog(index.catalog);
@@ -76,11 +104,12 @@ Result<std::vector<std::byte>> encode_index(const RankIndex& index) {
   const auto digests = builder.CreateVectorOfStructs(
       reinterpret_cast<const wire::Digest*>(index.block_digests.data()),
       index.block_digests.size());
+  const auto positions = builder.CreateVector(index.positions);
   const flatbuffers::Offset<wire::Catalog> catalog(plan::encode_catalog(&builder, index.catalog));
   const auto generation = internal::encode_text(&builder, index.generation);
   builder.FinishSizePrefixed(
       wire::CreateIndex(builder, kFormatMajor, kFormatMinor, kFormatMinor, generation, index.rank,
-                        index.world_size, !index.digests, catalog, digests),
+                        index.world_size, !index.digests, catalog, positions, digests),
       kIdentifier);
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   return std::vector<std::byte>(first, first + builder.GetSize());
@@ -111,6 +140,8 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
         fmt::format("the index does not hold together: {}", catalog.status().message()));
   }
   index.catalog = std::move(*catalog);
+  if (table->positions() != nullptr)
+    index.positions.assign(table->positions()->begin(), table->positions()->end());
   if (table->block_digests() != nullptr) {
     index.block_digests.reserve(table->block_digests()->size());
     for (const wire::Digest* each : *table->block_digests())
@@ -120,59 +151,60 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
   return index;
 }
 
+std::vector<StoredItem> items_by_position(const RankIndex& index) {
+  const plan::Catalog& catalog = index.catalog;
+  const size_t chunks = catalog.chunks.size();
+  std::vector<StoredItem> items;
+  items.reserve(index.positions.size());
+  for (uint32_t item = 0; item < index.positions.size(); ++item) {
+    const uint64_t bytes =
+        item < chunks ? catalog.chunk_bytes(item) : catalog.objects[item - chunks].size_bytes;
+    items.push_back({item, index.positions[item], bytes});
+  }
+  const auto before = [](const StoredItem& a, const StoredItem& b) {
+    return std::tie(a.position, a.size_bytes, a.item) < std::tie(b.position, b.size_bytes, b.item);
+  };
+  if (!std::ranges::is_sorted(items, before)) std::ranges::sort(items, before);
+  return items;
+}
+
 Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
                                     std::span<const StoredObject> objects) {
-  std::vector<const StoredChunk*> by_position;
-  for (const StoredChunk& chunk : chunks) by_position.push_back(&chunk);
-  std::sort(by_position.begin(), by_position.end(), [](const StoredChunk* a, const StoredChunk* b) {
-    return std::pair(a->position, a->tensor.name) < std::pair(b->position, b->tensor.name);
-  });
-  // Group number of each tensor = order of its first chunk.
-  std::map<std::pair<std::string_view, int32_t>, size_t> groups;
-  std::vector<std::vector<const StoredChunk*>> tensors;
-  for (const StoredChunk* chunk : by_position) {
-    const auto [found, is_first] =
-        groups.emplace(std::pair(chunk->tensor.name, chunk->tensor.rank), tensors.size());
-    if (is_first) tensors.emplace_back();
-    tensors[found->second].push_back(chunk);
-  }
   plan::Catalog catalog;
   plan::CatalogBuilder builder(&catalog);
-  std::vector<plan::CatalogBuilder::Chunk> pieces;
-  for (const std::vector<const StoredChunk*>& tensor : tensors) {
-    pieces.clear();
-    for (const StoredChunk* chunk : tensor) pieces.push_back({chunk->box, 0, chunk->position});
-    SHW_RETURN_IF_ERROR(builder.add_tensor(tensor.front()->tensor, pieces));
+  std::vector<plan::CatalogBuilder::Chunk> boxes;
+  for (size_t first = 0; first < chunks.size();) {
+    const plan::CatalogBuilder::Tensor& tensor = chunks[first].tensor;
+    boxes.clear();
+    size_t next = first;
+    for (; next < chunks.size() && chunks[next].tensor.name == tensor.name &&
+           chunks[next].tensor.rank == tensor.rank;
+         ++next)
+      boxes.push_back({chunks[next].box, 0, 0});
+    SHW_RETURN_IF_ERROR(builder.add_tensor(tensor, boxes));
+    first = next;
   }
-  std::vector<const StoredObject*> ordered;
-  for (const StoredObject& object : objects) ordered.push_back(&object);
-  std::sort(ordered.begin(), ordered.end(), [](const StoredObject* a, const StoredObject* b) {
-    return std::tuple(a->record.position, a->record.size_bytes, a->name, a->record.rank) <
-           std::tuple(b->record.position, b->record.size_bytes, b->name, b->record.rank);
-  });
-  for (const StoredObject* object : ordered) {
-    plan::ObjectRecord record = object->record;
+  for (const StoredObject& object : objects) {
+    plan::ObjectRecord record = object.record;
     record.place = 0;
-    SHW_RETURN_IF_ERROR(
-        builder.add_object(record, object->name, object->path, object->content_type));
+    SHW_RETURN_IF_ERROR(builder.add_object(record, object.name, object.path, object.content_type));
   }
   return catalog;
 }
 
-Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file) {
+Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t rank) {
   std::vector<StoredChunk> chunks;
   for (size_t chunk = 0; chunk < merged.chunks.size(); ++chunk) {
-    if (merged.chunks[chunk].place != file) continue;
+    if (merged.chunks[chunk].place != rank) continue;
     const size_t tensor = merged.chunks[chunk].tensor;
     const plan::TensorRecord& record = merged.tensors[tensor];
     chunks.push_back({{merged.tensor_name(tensor), merged.texts.at(record.path), record.dtype,
                        record.kind, record.rank, merged.shape(tensor)},
-                      merged.chunk_box(chunk),
-                      merged.chunks[chunk].position});
+                      merged.chunk_box(chunk)});
   }
   std::vector<StoredObject> objects;
   for (const plan::ObjectRecord& record : merged.objects) {
-    if (record.place != file) continue;
+    if (record.place != rank) continue;
     objects.push_back({record, merged.texts.at(record.name), merged.texts.at(record.path),
                        merged.texts.at(record.content_type)});
   }

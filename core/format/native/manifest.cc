@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encode and decode of manifest.shw. Decoding is a fixed order of doors: length, identifier, own
-// digest, size prefix, FlatBuffers verifier, version, fields, catalog, covers, extents. Pure
+// digest, size prefix, FlatBuffers verifier, version, fields, catalog, covers, files. Pure
 // functions, any thread.
 #include "core/format/native/manifest.h"
 
@@ -12,7 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/format/native/buffer_internal.h"
-#include "core/format/native/extent_order_internal.h"
+#include "core/format/native/file_items_internal.h"
 #include "core/format/native/manifest_generated.h"
 #include "core/format/native/native_format.h"
 #include "core/plan/wire/catalog_wire.h"
@@ -83,7 +83,7 @@ Status check_fields(const Manifest& manifest) {
 Status check_meaning(const Manifest& manifest) {
   SHW_RETURN_IF_ERROR(check_fields(manifest));
   SHW_RETURN_IF_ERROR(plan::prove_all_covers(manifest.catalog, plan::Copies::kAllowed));
-  return internal::ExtentOrder::create(manifest.catalog, manifest.files).status();
+  return internal::FileItems::create(manifest.catalog, manifest.files).status();
 }
 
 flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder* builder,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Manifest (SHWM): the file whose rename is the commit. Names the generation, its files with size
-// and index digest, and where every chunk and object lies. Encode and decode are pure; decode
+// and index digest, and which of them has each chunk and object; where in it stands in its index. Encode and decode are pure; decode
 // proves the catalog and the covers, so a manifest that decodes is sound.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Manifest {
   bool digests = true;
   std::map<std::string, std::string> metadata;
   std::vector<ManifestFile> files;
-  plan::Catalog catalog;  // place = index into files
+  plan::Catalog catalog;  // place = rank whose file has it
 };
 
 // Bytes of manifest.shw, its digest included.

@@ -19,29 +19,30 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/format/native/extent_order_internal.h"
+#include "core/format/native/file_items_internal.h"
 #include "core/format/native/native_format.h"
 #include "core/format/native/rank_file.h"
 
 namespace shardwright::format::native {
 namespace {
 
-using internal::ExtentOrder;
-using internal::StoredItem;
+using internal::FileItems;
 
 constexpr uint64_t kMaxManifestBytes = kMaxFlatBufferBytes + sizeof(integrity::Digest128);
 
-// Block digests of a file, from its checked index.
-struct FileDigests {
-  std::vector<integrity::Digest128> all;
-  std::vector<uint64_t> begins;  // per slot of the extent order
+// A file's checked index: what is needed of each of its items.
+struct FileIndex {
+  std::vector<uint64_t> positions;            // per slot of FileItems
+  std::vector<uint64_t> digest_begins;        // per slot
+  std::vector<integrity::Digest128> digests;  // of all blocks
+  std::vector<Extent> gaps;                   // bytes that nothing names
 };
 
 // What is remembered of a file. Written once under its mutex, then only read.
 struct PreparedFile {
   std::mutex mutex;
   std::atomic<bool> ready = false;
-  FileDigests digests;
+  FileIndex index;
 };
 
 // One chunk or object with all that identifies it.
@@ -86,29 +87,14 @@ bool is_same(const ItemView& a, const ItemView& b) {
          a.kind == b.kind && a.box == b.box && a.size_bytes == b.size_bytes;
 }
 
-std::vector<StoredItem> items_by_position(const plan::Catalog& catalog) {
-  std::vector<StoredItem> items;
-  items.reserve(catalog.chunks.size() + catalog.objects.size());
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
-    items.push_back(
-        {static_cast<uint32_t>(chunk), catalog.chunks[chunk].position, catalog.chunk_bytes(chunk)});
-  }
-  for (size_t object = 0; object < catalog.objects.size(); ++object) {
-    items.push_back({static_cast<uint32_t>(catalog.chunks.size() + object),
-                     catalog.objects[object].position, catalog.objects[object].size_bytes});
-  }
-  internal::sort_by_position(&items);
-  return items;
-}
-
 class NativeCheckpoint final : public OpenedCheckpoint {
  public:
   NativeCheckpoint(Location location, Manifest manifest, const integrity::Digest128& digest,
-                   ExtentOrder order)
+                   FileItems items)
       : location_(std::move(location)),
         manifest_(std::move(manifest)),
         manifest_digest_(digest),
-        order_(std::move(order)),
+        items_(std::move(items)),
         prepared_(manifest_.files.size()) {
     files_.reserve(manifest_.files.size());
     for (const ManifestFile& file : manifest_.files) {
@@ -124,13 +110,13 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   const std::map<std::string, std::string>& metadata() const override { return manifest_.metadata; }
   const plan::Catalog& catalog() const override { return manifest_.catalog; }
   const std::vector<FileInfo>& files() const override { return files_; }
-  Extent chunk_extent(size_t chunk) const override {
-    const plan::ChunkRecord& record = catalog().chunks[chunk];
-    return {record.place, record.position, catalog().chunk_bytes(chunk)};
+  uint32_t chunk_file(size_t chunk) const override { return items_.file(chunk); }
+  uint32_t object_file(size_t object) const override { return items_.file(item_of(object)); }
+  Result<Extent> chunk_extent(size_t chunk) const override {
+    return extent_of(chunk, catalog().chunk_bytes(chunk));
   }
-  Extent object_extent(size_t object) const override {
-    const plan::ObjectRecord& record = catalog().objects[object];
-    return {record.place, record.position, record.size_bytes};
+  Result<Extent> object_extent(size_t object) const override {
+    return extent_of(item_of(object), catalog().objects[object].size_bytes);
   }
   uint64_t digest_block_bytes() const override { return manifest_.digests ? kDigestBlockBytes : 0; }
   Status prepare_file(uint32_t file) const override;
@@ -138,11 +124,11 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   Status check_manifest() const override;
   Status check_chunk_block(size_t chunk, uint64_t block,
                            std::span<const std::byte> bytes) const override {
-    return check_block(chunk, chunk_extent(chunk), block, bytes);
+    return check_block(chunk, catalog().chunk_bytes(chunk), block, bytes);
   }
   Status check_object_block(size_t object, uint64_t block,
                             std::span<const std::byte> bytes) const override {
-    return check_block(catalog().chunks.size() + object, object_extent(object), block, bytes);
+    return check_block(item_of(object), catalog().objects[object].size_bytes, block, bytes);
   }
   Status explain_missing(uint32_t file) const override;
   Result<std::vector<Extent>> padding(uint32_t file) const override;
@@ -150,19 +136,22 @@ class NativeCheckpoint final : public OpenedCheckpoint {
  private:
   Status named(uint32_t file, Status status) const;
   Status replaced(std::string_view current_generation) const;
-  Result<FileDigests> checked_digests(uint32_t file) const;
-  Result<FileDigests> read_file(uint32_t file) const;
-  Result<FileDigests> check_tail(uint32_t file, std::span<const std::byte> tail) const;
-  Result<std::vector<uint64_t>> check_same(uint32_t file, const RankIndex& index) const;
-  Status check_block(size_t item, const Extent& extent, uint64_t block,
+  size_t item_of(size_t object) const { return catalog().chunks.size() + object; }
+  Result<Extent> extent_of(size_t item, uint64_t size_bytes) const;
+  Result<FileIndex> checked_index(uint32_t file) const;
+  Result<FileIndex> read_file(uint32_t file) const;
+  Result<FileIndex> check_tail(uint32_t file, std::span<const std::byte> tail) const;
+  Result<FileIndex> check_same(uint32_t file, RankIndex index) const;
+  Status check_block(size_t item, uint64_t size_bytes, uint64_t block,
                      std::span<const std::byte> bytes) const;
+  Result<std::vector<Extent>> find_gaps(uint32_t file, const RankIndex& index) const;
   Status describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
                            const integrity::Digest128& found) const;
 
   Location location_;
   Manifest manifest_;
   integrity::Digest128 manifest_digest_;  // that the stored manifest carries of itself
-  ExtentOrder order_;
+  FileItems items_;
   std::vector<FileInfo> files_;
   mutable std::deque<PreparedFile> prepared_;  // one per file, each guarded by its mutex
 };
@@ -199,30 +188,36 @@ Status NativeCheckpoint::prepare_file(uint32_t file) const {
   if (prepared.ready.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(prepared.mutex);
   if (prepared.ready.load(std::memory_order_relaxed)) return {};
-  SHW_ASSIGN_OR_RETURN(prepared.digests, checked_digests(file));
+  SHW_ASSIGN_OR_RETURN(prepared.index, checked_index(file));
   prepared.ready.store(true, std::memory_order_release);
   return {};
 }
 
 Status NativeCheckpoint::check_file(uint32_t file) const {
   if (file >= files_.size()) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-  SHW_ASSIGN_OR_RETURN(FileDigests digests, checked_digests(file));
+  SHW_ASSIGN_OR_RETURN(FileIndex index, checked_index(file));
   PreparedFile& prepared = prepared_[file];
   const std::lock_guard lock(prepared.mutex);
   if (prepared.ready.load(std::memory_order_relaxed)) return {};  // the same: one index digest
-  prepared.digests = std::move(digests);
+  prepared.index = std::move(index);
   prepared.ready.store(true, std::memory_order_release);
   return {};
 }
 
-Result<FileDigests> NativeCheckpoint::checked_digests(uint32_t file) const {
-  Result<FileDigests> digests = read_file(file);
-  if (digests.ok()) return digests;
-  if (digests.status().code() == StatusCode::kNotFound) return explain_missing(file);
-  return named(file, digests.status());
+Result<FileIndex> NativeCheckpoint::checked_index(uint32_t file) const {
+  Result<FileIndex> index = read_file(file);
+  if (index.ok()) return index;
+  if (index.status().code() == StatusCode::kNotFound) return explain_missing(file);
+  return named(file, index.status());
 }
 
-Result<FileDigests> NativeCheckpoint::read_file(uint32_t file) const {
+Result<Extent> NativeCheckpoint::extent_of(size_t item, uint64_t size_bytes) const {
+  const uint32_t file = items_.file(item);
+  SHW_RETURN_IF_ERROR(prepare_file(file));
+  return Extent{file, prepared_[file].index.positions[items_.slot(item)], size_bytes};
+}
+
+Result<FileIndex> NativeCheckpoint::read_file(uint32_t file) const {
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(
       const std::unique_ptr<storage::StorageObject> object,
@@ -246,14 +241,14 @@ Result<FileDigests> NativeCheckpoint::read_file(uint32_t file) const {
   }
   std::vector<std::byte> tail(static_cast<size_t>(tail_bytes));
   SHW_RETURN_IF_ERROR(object->read_at(expected.index_position, tail));
-  SHW_ASSIGN_OR_RETURN(FileDigests digests, check_tail(file, tail));
+  SHW_ASSIGN_OR_RETURN(FileIndex index, check_tail(file, tail));
   SHW_RETURN_IF_ERROR(object->close());
-  return digests;
+  return index;
 }
 
 // tail: the file's bytes from the index to the end, as the manifest says.
-Result<FileDigests> NativeCheckpoint::check_tail(uint32_t file,
-                                                 std::span<const std::byte> tail) const {
+Result<FileIndex> NativeCheckpoint::check_tail(uint32_t file,
+                                               std::span<const std::byte> tail) const {
   const ManifestFile& expected = manifest_.files[file];
   SHW_ASSIGN_OR_RETURN(const Trailer trailer, decode_trailer(tail.last(kTrailerBytes)));
   if (trailer.generation != manifest_.generation || trailer.rank != expected.rank ||
@@ -280,63 +275,88 @@ Result<FileDigests> NativeCheckpoint::check_tail(uint32_t file,
     return data_loss(fmt::format("the index is that of rank {} of {} in generation {}", index.rank,
                                  index.world_size, index.generation));
   }
-  FileDigests digests;
-  SHW_ASSIGN_OR_RETURN(digests.begins, check_same(file, index));
-  digests.all = std::move(index.block_digests);
-  return digests;
+  return check_same(file, std::move(index));
 }
 
-// The index names exactly what the manifest says of this file; where the digests of each item
-// begin.
-Result<std::vector<uint64_t>> NativeCheckpoint::check_same(uint32_t file,
-                                                           const RankIndex& index) const {
-  const std::span<const StoredItem> expected = order_.items(file);
-  const std::vector<StoredItem> found = items_by_position(index.catalog);
-  if (found.size() != expected.size()) {
+// The index names exactly what the manifest says of this file, in its order, and nothing of it lies
+// behind the extents.
+Result<FileIndex> NativeCheckpoint::check_same(uint32_t file, RankIndex index) const {
+  const std::span<const uint32_t> expected = items_.of(file);
+  if (index.positions.size() != expected.size()) {
     return data_loss(fmt::format("the index names {} chunks and objects, the manifest {}",
-                                 found.size(), expected.size()));
+                                 index.positions.size(), expected.size()));
   }
-  std::vector<uint64_t> begins(found.size() + 1);  // by item of the index
-  for (const StoredItem& item : found)
-    begins[item.item + 1] = integrity::block_count(item.size_bytes);
-  for (size_t item = 0; item < found.size(); ++item) begins[item + 1] += begins[item];
-  std::vector<uint64_t> digest_begins(found.size());
-  for (size_t slot = 0; slot < found.size(); ++slot) {
-    const ItemView wanted = view_item(catalog(), expected[slot].item, manifest_.generation);
-    if (found[slot].position != expected[slot].position ||
-        !is_same(wanted, view_item(index.catalog, found[slot].item, manifest_.generation))) {
+  FileIndex checked;
+  checked.digest_begins.reserve(expected.size());
+  uint64_t digests = 0;
+  for (size_t slot = 0; slot < expected.size(); ++slot) {
+    const ItemView wanted = view_item(catalog(), expected[slot], manifest_.generation);
+    if (!is_same(wanted, view_item(index.catalog, slot, manifest_.generation))) {
       return data_loss(fmt::format("the index has something else than '{}' at offset {}",
-                                   escape_text(wanted.identity.name, 128), expected[slot].position))
+                                   escape_text(wanted.identity.name, 128), index.positions[slot]))
           .with_detail("tensor", wanted.identity.name)
-          .with_detail("offset", fmt::to_string(expected[slot].position));
+          .with_detail("offset", fmt::to_string(index.positions[slot]));
     }
-    digest_begins[slot] = begins[found[slot].item];
+    checked.digest_begins.push_back(digests);
+    digests += integrity::block_count(wanted.size_bytes);
   }
-  return digest_begins;
+  SHW_ASSIGN_OR_RETURN(checked.gaps, find_gaps(file, index));
+  checked.positions = std::move(index.positions);
+  checked.digests = std::move(index.block_digests);
+  return checked;
 }
 
-Status NativeCheckpoint::check_block(size_t item, const Extent& extent, uint64_t block,
+// Bytes of the file that nothing names. DATA_LOSS for what reaches into its index.
+Result<std::vector<Extent>> NativeCheckpoint::find_gaps(uint32_t file,
+                                                        const RankIndex& index) const {
+  const ManifestFile& info = manifest_.files[file];
+  std::vector<Extent> gaps;
+  uint64_t end = kFileHeaderBytes;
+  const auto add_gap = [&](uint64_t next) {
+    if (next > end) gaps.push_back({file, end, next - end});
+  };
+  for (const StoredItem& item : items_by_position(index)) {
+    if (item.position + item.size_bytes > info.index_position) {
+      return data_loss(fmt::format("{} of {} bytes at offset {} reaches beyond the extents",
+                                   internal::item_text(index.catalog, item.item), item.size_bytes,
+                                   item.position))
+          .with_detail("offset", fmt::to_string(item.position))
+          .with_detail("length", fmt::to_string(item.size_bytes));
+    }
+    if (item.size_bytes == 0) continue;
+    add_gap(item.position);
+    end = item.position + item.size_bytes;
+  }
+  add_gap(info.index_position);
+  end = info.index_position + info.index_bytes;
+  add_gap(info.size_bytes - kTrailerBytes);
+  return gaps;
+}
+
+Status NativeCheckpoint::check_block(size_t item, uint64_t size_bytes, uint64_t block,
                                      std::span<const std::byte> bytes) const {
   if (!manifest_.digests) return {};
-  const PreparedFile& prepared = prepared_[extent.file];
+  const uint32_t file = items_.file(item);
+  const PreparedFile& prepared = prepared_[file];
   if (!prepared.ready.load(std::memory_order_acquire)) {
-    return internal_error(fmt::format("a block of {} was checked before the file was prepared",
-                                      files_[extent.file].key));
+    return internal_error(
+        fmt::format("a block of {} was checked before the file was prepared", files_[file].key));
   }
   const uint64_t offset = block * kDigestBlockBytes;
-  if (block >= integrity::block_count(extent.size_bytes) ||
-      bytes.size() != std::min(kDigestBlockBytes, extent.size_bytes - offset)) {
+  if (block >= integrity::block_count(size_bytes) ||
+      bytes.size() != std::min(kDigestBlockBytes, size_bytes - offset)) {
     return internal_error(fmt::format("block {} with {} bytes is none of the {} bytes in {}", block,
-                                      bytes.size(), extent.size_bytes, files_[extent.file].key));
+                                      bytes.size(), size_bytes, files_[file].key));
   }
   ItemView view = view_item(catalog(), item, manifest_.generation);
   if (view.box.has_value()) view.identity.box = &*view.box;
   const integrity::Digest128 found = integrity::block_digest(
       integrity::xxh3_128(bytes), integrity::chunk_key(view.identity), block, bytes.size());
-  const FileDigests& digests = prepared.digests;
-  const integrity::Digest128& expected = digests.all[digests.begins[order_.slot(item)] + block];
+  const FileIndex& index = prepared.index;
+  const uint32_t slot = items_.slot(item);
+  const integrity::Digest128& expected = index.digests[index.digest_begins[slot] + block];
   if (found == expected) return {};
-  return describe_mismatch(item, {extent.file, extent.offset + offset, bytes.size()}, expected,
+  return describe_mismatch(item, {file, index.positions[slot] + offset, bytes.size()}, expected,
                            found);
 }
 
@@ -360,22 +380,8 @@ Status NativeCheckpoint::describe_mismatch(size_t item, const Extent& block,
 }
 
 Result<std::vector<Extent>> NativeCheckpoint::padding(uint32_t file) const {
-  if (file >= files_.size()) return out_of_range(fmt::format("file {} of {}", file, files_.size()));
-  const ManifestFile& info = manifest_.files[file];
-  std::vector<Extent> gaps;
-  uint64_t end = kFileHeaderBytes;
-  const auto add_gap = [&](uint64_t next) {
-    if (next > end) gaps.push_back({file, end, next - end});
-  };
-  for (const StoredItem& item : order_.items(file)) {
-    if (item.size_bytes == 0) continue;
-    add_gap(item.position);
-    end = item.position + item.size_bytes;
-  }
-  add_gap(info.index_position);
-  end = info.index_position + info.index_bytes;
-  add_gap(info.size_bytes - kTrailerBytes);
-  return gaps;
+  SHW_RETURN_IF_ERROR(prepare_file(file));
+  return prepared_[file].index.gaps;
 }
 
 std::string manifest_key(const Location& location) {
@@ -495,9 +501,9 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& loca
   SHW_ASSIGN_OR_RETURN(NamedManifest named, read_named_manifest(*object, manifest_key(location)));
   SHW_RETURN_IF_ERROR(named.status);
   Manifest& manifest = named.manifest;
-  SHW_ASSIGN_OR_RETURN(ExtentOrder order, ExtentOrder::create(manifest.catalog, manifest.files));
+  SHW_ASSIGN_OR_RETURN(FileItems items, FileItems::create(manifest.catalog, manifest.files));
   return std::shared_ptr<const OpenedCheckpoint>(std::make_shared<const NativeCheckpoint>(
-      location, std::move(manifest), named.digest, std::move(order)));
+      location, std::move(manifest), named.digest, std::move(items)));
 }
 
 bool CurrentManifest::names(std::string_view which) const {

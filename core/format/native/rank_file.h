@@ -23,9 +23,19 @@ struct RankIndex {
   int32_t rank = 0;
   int32_t world_size = 1;
   bool digests = true;
-  plan::Catalog catalog;  // only this file's chunks and objects, see index_catalog
-  std::vector<integrity::Digest128> block_digests;  // of chunks in catalog order, then of objects
+  plan::Catalog catalog;            // only this file's chunks and objects, see index_catalog
+  std::vector<uint64_t> positions;  // of chunks in catalog order, then of objects
+  std::vector<integrity::Digest128> block_digests;  // in the same order
 };
+
+// Bytes of a chunk or object, and where they begin in the file. Items are numbered chunks first.
+struct StoredItem {
+  uint32_t item = 0;
+  uint64_t position = 0;
+  uint64_t size_bytes = 0;
+};
+// What the index names, by position; of equal positions those without bytes first.
+std::vector<StoredItem> items_by_position(const RankIndex& index);
 
 struct Trailer {
   std::string generation;
@@ -48,26 +58,25 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes);
 std::vector<std::byte> encode_trailer(const Trailer& trailer);  // kTrailerBytes
 Result<Trailer> decode_trailer(std::span<const std::byte> bytes);
 
-// The catalog of a file's index, in canonical order, so that a rank that builds it alone from its
-// State and WriteList and the coordinator that cuts it out of the merged catalog get the same
-// bytes: tensors by the position of their first chunk, chunks of a tensor by position, objects by
-// position; place is 0. Digests of blocks follow this order.
+// The catalog of a file's index: tensors, their chunks and objects as they come, which is the order
+// of the merged catalog; place is 0. So a rank that builds it alone from its State and WriteList and
+// the coordinator that cuts it out of the merged catalog get the same bytes.
 struct StoredChunk {
-  plan::CatalogBuilder::Tensor tensor;  // equal for all chunks of one (name, rank)
+  plan::CatalogBuilder::Tensor
+      tensor;  // equal for all chunks of one (name, rank), which come together
   Box box;
-  uint64_t position = 0;
 };
 struct StoredObject {
-  plan::ObjectRecord record;  // kind, rank, size_bytes, position; texts as below
+  plan::ObjectRecord record;  // kind, rank, size_bytes; texts as below
   std::string_view name;
   std::string_view path;
   std::string_view content_type;
 };
-// Any order of input. INVALID_ARGUMENT as CatalogBuilder. Views are read during the call only.
+// INVALID_ARGUMENT as CatalogBuilder. Views are read during the call only.
 Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
                                     std::span<const StoredObject> objects);
 
-// The part of a merged catalog that lies in one file, as its index has it.
-Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t file);
+// The part of a merged catalog that lies in the file of a rank, as its index has it.
+Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t rank);
 
 }  // namespace shardwright::format::native

@@ -91,7 +91,8 @@ Result<DimSplit> DimSplit::from_runs(std::vector<PartRun> runs, uint64_t repeats
     fits = runs[i].count > 0 && runs[i].size > 0;
     // Neighbours of one size would be one run; so would the end of a pair and its begin.
     if (i > 0) fits = fits && runs[i].size != runs[i - 1].size;
-    fits = fits && add_product(runs[i].count, runs[i].size, i < 2 && repeats > 0 ? &block : &extent);
+    fits =
+        fits && add_product(runs[i].count, runs[i].size, i < 2 && repeats > 0 ? &block : &extent);
   }
   if (fits && repeats > 0) {
     fits = add_product(repeats, block, &extent);
@@ -100,8 +101,9 @@ Result<DimSplit> DimSplit::from_runs(std::vector<PartRun> runs, uint64_t repeats
   }
   if (fits && repeats == 0) fits = leading_pairs(runs) == 0;
   if (!fits) {
-    return data_loss(fmt::format(
-        "{} runs of parts of which the first two come {} times are no split", runs.size(), repeats));
+    return data_loss(
+        fmt::format("{} runs of parts of which the first two come {} times are no split",
+                    runs.size(), repeats));
   }
   return DimSplit(std::move(runs), repeats);
 }
@@ -119,10 +121,10 @@ IndexRange DimSplit::operator[](uint64_t part) const {
       first = 2;
     }
   }
-  const auto run = std::upper_bound(
-      starts_.begin() + static_cast<std::ptrdiff_t>(first),
-      starts_.begin() + static_cast<std::ptrdiff_t>(last), part - base.part,
-      [](uint64_t wanted, const Start& start) { return wanted < start.part; });
+  const auto run =
+      std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(first),
+                       starts_.begin() + static_cast<std::ptrdiff_t>(last), part - base.part,
+                       [](uint64_t wanted, const Start& start) { return wanted < start.part; });
   const auto number = static_cast<size_t>(run - starts_.begin()) - 1;
   const auto in_run = static_cast<int64_t>(part - base.part - starts_[number].part);
   const int64_t size = runs_[number].size;
@@ -142,10 +144,10 @@ uint64_t DimSplit::part_at(int64_t index) const {
       first = 2;
     }
   }
-  const auto run = std::upper_bound(
-      starts_.begin() + static_cast<std::ptrdiff_t>(first),
-      starts_.begin() + static_cast<std::ptrdiff_t>(last), index - base.index,
-      [](int64_t wanted, const Start& start) { return wanted < start.index; });
+  const auto run =
+      std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(first),
+                       starts_.begin() + static_cast<std::ptrdiff_t>(last), index - base.index,
+                       [](int64_t wanted, const Start& start) { return wanted < start.index; });
   const auto number = static_cast<size_t>(run - starts_.begin()) - 1;
   const int64_t in_run = index - base.index - starts_[number].index;
   return base.part + starts_[number].part + static_cast<uint64_t>(in_run / runs_[number].size);

@@ -5,7 +5,6 @@
 #include "core/plan/load/make_load_plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -175,18 +174,6 @@ Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
 Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const LoadRules& rules,
                                 int32_t rank) {
   return make_load_plan(state, CatalogIndex(stored), rules, rank);
-}
-
-std::vector<uint64_t> reads_in_file_order(const LoadPlan& plan, const Catalog& stored) {
-  std::vector<uint64_t> order(plan.reads.size());
-  std::iota(order.begin(), order.end(), uint64_t{0});
-  const auto place = [&](uint64_t read) {
-    const ChunkRecord& chunk = stored.chunks[plan.reads.key(read).chunk];
-    return std::pair(chunk.place, chunk.position);
-  };
-  const auto before = [&](uint64_t a, uint64_t b) { return place(a) < place(b); };
-  if (!std::ranges::is_sorted(order, before)) std::ranges::stable_sort(order, before);
-  return order;
 }
 
 }  // namespace shardwright::plan

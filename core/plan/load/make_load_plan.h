@@ -29,8 +29,4 @@ Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const
 Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
                                 const LoadRules& rules, int32_t rank);
 
-// Numbers of the reads in the order in which their chunks lie in the files: file, then position,
-// then read. stored: a manifest's catalog.
-std::vector<uint64_t> reads_in_file_order(const LoadPlan& plan, const Catalog& stored);
-
 }  // namespace shardwright::plan

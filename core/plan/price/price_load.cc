@@ -189,7 +189,7 @@ Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const World& w
   SHW_ASSIGN_OR_RETURN(SimulatedSave save, simulate_save(world, options));
   auto stored = std::make_shared<StoredCheckpoint>();
   stored->catalog = std::move(save.plan.catalog);
-  stored->file_ranks = std::move(save.plan.file_ranks);
+  stored->file_count = save.price.file_count;
   stored->generation = std::move(save.plan.generation);
   stored->digest_block_bytes = kDigestBlockBytes;
   return std::shared_ptr<const StoredCheckpoint>(std::move(stored));
@@ -204,7 +204,7 @@ Result<Price> price_load(const StoredCheckpoint& stored, const World& wanted,
   price.tensor_count = stored.catalog.tensors.size();
   price.object_count = stored.catalog.objects.size();
   price.chunk_count = stored.catalog.chunks.size();
-  price.file_count = stored.file_ranks.size();
+  price.file_count = stored.file_count;
   price.stored_bytes = stored.catalog.payload_bytes();
   SHW_RETURN_IF_ERROR(LoadPricing(stored, wanted, &price).run());
   internal::add_memory(&price);

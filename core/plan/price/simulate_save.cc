@@ -25,7 +25,7 @@ uint64_t memory_of(const Catalog& catalog) {
          catalog.objects.size() * sizeof(ObjectRecord);
 }
 
-// The files of a merged plan as its ranks write them.
+// What its ranks write of a merged plan.
 void add_writes(const GlobalSavePlan& plan, Price* price) {
   const auto ranks = static_cast<size_t>(price->rank_count);
   price->moved_bytes.assign(ranks, 0);
@@ -34,17 +34,14 @@ void add_writes(const GlobalSavePlan& plan, Price* price) {
   price->files.assign(ranks, 0);
   for (size_t r = 0; r < ranks; ++r) {
     const WriteList& list = plan.lists[r];
-    uint64_t payload = 0;
-    for (const WriteItem& item : list.items) payload += item.size_bytes;
-    price->moved_bytes[r] = list.data_bytes;
-    price->over_bytes[r] = list.data_bytes - payload;
+    price->moved_bytes[r] = list.payload_bytes();
     price->operations[r] = list.items.size();
     price->files[r] = list.items.empty() ? 0 : 1;
   }
   price->tensor_count = plan.catalog.tensors.size();
   price->object_count = plan.catalog.objects.size();
   price->chunk_count = plan.catalog.chunks.size();
-  price->file_count = plan.file_ranks.size();
+  price->file_count = static_cast<uint64_t>(std::ranges::count(price->files, 1U));
   price->stored_bytes = plan.catalog.payload_bytes();
 }
 
@@ -55,7 +52,7 @@ int32_t owner_in(const GlobalSavePlan& plan, const CatalogIndex& index, std::str
   if (tensor < 0) return -1;
   const std::vector<uint64_t> chunks = index.chunks_meeting(static_cast<size_t>(tensor), box);
   if (chunks.empty()) return -1;
-  return plan.file_ranks[plan.catalog.chunks[chunks[0]].place];
+  return static_cast<int32_t>(plan.catalog.chunks[chunks[0]].place);
 }
 
 SaveRules rules_of(const PriceOptions& options) {

@@ -153,7 +153,7 @@ class Deduplication {
     if (tensor.chunk_count == 0) return;
     const ChunkRecord* chunk = sources_[member.rank].chunks + tensor.chunk_begin;
     __builtin_prefetch(chunk);
-    __builtin_prefetch(&chunk->position);  // where the record goes on in the next line
+    __builtin_prefetch(&chunk->number);  // where the record goes on in the next line
   }
 
   // Of a member that is split in fewer dimensions than the group.

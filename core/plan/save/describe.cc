@@ -364,9 +364,7 @@ Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
 
 EntryColumns::EntryColumns(const CatalogView& catalog, const ListingView& listing,
                            std::span<const Digest128> tensor_digests,
-                           std::span<const Digest128> object_digests, Numbers numbers,
-                           std::span<const int32_t> file_ranks)
-    : file_ranks_(file_ranks) {
+                           std::span<const Digest128> object_digests, Numbers numbers) {
   const bool has_digests = !tensor_digests.empty() || !object_digests.empty();
   size_t tensor = 0;
   size_t object = 0;
@@ -425,8 +423,8 @@ void EntryColumns::add_tensor(const CatalogView& catalog, size_t tensor, Numbers
       box_offsets_[value + split.dims[k]] = pair.offset;
       box_sizes_[value + split.dims[k]] = pair.size;
     }
-    numbers_.push_back(numbers == Numbers::kPlace ? rank_or_number(catalog.chunks[c].place)
-                                                  : catalog.chunks[c].position);
+    numbers_.push_back(numbers == Numbers::kPlace ? catalog.chunks[c].place
+                                                  : catalog.chunks[c].number);
   }
   shape_offsets_.push_back(shapes_.size());
   box_ranges_.push_back(box_ranges_.back() + record.chunk_count);
@@ -439,12 +437,8 @@ void EntryColumns::add_object(const CatalogView& catalog, size_t object, Numbers
   dtypes_.push_back(0);
   shape_offsets_.push_back(shapes_.size());
   box_ranges_.push_back(box_ranges_.back() + 1);
-  numbers_.push_back(numbers == Numbers::kPlace ? rank_or_number(record.place) : 0);
+  numbers_.push_back(numbers == Numbers::kPlace ? record.place : 0);
   object_sizes_.push_back(record.size_bytes);
-}
-
-uint64_t EntryColumns::rank_or_number(uint32_t place) const {
-  return file_ranks_.empty() ? place : static_cast<uint64_t>(file_ranks_[place]);
 }
 
 void EntryColumns::add_digest(std::span<const Digest128> digests, size_t index) {

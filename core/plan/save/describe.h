@@ -36,11 +36,10 @@ Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
 // attributes and texts are copies too.
 class EntryColumns {
  public:
-  enum class Numbers { kPlace, kPosition };  // of chunks: local and merged plans, kept plans
-  // file_ranks: of a merged plan with files, whose chunks name files instead of ranks; else empty.
+  enum class Numbers { kPlace, kNumber };  // of chunks: local and merged plans, kept plans
   EntryColumns(const CatalogView& catalog, const ListingView& listing,
                std::span<const Digest128> tensor_digests, std::span<const Digest128> object_digests,
-               Numbers numbers, std::span<const int32_t> file_ranks = {});
+               Numbers numbers);
   EntryArrays arrays() const;
 
  private:
@@ -48,9 +47,6 @@ class EntryColumns {
   void add_object(const CatalogView& catalog, size_t object, Numbers numbers);
   void add_entry(std::string_view name, std::string_view path, EntryKind kind);
   void add_digest(std::span<const Digest128> digests, size_t index);
-  uint64_t rank_or_number(uint32_t place) const;
-
-  std::span<const int32_t> file_ranks_;
 
   std::vector<char> names_, paths_, attributes_;
   std::vector<uint64_t> name_offsets_ = {0}, path_offsets_ = {0}, attribute_offsets_ = {0};

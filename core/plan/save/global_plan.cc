@@ -57,7 +57,7 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
   GlobalSavePlan plan;
   plan.catalog = std::move(distinct.catalog);
   plan.lists.resize(locals.views.size());
-  SHW_RETURN_IF_ERROR(internal::lay_out_files(owners, &plan));
+  internal::list_writes(owners, &plan);
   internal::name_items(locals.views, &plan.lists);
   SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
   plan.generation = std::move(generation);

@@ -63,7 +63,7 @@ class KeptPlan {
       if (numbers_[c] == kNotKept) continue;
       ChunkRecord record = from_.chunks[c];
       record.tensor = static_cast<uint32_t>(to_.tensors.size());
-      record.position = numbers_[c];
+      record.number = numbers_[c];
       to_.chunks.push_back(record);
       for (uint32_t k = 2; k < split_count(from); ++k)
         to_.more.push_back(chunk_pair(from_, from, c, k));

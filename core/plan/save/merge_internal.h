@@ -6,7 +6,7 @@
 //   3 check_replicas    content digests of replicated groups
 //   4 deduplicate       distinct boxes of each group with their holders: the units
 //   5 choose_owners     one holder per unit, in listed order by list_units
-//   6 native saves: the cover proof, lay_out_files (positions, file numbers, write lists);
+//   6 native saves: the cover proof, list_writes;
 //     descriptions: number_chunks, the cover proof, kept plans
 // A group is one entry of the merged catalog: a shared name, or one rank's own under a rank_local
 // name. Units are the chunks of the merged catalog and then its objects.
@@ -187,12 +187,8 @@ NumberedChunks number_chunks(std::span<const LocalView> locals, MergedEntries* g
 // capacity.
 void make_kept_plan(const LocalView& view, std::span<const uint32_t> numbers, LocalSavePlan* plan);
 
-// Fills place and position of the catalog, file_ranks and lists. A rank's file holds, from
-// kExtentAlignmentBytes on: chunks of kSlabChunkLimitBytes and more, each at a multiple of
-// kExtentAlignmentBytes; then the smaller ones packed at multiples of kSlabAlignmentBytes, so that
-// one read gets many; then its objects, large ones aligned likewise. Each part is in catalog order
-// (tensors as first described, boxes row-major), so that a whole tensor is read in ascending
-// positions. Empty objects take no bytes.
-Status lay_out_files(const Owners& owners, GlobalSavePlan* plan);
+// Fills the lists, of which there is one per rank: items in the order of the catalog. Empty objects
+// have items of no bytes.
+void list_writes(const Owners& owners, GlobalSavePlan* plan);
 
 }  // namespace shardwright::plan::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the explicit catalog: per rank the entries that the catalog lists for the first time, in
-// that rank's order. Positions, file numbers and write lists are those of lay_out_files.
+// that rank's order. Write lists are those of save/write_lists.cc.
 #include "core/plan/symbolic/expand_internal.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "core/base/huge_pages.h"
 #include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/symbolic/list_files_internal.h"
+#include "core/plan/symbolic/rank_writes_internal.h"
 #include "core/plan/wire/catalog_wire.h"
 
 namespace shardwright::plan::internal {
@@ -26,7 +26,7 @@ class Expansion {
     for (uint32_t r = 0; r < ranks; ++r) SHW_RETURN_IF_ERROR(add_objects(r));
     take_types_of_owners();
     plan_.lists.resize(ranks);
-    SHW_RETURN_IF_ERROR(lay_out_files(owners_, &plan_));
+    list_writes(owners_, &plan_);
     SHW_ASSIGN_OR_RETURN(plan_.plan_digest, catalog_digest(plan_.catalog));
     plan_.generation = std::move(generation);
     for (uint32_t r = 0; r < ranks; ++r) {

@@ -4,7 +4,7 @@
 //   1 merge_descriptions      names to groups, conflicts, replicas
 //   2 classify_groups  each shared tensor to a grid and a holder map, or to a list of chunks
 //   3 choose_writers   owners of what several ranks hold, bytes of each rank
-//   4 prove_tensors      each tensor covered exactly once; no file too long
+//   4 prove_tensors    each tensor covered exactly once
 // A regular tensor costs 8 bytes beside its description; grids, holder maps and choices are shared
 // by all tensors of one kind. Immutable once made.
 #pragma once
@@ -46,7 +46,7 @@ struct SymbolicBody {
   Choices tensor_choices;
   Choices object_choices;
   std::vector<uint64_t> loads;       // bytes that each rank writes
-  std::vector<bool> writes_nothing;  // ranks without any item; they have no file
+  std::vector<bool> writes_nothing;  // ranks without any item
 
   const SymbolicDescription& description(const GroupMember& member) const {
     return ranks.descriptions[member.description];

@@ -10,13 +10,10 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/conflicts_internal.h"
-#include "core/plan/symbolic/list_files_internal.h"
 #include "core/plan/symbolic/plan_body_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
-
-constexpr uint64_t kSurelyFits = uint64_t{1} << 61;  // bytes of a rank whose file needs no look
 
 class TensorProof {
  public:
@@ -28,10 +25,6 @@ class TensorProof {
       if (!sound) SHW_RETURN_IF_ERROR(prove_listed(g));
     }
     if (!body_.parts.empty()) SHW_RETURN_IF_ERROR(prove_local_tensors());
-    for (size_t r = 0; r < body_.loads.size(); ++r) {
-      if (body_.loads[r] < kSurelyFits) continue;
-      SHW_RETURN_IF_ERROR(list_writes(body_, static_cast<uint32_t>(r)).status());
-    }
     return {};
   }
 

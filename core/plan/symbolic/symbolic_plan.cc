@@ -12,9 +12,9 @@
 #include "core/plan/digest.h"
 #include "core/plan/generation_internal.h"
 #include "core/plan/symbolic/expand_internal.h"
-#include "core/plan/symbolic/list_files_internal.h"
 #include "core/plan/symbolic/plan_body_internal.h"
 #include "core/plan/symbolic/rank_contents_internal.h"
+#include "core/plan/symbolic/rank_writes_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -82,7 +82,7 @@ SymbolicTotals SymbolicSavePlan::totals() const {
   for (size_t g = 0; g < tensor_count(); ++g) totals.chunks += chunk_count(g);
   totals.objects += body.merged.objects.size();
   for (size_t r = 0; r < body.loads.size(); ++r) {
-    totals.files += body.writes_nothing[r] ? 0U : 1U;
+    totals.writers += body.writes_nothing[r] ? 0U : 1U;
     totals.bytes += body.loads[r];
     totals.most_bytes = std::max(totals.most_bytes, body.loads[r]);
   }
@@ -93,7 +93,7 @@ uint64_t SymbolicSavePlan::bytes_of_rank(int32_t rank) const {
   return body_->loads[static_cast<size_t>(rank)];
 }
 
-std::vector<int32_t> SymbolicSavePlan::file_ranks() const {
+std::vector<int32_t> SymbolicSavePlan::writers() const {
   std::vector<int32_t> ranks;
   for (size_t r = 0; r < body_->writes_nothing.size(); ++r) {
     if (!body_->writes_nothing[r]) ranks.push_back(static_cast<int32_t>(r));
@@ -174,15 +174,12 @@ Result<WriteList> SymbolicSavePlan::write_list(int32_t rank, const Stamp& stamp)
                fmt::format("the plan has no rank {} of {}", rank, ranks().rank_count()))
         .with_detail("rank", std::to_string(rank));
   }
-  SHW_ASSIGN_OR_RETURN(internal::RankWrites writes,
-                       internal::list_writes(*body_, static_cast<uint32_t>(rank)));
   WriteList list;
   list.rank = rank;
   list.world_size = ranks().rank_count();
   list.generation = stamp.generation;
   list.plan_digest = stamp.plan_digest;
-  list.items = std::move(writes.items);
-  list.data_bytes = writes.data_bytes;
+  list.items = internal::writes_of_rank(*body_, static_cast<uint32_t>(rank));
   return list;
 }
 

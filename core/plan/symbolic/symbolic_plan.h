@@ -32,7 +32,7 @@ struct SymbolicTotals {
   uint64_t items = 0;         // entries of all ranks: what explicit local plans would list
   uint64_t chunks = 0;        // stored chunks
   uint64_t objects = 0;       // stored objects
-  uint64_t files = 0;         // ranks that write something
+  uint64_t writers = 0;       // ranks that write something
   uint64_t bytes = 0;         // of all chunks and objects
   uint64_t most_bytes = 0;    // of the rank that writes most
   uint64_t descriptions = 0;  // distinct
@@ -44,8 +44,8 @@ class SymbolicSavePlan {
   SymbolicTotals totals() const;
   // Chunks and objects that the rank writes, without padding. rank < ranks().rank_count().
   uint64_t bytes_of_rank(int32_t rank) const;
-  // Ranks that write something, ascending: the files of the checkpoint.
-  std::vector<int32_t> file_ranks() const;
+  // Ranks that write something, ascending.
+  std::vector<int32_t> writers() const;
 
   // Tensors that are not rank_local, in catalog order.
   size_t tensor_count() const;

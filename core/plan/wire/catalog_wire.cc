@@ -33,7 +33,7 @@ static_assert(std::endian::native == std::endian::little,
 static_assert(sizeof(wire::TensorRecord) == 32);
 static_assert(sizeof(wire::ChunkRecord) == sizeof(ChunkRecord));
 static_assert(sizeof(wire::ExtentPair) == sizeof(ExtentPair));
-static_assert(sizeof(wire::ObjectRecord) == 40);
+static_assert(sizeof(wire::ObjectRecord) == 32);
 
 constexpr uint64_t kTableBytes = 256;  // table, its field table, vector lengths and padding
 
@@ -69,9 +69,9 @@ Offset<Vector<const wire::ObjectRecord*>> encode_objects(FlatBufferBuilder* buil
   wire::ObjectRecord* out = nullptr;
   const auto offset = builder->CreateUninitializedVectorOfStructs(catalog.objects.size(), &out);
   for (const ObjectRecord& object : catalog.objects) {
-    *out++ = wire::ObjectRecord(object.name, object.path, object.content_type, object.place,
-                                object.size_bytes, object.position, object.rank,
-                                static_cast<uint8_t>(object.kind), 0, 0);
+    *out++ =
+        wire::ObjectRecord(object.name, object.path, object.content_type, object.place,
+                           object.size_bytes, object.rank, static_cast<uint8_t>(object.kind), 0, 0);
   }
   return offset;
 }
@@ -126,7 +126,7 @@ Result<std::vector<ObjectRecord>> copy_objects(const Vector<const wire::ObjectRe
     }
     objects[i] = {
         record.name(), record.path(),  record.content_type(), static_cast<EntryKind>(record.kind()),
-        record.rank(), record.place(), record.size_bytes(),   record.position()};
+        record.rank(), record.place(), record.size_bytes()};
   }
   return objects;
 }

@@ -109,37 +109,6 @@ Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
   return {};
 }
 
-// Rebuilds into out the status that the links, innermost first, describe.
-Status copy_status(const Vector<flatbuffers::Offset<wire::Failure>>* links, Status* out) {
-  Status status;
-  if (count_of(links) > kMaxCauses)
-    return data_loss(fmt::format("a failure has {} causes", links->size()));
-  for (uoffset_t i = 0; i < count_of(links); ++i) {
-    const wire::Failure& link = *links->Get(i);
-    if (link.code() == 0) return data_loss("a failure has the code of success");
-    SHW_ASSIGN_OR_RETURN(const std::vector<std::string> details, copy_names(link.details()));
-    if (details.size() % 2 != 0) return data_loss("a detail of a failure has no value");
-    // An outer link repeats the code and begins with the details of its cause; annotated() adds
-    // both.
-    size_t known = 0;
-    if (i == 0) {
-      status = Status(static_cast<StatusCode>(link.code()), copy_text(link.message()));
-    } else {
-      if (static_cast<int32_t>(status.code()) != link.code())
-        return data_loss("a failure and its cause differ in code");
-      known = status.details().size();
-      status = std::move(status).annotated(copy_text(link.message()));
-    }
-    for (size_t d = 2 * known; d < details.size(); d += 2) {
-      status = std::move(status).with_detail(details[d], details[d + 1]);
-    }
-    if (status.retryable() != link.retryable())
-      status = std::move(status).with_retryable(link.retryable());
-  }
-  *out = std::move(status);
-  return {};
-}
-
 }  // namespace
 
 Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body) {
@@ -164,7 +133,6 @@ Result<WriteList> copy_write_list(const wire::WriteList* body) {
   list.generation = copy_text(body->generation());
   list.plan_digest = copy_digest(body->plan_digest());
   list.items = copy_column<WriteItem>(body->items());
-  list.data_bytes = body->data_bytes();
   return list;
 }
 
@@ -185,13 +153,12 @@ Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
   result.rank = body->rank();
   result.generation = copy_text(body->generation());
   result.plan_digest = copy_digest(body->plan_digest());
-  SHW_RETURN_IF_ERROR(copy_status(body->failures(), &result.status));
   result.has_file = body->has_file();
   result.file_bytes = body->file_bytes();
   result.index_position = body->index_position();
   result.index_bytes = body->index_bytes();
   result.index_digest = copy_digest(body->index_digest());
-  result.data_bytes = body->data_bytes();
+  result.payload_bytes = body->payload_bytes();
   result.directory_sync_supported = !body->directory_sync_unsupported();
   return result;
 }
@@ -201,7 +168,6 @@ Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
   plan.generation = copy_text(body->generation());
   plan.plan_digest = copy_digest(body->plan_digest());
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
-  plan.file_ranks = copy_column<int32_t>(body->file_ranks());
   copy_listing(*body, &plan.listing);
   return plan;
 }

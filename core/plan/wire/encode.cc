@@ -107,36 +107,6 @@ Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, const AddBod
   return Bytes(bytes.begin(), bytes.end());
 }
 
-// Links of a failure, innermost first; only the outermost kMaxCauses travel.
-std::vector<const Status*> failure_chain(const Status& status) {
-  std::vector<const Status*> chain;
-  for (const Status* link = &status;
-       link != nullptr && !link->ok() && chain.size() < internal::kMaxCauses;
-       link = link->cause()) {
-    chain.insert(chain.begin(), link);
-  }
-  return chain;
-}
-
-Offset<wire::Failure> failure(FlatBufferBuilder* builder, const Status& link) {
-  std::vector<std::string_view> details;
-  for (const StatusDetail& detail : link.details()) {
-    details.push_back(detail.key);
-    details.push_back(detail.value);
-  }
-  const auto message = text_bytes(builder, link.message());
-  const auto details_offset = name_list(builder, details);
-  return wire::CreateFailure(*builder, static_cast<int32_t>(link.code()), link.retryable(), message,
-                             details_offset);
-}
-
-uint64_t failure_bytes(const Status& link) {
-  uint64_t bytes = 256 + link.message().size();
-  for (const StatusDetail& detail : link.details())
-    bytes += detail.key.size() + detail.value.size() + 16;
-  return bytes;
-}
-
 }  // namespace
 
 uint64_t local_save_wire_bytes(const LocalView& plan) {
@@ -191,8 +161,8 @@ Result<Bytes> encode(const WriteList& list) {
     std::memcpy(static_cast<void*>(out), list.items.data(), list.items.size() * sizeof(WriteItem));
   }
   const wire::Digest plan_digest = wire_digest(list.plan_digest);
-  const auto body = wire::CreateWriteList(builder, list.rank, list.world_size, generation,
-                                          &plan_digest, items, list.data_bytes);
+  const auto body =
+      wire::CreateWriteList(builder, list.rank, list.world_size, generation, &plan_digest, items);
   return finish(&builder, wire::PlanBufferKind::WriteList,
                 [&](auto* root) { root->add_write_list(body); });
 }
@@ -246,22 +216,15 @@ Result<Bytes> encode(const LoadPlan& plan) {
 }
 
 Result<Bytes> encode(const WriteResult& result) {
-  const std::vector<const Status*> chain = failure_chain(result.status);
-  uint64_t size = kFixedBytes + result.generation.size();
-  for (const Status* link : chain) size += failure_bytes(*link);
+  const uint64_t size = kFixedBytes + result.generation.size();
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the write result"));
   FlatBufferBuilder builder(size);
   const auto generation = text_bytes(&builder, result.generation);
-  std::vector<Offset<wire::Failure>> links;
-  links.reserve(chain.size());
-  for (const Status* link : chain) links.push_back(failure(&builder, *link));
-  Offset<Vector<Offset<wire::Failure>>> failures = 0;
-  if (!links.empty()) failures = builder.CreateVector(links);
   const wire::Digest plan_digest = wire_digest(result.plan_digest);
   const wire::Digest index_digest = wire_digest(result.index_digest);
   const auto body = wire::CreateWriteResult(
-      builder, result.rank, generation, &plan_digest, failures, result.has_file, result.file_bytes,
-      result.index_position, result.index_bytes, &index_digest, result.data_bytes,
+      builder, result.rank, generation, &plan_digest, result.has_file, result.file_bytes,
+      result.index_position, result.index_bytes, &index_digest, result.payload_bytes,
       !result.directory_sync_supported);
   return finish(&builder, wire::PlanBufferKind::WriteResult,
                 [&](auto* root) { root->add_write_result(body); });
@@ -269,7 +232,7 @@ Result<Bytes> encode(const WriteResult& result) {
 
 uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan) {
   return kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
-         sizeof(int32_t) * plan.file_ranks.size() + listing_bytes(view_of(plan.listing));
+         listing_bytes(view_of(plan.listing));
 }
 
 Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
@@ -278,13 +241,12 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
   builder->Clear();
   const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
   const auto generation = text_bytes(builder, plan.generation);
-  const auto file_ranks = numbers_of(builder, plan.file_ranks);
   const auto attributes = attributes_of(builder, plan.listing);
   const auto object_begins = numbers_of(builder, plan.listing.object_begins);
   const wire::Digest plan_digest = wire_digest(plan.plan_digest);
   const auto body =
       wire::CreateMergedSave(*builder, generation, plan.generation.empty() ? nullptr : &plan_digest,
-                             catalog, file_ranks, attributes, object_begins);
+                             catalog, attributes, object_begins);
   return finish_in_place(
       builder, wire::PlanBufferKind::MergedSave, [&](auto* root) { root->add_merged_save(body); },
       plan.generation.empty() ? internal::kListingSchemaMinor : 0);

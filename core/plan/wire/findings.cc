@@ -38,29 +38,20 @@ void check_names(std::string_view what, const std::vector<std::string>& names, F
 }
 
 void check_items(const WriteList& list, Findings* findings) {
-  uint64_t end = kExtentAlignmentBytes;
+  uint64_t bytes = 0;
   std::vector<uint64_t> keys;
   keys.reserve(list.items.size());
   for (size_t i = 0; i < list.items.size() && !findings->full(); ++i) {
     const WriteItem& item = list.items[i];
-    const uint64_t alignment = item.size_bytes >= kSlabChunkLimitBytes ? kExtentAlignmentBytes
-                               : item.size_bytes > 0                   ? kSlabAlignmentBytes
-                                                                       : 1;
-    if (item.position < end)
-      findings->add("item {} at {} overlaps what ends at {}", i, item.position, end);
-    if (item.position % alignment != 0)
-      findings->add("item {} at {} is not aligned to {}", i, item.position, alignment);
-    if (!checked_add(item.position, item.size_bytes, &end) || end > kMaxFileBytes) {
-      findings->add("item {} ends past 2^62: {} bytes at {}", i, item.size_bytes, item.position);
-    }
+    if (!checked_add(bytes, item.size_bytes, &bytes) || bytes > kMaxFileBytes)
+      findings->add("item {} of {} bytes ends past 2^62", i, item.size_bytes);
+    if (i > 0 && item.piece != kObjectPiece && list.items[i - 1].piece == kObjectPiece)
+      findings->add("item {} is a chunk behind an object", i);
     keys.push_back(uint64_t{item.entry} << 32 | item.piece);
   }
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
     findings->add("an item is listed twice");
-  const uint64_t expected = list.items.empty() ? 0 : end;
-  if (list.data_bytes != expected)
-    findings->add("the items end at {}, the list says {}", expected, list.data_bytes);
 }
 
 void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
@@ -79,49 +70,17 @@ void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
     findings->add("read {} does not follow read {}", i, i - 1);
 }
 
-// Chunks of each file lie inside it one after the other; the proof of covers is part of a merged
-// plan's meaning.
-void check_merged_places(const GlobalSavePlan& plan, Findings* findings) {
-  struct Extent {
-    uint32_t file;
-    uint64_t begin;
-    uint64_t end;
-  };
-  std::vector<Extent> extents;
-  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    const ChunkRecord& chunk = plan.catalog.chunks[c];
-    extents.push_back({chunk.place, chunk.position, chunk.position + plan.catalog.chunk_bytes(c)});
+// Places are ranks, and nothing has a number.
+void check_writers(const Catalog& catalog, Findings* findings) {
+  for (size_t c = 0; c < catalog.chunks.size() && !findings->full(); ++c) {
+    const ChunkRecord& chunk = catalog.chunks[c];
+    if (chunk.number != 0 || chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("chunk {} is number {} of rank {}", c, chunk.number, chunk.place);
   }
-  for (const ObjectRecord& object : plan.catalog.objects) {
-    extents.push_back({object.place, object.position, object.position + object.size_bytes});
-  }
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
-    return std::tie(a.file, a.begin, a.end) < std::tie(b.file, b.begin, b.end);
-  });
-  for (size_t i = 0; i < extents.size(); ++i) {
-    if (extents[i].file >= plan.file_ranks.size() || extents[i].begin < kExtentAlignmentBytes ||
-        extents[i].end > kMaxFileBytes) {
-      findings->add("an extent of file {} of {} begins at {} and ends at {}", extents[i].file,
-                    plan.file_ranks.size(), extents[i].begin, extents[i].end);
-    }
-    if (i > 0 && extents[i].file == extents[i - 1].file && extents[i].begin < extents[i - 1].end) {
-      findings->add("extents of file {} overlap at {}", extents[i].file, extents[i].begin);
-    }
-  }
-}
-
-// Of merged descriptions: places are ranks, and nothing lies in a file.
-void check_described_places(const GlobalSavePlan& plan, Findings* findings) {
-  if (plan.plan_digest != Digest128{}) findings->add("a plan without a generation has a digest");
-  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    const ChunkRecord& chunk = plan.catalog.chunks[c];
-    if (chunk.position != 0 || chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("chunk {} is at {} of rank {}", c, chunk.position, chunk.place);
-  }
-  for (size_t i = 0; i < plan.catalog.objects.size(); ++i) {
-    const ObjectRecord& object = plan.catalog.objects[i];
-    if (object.position != 0 || object.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("object {} is at {} of rank {}", i, object.position, object.place);
+  for (size_t i = 0; i < catalog.objects.size() && !findings->full(); ++i) {
+    const ObjectRecord& object = catalog.objects[i];
+    if (object.place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("object {} is that of rank {}", i, object.place);
   }
 }
 
@@ -178,7 +137,8 @@ std::vector<std::string> write_result_findings(const WriteResult& result, size_t
   if (!result.has_file && (result.file_bytes | result.index_position | result.index_bytes) != 0) {
     findings.add("a result without a file describes one");
   }
-  if (result.data_bytes > kMaxFileBytes) findings.add("{} bytes of data", result.data_bytes);
+  if (result.payload_bytes > kMaxFileBytes)
+    findings.add("{} bytes of payload", result.payload_bytes);
   return findings.take();
 }
 
@@ -186,13 +146,8 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   Findings findings(limit);
   const bool described = plan.generation.empty();
   if (!described) check_generation(plan.generation, &findings);
-  if (described && !plan.file_ranks.empty()) findings.add("a plan without a generation has files");
-  for (size_t i = 0; i < plan.file_ranks.size(); ++i) {
-    const bool ascending =
-        i == 0 ? plan.file_ranks[i] >= 0 : plan.file_ranks[i] > plan.file_ranks[i - 1];
-    if (!ascending || plan.file_ranks[i] >= kMaxWorldSize)
-      findings.add("file {} has rank {}", i, plan.file_ranks[i]);
-  }
+  if (described && plan.plan_digest != Digest128{})
+    findings.add("a plan without a generation has a digest");
   if (findings.full()) return findings.take();
   std::vector<std::string> of_catalog =
       described ? view_findings(view_of(plan.catalog), findings.room(), /*table_is_known=*/false)
@@ -201,13 +156,10 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();
   check_listing(view_of(plan.listing), view_of(plan.catalog), &findings);
-  if (described) {
-    check_described_places(plan, &findings);
-    return findings.take();
-  }
-  const Status covers = prove_all_covers_naming(plan.catalog, "file", Copies::kAllowed);
+  check_writers(plan.catalog, &findings);
+  if (described) return findings.take();
+  const Status covers = prove_all_covers_naming(plan.catalog, "rank", Copies::kAllowed);
   if (!covers.ok()) findings.add("{}", covers.message());
-  check_merged_places(plan, &findings);
   const Result<Digest128> digest = catalog_digest(plan.catalog);
   if (!digest.ok() || *digest != plan.plan_digest) findings.add("the catalog has another digest");
   return findings.take();

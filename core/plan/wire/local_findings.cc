@@ -37,14 +37,14 @@ void check_pieces(const CatalogView& catalog, size_t t, std::vector<uint32_t>* p
   if (doubled || last == kObjectPiece) findings->add("tensor {} has a wrong piece", t);
 }
 
-void check_chunk_places(const CatalogView& catalog, bool kept, Findings* findings) {
-  uint64_t positions = 0;
-  for (const ChunkRecord& chunk : catalog.chunks) positions |= chunk.position;
+void check_chunk_numbers(const CatalogView& catalog, bool kept, Findings* findings) {
+  uint64_t numbers = 0;
+  for (const ChunkRecord& chunk : catalog.chunks) numbers |= chunk.number;
   const uint64_t allowed = kept ? std::numeric_limits<uint32_t>::max() : 0;
-  if ((positions & ~allowed) == 0) return;
+  if ((numbers & ~allowed) == 0) return;
   for (size_t c = 0; c < catalog.chunks.size(); ++c) {
-    if ((catalog.chunks[c].position & ~allowed) != 0)
-      findings->add("chunk {} of a local plan has a position", c);
+    if ((catalog.chunks[c].number & ~allowed) != 0)
+      findings->add("chunk {} of a local plan has a number", c);
   }
 }
 
@@ -53,8 +53,7 @@ void check_local_objects(const LocalView& view, Findings* findings) {
     const ObjectRecord& object = view.catalog.objects[i];
     if (object.rank >= 0 && object.rank != view.rank)
       findings->add("object {} belongs to rank {}", i, object.rank);
-    if (object.position != 0 || object.place != 0)
-      findings->add("object {} of a local plan has a place", i);
+    if (object.place != 0) findings->add("object {} of a local plan has a place", i);
   }
 }
 
@@ -67,7 +66,7 @@ void check_local_catalog(const LocalView& view, bool kept, Findings* findings) {
       findings->add("tensor {} belongs to rank {}", t, tensor.rank);
     check_pieces(view.catalog, t, &pieces, findings);
   }
-  check_chunk_places(view.catalog, kept, findings);
+  check_chunk_numbers(view.catalog, kept, findings);
   check_local_objects(view, findings);
 }
 

@@ -34,7 +34,7 @@ class PlanJson {
     json_.key("rank").number(list.rank).key("world_size").number(list.world_size);
     text("generation", list.generation);
     text("plan_digest", to_hex(list.plan_digest));
-    unsigned_number("data_bytes", list.data_bytes);
+    unsigned_number("payload_bytes", list.payload_bytes());
     unsigned_number("item_count", list.items.size());
     json_.key("items").begin_array();
     for (size_t i = 0; i < shown(list.items.size()); ++i) {
@@ -43,7 +43,6 @@ class PlanJson {
       text("type", item.piece == kObjectPiece ? "object" : "tensor");
       unsigned_number("entry", item.entry);
       if (item.piece != kObjectPiece) unsigned_number("piece", item.piece);
-      unsigned_number("position", item.position);
       unsigned_number("size_bytes", item.size_bytes);
       json_.end_object();
     }
@@ -91,14 +90,12 @@ class PlanJson {
     json_.key("rank").number(result.rank);
     text("generation", result.generation);
     text("plan_digest", to_hex(result.plan_digest));
-    text("status", status_code_name(result.status.code()));
-    if (!result.status.ok()) text("message", result.status.to_string());
     json_.key("has_file").boolean(result.has_file);
     unsigned_number("file_bytes", result.file_bytes);
     unsigned_number("index_position", result.index_position);
     unsigned_number("index_bytes", result.index_bytes);
     text("index_digest", to_hex(result.index_digest));
-    unsigned_number("data_bytes", result.data_bytes);
+    unsigned_number("payload_bytes", result.payload_bytes);
     json_.key("directory_sync_supported").boolean(result.directory_sync_supported);
   }
 
@@ -106,10 +103,7 @@ class PlanJson {
     text("kind", "merged_save");
     text("generation", plan.generation);
     text("plan_digest", to_hex(plan.plan_digest));
-    json_.key("file_ranks").begin_array();
-    for (size_t i = 0; i < shown(plan.file_ranks.size()); ++i) json_.number(plan.file_ranks[i]);
-    json_.end_array();
-    catalog(plan.catalog, plan.generation.empty() ? "writer" : "file");
+    catalog(plan.catalog, "writer");
   }
 
  private:
@@ -168,7 +162,6 @@ class PlanJson {
       numbers("offsets", box.offsets);
       numbers("sizes", box.sizes);
       unsigned_number(place_noun, catalog.chunks[c].place);
-      unsigned_number("position", catalog.chunks[c].position);
       unsigned_number("size_bytes", catalog.chunk_bytes(c));
       json_.end_object();
     }
@@ -185,7 +178,6 @@ class PlanJson {
     text("entry_kind", entry_kind_name(object.kind));
     if (object.rank >= 0) json_.key("rank").number(object.rank);
     unsigned_number(place_noun, object.place);
-    unsigned_number("position", object.position);
     unsigned_number("size_bytes", object.size_bytes);
     json_.end_object();
   }

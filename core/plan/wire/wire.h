@@ -36,13 +36,12 @@ struct WriteResult {
   int32_t rank = 0;
   std::string generation;
   Digest128 plan_digest{};
-  Status status;          // failure of this rank, or success
   bool has_file = false;  // false when the rank had nothing to write
   uint64_t file_bytes = 0;
   uint64_t index_position = 0;  // of SHWI in the file
   uint64_t index_bytes = 0;
   Digest128 index_digest{};
-  uint64_t data_bytes = 0;
+  uint64_t payload_bytes = 0;  // of all items
   bool directory_sync_supported = true;
 };
 
@@ -50,7 +49,7 @@ Result<Bytes> encode(const LocalSavePlan& plan);  // a kept plan when plan.kept
 Result<Bytes> encode(const WriteList& list);
 Result<Bytes> encode(const LoadPlan& plan);
 Result<Bytes> encode(const WriteResult& result);
-Result<Bytes> encode(const GlobalSavePlan& plan);  // catalog and files only, for tools
+Result<Bytes> encode(const GlobalSavePlan& plan);  // without lists, for tools
 
 Result<Bytes> encode(const SymbolicDescription& description);
 Result<Bytes> encode(const SymbolicPart& part);
@@ -68,7 +67,7 @@ Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer);
 Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
 Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
 Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
-// Catalog, files, generation and digest; lists is empty. Covers are proved, unless the plan is one
+// Catalog, generation and digest; lists is empty. Covers are proved, unless the plan is one
 // of merged descriptions (no generation).
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
 

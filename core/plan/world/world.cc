@@ -64,7 +64,7 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
     } else {
       for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
         tensor.boxes.push_back(
-            {catalog.chunk_box(c), {stored.file_ranks[catalog.chunks[c].place]}});
+            {catalog.chunk_box(c), {static_cast<int32_t>(catalog.chunks[c].place)}});
     }
     world->tensors.push_back(std::move(tensor));
   }
@@ -76,7 +76,7 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
     object.size_bytes = record.size_bytes;
     SHW_ASSIGN_OR_RETURN(
         object.layout,
-        layouts->of({record.rank >= 0 ? record.rank : stored.file_ranks[record.place]}));
+        layouts->of({record.rank >= 0 ? record.rank : static_cast<int32_t>(record.place)}));
     world->objects.push_back(std::move(object));
   }
   return {};

@@ -60,8 +60,8 @@ struct WorldRule {
 
 // What a checkpoint stores, when the world comes from one.
 struct StoredCheckpoint {
-  Catalog catalog;                  // place = file number
-  std::vector<int32_t> file_ranks;  // rank of each file
+  Catalog catalog;  // place = rank that wrote it
+  uint64_t file_count = 0;
   std::string generation;           // empty when the format has none
   uint64_t digest_block_bytes = 0;  // 0 = the format has no digests
 };

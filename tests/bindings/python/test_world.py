@@ -18,7 +18,7 @@ def test_a_save_is_priced_and_planned():
     assert price["per_rank"]["writes"] == [2, 1] and price["stored"]["bytes"] == 136
     assert price["time"]["seconds"] == price["bytes"]["max"] / 1000
     plan = world.save_plan(owner="lowest_rank")
-    assert plan.kind == "merged_save" and plan.to_dict()["file_ranks"] == [0, 1]
+    assert plan.kind == "merged_save" and {chunk["writer"] for chunk in plan.to_dict()["chunks"]} == {0, 1}
 
 
 def test_descriptions_are_written_back():

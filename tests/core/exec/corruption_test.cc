@@ -130,7 +130,7 @@ TEST_F(CorruptionTest, EveryBitOfHeaderIndexAndTrailerCounts) {
   for (size_t file = 0; file < data_keys.size(); ++file) {
     uint64_t data_end = 0;
     for (size_t chunk = 0; chunk < checkpoint->catalog().chunks.size(); ++chunk) {
-      const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+      const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
       if (extent.file == file) data_end = std::max(data_end, extent.offset + extent.size_bytes);
     }
     std::vector<std::byte> changed = whole[file];
@@ -217,8 +217,8 @@ TEST_F(CorruptionTest, SwappedExtentsOfEqualSizeAreFound) {
     return catalog.tensors[*checkpoint->find_tensor(name, -1)].chunk_begin;
   };
   // The twins have chunks of one size; which file they are in does not matter.
-  const format::Extent a = checkpoint->opened().chunk_extent(first_chunk("twin.a"));
-  const format::Extent b = checkpoint->opened().chunk_extent(first_chunk("twin.b"));
+  const format::Extent a = *checkpoint->opened().chunk_extent(first_chunk("twin.a"));
+  const format::Extent b = *checkpoint->opened().chunk_extent(first_chunk("twin.b"));
   ASSERT_EQ(a.size_bytes, b.size_bytes);
   std::vector<std::vector<std::byte>> changed = whole;
   std::swap_ranges(changed[a.file].begin() + static_cast<int64_t>(a.offset),

@@ -69,7 +69,7 @@ TEST_F(VerifyTest, NamesTensorBoxFileAndBytesOfADamagedBlock) {
   const size_t tensor = *checkpoint->find_tensor("rows", -1);
   const plan::Catalog& catalog = checkpoint->catalog();
   const size_t chunk = catalog.tensors[tensor].chunk_begin + 1;
-  const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+  const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
   const std::string file = checkpoint->opened().files()[extent.file].key;
   flip("ckpt/" + file, extent.offset + (1 << 20) + 77);
   EXPECT_TRUE(find_damage(false).damage.empty());
@@ -87,7 +87,7 @@ TEST_F(VerifyTest, GoesOnAfterTheFirstFinding) {
   const auto checkpoint = fixture.open();
   const plan::Catalog& catalog = checkpoint->catalog();
   for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
-    const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+    const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
     flip("ckpt/" + checkpoint->opened().files()[extent.file].key, extent.offset);
   }
   EXPECT_EQ(find_damage(true).damage.size(), catalog.chunks.size());
@@ -136,7 +136,7 @@ TEST_F(VerifyTest, ReportsAMissingFile) {
 TEST_F(VerifyTest, FailsWithThePlaceOfTheFirstFinding) {
   const auto checkpoint = fixture.open();
   for (const size_t chunk : {size_t{0}, size_t{1}}) {
-    const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+    const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
     flip("ckpt/" + checkpoint->opened().files()[extent.file].key, extent.offset);
   }
   EXPECT_TRUE(checkpoint->verify(false, CallContext()).ok());
@@ -169,7 +169,7 @@ TEST_F(VerifyTest, NamesReadErrorsBlockByBlock) {
   const auto checkpoint = fixture.open();
   const size_t chunk =
       checkpoint->catalog().tensors[*checkpoint->find_tensor("rows", -1)].chunk_begin;
-  const format::Extent extent = checkpoint->opened().chunk_extent(chunk);
+  const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
   const std::string key = "ckpt/" + checkpoint->opened().files()[extent.file].key;
   // A bad sector: every read that touches it fails.
   const uint64_t sector = extent.offset + 4096;

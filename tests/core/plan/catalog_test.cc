@@ -169,7 +169,6 @@ TEST(CheckCatalog, NamesWhatIsDamaged) {
       {"-1 elements", [](Catalog& c) { c.chunks[1].size0 = -1; }},
       {"from -1 of 4", [](Catalog& c) { c.chunks[1].offset0 = -1; }},
       {"in dimension 2", [](Catalog& c) { c.more[0].offset = 9; }},
-      {"ends past 2^64", [](Catalog& c) { c.chunks[1].position = ~uint64_t{0} - 7; }},
       {"tensor 0: ", [](Catalog& c) { c.shapes[0] = -4; }},
       {"tensor 0: ", [](Catalog& c) { c.shapes[0] = int64_t{1} << 62; }},
       {"object 1 has", [](Catalog& c) { c.objects[1].size_bytes = kMaxObjectBytes + 1; }},

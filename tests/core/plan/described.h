@@ -133,7 +133,7 @@ inline std::vector<std::string> kept_texts(std::span<const std::byte> part) {
     }
     const ChunkRecord& chunk = catalog.chunks[item];
     texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(chunk.tensor),
-                                box_text(catalog.chunk_box(item)), chunk.position));
+                                box_text(catalog.chunk_box(item)), chunk.number));
   });
   return texts;
 }

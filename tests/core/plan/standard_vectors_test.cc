@@ -156,7 +156,7 @@ std::vector<std::pair<std::string, uint64_t>> kept_labels(std::span<const std::b
     const ChunkRecord& chunk = catalog.chunks[item];
     labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(chunk.tensor),
                                     fmt::join(catalog.chunk_box(item).offsets, ",")),
-                        chunk.position);
+                        chunk.number);
   });
   return labels;
 }

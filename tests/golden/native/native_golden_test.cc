@@ -129,7 +129,7 @@ TEST_P(NativeGoldenVersion, HoldsInEveryByte) {
     EXPECT_TRUE(prepared.ok()) << prepared.to_string();
   }
   for (size_t chunk = 0; chunk < (*opened)->catalog().chunks.size(); ++chunk) {
-    const Extent extent = (*opened)->chunk_extent(chunk);
+    const Extent extent = *(*opened)->chunk_extent(chunk);
     const std::vector<std::byte> file =
         *storage::read_all(*storage, (*opened)->files()[extent.file].key, 1 << 20);
     const auto bytes = std::span(file).subspan(extent.offset, extent.size_bytes);

@@ -84,11 +84,7 @@ TEST(Manifest, IsNotWrittenWhenItDoesNotHoldTogether) {
   EXPECT_EQ(code([](Manifest* m) { std::swap(m->files[0], m->files[1]); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files.pop_back(); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->metadata["bad\xff"] = "x"; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].position = 0; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].position = 1 << 20; }),
-            StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[2].position = 4096 + 8; }),
-            StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].place = 7; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].offset0 = 1; }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files[0].index_position = UINT64_MAX - 5; }),
             StatusCode::kInternal);
@@ -186,11 +182,12 @@ RankIndex sample_index() {
   index.generation = kSampleGeneration;
   index.world_size = 2;
   index.catalog = std::move(*file_catalog(sample.manifest.catalog, 0));
+  index.positions = {4096, 4096 + 64, 4096 + 128};
   index.block_digests.resize(3);
   return index;
 }
 
-TEST(RankIndex, HoldsTheFilesPartInCanonicalOrder) {
+TEST(RankIndex, HoldsTheFilesPartInTheManifestsOrder) {
   const RankIndex index = sample_index();
   const Result<RankIndex> decoded = decode_index(*encode_index(index));
   ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
@@ -202,26 +199,34 @@ TEST(RankIndex, HoldsTheFilesPartInCanonicalOrder) {
   EXPECT_EQ(decoded->block_digests.size(), 3U);
 }
 
-TEST(RankIndex, HasTheSameBytesHoweverItsPartsWereOrdered) {
-  const plan::Catalog merged = make_sample().manifest.catalog;
+TEST(RankIndex, OfARankHasTheBytesOfTheOneCutOutOfTheManifest) {
   const std::vector<int64_t> matrix = {6, 4};
   const StoredChunk weight{{"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix},
-                           {{0, 0}, {4, 4}},
-                           4096};
-  const StoredChunk scale{
-      {"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, {{}, {}}, 4096 + 64};
+                           {{0, 0}, {4, 4}}};
+  const StoredChunk scale{{"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}},
+                          {{}, {}}};
   plan::ObjectRecord step;
   step.size_bytes = 3;
-  step.position = 4096 + 128;
   step.place = 77;
   const std::vector<StoredObject> objects = {{step, "step", "", "application/json"}};
   RankIndex expected = sample_index();
   const std::vector<std::byte> bytes = *encode_index(expected);
-  for (const std::vector<StoredChunk>& chunks :
-       {std::vector{weight, scale}, std::vector{scale, weight}}) {
-    expected.catalog = std::move(*index_catalog(chunks, objects));
-    EXPECT_EQ(*encode_index(expected), bytes);
-  }
+  expected.catalog = std::move(*index_catalog(std::vector{weight, scale}, objects));
+  EXPECT_EQ(*encode_index(expected), bytes);
+}
+
+TEST(RankIndex, IsRefusedWhenItsPositionsLie) {
+  const auto code = [](const auto& change) {
+    RankIndex index = sample_index();
+    change(&index.positions);
+    return encode_index(index).status().code();
+  };
+  using Positions = std::vector<uint64_t>;
+  EXPECT_EQ(code([](Positions*) {}), StatusCode::kOk);
+  EXPECT_EQ(code([](Positions* p) { p->pop_back(); }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Positions* p) { (*p)[0] = 0; }), StatusCode::kInternal) << "in the header";
+  EXPECT_EQ(code([](Positions* p) { (*p)[1] = (*p)[0] + 8; }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Positions* p) { (*p)[1] = UINT64_MAX; }), StatusCode::kInternal);
 }
 
 TEST(RankIndex, IsRefusedWithTheWrongNumberOfDigests) {

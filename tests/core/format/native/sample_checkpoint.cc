@@ -11,6 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/format/native/file_layout.h"
 #include "core/format/native/native_format.h"
 
 namespace shardwright::format::native::test {
@@ -30,24 +31,24 @@ constexpr Text kSeed{"seed", "[\"seed\"]", "application/octet-stream", "abc"};
 void add_chunks(const SampleOptions& options, plan::Catalog* catalog) {
   plan::CatalogBuilder builder(catalog);
   const std::vector<int64_t> matrix = {6, 4};
-  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0, 4096},
-                                                           {{{4, 0}, {2, 4}}, 1, 4096}};
+  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0, 0},
+                                                           {{{4, 0}, {2, 4}}, 1, 0}};
   ASSERT_TRUE(
       builder
           .add_tensor({"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix},
                       halves)
           .ok());
-  const std::vector<plan::CatalogBuilder::Chunk> scalar = {{{{}, {}}, 0, 4096 + 64}};
+  const std::vector<plan::CatalogBuilder::Chunk> scalar = {{{{}, {}}, 0, 0}};
   ASSERT_TRUE(
       builder.add_tensor({"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, scalar)
           .ok());
   const std::vector<int64_t> four = {4};
-  const std::vector<plan::CatalogBuilder::Chunk> local = {{{{0}, {4}}, 1, 4096 + 64}};
+  const std::vector<plan::CatalogBuilder::Chunk> local = {{{{0}, {4}}, 1, 0}};
   ASSERT_TRUE(
       builder.add_tensor({"rng", "", DType::kUint8, EntryKind::kRankLocal, 1, four}, local).ok());
   if (options.large) {
     const std::vector<int64_t> shape = {5 << 19};
-    const std::vector<plan::CatalogBuilder::Chunk> whole = {{{{0}, {5 << 19}}, 0, 8192}};
+    const std::vector<plan::CatalogBuilder::Chunk> whole = {{{{0}, {5 << 19}}, 0, 0}};
     ASSERT_TRUE(
         builder.add_tensor({"large", "", DType::kInt8, EntryKind::kReplicated, -1, shape}, whole)
             .ok());
@@ -55,12 +56,10 @@ void add_chunks(const SampleOptions& options, plan::Catalog* catalog) {
   plan::ObjectRecord step;
   step.place = 0;
   step.size_bytes = kStep.json.size();
-  step.position = 4096 + 128;
   ASSERT_TRUE(builder.add_object(step, kStep.name, kStep.path, kStep.content_type).ok());
   plan::ObjectRecord seed;
   seed.place = 1;
   seed.size_bytes = kSeed.json.size();
-  seed.position = 4096 + 128;
   ASSERT_TRUE(builder.add_object(seed, kSeed.name, kSeed.path, kSeed.content_type).ok());
 }
 
@@ -83,7 +82,7 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
     return std::span(*file).subspan(static_cast<size_t>(position), static_cast<size_t>(size));
   };
   for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
-    const auto bytes = room(catalog.chunks[chunk].position, catalog.chunk_bytes(chunk));
+    const auto bytes = room(index->positions[chunk], catalog.chunk_bytes(chunk));
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = sample_byte(i + chunk);
     const size_t tensor = catalog.chunks[chunk].tensor;
     const Box box = catalog.chunk_box(chunk);
@@ -94,14 +93,27 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
          catalog.shape(tensor), &box, catalog.tensors[tensor].rank},
         index);
   }
-  for (const plan::ObjectRecord& record : catalog.objects) {
+  for (size_t i = 0; i < catalog.objects.size(); ++i) {
+    const plan::ObjectRecord& record = catalog.objects[i];
     const Text& text = catalog.texts.at(record.name) == kStep.name ? kStep : kSeed;
-    const auto bytes = room(record.position, record.size_bytes);
+    const auto bytes = room(index->positions[catalog.chunks.size() + i], record.size_bytes);
     std::memcpy(bytes.data(), text.json.data(), text.json.size());
     if (!options.digests) continue;
     digest_blocks(
         bytes, {options.generation, text.name, text.content_type, {}, nullptr, record.rank}, index);
   }
+}
+
+std::vector<uint64_t> positions_of(const plan::Catalog& catalog) {
+  std::vector<plan::WriteItem> items;
+  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk)
+    items.push_back({catalog.chunks[chunk].tensor, 0, catalog.chunk_bytes(chunk)});
+  for (uint32_t i = 0; i < catalog.objects.size(); ++i)
+    items.push_back({i, plan::kObjectPiece, catalog.objects[i].size_bytes});
+  std::vector<uint64_t> positions(items.size());
+  const FileLayout layout = *lay_out(items);
+  for (const PlacedItem& placed : layout.items) positions[placed.item] = placed.position;
+  return positions;
 }
 
 std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catalog& merged,
@@ -115,6 +127,7 @@ std::vector<std::byte> make_file(const SampleOptions& options, const plan::Catal
   Result<plan::Catalog> catalog = file_catalog(merged, static_cast<uint32_t>(info->rank));
   EXPECT_TRUE(catalog.ok()) << catalog.status().to_string();
   index.catalog = std::move(*catalog);
+  index.positions = positions_of(index.catalog);
   fill_file(options, &index, &file);
   uint64_t index_position = 0;
   EXPECT_TRUE(checked_round_up(file.size(), kExtentAlignmentBytes, &index_position));

@@ -251,16 +251,6 @@ TEST(LoadPlan, ReadsEachElementFromTheFirstOfEqualChunks) {
                  "twice");
 }
 
-TEST(LoadPlan, SaysReadsInTheOrderOfFiles) {
-  const Catalog catalog = with_copies();
-  const State state = state_of({whole("s", {12, 2})});
-  const Result<LoadPlan> plan = make_load_plan(state, catalog, {}, 0);
-  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  const std::vector<uint64_t> order = reads_in_file_order(*plan, catalog);
-  // Even chunks lie in file 0, odd ones in file 1, each at descending positions.
-  EXPECT_EQ(order, (std::vector<uint64_t>{10, 8, 6, 4, 2, 0, 11, 9, 7, 5, 3, 1}));
-}
-
 Catalog two_by_32() {
   std::vector<State> states;
   for (int64_t r = 0; r < 2; ++r)

@@ -58,7 +58,7 @@ TEST(Describe, PlansGiveBackWhatWasDescribed) {
   EXPECT_EQ(back->world_size, 3);
   EXPECT_EQ(back->catalog.tensors[1].rank, 2);  // rank_local
   const EntryColumns columns(view_of(back->catalog), view_of(back->listing), back->tensor_digests,
-                             back->object_digests, EntryColumns::Numbers::kPlace, {});
+                             back->object_digests, EntryColumns::Numbers::kPlace);
   expect_equal(Arrays(everything(), order).arrays(), columns.arrays());
 }
 

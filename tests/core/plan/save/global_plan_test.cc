@@ -61,35 +61,33 @@ void expect_covered(const GlobalSavePlan& plan, const std::vector<WorldTensor>& 
 // The write lists say the same as the catalog: each chunk is written once, by a rank that holds its
 // box, at its place.
 void expect_lists_agree(const GlobalSavePlan& plan, const std::vector<State>& states) {
-  std::set<std::pair<uint32_t, uint64_t>> written;  // file, position
+  std::vector<size_t> next(states.size(), 0);  // item of each rank's list
   ASSERT_EQ(plan.lists.size(), states.size());
   for (size_t r = 0; r < states.size(); ++r) {
     const WriteList& list = plan.lists[r];
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
     EXPECT_TRUE(check_write_list(list, states[r], position).ok());
-    const auto file =
-        std::find(plan.file_ranks.begin(), plan.file_ranks.end(), static_cast<int32_t>(r));
-    EXPECT_EQ(file == plan.file_ranks.end(), list.items.empty());
-    for (const WriteItem& item : list.items) {
-      const auto number = static_cast<uint32_t>(file - plan.file_ranks.begin());
-      EXPECT_TRUE(written.emplace(number, item.position).second);
-    }
   }
-  EXPECT_EQ(written.size(), plan.catalog.chunks.size() + plan.catalog.objects.size());
   for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
     const ChunkRecord& chunk = plan.catalog.chunks[c];
-    ASSERT_LT(chunk.place, plan.file_ranks.size());
-    const auto rank = static_cast<size_t>(plan.file_ranks[chunk.place]);
-    const std::vector<WriteItem>& items = plan.lists[rank].items;
-    const auto item = std::find_if(items.begin(), items.end(), [&](const WriteItem& each) {
-      return each.position == chunk.position;
-    });
-    ASSERT_NE(item, items.end());
-    const TensorRef entry = states[rank].tensors()[item->entry];
+    ASSERT_LT(chunk.place, plan.lists.size());
+    const std::vector<WriteItem>& items = plan.lists[chunk.place].items;
+    ASSERT_LT(next[chunk.place], items.size());
+    const WriteItem& item = items[next[chunk.place]++];
+    ASSERT_NE(item.piece, kObjectPiece);
+    const TensorRef entry = states[chunk.place].tensors()[item.entry];
     EXPECT_EQ(entry.name, plan.catalog.tensor_name(chunk.tensor));
-    EXPECT_EQ(entry.pieces[item->piece].box, plan.catalog.chunk_box(c));
-    EXPECT_EQ(item->size_bytes, plan.catalog.chunk_bytes(c));
+    EXPECT_EQ(entry.pieces[item.piece].box, plan.catalog.chunk_box(c));
+    EXPECT_EQ(item.size_bytes, plan.catalog.chunk_bytes(c));
   }
+  for (size_t i = 0; i < plan.catalog.objects.size(); ++i) {
+    const uint32_t rank = plan.catalog.objects[i].place;
+    ASSERT_LT(next[rank], plan.lists[rank].items.size());
+    const WriteItem& item = plan.lists[rank].items[next[rank]++];
+    ASSERT_EQ(item.piece, kObjectPiece);
+    EXPECT_EQ(states[rank].objects()[item.entry].name, plan.catalog.object_name(i));
+  }
+  for (size_t r = 0; r < states.size(); ++r) EXPECT_EQ(next[r], plan.lists[r].items.size());
 }
 
 // Every wanted element is read from exactly one place: the chunk that stores it.
@@ -269,9 +267,8 @@ TEST(GlobalPlan, PlansAnEmptyState) {
   states.push_back(state_of({}));
   states.push_back(state_of({}));
   const GlobalSavePlan plan = planned(states);
-  EXPECT_TRUE(plan.file_ranks.empty());
   EXPECT_EQ(plan.lists.size(), 2U);
-  EXPECT_EQ(plan.lists[0].data_bytes, 0U);
+  EXPECT_TRUE(plan.lists[0].items.empty());
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(Merge, KeepsRankLocalEntriesApartAndLetsThemDiffer) {
   EXPECT_EQ(plan.catalog.shape(1)[0], 5);
   ASSERT_EQ(plan.catalog.objects.size(), 2U);
   EXPECT_EQ(plan.catalog.objects[1].size_bytes, 5U);
-  EXPECT_EQ(plan.file_ranks, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(plan.catalog.objects[1].place, 1U);
 }
 
 TEST(Merge, TakesNamesThatOnlySomeRanksHaveInAnyOrder) {

@@ -187,7 +187,7 @@ TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const GlobalSavePlan plan = merged_plan(*parts);
   const EntryColumns columns(view_of(plan.catalog), view_of(plan.listing), {}, {},
-                             EntryColumns::Numbers::kPlace, {});
+                             EntryColumns::Numbers::kPlace);
   const EntryArrays arrays = columns.arrays();
   Names names;
   for (size_t i = 0; i < arrays.count; ++i) names.emplace_back(arrays.names.at(i));

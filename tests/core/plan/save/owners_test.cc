@@ -50,7 +50,6 @@ TEST(Owners, LowestRankWritesAllWhenAskedFor) {
   rules.owner = OwnerRule::kLowestRank;
   const GlobalSavePlan plan =
       planned(equal_states(3, {whole("a", {4}), whole("b", {4})}, {{"o", "1"}}), rules);
-  EXPECT_EQ(plan.file_ranks, (std::vector<int32_t>{0}));
   EXPECT_EQ(plan.lists[0].items.size(), 3U);
   EXPECT_TRUE(plan.lists[2].items.empty());
 }
@@ -72,7 +71,8 @@ TEST(Owners, ReplicatedBoxesOfAShardedTensorAreWrittenOnce) {
   }
   const GlobalSavePlan plan = planned(states);
   EXPECT_EQ(plan.catalog.chunks.size(), 2U);
-  EXPECT_EQ(plan.file_ranks, (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(plan.catalog.chunks[0].place, 0U);
+  EXPECT_EQ(plan.catalog.chunks[1].place, 2U);
 }
 
 TEST(Owners, ObjectsFollowTheBytesOfTensors) {

@@ -214,7 +214,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"another digest", [](LocalSavePlan& plan) { plan.options_text += "x=y\n"; }},
        {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
        {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
-       {"has a position", [](LocalSavePlan& plan) { plan.catalog.chunks[0].position = 64; }},
+       {"has a number", [](LocalSavePlan& plan) { plan.catalog.chunks[0].number = 64; }},
        {"2 attributes", [](LocalSavePlan& plan) { plan.listing.attribute_ends = {0, 0}; }},
        {"lists box 0", [](LocalSavePlan& plan) { plan.listing.order = {0, 0}; }},
        {"lists 1 of 8", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
@@ -226,7 +226,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"wrong piece",
         [](LocalSavePlan& plan) { plan.catalog.chunks[2].place = plan.catalog.chunks[1].place; }},
        {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.chunks[0].place = kObjectPiece; }},
-       {"has a place", [](LocalSavePlan& plan) { plan.catalog.objects[0].position = 1; }},
+       {"has a place", [](LocalSavePlan& plan) { plan.catalog.objects[0].place = 1; }},
        {"both named",
         [](LocalSavePlan& plan) { plan.catalog.tensors[1].name = plan.catalog.tensors[0].name; }}});
 }
@@ -236,17 +236,13 @@ TEST(PlanBufferDamage, WriteListsMeanSomething) {
       sample_global_save().lists[1], PlanKind::kWriteList,
       {{"rank 5 of 2", [](WriteList& list) { list.rank = 5; }},
        {"generation", [](WriteList& list) { list.generation = "x"; }},
-       {"overlaps", [](WriteList& list) { list.items[0].position = 0; }},
-       {"overlaps", [](WriteList& list) { list.items[1].position = list.items[0].position; }},
-       {"aligned to 64", [](WriteList& list) { list.items[0].position += 1; }},
-       {"aligned to 4096", [](WriteList& list) { list.items[0] = {0, 0, 4160, 65536}; }},
-       {"past 2^62", [](WriteList& list) { list.items.back().position = uint64_t{1} << 62; }},
-       {"twice",
-        [](WriteList& list) {
+       {"past 2^62", [](WriteList& list) { list.items.back().size_bytes = uint64_t{1} << 62; }},
+       {"past 2^62", [](WriteList& list) { list.items[0].size_bytes = ~uint64_t{0}; }},
+       {"behind an object",
+        [](WriteList& list) { std::swap(list.items.front(), list.items.back()); }},
+       {"twice", [](WriteList& list) {
           list.items[1].entry = list.items[0].entry, list.items[1].piece = list.items[0].piece;
-        }},
-       {"the list says 1", [](WriteList& list) { list.data_bytes = 1; }},
-       {"the items end at 0", [](WriteList& list) { list.items.clear(); }}});
+        }}});
 }
 
 TEST(PlanBufferDamage, LoadPlansMeanSomething) {
@@ -278,22 +274,17 @@ TEST(PlanBufferDamage, WriteResultsMeanSomething) {
        {"leaves a file", [](WriteResult& result) { result.index_bytes = 10000; }},
        {"leaves a file", [](WriteResult& result) { result.index_position = ~uint64_t{0}; }},
        {"without a file", [](WriteResult& result) { result.has_file = false; }},
-       {"bytes of data", [](WriteResult& result) { result.data_bytes = ~uint64_t{0}; }}});
+       {"bytes of payload", [](WriteResult& result) { result.payload_bytes = ~uint64_t{0}; }}});
 }
 
 TEST(PlanBufferDamage, MergedPlansMeanSomething) {
   expect_findings<GlobalSavePlan>(
       sample_global_save(), PlanKind::kMergedSave,
       {{"generation", [](GlobalSavePlan& plan) { plan.generation[0] = 'g'; }},
-       {"file 1 has rank 1", [](GlobalSavePlan& plan) { plan.file_ranks = {9, 1}; }},
-       {"file 0 has rank -1", [](GlobalSavePlan& plan) { plan.file_ranks = {-1, 1}; }},
-       {"no file holds", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].size0 -= 1; }},
-       {"begins at", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].place = 7; }},
-       {"begins at 0", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].position = 0; }},
-       {"overlap at",
-        [](GlobalSavePlan& plan) {
-          plan.catalog.objects[0].place = 0, plan.catalog.objects[0].position = 4097;
-        }},
+       {"no rank holds", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].size0 -= 1; }},
+       {"of rank 1048576", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].place = 1 << 20; }},
+       {"of rank 1048576", [](GlobalSavePlan& plan) { plan.catalog.objects[0].place = 1 << 20; }},
+       {"is number 5", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].number = 5; }},
        {"another digest", [](GlobalSavePlan& plan) { plan.plan_digest[0] ^= std::byte{1}; }}});
 }
 
@@ -301,8 +292,8 @@ TEST(PlanBufferDamage, ValidateListsSeveralFindings) {
   WriteList list = sample_global_save().lists[1];
   list.rank = 9;
   list.generation = "x";
-  list.data_bytes = 3;
-  EXPECT_EQ(validate_plan(encoded(list)).size(), 3U);
+  list.items.push_back(list.items.front());
+  EXPECT_EQ(validate_plan(encoded(list)).size(), 4U) << "rank, generation, order, twice";
 }
 
 // A local plan of entries with long names whose attributes are the columns of its texts.

@@ -98,16 +98,12 @@ inline WriteResult sample_write_result() {
   result.rank = 3;
   result.generation = kGeneration;
   result.plan_digest = sample_digest(2);
-  result.status = resource_exhausted("disk", "cannot write 'rank-00003.shw'")
-                      .with_detail("errno", "28")
-                      .annotated("write the slab of rank 3")
-                      .with_detail("rank", "3");
   result.has_file = true;
   result.file_bytes = 9000;
   result.index_position = 8192;
   result.index_bytes = 680;
   result.index_digest = sample_digest(3);
-  result.data_bytes = 8000;
+  result.payload_bytes = 8000;
   result.directory_sync_supported = false;
   return result;
 }

@@ -223,7 +223,7 @@ pub const SHW_PLAN_SYMBOLIC_SAVE: i32 = 8;
 pub const SHW_PLAN_SYMBOLIC_PART: i32 = 9;
 pub const SHW_PLAN_SYMBOLIC_LOCAL: i32 = 10;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
-pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 40;
+pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 32;
 pub const SHW_REPORT_LOADED: i32 = 0;
 pub const SHW_REPORT_MISSING: i32 = 1;
 pub const SHW_REPORT_UNEXPECTED: i32 = 2;
@@ -643,7 +643,6 @@ pub struct shw_plan_item {
     pub entry: u32,
     pub piece: u32,
     pub chunk: u64,
-    pub position: u64,
     pub byte_size: u64,
 }
 
@@ -1827,7 +1826,7 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Number of chunks of all tensors.
     pub fn shw_checkpoint_chunk_count(checkpoint: *const shw_checkpoint) -> u64;
-    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
+    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal. Reads the indexes of files that were not needed before.
     pub fn shw_checkpoint_chunk_infos(
         checkpoint: *const shw_checkpoint,
         first: u64,
@@ -3931,7 +3930,7 @@ mod dispatch {
         unsafe { (table().checkpoint_chunk_count.unwrap_unchecked())(checkpoint) }
     }
 
-    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
+    /// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal. Reads the indexes of files that were not needed before.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_checkpoint_chunk_infos(

@@ -1206,7 +1206,7 @@ pub unsafe fn checkpoint_find_tensor(
     Ok(unsafe { out.assume_init() })
 }
 
-/// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal.
+/// Describes `count` chunks from number `first` on; each `struct_size` must be set and equal. Reads the indexes of files that were not needed before.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn checkpoint_chunk_infos(

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's file: large chunks, then small ones, then objects, each part in catalog order.
+// One rank's items: chunks, then objects, in catalog order.
 #include <algorithm>
 
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/save/file_cursor_internal.h"
-#include "core/plan/symbolic/list_files_internal.h"
+#include "core/plan/symbolic/rank_writes_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-class RankFile {
+class RankItems {
  public:
-  RankFile(const SymbolicBody& body, uint32_t rank)
+  RankItems(const SymbolicBody& body, uint32_t rank)
       : body_(body),
         rank_(rank),
         description_(body.ranks.of(static_cast<int32_t>(rank))),
         number_(body.ranks.description_of_rank[rank]) {}
 
-  Result<RankWrites> run() {
+  std::vector<WriteItem> run() {
     for (const PlacedEntry& each : catalog_order(body_, body_.merged.tensors, rank_)) {
       if (each.group == kLocalEntry) {
         add_local(each.entry);
@@ -28,10 +27,8 @@ class RankFile {
         add_regular(each);
       }
     }
-    SHW_RETURN_IF_ERROR(place_chunks());
-    SHW_RETURN_IF_ERROR(place_objects());
-    if (!writes_.items.empty()) writes_.data_bytes = cursor_.end;
-    return std::move(writes_);
+    add_objects();
+    return std::move(items_);
   }
 
  private:
@@ -40,7 +37,7 @@ class RankFile {
   }
 
   void add(uint32_t entry, uint32_t piece, int64_t elements) {
-    chunks_.push_back({entry, piece, 0, packed_bytes(bits_of(entry), elements)});
+    items_.push_back({entry, piece, packed_bytes(bits_of(entry), elements)});
   }
 
   void add_local(uint32_t entry) {
@@ -71,18 +68,7 @@ class RankFile {
       add(each.entry, 0, elements);
   }
 
-  Status place_chunks() {
-    for (const bool large : {true, false}) {
-      for (WriteItem& item : chunks_) {
-        if ((item.size_bytes >= kSlabChunkLimitBytes) != large) continue;
-        SHW_RETURN_IF_ERROR(cursor_.place(rank_, item.size_bytes, &item.position));
-        writes_.items.push_back(item);
-      }
-    }
-    return {};
-  }
-
-  Status place_objects() {
+  void add_objects() {
     const SymbolicPart* part = body_.ranks.part_of(static_cast<int32_t>(rank_));
     std::vector<uint64_t> sizes;  // of all objects of the description
     size_t local = 0;
@@ -92,20 +78,15 @@ class RankFile {
     }
     for (const PlacedEntry& each : catalog_order(body_, body_.merged.objects, rank_)) {
       if (each.group != kLocalEntry && body_.object_owner(each.group) != rank_) continue;
-      WriteItem item{each.entry, kObjectPiece, 0, sizes[each.entry]};
-      SHW_RETURN_IF_ERROR(cursor_.place(rank_, item.size_bytes, &item.position));
-      writes_.items.push_back(item);
+      items_.push_back({each.entry, kObjectPiece, sizes[each.entry]});
     }
-    return {};
   }
 
   const SymbolicBody& body_;
   uint32_t rank_;
   const SymbolicDescription& description_;
   uint32_t number_;
-  std::vector<WriteItem> chunks_;  // in catalog order, without positions
-  FileCursor cursor_;
-  RankWrites writes_;
+  std::vector<WriteItem> items_;
 };
 
 }  // namespace
@@ -128,8 +109,8 @@ std::vector<PlacedEntry> catalog_order(const SymbolicBody& body, const EntryGrou
   return order;
 }
 
-Result<RankWrites> list_writes(const SymbolicBody& body, uint32_t rank) {
-  return RankFile(body, rank).run();
+std::vector<WriteItem> writes_of_rank(const SymbolicBody& body, uint32_t rank) {
+  return RankItems(body, rank).run();
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank writes and where, worked out for this rank alone.
+// What one rank writes, worked out for this rank alone.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,9 @@
 
 namespace shardwright::plan::internal {
 
-struct RankWrites {
-  std::vector<WriteItem> items;  // ascending position
-  uint64_t data_bytes = 0;
-};
-// The items and positions that lay_out_files gives this rank. O(its entries), and n log n in them
-// when its order of entries is not that of the catalog. RESOURCE_EXHAUSTED for a file past 2^62.
-Result<RankWrites> list_writes(const SymbolicBody& body, uint32_t rank);
+// The items that list_writes gives this rank. O(its entries), and n log n in them when its order of
+// entries is not that of the catalog.
+std::vector<WriteItem> writes_of_rank(const SymbolicBody& body, uint32_t rank);
 
 // One entry of a rank at its place in the catalog: by the first rank that has the name, then by
 // that rank's order.
