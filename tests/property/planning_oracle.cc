@@ -143,7 +143,7 @@ class SlowBalance {
 class SaveCheck {
  public:
   SaveCheck(const World& world, OwnerRule owner, const GlobalSavePlan& plan)
-      : world_(world), owner_(owner), plan_(plan), catalog_(plan.catalog) {}
+      : world_(world), owner_(owner), catalog_(plan.catalog) {}
 
   std::string run() {
     const std::vector<Stored> all = stored_tensors(world_);
@@ -239,7 +239,6 @@ class SaveCheck {
 
   const World& world_;
   const OwnerRule owner_;
-  const GlobalSavePlan& plan_;
   const Catalog& catalog_;
   std::vector<SlowBalance::Item> chunks_;
   std::vector<SlowBalance::Item> objects_;
