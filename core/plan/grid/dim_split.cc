@@ -45,19 +45,12 @@ bool add_product(uint64_t count, int64_t size, int64_t* sum) {
 DimSplit::DimSplit(std::vector<PartRun> runs, uint64_t repeats)
     : runs_(std::move(runs)), repeats_(repeats) {
   starts_.reserve(runs_.size());
-  const size_t repeated = repeats_ == 0 ? 0 : 2;
   Start at;
   for (size_t i = 0; i < runs_.size(); ++i) {
-    if (i == repeated && repeated != 0) {
-      block_ = at;
-      at = {block_.part * repeats_, block_.index * static_cast<int64_t>(repeats_)};
-      rest_ = at;
-    }
     starts_.push_back(at);
     at.part += runs_[i].count;
     at.index += static_cast<int64_t>(runs_[i].count) * runs_[i].size;
-  }
-  if (repeated != 0 && runs_.size() == repeated) {
+    if (repeats_ == 0 || i != 1) continue;
     block_ = at;
     at = {block_.part * repeats_, block_.index * static_cast<int64_t>(repeats_)};
     rest_ = at;
@@ -108,49 +101,35 @@ Result<DimSplit> DimSplit::from_runs(std::vector<PartRun> runs, uint64_t repeats
   return DimSplit(std::move(runs), repeats);
 }
 
+DimSplit::Section DimSplit::block(uint64_t number) const {
+  return {{number * block_.part, static_cast<int64_t>(number) * block_.index}, 0, 2};
+}
+
+DimSplit::Section DimSplit::behind_blocks() const {
+  return {{}, repeats_ == 0 ? size_t{0} : size_t{2}, runs_.size()};
+}
+
+template <typename Value>
+size_t DimSplit::run_of(const Section& section, Value wanted, Value Start::* what) const {
+  const auto starts = std::span(starts_).subspan(section.first, section.end - section.first);
+  const auto after = std::ranges::upper_bound(starts, wanted - section.base.*what, {}, what);
+  return section.first + static_cast<size_t>(after - starts.begin()) - 1;
+}
+
 IndexRange DimSplit::operator[](uint64_t part) const {
-  Start base;
-  size_t first = 0;
-  size_t last = runs_.size();
-  if (repeats_ != 0) {
-    if (part < rest_.part) {
-      const uint64_t block = part / block_.part;
-      base = {block * block_.part, static_cast<int64_t>(block) * block_.index};
-      last = 2;
-    } else {
-      first = 2;
-    }
-  }
-  const auto run =
-      std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(first),
-                       starts_.begin() + static_cast<std::ptrdiff_t>(last), part - base.part,
-                       [](uint64_t wanted, const Start& start) { return wanted < start.part; });
-  const auto number = static_cast<size_t>(run - starts_.begin()) - 1;
-  const auto in_run = static_cast<int64_t>(part - base.part - starts_[number].part);
-  const int64_t size = runs_[number].size;
-  return {base.index + starts_[number].index + in_run * size, size};
+  const Section section = part < rest_.part ? block(part / block_.part) : behind_blocks();
+  const size_t run = run_of(section, part, &Start::part);
+  const auto in_run = static_cast<int64_t>(part - section.base.part - starts_[run].part);
+  const int64_t size = runs_[run].size;
+  return {section.base.index + starts_[run].index + in_run * size, size};
 }
 
 uint64_t DimSplit::part_at(int64_t index) const {
-  Start base;
-  size_t first = 0;
-  size_t last = runs_.size();
-  if (repeats_ != 0) {
-    if (index < rest_.index) {
-      const int64_t block = index / block_.index;
-      base = {static_cast<uint64_t>(block) * block_.part, block * block_.index};
-      last = 2;
-    } else {
-      first = 2;
-    }
-  }
-  const auto run =
-      std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(first),
-                       starts_.begin() + static_cast<std::ptrdiff_t>(last), index - base.index,
-                       [](int64_t wanted, const Start& start) { return wanted < start.index; });
-  const auto number = static_cast<size_t>(run - starts_.begin()) - 1;
-  const int64_t in_run = index - base.index - starts_[number].index;
-  return base.part + starts_[number].part + static_cast<uint64_t>(in_run / runs_[number].size);
+  const Section section =
+      index < rest_.index ? block(static_cast<uint64_t>(index / block_.index)) : behind_blocks();
+  const size_t run = run_of(section, index, &Start::index);
+  const int64_t in_run = index - section.base.index - starts_[run].index;
+  return section.base.part + starts_[run].part + static_cast<uint64_t>(in_run / runs_[run].size);
 }
 
 }  // namespace shardwright::plan

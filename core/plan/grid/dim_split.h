@@ -60,6 +60,17 @@ class DimSplit {
     uint64_t part = 0;
     int64_t index = 0;
   };
+  // Runs that are looked at together, and where the first of them stands less its own start.
+  struct Section {
+    Start base;
+    size_t first = 0;
+    size_t end = 0;
+  };
+  Section block(uint64_t number) const;  // a repetition of the first two runs
+  Section behind_blocks() const;         // all runs where none are repeated
+  // The last run of the section that starts at the wanted part or index, or before it.
+  template <typename Value>
+  size_t run_of(const Section& section, Value wanted, Value Start::* what) const;
 
   std::vector<PartRun> runs_;
   uint64_t repeats_ = 0;
