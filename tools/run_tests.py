@@ -29,6 +29,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -371,11 +372,12 @@ def fuzz(program: Path, soak: bool) -> Counts:
     return Counts(passed=1)
 
 
-def same_addresses() -> list[str]:
+@cache
+def same_addresses() -> tuple[str, ...]:
     """The command in front of a program that is to run at the same addresses each time, where the machine lets it."""
-    command = ["setarch", "-R"]
-    may = shutil.which("setarch") and subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0
-    return command if may else []
+    prefix = ("setarch", "-R")
+    may = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return prefix if may else ()
 
 
 def stage_tsan(soak: bool) -> Counts:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Manifest (SHWM): the file whose rename is the commit. Names the generation, its files with size
-// and index digest, and which of them has each chunk and object; where in it stands in its index. Encode and decode are pure; decode
-// proves the catalog and the covers, so a manifest that decodes is sound.
+// and index digest, and which of them has each chunk and object; where in it stands in its index.
+// Encode and decode are pure; decode proves the catalog and the covers, so a manifest that decodes
+// is sound.
 #pragma once
 
 #include <cstddef>
