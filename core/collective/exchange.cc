@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step of an exchange:
-//   1. all_gather of {header, bytes}: 24 bytes per rank. Now everybody knows whether all are at the
-//      same step, who has failed, and how many bytes follow.
-//   2. When a rank has failed: all_gather_v of the failures; the lowest rank's cause wins.
-//   3. Else the payload, each with its header in front: all_gather_v, or broadcast from rank 0.
-// A world of one rank exchanges nothing.
+//   1. all_reduce of a handful of numbers: who is where, the lowest rank that has failed, and how
+//      many bytes move. The least of each number over all ranks, and the most as the least of its
+//      complement.
+//   2. When a rank has failed: how many did (all_reduce), and the lowest one broadcasts its status.
+//   3. Else the payload, with headers in front: gather_v to rank 0, broadcast or scatter_v from it.
+//      Only where ranks move unequal numbers of bytes, the numbers go before it the same way.
+// A world of one rank carries no payload.
 //
-// A transport may carry anything: this rank's own slot must hold what it said, so that sizes that
-// are handed on always fit the memory they go with; what it allocates for others is what they said.
+// A transport may carry anything. The numbers of 1 and 2 travel twice and must come back the same,
+// and not above what this rank said; sizes that are handed on always fit the memory they go with,
+// and what is allocated for others is what they said.
+#include "core/collective/exchange.h"
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
-#include "core/collective/collective.h"
 #include "core/collective/status_bytes_internal.h"
 
 namespace shardwright::collective {
@@ -28,30 +32,25 @@ static_assert(std::endian::native == std::endian::little, "headers travel in lit
 struct Header {
   uint64_t sequence = 0;
   uint32_t tag = 0;
-  uint32_t status = 0;
+  uint32_t reserved0 = 0;
 };
 static_assert(sizeof(Header) == Exchange::kHeaderBytes);
 
-std::string position_text(const Header& header) {
-  return fmt::format("number {} tag {:#x}", header.sequence, header.tag);
+constexpr size_t kMostWords = 16;       // of one reduction
+constexpr int64_t kNobody = INT64_MAX;  // the least of no rank
+
+// Where a rank is, as one number. A sequence comes back to its beginning after 2^31 steps.
+uint64_t position_of(uint64_t sequence, uint32_t tag) {
+  return (sequence & 0x7FFF'FFFF) << 32 | tag;
 }
 
-Status out_of_step(size_t rank, const Header& expected, const Header& found) {
-  return aborted(fmt::format("ranks are out of step: rank 0 is at exchange {}, rank {} at exchange "
-                             "{}; every rank must make the same calls in the same order",
-                             position_text(expected), rank, position_text(found)))
-      .with_detail("rank", fmt::to_string(rank))
-      .with_detail("expected", position_text(expected))
-      .with_detail("found", position_text(found))
-      .with_detail("sequence", fmt::to_string(found.sequence))
-      .with_detail("tag", fmt::to_string(found.tag));
+std::string position_text(uint64_t position) {
+  return fmt::format("number {} tag {:#x}", position >> 32, position & 0xFFFF'FFFF);
 }
 
-Status garbled(const Collective& collective) {
-  return data_loss(fmt::format("the transport '{}' did not give rank {} back what it sent itself: "
-                               "nothing that it carries can be relied on",
-                               collective.name(), collective.rank()))
-      .with_detail("rank", fmt::to_string(collective.rank()));
+// A rank and what it says, so that the least is that of the lowest rank.
+int64_t of_rank(int32_t rank, uint32_t value) {
+  return static_cast<int64_t>(rank) << 32 | value;
 }
 
 // Sizes of all ranks as positions in one buffer.
@@ -74,23 +73,40 @@ Status with_own_exception(Status cause, const Status& mine) {
   return std::move(cause).with_detail(internal::kHostException, key);
 }
 
-// No bytes when there is no memory for a description; the code is told by the opening.
-std::vector<std::byte> encoded(const Status& status) {
-  try {
-    return internal::encode_status(status);
-  } catch (const std::bad_alloc&) {
-    return {};
+// A failure as bytes, in few words when there is no memory for more.
+class EncodedStatus {
+ public:
+  explicit EncodedStatus(const Status& status) {
+    try {
+      whole_ = internal::encode_status(status);
+    } catch (const std::bad_alloc&) {
+      brief_bytes_ = internal::encode_status_briefly(status, brief_);
+    }
   }
-}
+  std::span<std::byte> bytes() {
+    return whole_.empty() ? std::span(brief_).first(brief_bytes_) : std::span(whole_);
+  }
 
-Status decoded(std::span<const std::byte> bytes, uint32_t code) {
-  const auto known = static_cast<StatusCode>(code);
-  if (!bytes.empty() || status_code_name(known) == "UNRECOGNISED")
-    return internal::decode_status(bytes);
-  return {known, "it had no memory to say why"};
-}
+ private:
+  std::vector<std::byte> whole_;
+  std::array<std::byte, internal::kBriefStatusBytes> brief_{};
+  size_t brief_bytes_ = 0;
+};
 
 }  // namespace
+
+// The lowest rank that has failed.
+struct Exchange::Failed {
+  int32_t rank = 0;
+  uint32_t code = 0;
+};
+
+// What the coordinator sends to all: each part behind a header. Empty on other ranks.
+struct Exchange::Parts {
+  std::vector<std::byte> bytes;
+  std::vector<uint64_t> sizes;          // with headers
+  std::vector<uint64_t> size_of_sizes;  // while sizes are scattered
+};
 
 void Gathered::reserve(size_t world, size_t bytes_each) {
   const size_t each = bytes_each + sizeof(Header);
@@ -98,6 +114,7 @@ void Gathered::reserve(size_t world, size_t bytes_each) {
   received_.reserve(world * each);
   sizes_.reserve(world);
   begins_.reserve(world);
+  size_of_size_.reserve(world);
 }
 
 std::span<const std::byte> Gathered::part(size_t from) const {
@@ -124,29 +141,82 @@ Status Exchange::break_off(Status failure) noexcept {
   return failure;
 }
 
-Status Exchange::open_step(uint32_t tag, const Status& mine, uint64_t bytes) {
-  told_failure_ = StatusCode::kOk;
-  SHW_RETURN_IF_ERROR(broken_);
-  static_assert(sizeof(Opening) == 24, "an opening travels as it lies in memory");
-  openings_.resize(static_cast<size_t>(size()));
-  call_.tag = tag;
-  const Opening own{call_.sequence, tag, static_cast<uint32_t>(mine.code()), bytes};
-  Status moved = collective_.all_gather(call_, std::as_bytes(std::span(&own, 1)),
-                                        std::as_writable_bytes(std::span(openings_)));
-  if (!moved.ok()) return break_off(std::move(moved));
-  ++call_.sequence;
-  return check_openings(own);
+Status Exchange::garbled() {
+  return break_off(
+      data_loss(fmt::format("the transport '{}' did not give rank {} back what it sent itself: "
+                            "nothing that it carries can be relied on",
+                            collective_.name(), rank()))
+          .with_detail("rank", fmt::to_string(rank())));
 }
 
-Status Exchange::check_openings(const Opening& own) {
-  if (openings_[static_cast<size_t>(rank())] != own) return break_off(garbled(collective_));
-  const Header expected{openings_[0].sequence, openings_[0].tag, 0};
-  for (size_t rank = 1; rank < openings_.size(); ++rank) {
-    const Header found{openings_[rank].sequence, openings_[rank].tag, 0};
-    if (found.sequence != expected.sequence || found.tag != expected.tag)
-      return break_off(out_of_step(rank, expected, found));
+Status Exchange::reduce(std::span<int64_t> words, ReduceOperation operation) {
+  std::array<int64_t, 2 * kMostWords> twice{};
+  const size_t count = words.size();
+  std::ranges::copy(words, twice.begin());
+  std::ranges::copy(words, twice.begin() + static_cast<ptrdiff_t>(count));
+  Status moved = collective_.all_reduce_i64(call_, std::span(twice).first(2 * count), operation);
+  if (!moved.ok()) return break_off(std::move(moved));
+  for (size_t i = 0; i < count; ++i) {
+    const bool above = operation == ReduceOperation::kMin && twice[i] > words[i];
+    if (above || twice[i] != twice[count + i]) return garbled();
+    words[i] = twice[i];
   }
   return {};
+}
+
+Result<Exchange::Opening> Exchange::open_step(const Opening& own, const Status& mine) {
+  told_failure_ = StatusCode::kOk;
+  SHW_RETURN_IF_ERROR(broken_);
+  call_.tag = own.tag;
+  const uint64_t position = position_of(call_.sequence, own.tag);
+  const auto here = static_cast<int64_t>(position);
+  const auto code = static_cast<uint32_t>(mine.code());
+  std::array<int64_t, 10> words{here,
+                                ~here,
+                                is_coordinator() ? here : kNobody,
+                                mine.ok() ? kNobody : of_rank(rank(), code),
+                                own.sizes.least,
+                                ~own.sizes.most,
+                                own.digest[0].least,
+                                ~own.digest[0].most,
+                                own.digest[1].least,
+                                ~own.digest[1].most};
+  SHW_RETURN_IF_ERROR(reduce(words, ReduceOperation::kMin));
+  ++call_.sequence;
+  if (words[0] != ~words[1]) {
+    const auto first = static_cast<uint64_t>(words[2]);
+    const auto least = static_cast<uint64_t>(words[0]);
+    return out_of_step(first, least == first ? static_cast<uint64_t>(~words[1]) : least);
+  }
+  if (words[2] != here || words[0] != here) return garbled();
+  if (words[3] != kNobody) {
+    const Failed lowest{static_cast<int32_t>(words[3] >> 32), static_cast<uint32_t>(words[3])};
+    const bool is_mine = lowest.rank == rank();
+    if (words[3] < 0 || lowest.rank >= size() || lowest.code == 0 ||
+        (is_mine && lowest.code != code)) {
+      return garbled();
+    }
+    return failure_of_all(lowest, mine);
+  }
+  return Opening{
+      own.tag, {words[4], ~words[5]}, {Range{words[6], ~words[7]}, Range{words[8], ~words[9]}}};
+}
+
+// All ranks have seen it, so that they still can tell who it is.
+Status Exchange::out_of_step(uint64_t expected, uint64_t found) {
+  const uint64_t here = position_of(call_.sequence - 1, call_.tag);
+  std::array<int64_t, 1> lowest{here == expected ? kNobody : rank()};
+  SHW_RETURN_IF_ERROR(reduce(lowest, ReduceOperation::kMin));
+  const std::string rank = fmt::to_string(lowest[0]);
+  return break_off(
+      aborted(fmt::format("ranks are out of step: rank 0 is at exchange {}, rank {} at exchange "
+                          "{}; every rank must make the same calls in the same order",
+                          position_text(expected), rank, position_text(found)))
+          .with_detail("rank", rank)
+          .with_detail("expected", position_text(expected))
+          .with_detail("found", position_text(found))
+          .with_detail("sequence", fmt::to_string(found >> 32))
+          .with_detail("tag", fmt::to_string(found & 0xFFFF'FFFF)));
 }
 
 Status Exchange::compose(uint32_t tag, std::span<const std::byte> bytes,
@@ -160,79 +230,129 @@ Status Exchange::compose(uint32_t tag, std::span<const std::byte> bytes,
   });
 }
 
+// Of a payload that came in this step, whose number was that before the next one.
 Status Exchange::check_header(size_t rank, std::span<const std::byte> payload) {
   Header found;
-  if (payload.size() < sizeof(found))
-    return break_off(internal_error("a payload came without header"));
   std::memcpy(&found, payload.data(), sizeof(found));
-  const Header expected{openings_[rank].sequence, openings_[rank].tag, 0};
-  if (found.sequence == expected.sequence && found.tag == expected.tag) return {};
-  return break_off(out_of_step(rank, expected, found));
+  if (found.sequence == call_.sequence - 1 && found.tag == call_.tag) return {};
+  return break_off(
+      data_loss(fmt::format("the transport '{}' brought rank {} the bytes of another exchange from "
+                            "rank {}",
+                            collective_.name(), this->rank(), rank))
+          .with_detail("rank", fmt::to_string(rank)));
 }
 
-// Success when nobody has failed. Every rank returns the same code and text.
-Status Exchange::failure_of_all(const Status& mine) {
-  size_t lowest = openings_.size();
-  size_t failed = 0;
-  for (size_t rank = openings_.size(); rank-- > 0;) {
-    if (openings_[rank].status == 0) continue;
-    lowest = rank;
-    ++failed;
-  }
-  if (failed == 0) return {};
-  told_failure_ = static_cast<StatusCode>(openings_[lowest].status);
+// Every rank returns the same code and text.
+Status Exchange::failure_of_all(const Failed& lowest, const Status& mine) {
+  told_failure_ = static_cast<StatusCode>(lowest.code);
   if (size() == 1) return mine;
-  const std::vector<std::byte> own = encoded(mine);
-  const uint64_t own_bytes = own.size();
-  std::vector<uint64_t> sizes(openings_.size());
-  Status moved = collective_.all_gather(call_, std::as_bytes(std::span(&own_bytes, 1)),
-                                        std::as_writable_bytes(std::span(sizes)));
+  EncodedStatus own(lowest.rank == rank() ? mine : Status());
+  const auto own_bytes = static_cast<int64_t>(own.bytes().size());
+  std::array<int64_t, 2> sums{mine.ok() ? 0 : 1, own_bytes};  // who failed, bytes of the cause
+  SHW_RETURN_IF_ERROR(reduce(sums, ReduceOperation::kSum));
+  const auto [failed, cause_bytes] = sums;
+  const bool sound = failed >= 1 && failed <= size() && cause_bytes >= 1 &&
+                     std::cmp_less_equal(cause_bytes, internal::kMaxStatusBytes);
+  if (!sound || (own_bytes != 0 && own_bytes != cause_bytes)) return garbled();
+  std::vector<std::byte> room;
+  std::span<std::byte> told = own.bytes();
+  if (told.empty()) {
+    room.resize(static_cast<size_t>(cause_bytes));
+    told = room;
+  }
+  Status moved = collective_.broadcast(call_, told, lowest.rank);
   if (!moved.ok()) return break_off(std::move(moved));
-  if (sizes[static_cast<size_t>(rank())] != own_bytes) return break_off(garbled(collective_));
-  const Result<size_t> total = total_bytes(sizes);
-  if (!total.ok()) return break_off(total.status());
-  std::vector<std::byte> all(*total);
-  moved = collective_.all_gather_v(call_, own, all, sizes);
-  if (!moved.ok()) return break_off(std::move(moved));
-  SHW_ASSIGN_OR_RETURN(const size_t begin, total_bytes(std::span(sizes).first(lowest)));
-  Status cause = decoded(std::span(all).subspan(begin, static_cast<size_t>(sizes[lowest])),
-                         openings_[lowest].status);
+  Status cause = internal::decode_status(told);
   const bool names_rank = !cause.detail("rank").empty();
-  std::string text = fmt::format("rank {} of {} failed", lowest, size());
+  std::string text = fmt::format("rank {} of {} failed", lowest.rank, size());
   if (failed > 1)
     text += fmt::format(", {} other rank{} failed too", failed - 1, failed == 2 ? "" : "s");
   cause = std::move(cause).annotated(text);
-  if (!names_rank) cause = std::move(cause).with_detail("rank", fmt::to_string(lowest));
+  if (!names_rank) cause = std::move(cause).with_detail("rank", fmt::to_string(lowest.rank));
   return with_own_exception(std::move(cause), mine);
 }
 
-Status Exchange::receive_all(Gathered* all) {
-  all->sizes_.clear();
-  all->begins_.clear();
+Status Exchange::agree(uint32_t tag, const Status& mine) noexcept {
+  return whole([&] { return open_step({tag, {}, {}}, mine).status(); });
+}
+
+Result<std::optional<Difference>> Exchange::compare(uint32_t tag, const Status& mine,
+                                                    const Said& said) noexcept {
+  return whole([&]() -> Result<std::optional<Difference>> {
+    Opening own{tag, {}, {}};
+    std::array<int64_t, 2> words{};
+    std::memcpy(words.data(), said.digest.data(), sizeof(words));
+    for (size_t i = 0; i < words.size(); ++i) own.digest[i] = Range::of(words[i]);
+    if (is_coordinator()) own.sizes = Range::of(static_cast<int64_t>(said.bytes.size()));
+    SHW_ASSIGN_OR_RETURN(const Opening all, open_step(own, mine));
+    if (all.digest == own.digest) return std::optional<Difference>();
+    if (all.sizes.least != all.sizes.most) return garbled();
+    return find_difference(static_cast<uint64_t>(all.sizes.least), said);
+  });
+}
+
+Result<std::optional<Difference>> Exchange::find_difference(uint64_t first_size, const Said& said) {
+  Difference found;
+  const auto share = [&](std::vector<std::byte>* bytes, uint64_t size_bytes, int32_t root) {
+    bytes->resize(static_cast<size_t>(size_bytes));
+    if (rank() == root) std::ranges::copy(said.bytes, bytes->begin());
+    Status moved = collective_.broadcast(call_, *bytes, root);
+    return moved.ok() ? moved : break_off(std::move(moved));
+  };
+  SHW_RETURN_IF_ERROR(share(&found.first, first_size, /*root=*/0));
+  uint32_t own_size = 0;
+  if (!checked_cast(said.bytes.size(), &own_size))
+    return break_off(internal_error("what ranks compare is too long"));
+  const bool differs = !std::ranges::equal(found.first, said.bytes);
+  std::array<int64_t, 1> lowest{differs ? of_rank(rank(), own_size) : kNobody};
+  SHW_RETURN_IF_ERROR(reduce(lowest, ReduceOperation::kMin));
+  if (lowest[0] == kNobody)
+    return break_off(internal_error("digests of equal bytes of different ranks differ"));
+  const auto other = static_cast<int32_t>(lowest[0] >> 32);
+  const auto size_bytes = static_cast<uint32_t>(lowest[0]);
+  if (lowest[0] < 0 || other >= size() || (other == rank() && size_bytes != own_size))
+    return garbled();
+  found.rank = static_cast<size_t>(other);
+  SHW_RETURN_IF_ERROR(share(&found.other, size_bytes, other));
+  return std::optional(std::move(found));
+}
+
+// On the coordinator: how many bytes each rank sends, headers included.
+Status Exchange::gather_sizes(const Range& sizes, uint64_t own, Gathered* all) {
+  const auto world = static_cast<size_t>(size());
+  if (sizes.least != sizes.most) {
+    all->sizes_.resize(world);
+    all->size_of_size_.assign(world, sizeof(own));
+    Status moved = collective_.gather_v(call_, std::as_bytes(std::span(&own, 1)),
+                                        std::as_writable_bytes(std::span(all->sizes_)),
+                                        all->size_of_size_, /*root=*/0);
+    if (!moved.ok()) return break_off(std::move(moved));
+    const auto within = [&](uint64_t each) {
+      return std::cmp_greater_equal(each, sizes.least) && std::cmp_less_equal(each, sizes.most);
+    };
+    if (all->sizes_[0] != own || !std::ranges::all_of(all->sizes_, within)) return garbled();
+  } else {
+    all->sizes_.assign(world, own);
+  }
   uint64_t end = 0;
-  for (const Opening& opening : openings_) {
-    uint64_t with_its_header = 0;
+  for (uint64_t& each : all->sizes_) {
     all->begins_.push_back(end + sizeof(Header));
-    if (!checked_add<uint64_t>(opening.bytes, sizeof(Header), &with_its_header) ||
-        !checked_add(end, with_its_header, &end)) {
-      return break_off(internal_error("a rank brings more bytes than can be counted"));
-    }
-    all->sizes_.push_back(with_its_header);
+    if (!checked_add<uint64_t>(each, sizeof(Header), &each) || !checked_add(end, each, &end))
+      return break_off(internal_error("ranks bring more bytes than can be counted"));
   }
-  if (size() == 1) {
-    all->received_.swap(all->sent_);
-    return {};
-  }
+  return {};
+}
+
+Status Exchange::receive_all(Gathered* all) {
   const Result<size_t> total = total_bytes(all->sizes_);
   if (!total.ok()) return break_off(total.status());
   all->received_.resize(*total);
-  Status moved = collective_.all_gather_v(call_, all->sent_, all->received_, all->sizes_);
+  Status moved = collective_.gather_v(call_, all->sent_, all->received_, all->sizes_, /*root=*/0);
   if (!moved.ok()) return break_off(std::move(moved));
   std::span<const std::byte> rest = all->received_;
   for (size_t rank = 0; rank < all->sizes_.size(); ++rank) {
-    const auto size_bytes = static_cast<size_t>(all->sizes_[rank]);
-    SHW_RETURN_IF_ERROR(check_header(rank, rest.first(size_bytes)));
-    rest = rest.subspan(size_bytes);
+    SHW_RETURN_IF_ERROR(check_header(rank, rest));
+    rest = rest.subspan(static_cast<size_t>(all->sizes_[rank]));
   }
   return {};
 }
@@ -240,109 +360,106 @@ Status Exchange::receive_all(Gathered* all) {
 Status Exchange::gather(uint32_t tag, const Status& mine, std::span<const std::byte> bytes,
                         Gathered* all) noexcept {
   return whole([&]() -> Status {
+    all->sizes_.clear();
+    all->begins_.clear();
     Status ready = mine;
     if (ready.ok()) ready = compose(tag, bytes, &all->sent_);
-    SHW_RETURN_IF_ERROR(open_step(tag, ready, bytes.size()));
-    SHW_RETURN_IF_ERROR(failure_of_all(ready));
-    return receive_all(all);
+    const Range own = Range::of(static_cast<int64_t>(bytes.size()));
+    SHW_ASSIGN_OR_RETURN(const Opening opened, open_step({tag, own, {}}, ready));
+    const uint64_t own_size = bytes.size();
+    if (is_coordinator()) {
+      if (size() > 1) {
+        SHW_RETURN_IF_ERROR(gather_sizes(opened.sizes, own_size, all));
+        return receive_all(all);
+      }
+      all->sizes_.push_back(own_size + sizeof(Header));
+      all->begins_.push_back(sizeof(Header));
+      all->received_.swap(all->sent_);
+      return {};
+    }
+    Status moved;
+    if (opened.sizes.least != opened.sizes.most)
+      moved = collective_.gather_v(call_, std::as_bytes(std::span(&own_size, 1)), {}, {}, 0);
+    if (moved.ok()) moved = collective_.gather_v(call_, all->sent_, {}, {}, /*root=*/0);
+    return moved.ok() ? moved : break_off(std::move(moved));
   });
-}
-
-Result<std::vector<std::vector<std::byte>>> Exchange::gather_all(
-    uint32_t tag, const Status& mine, std::span<const std::byte> bytes) noexcept {
-  return whole([&]() -> Result<std::vector<std::vector<std::byte>>> {
-    Gathered all;
-    SHW_RETURN_IF_ERROR(gather(tag, mine, bytes, &all));
-    std::vector<std::vector<std::byte>> parts;
-    parts.reserve(all.size());
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      parts.emplace_back(all.part(rank).begin(), all.part(rank).end());
-    return parts;
-  });
-}
-
-Status Exchange::agree(uint32_t tag, const Status& mine) noexcept {
-  return whole([&]() -> Status {
-    SHW_RETURN_IF_ERROR(open_step(tag, mine, 0));
-    return failure_of_all(mine);
-  });
-}
-
-Result<std::span<const std::byte>> Exchange::broadcast_into(uint32_t tag, const Status& mine,
-                                                            std::span<const std::byte> bytes,
-                                                            std::vector<std::byte>* room) {
-  Status ready = mine;
-  if (ready.ok() && is_coordinator()) ready = compose(tag, bytes, room);
-  SHW_RETURN_IF_ERROR(open_step(tag, ready, is_coordinator() ? bytes.size() : 0));
-  SHW_RETURN_IF_ERROR(failure_of_all(ready));
-  if (size() > 1) {
-    uint64_t size_bytes = 0;
-    if (!checked_add<uint64_t>(openings_[0].bytes, sizeof(Header), &size_bytes))
-      return break_off(internal_error("the coordinator brings more bytes than can be counted"));
-    room->resize(static_cast<size_t>(size_bytes));
-    Status moved = collective_.broadcast(call_, *room, /*root=*/0);
-    if (!moved.ok()) return break_off(std::move(moved));
-    SHW_RETURN_IF_ERROR(check_header(0, *room));
-  }
-  return std::span<const std::byte>(*room).subspan(sizeof(Header));
 }
 
 Result<std::span<const std::byte>> Exchange::broadcast(uint32_t tag, const Status& mine,
                                                        std::span<const std::byte> bytes,
                                                        std::vector<std::byte>* room) noexcept {
-  return whole([&] { return broadcast_into(tag, mine, bytes, room); });
+  return whole([&]() -> Result<std::span<const std::byte>> {
+    Status ready = mine;
+    if (ready.ok() && is_coordinator()) ready = compose(tag, bytes, room);
+    const Range own = is_coordinator() ? Range::of(static_cast<int64_t>(bytes.size())) : Range();
+    SHW_ASSIGN_OR_RETURN(const Opening opened, open_step({tag, own, {}}, ready));
+    if (size() > 1) {
+      uint64_t size_bytes = 0;
+      if (opened.sizes.least != opened.sizes.most || opened.sizes.least < 0) return garbled();
+      if (!checked_add(static_cast<uint64_t>(opened.sizes.least), uint64_t{sizeof(Header)},
+                       &size_bytes))
+        return break_off(internal_error("the coordinator brings more bytes than can be counted"));
+      room->resize(static_cast<size_t>(size_bytes));
+      Status moved = collective_.broadcast(call_, *room, /*root=*/0);
+      if (!moved.ok()) return break_off(std::move(moved));
+      SHW_RETURN_IF_ERROR(check_header(0, *room));
+    }
+    return std::span<const std::byte>(*room).subspan(sizeof(Header));
+  });
 }
 
-namespace {
-
-// The parts travel together: u64 end offset of each part, then the parts.
-Result<std::vector<std::byte>> joined(std::span<const std::vector<std::byte>> parts, size_t world) {
-  if (parts.size() != world)
-    return internal_error(fmt::format("{} parts for {} ranks", parts.size(), world));
-  size_t total = world * sizeof(uint64_t);
-  for (const std::vector<std::byte>& part : parts) total += part.size();
-  std::vector<std::byte> bytes;
-  bytes.reserve(total);
-  bytes.resize(world * sizeof(uint64_t));
-  for (size_t rank = 0; rank < parts.size(); ++rank) {
-    bytes.insert(bytes.end(), parts[rank].begin(), parts[rank].end());
-    const uint64_t end = bytes.size();
-    std::memcpy(bytes.data() + rank * sizeof(end), &end, sizeof(end));
+Result<std::vector<std::byte>> Exchange::receive_part(const Range& sizes, const Parts& parts) {
+  auto own = static_cast<uint64_t>(sizes.least);
+  if (sizes.least < 0 || sizes.least > sizes.most) return garbled();
+  if (sizes.least != sizes.most) {
+    Status moved =
+        collective_.scatter_v(call_, std::as_bytes(std::span(parts.sizes)), parts.size_of_sizes,
+                              std::as_writable_bytes(std::span(&own, 1)), /*root=*/0);
+    if (!moved.ok()) return break_off(std::move(moved));
+    own -= sizeof(Header);
+    if (std::cmp_less(own, sizes.least) || std::cmp_greater(own, sizes.most)) return garbled();
   }
-  return bytes;
+  if (is_coordinator() && parts.sizes[0] != own + sizeof(Header)) return garbled();
+  std::vector<std::byte> part(static_cast<size_t>(own) + sizeof(Header));
+  Status moved = collective_.scatter_v(call_, parts.bytes, parts.sizes, part, /*root=*/0);
+  if (!moved.ok()) return break_off(std::move(moved));
+  SHW_RETURN_IF_ERROR(check_header(0, part));
+  part.erase(part.begin(), part.begin() + sizeof(Header));
+  return part;
 }
-
-}  // namespace
 
 Result<std::vector<std::byte>> Exchange::scatter(
     uint32_t tag, const Status& mine, std::span<const std::vector<std::byte>> parts) noexcept {
   return whole([&]() -> Result<std::vector<std::byte>> {
     const auto world = static_cast<size_t>(size());
-    const size_t ends_bytes = world * sizeof(uint64_t);
-    Result<std::vector<std::byte>> own =
-        !mine.ok() ? Result<std::vector<std::byte>>(mine)
-        : is_coordinator()
-            ? without_exceptions("the parts for all ranks", [&] { return joined(parts, world); })
-            : Result<std::vector<std::byte>>(std::vector<std::byte>());
-    std::vector<std::byte> room;
-    SHW_ASSIGN_OR_RETURN(
-        const std::span<const std::byte> all,
-        broadcast_into(tag, own.status(),
-                       own.ok() ? std::span<const std::byte>(*own) : std::span<const std::byte>(),
-                       &room));
-    const auto bound = [&](int32_t part) {
-      uint64_t end = ends_bytes;
-      if (part > 0) {
-        std::memcpy(&end, all.data() + static_cast<size_t>(part - 1) * sizeof(end), sizeof(end));
-      }
-      return end;
-    };
-    if (all.size() < ends_bytes || bound(rank()) > bound(rank() + 1) ||
-        bound(rank() + 1) > all.size() || bound(rank()) < ends_bytes) {
-      return break_off(internal_error("the coordinator sent parts that do not fit together"));
+    const Header header{call_.sequence, tag, 0};
+    const std::span<const std::byte> front = std::as_bytes(std::span(&header, 1));
+    Parts joined;
+    Opening own{tag, {}, {}};
+    Status ready = mine;
+    if (ready.ok() && is_coordinator()) {
+      ready = without_exceptions("the parts for all ranks", [&]() -> Status {
+        if (parts.size() != world)
+          return internal_error(fmt::format("{} parts for {} ranks", parts.size(), world));
+        joined.sizes.reserve(world);
+        for (const std::vector<std::byte>& part : parts) {
+          own.sizes.least = std::min(own.sizes.least, static_cast<int64_t>(part.size()));
+          own.sizes.most = std::max(own.sizes.most, static_cast<int64_t>(part.size()));
+          joined.sizes.push_back(sizeof(header) + part.size());
+        }
+        joined.size_of_sizes.assign(world, sizeof(uint64_t));
+        SHW_ASSIGN_OR_RETURN(const size_t total, total_bytes(joined.sizes));
+        joined.bytes.reserve(total);
+        for (const std::vector<std::byte>& part : parts) {
+          joined.bytes.insert(joined.bytes.end(), front.begin(), front.end());
+          joined.bytes.insert(joined.bytes.end(), part.begin(), part.end());
+        }
+        return {};
+      });
     }
-    return std::vector<std::byte>(all.begin() + static_cast<ptrdiff_t>(bound(rank())),
-                                  all.begin() + static_cast<ptrdiff_t>(bound(rank() + 1)));
+    SHW_ASSIGN_OR_RETURN(const Opening opened, open_step(own, ready));
+    if (size() == 1) return parts[0];
+    return receive_part(opened.sizes, joined);
   });
 }
 

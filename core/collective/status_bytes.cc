@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "fields travel in litt
 
 constexpr size_t kMaxTextBytes = 4096;
 constexpr size_t kMaxDetailBytes = 1024;
+constexpr size_t kBriefTextBytes = 256;
 
 class Writer {
  public:
@@ -40,6 +41,40 @@ class Writer {
  private:
   std::vector<std::byte> bytes_;
 };
+
+// Into memory that is there; what does not fit is left out.
+class BriefWriter {
+ public:
+  explicit BriefWriter(std::span<std::byte> room) : room_(room) {}
+  void bytes(const void* data, size_t size_bytes) {
+    if (size_bytes > 0) std::memcpy(room_.data() + used_, data, size_bytes);
+    used_ += size_bytes;
+  }
+  void number(uint32_t value) { bytes(&value, sizeof(value)); }
+  void text(std::string_view text) {
+    number(static_cast<uint32_t>(text.size()));
+    bytes(text.data(), text.size());
+  }
+  size_t used() const { return used_; }
+
+ private:
+  std::span<std::byte> room_;
+  size_t used_ = 0;
+};
+
+// Calls take(detail) for those that travel and fit into so many bytes one after the other; how many.
+template <typename Take>
+uint32_t each_that_fits(std::span<const StatusDetail> details, size_t left, const Take& take) {
+  uint32_t count = 0;
+  for (const StatusDetail& each : details) {
+    const size_t size_bytes = 2 * sizeof(uint32_t) + each.key.size() + each.value.size();
+    if (each.key == kHostException || size_bytes > left || count == kMaxStatusDetails) continue;
+    left -= size_bytes;
+    ++count;
+    take(each);
+  }
+  return count;
+}
 
 class Reader {
  public:
@@ -135,6 +170,23 @@ std::vector<std::byte> encode_status(const Status& status) {
     writer.text(each->value, kMaxDetailBytes);
   }
   return writer.take();
+}
+
+size_t encode_status_briefly(const Status& status,
+                             std::span<std::byte, kBriefStatusBytes> room) noexcept {
+  BriefWriter writer(room);
+  writer.number(static_cast<uint32_t>(status.code()));
+  const bool retryable = status.retryable();
+  writer.bytes(&retryable, 1);
+  writer.number(1);
+  writer.text(status.message().substr(0, kBriefTextBytes));
+  const size_t left = room.size() - writer.used() - sizeof(uint32_t);
+  writer.number(each_that_fits(status.details(), left, [](const StatusDetail&) {}));
+  each_that_fits(status.details(), left, [&](const StatusDetail& detail) {
+    writer.text(detail.key);
+    writer.text(detail.value);
+  });
+  return writer.used();
 }
 
 Status decode_status(std::span<const std::byte> bytes) {

@@ -28,6 +28,11 @@ inline constexpr size_t kMaxStatusDetails = 64;
 
 // At most kMaxStatusBytes: longer texts and lists are cut. A success gives no bytes.
 std::vector<std::byte> encode_status(const Status& status);
+// The same of a failure where there is no memory: its message and the details that fit, in room.
+// Returns how many bytes of it.
+inline constexpr size_t kBriefStatusBytes = 512;
+size_t encode_status_briefly(const Status& status,
+                             std::span<std::byte, kBriefStatusBytes> room) noexcept;
 // INTERNAL for bytes that no rank of this version writes.
 Status decode_status(std::span<const std::byte> bytes);
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exec/agreement_internal.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/base/text.h"
+#include "core/base/without_exceptions.h"
 #include "core/plan/digest.h"
 #include "core/plan/shared_options.h"
 
 namespace shardwright::exec::internal {
 namespace {
 
-constexpr size_t kSignatureBytes = sizeof(plan::Digest128);
-
-std::string_view text_of(const plan::Bytes& bytes) {
+std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -26,37 +23,19 @@ std::string place_text(const format::Location& location) {
                      escape_text(location.storage->name()));
 }
 
-plan::Bytes sign(std::span<const std::byte> bytes, std::string_view text) {
-  const plan::Digest128 digest = plan::options_text_digest(text);
-  const auto signature = std::as_bytes(std::span(digest));
-  plan::Bytes made;
-  made.reserve(bytes.size() + kSignatureBytes);
-  made.insert(made.end(), bytes.begin(), bytes.end());
-  made.insert(made.end(), signature.begin(), signature.end());
-  return made;
+collective::Said said(std::string_view text) {
+  return {plan::options_text_digest(text), std::as_bytes(std::span(text))};
 }
 
-Status check_signatures(collective::Exchange& exchange, uint32_t tag, std::string_view text,
-                        std::vector<plan::Bytes>* all) {
-  bool equal = true;
-  for (const plan::Bytes& bytes : *all) {
-    if (bytes.size() < kSignatureBytes)
-      return internal_error("a rank brought too few bytes to the first meeting");
-    equal = equal && std::ranges::equal(std::span(bytes).last(kSignatureBytes),
-                                        std::span(all->front()).last(kSignatureBytes));
-  }
-  if (equal) {
-    for (plan::Bytes& bytes : *all) bytes.resize(bytes.size() - kSignatureBytes);
-    return {};
-  }
-  SHW_ASSIGN_OR_RETURN(const std::vector<plan::Bytes> texts,
-                       exchange.gather_all(tag, Status(), std::as_bytes(std::span(text))));
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    return plan::options_differ({0, text_of(texts[0])},
-                                {static_cast<int32_t>(rank), text_of(texts[rank])});
-  }
-  return internal_error("digests of equal options differ");
+Status agree_on_text(collective::Exchange& exchange, uint32_t tag, const Status& mine,
+                     std::string_view text) noexcept {
+  SHW_ASSIGN_OR_RETURN(const auto difference, exchange.compare(tag, mine, said(text)));
+  if (!difference.has_value()) return {};
+  return without_exceptions("comparing what ranks were told", [&] {
+    return plan::options_differ(
+        {0, text_of(difference->first)},
+        {static_cast<int32_t>(difference->rank), text_of(difference->other)});
+  });
 }
 
 }  // namespace shardwright::exec::internal

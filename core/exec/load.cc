@@ -27,11 +27,10 @@ namespace shardwright::exec {
 namespace {
 
 // Tags of the steps that ranks take together.
-constexpr uint32_t kTagOpened = 0x4C01;
-constexpr uint32_t kTagTerms = 0x4C04;
-constexpr uint32_t kTagFailed = 0x4C05;
-constexpr uint32_t kTagPlanned = 0x4C02;
-constexpr uint32_t kTagLoaded = 0x4C03;
+constexpr uint32_t kTagTerms = 0x4C01;
+constexpr uint32_t kTagOpened = 0x4C02;
+constexpr uint32_t kTagPlanned = 0x4C03;
+constexpr uint32_t kTagLoaded = 0x4C04;
 
 // Step 4 for byte objects: bytes are read into private memory and handed to the state when all of
 // them are whole.
@@ -129,47 +128,35 @@ std::string terms_text(const format::Location& location, const LoadOptions& opti
   return internal::place_text(location) + shared_options_text(options);
 }
 
-Status compare_generations(const std::vector<plan::Bytes>& all) {
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    const auto text = [](const plan::Bytes& each) {
-      return escape_text({reinterpret_cast<const char*>(each.data()), each.size()});
-    };
-    return aborted(fmt::format("rank {} opened generation {} and rank 0 generation {}: the "
-                               "checkpoint was replaced "
-                               "while ranks opened it; load again",
-                               rank, text(all[rank]), text(all[0])))
-        .with_detail("rank", std::to_string(rank))
-        .with_detail("generation", text(all[0]));
-  }
-  return {};
+Status generations_differ(const collective::Difference& found) {
+  const auto text = [](std::span<const std::byte> each) {
+    return escape_text({reinterpret_cast<const char*>(each.data()), each.size()});
+  };
+  return aborted(fmt::format("rank {} opened generation {} and rank 0 generation {}: the "
+                             "checkpoint was replaced "
+                             "while ranks opened it; load again",
+                             found.rank, text(found.other), text(found.first)))
+      .with_detail("rank", std::to_string(found.rank))
+      .with_detail("generation", text(found.first));
 }
 
-// Step 2: everybody was told the same and opened the same checkpoint. A rank that could not brings no
-// generation: whether all were told the same comes first, for it may be why.
+// Step 2: everybody was told the same and opened the same checkpoint. Whether all were told the
+// same comes first, for it may be why a rank could not open it.
 Status agree_on_opening(collective::Exchange& exchange, const Opening& mine, const Status& ready,
                         const LoadOptions& options) noexcept {
-  plan::Bytes signed_bytes;
   std::string terms;  // place and options that all ranks must share
   const Status able = without_exceptions("opening", [&] {
-    const std::string_view generation =
-        ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
     terms = terms_text(mine.location, options);
-    signed_bytes = internal::sign(std::as_bytes(std::span(generation)), terms);
     return Status();
   });
-  SHW_ASSIGN_OR_RETURN(std::vector<plan::Bytes> all,
-                       exchange.gather_all(kTagOpened, able, signed_bytes));
-  const Status same = without_exceptions("comparing what ranks opened", [&]() -> Status {
-    SHW_RETURN_IF_ERROR(internal::check_signatures(exchange, kTagTerms, terms, &all));
-    const auto none = [](const plan::Bytes& each) { return each.empty(); };
-    if (!ready.ok() || std::ranges::any_of(all, none)) return exchange.agree(kTagFailed, ready);
-    return compare_generations(all);
-  });
-  // Nobody waits for a rank that had no memory to compare.
-  const bool told = exchange.told_failure() != StatusCode::kOk;
-  if (same.code() == StatusCode::kResourceExhausted && !told) exchange.abort(same);
-  return same;
+  SHW_RETURN_IF_ERROR(internal::agree_on_text(exchange, kTagTerms, able, terms));
+  const std::string_view generation =
+      ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
+  SHW_ASSIGN_OR_RETURN(const auto difference,
+                       exchange.compare(kTagOpened, ready, internal::said(generation)));
+  if (!difference.has_value()) return {};
+  return without_exceptions("comparing what ranks opened",
+                            [&] { return generations_differ(*difference); });
 }
 
 // What a load reads from and how; everything outlives the call.
@@ -302,6 +289,7 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
   write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
+  report->bytes_received = exchange.received_bytes();
   note(runtime, collective, LogLevel::kInfo, [&] {
     return fmt::format("loaded: {} bytes read in {} us", report->bytes_read,
                        report->elapsed_ns / 1000);
@@ -375,7 +363,7 @@ Status decline_load(collective::Collective& collective, const Status& failure,
   options.deadline_ns = deadline_ns;
   collective::Exchange exchange(collective, collective_timeout(options));
   // Whatever the others were told: this rank does not take part.
-  return exchange.agree(kTagOpened, failure);
+  return exchange.agree(kTagTerms, failure);
 }
 
 }  // namespace shardwright::exec

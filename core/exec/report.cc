@@ -39,6 +39,7 @@ void add_counts(JsonWriter* json, const Report& report) {
   json->key("bytes_over_read").number_unsigned(report.bytes_over_read);
   json->key("bytes_total").number_unsigned(report.bytes_total);
   json->key("bytes_files").number_unsigned(report.bytes_files);
+  json->key("bytes_received").number_unsigned(report.bytes_received);
   json->key("memory_budget").number_unsigned(report.memory_budget);
   json->key("staging_peak_bytes").number_unsigned(report.staging_peak_bytes);
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// save(): the steps of the planner over a collective. Ranks meet four times; whoever has failed
-// still takes part, with its failure instead of its bytes, so nobody waits in vain:
-//   1  offers are gathered, each with a digest of the place that its rank was told, and a difference
-//      of places ends the save here: 16 bytes of a rank that saves what it saved before, or digests of what
+// save(): the steps of the planner over a collective. Ranks compare the places that they were told,
+// then they meet four times; whoever has failed still takes part, with its failure instead of its
+// bytes, so nobody waits in vain:
+//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or digests of what
 //      it describes by layouts, or its local plan            (failure: nothing was written yet)
 //   2  the coordinator's answers are scattered: write lists, or that the remembered ones hold; when
 //      offers do not do, 1 and 2 come again with what is missing: descriptions of those who are the
 //      first to have them, or local plans                    (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
 //   4  the coordinator commits; the outcome is broadcast
+// Offers and results go to the coordinator only, an answer to its rank: what comes to any other rank
+// does not grow with the ranks.
 // After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
 // for which meeting 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
 // when it missed the outcome it reads the manifest to learn it.
@@ -30,12 +32,12 @@
 namespace shardwright::exec {
 namespace {
 
-constexpr uint32_t kOfferTags[] = {0x5301, 0x5305, 0x5306};
+constexpr uint32_t kOfferTags[] = {0x5302, 0x5304, 0x5305};
 static_assert(std::size(kOfferTags) == internal::SaveSteps::kMaxOffers);
-constexpr uint32_t kTagPlaces = 0x5307;
-constexpr uint32_t kTagAnswers = 0x5302;
-constexpr uint32_t kTagResults = 0x5303;
-constexpr uint32_t kTagOutcome = 0x5304;
+constexpr uint32_t kTagPlaces = 0x5301;
+constexpr uint32_t kTagAnswers = 0x5303;
+constexpr uint32_t kTagResults = 0x5306;
+constexpr uint32_t kTagOutcome = 0x5307;
 
 // Of an encoded result of a rank that has written; longer ones take memory when they come.
 constexpr size_t kMaxResultBytes = 1024;
@@ -95,6 +97,14 @@ uint64_t bytes_of_tensors(const State& state) {
   return total;
 }
 
+std::vector<Bytes> parts_of(const collective::Gathered& all) {
+  std::vector<Bytes> parts;
+  parts.reserve(all.size());
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    parts.emplace_back(all.part(rank).begin(), all.part(rank).end());
+  return parts;
+}
+
 class CollectiveSave {
  public:
   CollectiveSave(const format::Location& location, collective::Collective& collective,
@@ -115,6 +125,7 @@ class CollectiveSave {
     note(LogLevel::kInfo,
          [&] { return fmt::format("saving to '{}'", escape_text(format::shown_path(location_))); });
     Result<Report> report = carry_out(ready);
+    if (report.ok()) report->bytes_received = exchange_.received_bytes();
     note(LogLevel::kInfo, [&] {
       return report.ok() ? fmt::format("committed generation {}: {} bytes in {} files",
                                        steps_->generation(), report->bytes_total, report->files)
@@ -150,12 +161,26 @@ class CollectiveSave {
     return commit_is_open_ ? read_outcome(written) : Result<Report>(std::move(written));
   }
 
+  // All ranks were told the same place.
+  Status compare_places(const Status& ready) noexcept {
+    std::string place;
+    Status able = ready;
+    if (able.ok()) {
+      able = without_exceptions("the place of a save", [&] {
+        place = internal::place_text(location_);
+        return Status();
+      });
+    }
+    return meet("places",
+                [&] { return internal::agree_on_text(exchange_, kTagPlaces, able, place); });
+  }
+
   // Meetings 1 and 2, again when the coordinator needs more than the ranks offered. Afterwards this
   // rank has its answer.
   Status plan(const Status& ready) noexcept {
+    SHW_RETURN_IF_ERROR(compare_places(ready));
     Result<Bytes> offer =
-        ready.ok() ? without_exceptions("the local plan", [&] { return steps_->offer(call_); })
-                   : Result<Bytes>(ready);
+        without_exceptions("the local plan", [&] { return steps_->offer(call_); });
     for (const uint32_t tag : kOfferTags) {
       SHW_ASSIGN_OR_RETURN(answer_, ask(tag, offer));
       if (!internal::asks_for_offer(answer_)) return {};
@@ -169,12 +194,17 @@ class CollectiveSave {
 
   // Gives the offer of this rank for the coordinator's answer.
   Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) noexcept {
-    SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> offers, gather_offers(tag, offer));
+    collective::Gathered offers;
+    SHW_RETURN_IF_ERROR(meet("offers", [&] {
+      return exchange_.gather(
+          tag, offer.status(),
+          offer.ok() ? std::span<const std::byte>(*offer) : std::span<const std::byte>(), &offers);
+    }));
     std::vector<Bytes> answers;
     Status planned;
     if (exchange_.is_coordinator()) {
       Result<std::vector<Bytes>> made = without_exceptions(
-          "the global plan", [&] { return steps_->answer(offers, location_, call_); });
+          "the global plan", [&] { return steps_->answer(parts_of(offers), location_, call_); });
       planned = made.status();
       if (made.ok()) answers = std::move(*made);
     }
@@ -184,40 +214,13 @@ class CollectiveSave {
     return answer;
   }
 
-  // The first time signed with the place. A rank that has failed brings nothing.
-  Result<std::vector<Bytes>> gather_offers(uint32_t tag, const Result<Bytes>& offer) noexcept {
-    const bool first = tag == kOfferTags[0];
-    Status ready = offer.status();
-    std::string place;
-    Bytes given;
-    if (ready.ok() && first) {
-      ready = without_exceptions("an offer", [&] {
-        place = internal::place_text(location_);
-        given = internal::sign(*offer, place);
-        return Status();
-      });
-    }
-    std::span<const std::byte> bytes;
-    if (ready.ok()) bytes = first ? given : *offer;
-    Result<std::vector<Bytes>> offers =
-        meet("offers", [&] { return exchange_.gather_all(tag, ready, bytes); });
-    if (!offers.ok() || !first) return offers;
-    const Status same = without_exceptions("comparing places", [&] {
-      return internal::check_signatures(exchange_, kTagPlaces, place, &*offers);
-    });
-    if (same.ok()) return offers;
-    // Nobody waits for a rank that had no memory to compare.
-    const bool told = exchange_.told_failure() != StatusCode::kOk;
-    if (same.code() == StatusCode::kResourceExhausted && !told) exchange_.abort(same);
-    return same;
-  }
-
   // Step 2 and 3 and meeting 3.
   Status write() noexcept {
     const Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
       SHW_RETURN_IF_ERROR(steps_->take(answer_));
       // What ranks tell from here on finds its place without memory, so that all hear it.
-      results_.reserve(static_cast<size_t>(exchange_.size()), kMaxResultBytes);
+      const int32_t told_of = exchange_.is_coordinator() ? exchange_.size() : 1;
+      results_.reserve(static_cast<size_t>(told_of), kMaxResultBytes);
       told_.reserve(sizeof(Outcome) + collective::Exchange::kHeaderBytes);
       return steps_->execute(location_, call_);
     });
@@ -241,13 +244,8 @@ class CollectiveSave {
   // want of memory or other reasons, is missing from the report and that is all.
   Result<Report> commit() noexcept {
     if (!exchange_.is_coordinator()) return learn_outcome();
-    Result<Report> report = without_exceptions("the commit", [&] {
-      std::vector<Bytes> results;
-      results.reserve(results_.size());
-      for (size_t rank = 0; rank < results_.size(); ++rank)
-        results.emplace_back(results_.part(rank).begin(), results_.part(rank).end());
-      return steps_->publish(results, location_, call_);
-    });
+    Result<Report> report = without_exceptions(
+        "the commit", [&] { return steps_->publish(parts_of(results_), location_, call_); });
     const Outcome outcome = report.ok() ? outcome_of(*report) : Outcome();
     const Status shared =
         exchange_

@@ -20,6 +20,11 @@ Status wrong_size(std::string_view operation, uint64_t expected, uint64_t found)
       .with_detail("found", fmt::to_string(found));
 }
 
+Status wrong_root(std::string_view operation, int32_t root) {
+  return invalid_argument(fmt::format("{} with root {} of 1 rank", operation, root))
+      .with_detail("rank", fmt::to_string(root));
+}
+
 class SingleCollective final : public Collective {
  public:
   int32_t rank() const override { return 0; }
@@ -30,9 +35,7 @@ class SingleCollective final : public Collective {
 
   Status broadcast(const Call&, std::span<std::byte>, int32_t root) override {
     SHW_RETURN_IF_ERROR(failure());
-    if (root == 0) return {};
-    return invalid_argument(fmt::format("broadcast from rank {} of 1", root))
-        .with_detail("rank", fmt::to_string(root));
+    return root == 0 ? Status() : wrong_root("broadcast", root);
   }
 
   Status all_gather(const Call&, std::span<const std::byte> in, std::span<std::byte> out) override {
@@ -46,6 +49,24 @@ class SingleCollective final : public Collective {
                       std::span<const uint64_t> sizes) override {
     if (sizes.size() != 1) return wrong_size("all_gather_v", 1, sizes.size());
     if (sizes[0] != in.size()) return wrong_size("all_gather_v", in.size(), sizes[0]);
+    return all_gather(call, in, out);
+  }
+
+  bool has_gather_v() const override { return true; }
+  Status gather_v(const Call& call, std::span<const std::byte> in, std::span<std::byte> out,
+                  std::span<const uint64_t> sizes, int32_t root) override {
+    if (root != 0) return wrong_root("gather_v", root);
+    if (sizes.size() != 1) return wrong_size("gather_v", 1, sizes.size());
+    if (sizes[0] != in.size()) return wrong_size("gather_v", in.size(), sizes[0]);
+    return all_gather(call, in, out);
+  }
+
+  bool has_scatter_v() const override { return true; }
+  Status scatter_v(const Call& call, std::span<const std::byte> in, std::span<const uint64_t> sizes,
+                   std::span<std::byte> out, int32_t root) override {
+    if (root != 0) return wrong_root("scatter_v", root);
+    if (sizes.size() != 1) return wrong_size("scatter_v", 1, sizes.size());
+    if (sizes[0] != out.size()) return wrong_size("scatter_v", out.size(), sizes[0]);
     return all_gather(call, in, out);
   }
 

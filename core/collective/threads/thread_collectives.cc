@@ -20,7 +20,7 @@
 namespace shardwright::collective {
 namespace {
 
-enum class Kind { kBarrier, kBroadcast, kAllGather, kAllGatherV, kAllReduce };
+enum class Kind { kBarrier, kBroadcast, kAllGather, kAllGatherV, kGatherV, kScatterV, kAllReduce };
 
 std::string_view kind_name(Kind kind) {
   switch (kind) {
@@ -32,13 +32,18 @@ std::string_view kind_name(Kind kind) {
       return "all_gather";
     case Kind::kAllGatherV:
       return "all_gather_v";
+    case Kind::kGatherV:
+      return "gather_v";
+    case Kind::kScatterV:
+      return "scatter_v";
     case Kind::kAllReduce:
       return "all_reduce";
   }
   return "unknown";
 }
 
-// What one rank lays down for a round; the memory is its caller's and stays until it leaves.
+// What one rank lays down for a round; the memory is its caller's and stays until it leaves. Of
+// gather_v only the root has out and sizes, of scatter_v only the root has in and sizes.
 struct Slot {
   Kind kind = Kind::kBarrier;
   Call call;
@@ -73,6 +78,10 @@ std::string signature(const Slot& slot) {
     case Kind::kAllGatherV:
       text += fmt::format(" of {} bytes in all", slot.out.size());
       break;
+    case Kind::kGatherV:
+    case Kind::kScatterV:
+      text += fmt::format(" with root {}", slot.root);
+      break;
     case Kind::kAllReduce:
       text +=
           fmt::format(" {} of {} values", static_cast<int32_t>(slot.operation), slot.values.size());
@@ -81,10 +90,17 @@ std::string signature(const Slot& slot) {
   return text;
 }
 
+bool has_root(Kind kind) {
+  return kind == Kind::kBroadcast || kind == Kind::kGatherV || kind == Kind::kScatterV;
+}
+
 bool is_same_operation(const Slot& a, const Slot& b) {
-  return a.kind == b.kind && a.call.sequence == b.call.sequence && a.call.tag == b.call.tag &&
-         a.root == b.root && a.operation == b.operation && a.values.size() == b.values.size() &&
-         a.out.size() == b.out.size() && std::ranges::equal(a.sizes, b.sizes);
+  if (a.kind != b.kind || a.call.sequence != b.call.sequence || a.call.tag != b.call.tag ||
+      a.root != b.root || a.operation != b.operation || a.values.size() != b.values.size()) {
+    return false;
+  }
+  if (a.kind == Kind::kGatherV || a.kind == Kind::kScatterV) return true;
+  return a.out.size() == b.out.size() && std::ranges::equal(a.sizes, b.sizes);
 }
 
 Status bad_argument(size_t rank, std::string text) {
@@ -92,27 +108,54 @@ Status bad_argument(size_t rank, std::string text) {
       .with_detail("rank", fmt::to_string(rank));
 }
 
-// Sizes of this rank's buffers against what it says itself.
+// The sizes that a rank gives, one per rank, against its buffer for all of them.
+Status check_sizes(const Slot& slot, size_t rank, size_t world, size_t buffer_bytes) {
+  const std::string_view name = kind_name(slot.kind);
+  if (slot.sizes.size() != world) {
+    return bad_argument(
+        rank, fmt::format("{} with {} sizes for {} ranks", name, slot.sizes.size(), world));
+  }
+  uint64_t total = 0;
+  for (const uint64_t size : slot.sizes) {
+    if (!checked_add(total, size, &total))
+      return bad_argument(rank, fmt::format("{} is too large", name));
+  }
+  if (total == buffer_bytes) return {};
+  return bad_argument(rank, fmt::format("{} of {} bytes in all with {} bytes of memory", name,
+                                        total, buffer_bytes));
+}
+
+Status wrong_part(const Slot& slot, size_t rank, uint64_t own, uint64_t told) {
+  return bad_argument(
+      rank, fmt::format("{} has {} bytes where {} were told", kind_name(slot.kind), own, told));
+}
+
+// Buffers of this rank against what it says itself.
 Status check_slot(const Slot& slot, size_t rank, size_t world) {
-  if (slot.kind == Kind::kBroadcast && (slot.root < 0 || std::cmp_greater_equal(slot.root, world)))
-    return bad_argument(rank, fmt::format("broadcast from rank {} of {}", slot.root, world));
+  if (has_root(slot.kind) && (slot.root < 0 || std::cmp_greater_equal(slot.root, world))) {
+    return bad_argument(
+        rank, fmt::format("{} with root {} of {} ranks", kind_name(slot.kind), slot.root, world));
+  }
   if (slot.kind == Kind::kAllGather && slot.out.size() != slot.in.size() * world) {
     return bad_argument(rank, fmt::format("all_gather of {} bytes from {} ranks into {} bytes",
                                           slot.in.size(), world, slot.out.size()));
   }
+  const bool is_root = std::cmp_equal(slot.root, rank);
+  if (slot.kind == Kind::kGatherV && is_root)
+    return check_sizes(slot, rank, world, slot.out.size());
+  if (slot.kind == Kind::kScatterV && is_root)
+    return check_sizes(slot, rank, world, slot.in.size());
   if (slot.kind != Kind::kAllGatherV) return {};
-  if (slot.sizes.size() != world) {
-    return bad_argument(
-        rank, fmt::format("all_gather_v with {} sizes for {} ranks", slot.sizes.size(), world));
-  }
-  uint64_t total = 0;
-  for (const uint64_t size : slot.sizes) {
-    if (!checked_add(total, size, &total)) return bad_argument(rank, "all_gather_v is too large");
-  }
-  if (total == slot.out.size() && slot.sizes[rank] == slot.in.size()) return {};
-  return bad_argument(rank,
-                      fmt::format("all_gather_v gives {} bytes where {} were told, {} into {}",
-                                  slot.in.size(), slot.sizes[rank], total, slot.out.size()));
+  SHW_RETURN_IF_ERROR(check_sizes(slot, rank, world, slot.out.size()));
+  if (slot.sizes[rank] == slot.in.size()) return {};
+  return wrong_part(slot, rank, slot.in.size(), slot.sizes[rank]);
+}
+
+// What this rank gives or takes against what the root says of it.
+Status check_part(const Slot& slot, const Slot& root, size_t rank) {
+  if (slot.kind != Kind::kGatherV && slot.kind != Kind::kScatterV) return {};
+  const uint64_t own = slot.kind == Kind::kGatherV ? slot.in.size() : slot.out.size();
+  return own == root.sizes[rank] ? Status() : wrong_part(slot, rank, own, root.sizes[rank]);
 }
 
 class Group {
@@ -233,11 +276,26 @@ class Group {
                .with_detail("tag", fmt::to_string(slots_[rank]->call.tag)));
       return failure_;
     }
+    if (!has_root(slots_[0]->kind)) return {};
+    const Slot& root = *slots_[static_cast<size_t>(slots_[0]->root)];
+    for (size_t rank = 0; rank < slots_.size(); ++rank)
+      SHW_RETURN_IF_ERROR(check_part(*slots_[rank], root, rank));
     return {};
   }
 
   Status move_bytes() SHW_REQUIRES(mutex_) {
     const Slot& first = *slots_[0];
+    if (first.kind == Kind::kGatherV) {
+      auto at = slots_[static_cast<size_t>(first.root)]->out.begin();
+      for (const std::optional<Slot>& from : slots_) at = std::ranges::copy(from->in, at).out;
+    }
+    if (first.kind == Kind::kScatterV) {
+      std::span<const std::byte> rest = slots_[static_cast<size_t>(first.root)]->in;
+      for (const std::optional<Slot>& to : slots_) {
+        std::ranges::copy(rest.first(to->out.size()), to->out.begin());
+        rest = rest.subspan(to->out.size());
+      }
+    }
     if (first.kind == Kind::kBroadcast) {
       const std::span<const std::byte> from = slots_[static_cast<size_t>(first.root)]->out;
       for (const std::optional<Slot>& to : slots_) {
@@ -253,23 +311,37 @@ class Group {
     return first.kind == Kind::kAllReduce ? reduce() : Status();
   }
 
+  // Value by value, without memory; the values of a sum that does not fit stay as they are.
   Status reduce() SHW_REQUIRES(mutex_) {
-    std::vector<int64_t> total(slots_[0]->values.begin(), slots_[0]->values.end());
+    const size_t count = slots_[0]->values.size();
+    for (size_t i = 0; i < count; ++i) {
+      int64_t total = 0;
+      if (reduce(i, &total)) continue;
+      return out_of_range(
+          fmt::format("the sum of value {} over {} ranks does not fit 64 bits", i, slots_.size()));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      int64_t total = 0;
+      reduce(i, &total);
+      for (const std::optional<Slot>& slot : slots_) slot->values[i] = total;
+    }
+    return {};
+  }
+
+  // False when it does not fit.
+  bool reduce(size_t i, int64_t* total) SHW_REQUIRES(mutex_) {
+    *total = slots_[0]->values[i];
     for (size_t rank = 1; rank < slots_.size(); ++rank) {
-      for (size_t i = 0; i < total.size(); ++i) {
-        const int64_t value = slots_[rank]->values[i];
-        if (slots_[0]->operation == ReduceOperation::kMin) {
-          total[i] = std::min(total[i], value);
-        } else if (slots_[0]->operation == ReduceOperation::kMax) {
-          total[i] = std::max(total[i], value);
-        } else if (!checked_add(total[i], value, &total[i])) {
-          return out_of_range(fmt::format("the sum of value {} over {} ranks does not fit 64 bits",
-                                          i, slots_.size()));
-        }
+      const int64_t value = slots_[rank]->values[i];
+      if (slots_[0]->operation == ReduceOperation::kMin) {
+        *total = std::min(*total, value);
+      } else if (slots_[0]->operation == ReduceOperation::kMax) {
+        *total = std::max(*total, value);
+      } else if (!checked_add(*total, value, total)) {
+        return false;
       }
     }
-    for (const std::optional<Slot>& slot : slots_) std::ranges::copy(total, slot->values.begin());
-    return {};
+    return true;
   }
 
   Mutex mutex_;
@@ -313,6 +385,26 @@ class ThreadCollective final : public Collective {
     slot.in = in;
     slot.out = out;
     slot.sizes = sizes;
+    return take_part(slot);
+  }
+  bool has_gather_v() const override { return true; }
+  Status gather_v(const Call& call, std::span<const std::byte> in, std::span<std::byte> out,
+                  std::span<const uint64_t> sizes, int32_t root) override {
+    Slot slot = make_slot(Kind::kGatherV, call);
+    slot.in = in;
+    slot.out = out;
+    slot.sizes = sizes;
+    slot.root = root;
+    return take_part(slot);
+  }
+  bool has_scatter_v() const override { return true; }
+  Status scatter_v(const Call& call, std::span<const std::byte> in, std::span<const uint64_t> sizes,
+                   std::span<std::byte> out, int32_t root) override {
+    Slot slot = make_slot(Kind::kScatterV, call);
+    slot.in = in;
+    slot.out = out;
+    slot.sizes = sizes;
+    slot.root = root;
     return take_part(slot);
   }
   Status all_reduce_i64(const Call& call, std::span<int64_t> values,

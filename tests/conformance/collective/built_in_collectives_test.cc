@@ -2,6 +2,7 @@
 //
 // The built-in collectives before the conformance suite.
 #include "tests/conformance/collective/collective_suite.h"
+#include "tests/support/plain_collective.h"
 
 namespace shardwright::collective {
 namespace {
@@ -9,6 +10,16 @@ namespace {
 CollectiveMaker threads(int32_t world_size) {
   return {"threads_" + std::to_string(world_size), world_size,
           [world_size] { return make_thread_collectives(world_size); }};
+}
+
+// By what the interface does for a transport without gather_v and scatter_v.
+CollectiveMaker plain(int32_t world_size) {
+  return {"plain_" + std::to_string(world_size), world_size, [world_size] {
+            Members members = make_thread_collectives(world_size);
+            for (auto& member : members)
+              member = std::make_unique<test::PlainCollective>(std::move(member));
+            return members;
+          }};
 }
 
 CollectiveMaker single() {
@@ -20,7 +31,8 @@ CollectiveMaker single() {
 }
 
 INSTANTIATE_TEST_SUITE_P(BuiltIn, CollectiveConformance,
-                         testing::Values(single(), threads(1), threads(2), threads(3), threads(8)),
+                         testing::Values(single(), threads(1), threads(2), threads(3), threads(8),
+                                         plain(1), plain(2), plain(5)),
                          [](const auto& each) { return each.param.name; });
 
 }  // namespace

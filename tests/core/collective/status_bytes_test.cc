@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/collective/status_bytes_internal.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
+
+#include "tests/support/no_memory.h"
 
 namespace shardwright::collective::internal {
 namespace {
@@ -38,6 +42,32 @@ TEST(StatusBytes, CutsWhatIsTooLong) {
   EXPECT_EQ(decoded.code(), StatusCode::kUnavailable);
   EXPECT_EQ(decoded.detail("key0"), std::string(1024, 'y'));
   EXPECT_NE(decoded.to_string().find("xxx"), std::string::npos);
+}
+
+// Without memory: the outermost message and what fits of the details.
+TEST(StatusBytes, AreThereInBriefWithoutMemory) {
+  Status status = unavailable(std::string(10'000, 'x'))
+                      .with_detail("file", std::string(1000, 'f'))
+                      .with_detail("host_exception", "key")
+                      .with_detail("commit", "unknown");
+  std::array<std::byte, kBriefStatusBytes> room{};
+  for (const bool is_long : {true, false}) {
+    if (!is_long) status = out_of_memory();
+    size_t size_bytes = 0;
+    {
+      const test::NoMemory none;
+      size_bytes = encode_status_briefly(status, room);
+    }
+    ASSERT_LE(size_bytes, room.size());
+    const Status decoded = decode_status(std::span(room).first(size_bytes));
+    EXPECT_EQ(decoded.code(), status.code());
+    EXPECT_EQ(decoded.message(), status.message().substr(0, 256));
+    EXPECT_EQ(decoded.retryable(), status.retryable());
+    EXPECT_EQ(decoded.detail("commit"), is_long ? "unknown" : "");
+    EXPECT_EQ(decoded.detail("resource"), is_long ? "" : "memory");
+    EXPECT_EQ(decoded.detail("file"), "");
+    EXPECT_EQ(decoded.detail("host_exception"), "");
+  }
 }
 
 TEST(StatusBytes, RefusesBytesThatNoRankWrites) {

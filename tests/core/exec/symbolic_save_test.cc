@@ -408,9 +408,11 @@ TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
     collective::Exchange exchange(collective, -1);
     const auto offer = (*steps)->offer(CallContext());
     ASSERT_TRUE(offer.ok());
-    const Bytes signed_offer = internal::sign(*offer, internal::place_text(location));
-    ASSERT_TRUE(exchange.gather_all(0x5301, Status(), signed_offer).ok());
-    const auto answer = exchange.scatter(0x5302, Status(), {});
+    const std::string place = internal::place_text(location);
+    ASSERT_TRUE(internal::agree_on_text(exchange, 0x5301, Status(), place).ok());
+    collective::Gathered nothing;
+    ASSERT_TRUE(exchange.gather(0x5302, Status(), *offer, &nothing).ok());
+    const auto answer = exchange.scatter(0x5303, Status(), {});
     ASSERT_TRUE(answer.ok());
     EXPECT_TRUE(internal::asks_for_offer(*answer)) << "there are two stages";
     exchange.abort(aborted("rank 5 is gone"));

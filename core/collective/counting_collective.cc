@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collective/counting_collective.h"
+
+namespace shardwright::collective {
+
+Status CountingCollective::counted(Status moved, uint64_t bytes) {
+  if (moved.ok()) received_bytes_ += bytes;
+  return moved;
+}
+
+Status CountingCollective::broadcast(const Call& call, std::span<std::byte> data, int32_t root) {
+  return counted(inner_.broadcast(call, data, root), rank() == root ? 0 : data.size());
+}
+
+Status CountingCollective::all_gather(const Call& call, std::span<const std::byte> in,
+                                      std::span<std::byte> out) {
+  return counted(inner_.all_gather(call, in, out), out.size() - in.size());
+}
+
+Status CountingCollective::all_gather_v(const Call& call, std::span<const std::byte> in,
+                                        std::span<std::byte> out, std::span<const uint64_t> sizes) {
+  return counted(inner_.all_gather_v(call, in, out, sizes), out.size() - in.size());
+}
+
+Status CountingCollective::gather_v(const Call& call, std::span<const std::byte> in,
+                                    std::span<std::byte> out, std::span<const uint64_t> sizes,
+                                    int32_t root) {
+  if (!has_gather_v()) return Collective::gather_v(call, in, out, sizes, root);
+  return counted(inner_.gather_v(call, in, out, sizes, root),
+                 rank() == root ? out.size() - in.size() : 0);
+}
+
+Status CountingCollective::scatter_v(const Call& call, std::span<const std::byte> in,
+                                     std::span<const uint64_t> sizes, std::span<std::byte> out,
+                                     int32_t root) {
+  if (!has_scatter_v()) return Collective::scatter_v(call, in, sizes, out, root);
+  return counted(inner_.scatter_v(call, in, sizes, out, root), rank() == root ? 0 : out.size());
+}
+
+Status CountingCollective::all_reduce_i64(const Call& call, std::span<int64_t> values,
+                                          ReduceOperation operation) {
+  return counted(inner_.all_reduce_i64(call, values, operation),
+                 size() > 1 ? values.size_bytes() : 0);
+}
+
+}  // namespace shardwright::collective
