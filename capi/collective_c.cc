@@ -54,6 +54,20 @@ Result<uint64_t> gathered_bytes(const collective::Collective& collective, uint64
   return total;
 }
 
+Status check_root(const collective::Collective& collective, int32_t root) {
+  if (root >= 0 && root < collective.size()) return {};
+  return bad_argument("root", fmt::format("{} is not a rank of {}", root, collective.size()));
+}
+
+// The sizes that the root gives; none on other ranks.
+Result<std::span<const uint64_t>> sizes_of_root(const collective::Collective& collective,
+                                                const uint64_t* sizes, int32_t root) {
+  SHW_RETURN_IF_ERROR(check_root(collective, root));
+  if (collective.rank() != root) return std::span<const uint64_t>();
+  SHW_RETURN_IF_ERROR(need_pointer(sizes, "sizes"));
+  return std::span(sizes, static_cast<size_t>(collective.size()));
+}
+
 Result<uint64_t> sum_of(std::span<const uint64_t> sizes) {
   uint64_t total = 0;
   for (const uint64_t size : sizes) {
@@ -197,10 +211,7 @@ shw_status shw_collective_broadcast(shw_collective* collective, const shw_collec
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto raw, capi::raw_call(collective, call));
     SHW_ASSIGN_OR_RETURN(const auto bytes, capi::writable(data, size, "data"));
-    if (root < 0 || root >= raw.impl->collective->size()) {
-      return capi::bad_argument(
-          "root", fmt::format("{} is not a rank of {}", root, raw.impl->collective->size()));
-    }
+    SHW_RETURN_IF_ERROR(capi::check_root(*raw.impl->collective, root));
     return raw.impl->collective->broadcast(raw.call, bytes, root);
   });
 }
@@ -234,6 +245,34 @@ shw_status shw_collective_all_gather_v(shw_collective* collective, const shw_col
     SHW_ASSIGN_OR_RETURN(const uint64_t total, capi::sum_of(list));
     SHW_ASSIGN_OR_RETURN(const auto out, capi::writable(gathered, total, "gathered"));
     return raw.impl->collective->all_gather_v(raw.call, in, out, list);
+  });
+}
+
+shw_status shw_collective_gather_v(shw_collective* collective, const shw_collective_call* call,
+                                   const void* data, uint64_t size, void* gathered,
+                                   const uint64_t* sizes, int32_t root, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto raw, capi::raw_call(collective, call));
+    SHW_ASSIGN_OR_RETURN(const auto in, capi::bytes_argument(data, size, "data"));
+    auto& transport = *raw.impl->collective;
+    SHW_ASSIGN_OR_RETURN(const auto list, capi::sizes_of_root(transport, sizes, root));
+    SHW_ASSIGN_OR_RETURN(const uint64_t total, capi::sum_of(list));
+    SHW_ASSIGN_OR_RETURN(const auto out, capi::writable(gathered, total, "gathered"));
+    return transport.gather_v(raw.call, in, out, list, root);
+  });
+}
+
+shw_status shw_collective_scatter_v(shw_collective* collective, const shw_collective_call* call,
+                                    const void* parts, const uint64_t* sizes, void* data,
+                                    uint64_t size, int32_t root, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto raw, capi::raw_call(collective, call));
+    auto& transport = *raw.impl->collective;
+    SHW_ASSIGN_OR_RETURN(const auto list, capi::sizes_of_root(transport, sizes, root));
+    SHW_ASSIGN_OR_RETURN(const uint64_t total, capi::sum_of(list));
+    SHW_ASSIGN_OR_RETURN(const auto in, capi::bytes_argument(parts, total, "parts"));
+    SHW_ASSIGN_OR_RETURN(const auto out, capi::writable(data, size, "data"));
+    return transport.scatter_v(raw.call, in, list, out, root);
   });
 }
 

@@ -52,6 +52,7 @@ shw_report_summary summary_of(const exec::Report& report) {
   summary.sync_ns = stage_ns(report, "sync");
   summary.commit_ns = stage_ns(report, "commit");
   summary.elapsed_ns = report.elapsed_ns;
+  summary.bytes_received = report.bytes_received;
   return summary;
 }
 

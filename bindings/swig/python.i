@@ -104,6 +104,8 @@
 %ignore shw_collective_broadcast;
 %ignore shw_collective_all_gather;
 %ignore shw_collective_all_gather_v;
+%ignore shw_collective_gather_v;
+%ignore shw_collective_scatter_v;
 %ignore shw_collective_all_reduce_i64;
 %rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|world|symbolic_plan)_release$";
 

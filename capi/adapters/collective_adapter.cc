@@ -68,6 +68,28 @@ class HostCollective : public Collective {
                                  error);
     });
   }
+  bool has_gather_v() const override { return table_.gather_v != nullptr; }
+  Status gather_v(const Call& call, std::span<const std::byte> in, std::span<std::byte> out,
+                  std::span<const uint64_t> sizes, int32_t root) override {
+    if (!has_gather_v()) return Collective::gather_v(call, in, out, sizes, root);
+    return run("gather_v", call, [&](const shw_collective_call* made, shw_error** error) {
+      const bool is_root = table_.rank == root;
+      return table_.gather_v(table_.user, made, in.data(), in.size(),
+                             is_root ? out.data() : nullptr, is_root ? sizes.data() : nullptr, root,
+                             error);
+    });
+  }
+  bool has_scatter_v() const override { return table_.scatter_v != nullptr; }
+  Status scatter_v(const Call& call, std::span<const std::byte> in, std::span<const uint64_t> sizes,
+                   std::span<std::byte> out, int32_t root) override {
+    if (!has_scatter_v()) return Collective::scatter_v(call, in, sizes, out, root);
+    return run("scatter_v", call, [&](const shw_collective_call* made, shw_error** error) {
+      const bool is_root = table_.rank == root;
+      return table_.scatter_v(table_.user, made, is_root ? in.data() : nullptr,
+                              is_root ? sizes.data() : nullptr, out.data(), out.size(), root,
+                              error);
+    });
+  }
   Status all_reduce_i64(const Call& call, std::span<int64_t> values,
                         ReduceOperation operation) override {
     return run("all_reduce_i64", call, [&](const shw_collective_call* made, shw_error** error) {

@@ -48,9 +48,8 @@ const StructRules& rules_of<shw_log_record>() {
 
 template <>
 const StructRules& rules_of<shw_report_summary>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_report_summary, reserved0)};
   static constexpr StructRules kRules =
-      rules_with<shw_report_summary>("shw_report_summary", SHW_REPORT_SUMMARY_SIZE_V1, kReserved);
+      plain_rules<shw_report_summary>("shw_report_summary", SHW_REPORT_SUMMARY_SIZE_V1);
   return kRules;
 }
 
@@ -144,9 +143,7 @@ const StructRules& rules_of<shw_collective_call>() {
 
 template <>
 const StructRules& rules_of<shw_collective_vtable>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_collective_vtable, reserved1),
-                                                SHW_RESERVED(shw_collective_vtable, reserved2),
-                                                SHW_RESERVED(shw_collective_vtable, reserved3),
+  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_collective_vtable, reserved3),
                                                 SHW_RESERVED(shw_collective_vtable, reserved4),
                                                 SHW_RESERVED(shw_collective_vtable, reserved5),
                                                 SHW_RESERVED(shw_collective_vtable, reserved6),

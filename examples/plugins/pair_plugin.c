@@ -178,6 +178,28 @@ static shw_status pair_all_gather_v(void* user, const shw_collective_call* call,
   return exchange(pair, call, in, size, places[1 - pair->rank], sizes[1 - pair->rank], err);
 }
 
+static shw_status pair_gather_v(void* user, const shw_collective_call* call, const void* in,
+                                uint64_t size, void* out, const uint64_t* sizes, int32_t root,
+                                shw_error** err) {
+  struct pair* pair = user;
+  if (pair->rank != root) return exchange(pair, call, in, size, NULL, 0, err);
+  uint8_t* gathered = out;
+  uint8_t* places[2] = {gathered, gathered + sizes[0]};
+  if (size != 0) memcpy(places[root], in, size);
+  return exchange(pair, call, NULL, 0, places[1 - root], sizes[1 - root], err);
+}
+
+static shw_status pair_scatter_v(void* user, const shw_collective_call* call, const void* in,
+                                 const uint64_t* sizes, void* out, uint64_t size, int32_t root,
+                                 shw_error** err) {
+  struct pair* pair = user;
+  if (pair->rank != root) return exchange(pair, call, NULL, 0, out, size, err);
+  const uint8_t* parts = in;
+  const uint8_t* places[2] = {parts, parts + sizes[0]};
+  if (size != 0) memcpy(out, places[root], size);
+  return exchange(pair, call, places[1 - root], sizes[1 - root], NULL, 0, err);
+}
+
 static shw_status pair_all_reduce_i64(void* user, const shw_collective_call* call, int64_t* values,
                                       uint64_t count, int32_t operation, shw_error** err) {
   int64_t* theirs = malloc((count + 1) * sizeof(*theirs));
@@ -277,6 +299,8 @@ shw_status shw_plugin_v1(const shw_host_api* host, shw_plugin* out, shw_error** 
   table.broadcast = pair_broadcast;
   table.all_gather = pair_all_gather;
   table.all_gather_v = pair_all_gather_v;
+  table.gather_v = pair_gather_v;
+  table.scatter_v = pair_scatter_v;
   table.all_reduce_i64 = pair_all_reduce_i64;
   table.abort = pair_abort;
   table.release = pair_release;

@@ -389,6 +389,12 @@ struct shw_api {
       int32_t call, shw_status code, const char* message, uint64_t message_size, shw_job** out,
       shw_error** err);
   shw_status (*job_on_done)(shw_job* job, shw_job_done_fn on_done, void* user, shw_error** err);
+  shw_status (*collective_gather_v)(shw_collective* collective, const shw_collective_call* call,
+      const void* data, uint64_t size, void* gathered, const uint64_t* sizes, int32_t root,
+      shw_error** err);
+  shw_status (*collective_scatter_v)(shw_collective* collective, const shw_collective_call* call,
+      const void* parts, const uint64_t* sizes, void* data, uint64_t size, int32_t root,
+      shw_error** err);
 };
 
 #if defined(__cplusplus)

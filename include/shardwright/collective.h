@@ -85,6 +85,32 @@ typedef shw_status(SHW_CALLBACK* shw_collective_all_gather_v_fn)(void* user,
                                                                  void* out, const uint64_t* sizes,
                                                                  shw_error** err);
 
+/* The root gets `sizes[rank]` bytes of each rank back to back in `out`; the sizes are known to the
+ * root only: elsewhere `out` and `sizes` are NULL.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_gather_v_fn)(void* user,
+                                                             const shw_collective_call* call,
+                                                             const void* in, uint64_t size,
+                                                             void* out, const uint64_t* sizes,
+                                                             int32_t root, shw_error** err);
+
+/* Gives each rank `sizes[rank]` bytes, which lie back to back in the root's `in`; a rank knows the
+ * size of its own part, the root all of them: elsewhere `in` and `sizes` are NULL.
+ * Threads: exclusive(user)
+ * Blocks: collective
+ * Owns: -
+ * Errors: ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+typedef shw_status(SHW_CALLBACK* shw_collective_scatter_v_fn)(void* user,
+                                                              const shw_collective_call* call,
+                                                              const void* in, const uint64_t* sizes,
+                                                              void* out, uint64_t size,
+                                                              int32_t root, shw_error** err);
+
 /* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
  * Threads: exclusive(user)
  * Blocks: collective
@@ -113,8 +139,10 @@ typedef void(SHW_CALLBACK* shw_collective_abort_fn)(void* user, shw_status code,
  * Since: 0.1 unstable */
 typedef void(SHW_CALLBACK* shw_collective_release_fn)(void* user);
 
-/* Methods of a collective; `release` may be NULL. `reserved1` to `reserved7` stand for gather_v,
- * scatter_v, all_to_all_v, split, group_release, start and test, and must be NULL.
+/* Methods of a collective. `release` may be NULL. `gather_v` and `scatter_v` are there on all ranks
+ * or NULL on all: then all_gather_v and broadcast take their place, by which every rank receives
+ * what is meant for all. `reserved3` to `reserved7` stand for all_to_all_v, split, group_release,
+ * start and test, and must be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_collective_vtable {
   uint32_t struct_size;
@@ -130,8 +158,8 @@ typedef struct shw_collective_vtable {
   shw_collective_broadcast_fn broadcast;
   shw_collective_all_gather_fn all_gather;
   shw_collective_all_gather_v_fn all_gather_v;
-  void* reserved1;
-  void* reserved2;
+  shw_collective_gather_v_fn gather_v;
+  shw_collective_scatter_v_fn scatter_v;
   void* reserved3;
   shw_collective_all_reduce_fn all_reduce_i64;
   void* reserved4;
@@ -148,30 +176,11 @@ typedef struct shw_collective_vtable {
 #define SHW_COLLECTIVE_VTABLE_SIZE_V1 160
 
 #define SHW_COLLECTIVE_CALL_INIT {sizeof(shw_collective_call), 0, 0, 0, 0, 0, 0}
-#define SHW_COLLECTIVE_VTABLE_INIT \
-  {sizeof(shw_collective_vtable),  \
-   0,                              \
-   SHW_ABI_MAJOR,                  \
-   SHW_ABI_MINOR,                  \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0,                              \
-   0}
+/* clang-format off */
+#define SHW_COLLECTIVE_VTABLE_INIT                                                             \
+  {sizeof(shw_collective_vtable), 0, SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+   0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 
 /* Fills a call with zeros and its size, as SHW_COLLECTIVE_CALL_INIT does. NULL is skipped.
  * Threads: any
@@ -305,6 +314,32 @@ SHW_API SHW_MUST_USE shw_status shw_collective_all_gather_v(
     shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
     const void* SHW_NULLABLE data, uint64_t size, void* SHW_NULLABLE gathered,
     const uint64_t* sizes, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* The root gets sizes[rank] bytes of each rank back to back in `gathered`. Both are the root's only
+ * (one size per rank) and not looked at elsewhere. Sizes that are not those of the ranks are
+ * INVALID_ARGUMENT on all of them.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_gather_v(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    const void* SHW_NULLABLE data, uint64_t size, void* SHW_NULLABLE gathered,
+    const uint64_t* SHW_NULLABLE sizes, int32_t root, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Gives each rank sizes[rank] bytes, which lie back to back in the root's `parts`; the rank gets
+ * them in `data`, whose size it knows. `parts` and `sizes` are the root's only (one size per rank)
+ * and not looked at elsewhere. Sizes as with gather_v.
+ * Threads: exclusive(collective)
+ * Blocks: collective
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ABORTED, DEADLINE_EXCEEDED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_collective_scatter_v(
+    shw_collective* collective, const shw_collective_call* SHW_NULLABLE call,
+    const void* SHW_NULLABLE parts, const uint64_t* SHW_NULLABLE sizes, void* SHW_NULLABLE data,
+    uint64_t size, int32_t root, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
  * Threads: exclusive(collective)

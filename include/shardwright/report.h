@@ -31,6 +31,7 @@ enum {
 /* Figures of a report. `bytes` is the payload (elements and objects) that this rank wrote, or what
  * it read from the files; `bytes_over_read` is how much of that lies beyond the boxes that were
  * wanted. `bytes_total` is the payload of the whole checkpoint, `file_count` its data files.
+ * `bytes_received` is what came to this rank from others through the collective.
  * Flag 1: the result is not durable. Flag 2: digests were off. Flag 4: not verified on read.
  * Since: 0.1 unstable */
 typedef struct shw_report_summary {
@@ -50,7 +51,7 @@ typedef struct shw_report_summary {
   int64_t sync_ns;
   int64_t commit_ns;
   int64_t elapsed_ns;
-  uint64_t reserved0;
+  uint64_t bytes_received;
 } shw_report_summary;
 
 /* Flags of shw_report_summary.

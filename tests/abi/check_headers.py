@@ -24,6 +24,7 @@ C_WARNINGS = ["-Wstrict-prototypes", "-Wc++-compat"]
 CXX_WARNINGS = ["-Wold-style-cast"]
 LONGEST_COMMENT = 12
 LONGEST_HEADER = 400
+GENERATED = "api.h"  # one slot per function, which nobody reads from one end to the other
 BLOCKS = {"no", "io", "collective", "wait"}
 BANNED_TEXT = {
     r"\blong\b|\bsize_t\b|\bssize_t\b|\bwchar_t\b|\b_?[bB]ool\b": "a type whose width differs",
@@ -138,7 +139,7 @@ def text_findings():
         for include in re.findall(r"#include (\S+)", text):
             if include != "<stdint.h>" and not re.fullmatch(r'"\w+\.h"', include):
                 findings.append(f"{header.name}: includes {include}")
-        if header.read_text().count("\n") > LONGEST_HEADER:
+        if header.name != GENERATED and header.read_text().count("\n") > LONGEST_HEADER:
             findings.append(f"{header.name}: more than {LONGEST_HEADER} lines")
     return findings
 

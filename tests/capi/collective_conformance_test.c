@@ -45,6 +45,34 @@ static void moves_bytes(shw_collective* collective) {
   }
 }
 
+/* Rank 1 has none. */
+static uint64_t part_size(int32_t rank) {
+  return rank == 1 ? 0 : (uint64_t)(3 * rank + 2);
+}
+
+static void moves_parts(shw_collective* collective, int32_t root) {
+  shw_error* error = NULL;
+  const int32_t rank = shw_collective_rank(collective), size = shw_collective_size(collective);
+  const int is_root = rank == root;
+  uint8_t mine[64], all[512];
+  uint64_t sizes[16], total = 0;
+  for (int32_t i = 0; i < size; ++i) sizes[i] = part_size(i);
+  memset(mine, 'a' + rank, sizeof(mine));
+  memset(all, 0, sizeof(all));
+  shw_collective_call call = numbered(10 + 2 * (uint64_t)root, 3);
+  CHECK_OK(shw_collective_gather_v(collective, &call, mine, sizes[rank], is_root ? all : NULL,
+                                   is_root ? sizes : NULL, root, &error));
+  for (int32_t i = 0; i < size; ++i) {
+    for (uint64_t k = 0; k < sizes[i]; ++k) CHECK_INT(all[total++], is_root ? 'a' + i : 0);
+  }
+  memset(mine, '-', sizeof(mine));
+  ++call.sequence;
+  CHECK_OK(shw_collective_scatter_v(collective, &call, is_root ? all : NULL, is_root ? sizes : NULL,
+                                    mine, sizes[rank], root, &error));
+  for (uint64_t k = 0; k < sizeof(mine); ++k)
+    CHECK_INT(mine[k], k < sizes[rank] ? 'a' + rank : '-');
+}
+
 static void moves_large_payloads(shw_collective* collective) {
   enum { BYTES = 1 << 20 };
   shw_error* error = NULL;
@@ -88,6 +116,7 @@ static void conforms(struct rank* rank) {
   CHECK_INT(shw_collective_size(rank->collective), rank->size);
   CHECK(strlen(shw_collective_name(rank->collective, NULL)) > 0);
   moves_bytes(rank->collective);
+  for (int32_t root = 0; root < rank->size; ++root) moves_parts(rank->collective, root);
   moves_large_payloads(rank->collective);
   reduces(rank->collective);
 }
@@ -112,6 +141,23 @@ static void out_of_step(struct rank* rank) {
 }
 static void ranks_out_of_step_get_aborted(void) {
   run_ranks(3, out_of_step, NULL);
+}
+
+/* The root's sizes are not those of the ranks. */
+static void wrong_sizes(struct rank* rank) {
+  shw_error* error = NULL;
+  const uint64_t sizes[3] = {4, 4, 4};
+  uint8_t mine[5] = {0}, all[12] = {0};
+  CHECK_FAILS(shw_collective_gather_v(rank->collective, NULL, mine, rank->rank == 2 ? 5 : 4, all,
+                                      sizes, 0, &error),
+              SHW_INVALID_ARGUMENT, "rank 2");
+  CHECK_FAILS(shw_collective_scatter_v(rank->collective, NULL, all, sizes, mine,
+                                       rank->rank == 2 ? 5 : 4, 1, &error),
+              SHW_INVALID_ARGUMENT, "rank 2");
+  CHECK_OK(shw_collective_barrier(rank->collective, NULL, &error));
+}
+static void sizes_that_are_not_those_of_the_ranks_are_refused_on_all(void) {
+  run_ranks(3, wrong_sizes, NULL);
 }
 
 static void aborting(struct rank* rank) {
@@ -169,6 +215,17 @@ static void bad_arguments_are_refused(void) {
               "taken");
   CHECK_FAILS(shw_collective_broadcast(collective, NULL, &value, 8, 2, &error),
               SHW_INVALID_ARGUMENT, "root");
+  const uint64_t sizes[2] = {UINT64_MAX, 8};
+  CHECK_FAILS(shw_collective_gather_v(collective, NULL, &value, 8, NULL, NULL, -1, &error),
+              SHW_INVALID_ARGUMENT, "root");
+  CHECK_FAILS(shw_collective_scatter_v(collective, NULL, NULL, NULL, &value, 8, 2, &error),
+              SHW_INVALID_ARGUMENT, "root");
+  CHECK_FAILS(shw_collective_gather_v(collective, NULL, &value, 8, &value, NULL, 1, &error),
+              SHW_INVALID_ARGUMENT, "sizes");
+  CHECK_FAILS(shw_collective_gather_v(collective, NULL, &value, 8, &value, sizes, 1, &error),
+              SHW_INVALID_ARGUMENT, "overflow");
+  CHECK_FAILS(shw_collective_scatter_v(collective, NULL, &value, NULL, &value, 8, 1, &error),
+              SHW_INVALID_ARGUMENT, "sizes");
   CHECK_FAILS(shw_collective_all_reduce_i64(collective, NULL, &value, 1, 3, &error),
               SHW_INVALID_ARGUMENT, "operation");
   CHECK_FAILS(shw_collective_abort(collective, SHW_OK, "", 0, &error), SHW_INVALID_ARGUMENT,
@@ -232,6 +289,9 @@ static void save_and_load(struct rank* rank) {
   const struct shard shard = {"w", mine, SHAPE(2, 3), offsets, SHAPE(1, 3), 2};
   add_shard(state, &shard);
   CHECK_OK(shw_save(context, state, NULL, pair_path, rank->collective, NULL, &report, &error));
+  shw_report_summary summary = SHW_REPORT_SUMMARY_INIT;
+  CHECK_OK(shw_report_summarize(report, &summary, &error));
+  CHECK(summary.bytes_received > 0 && summary.bytes_received <= 65536);
   shw_report_release(report);
   report = NULL;
   memset(mine, 0, sizeof(mine));
@@ -247,8 +307,9 @@ static void sample_pair_plugin_carries_a_checkpoint(void) {
 }
 
 TEST_MAIN(TEST_ENTRY(single_conforms), TEST_ENTRY(threads_conform),
-          TEST_ENTRY(ranks_out_of_step_get_aborted), TEST_ENTRY(an_abort_wakes_all_ranks),
-          TEST_ENTRY(a_rank_that_is_gone_wakes_the_others),
+          TEST_ENTRY(ranks_out_of_step_get_aborted),
+          TEST_ENTRY(sizes_that_are_not_those_of_the_ranks_are_refused_on_all),
+          TEST_ENTRY(an_abort_wakes_all_ranks), TEST_ENTRY(a_rank_that_is_gone_wakes_the_others),
           TEST_ENTRY(a_silent_rank_is_not_waited_for_for_ever),
           TEST_ENTRY(bad_arguments_are_refused), TEST_ENTRY(sample_pair_plugin_conforms),
           TEST_ENTRY(sample_pair_plugin_finds_ranks_out_of_step),

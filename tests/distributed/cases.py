@@ -354,8 +354,34 @@ def the_collective_carries_bytes_of_any_size(folder):
     assert end.all_reduce_i64([end.rank, 5], "sum") == (1, 10)
     assert end.all_reduce_i64([end.rank - 7], "min") == (-7,)
     assert end.all_reduce_i64([end.rank], "max") == (1,)
+    assert end.all_reduce_i64([-2**63 if end.rank else 2**63 - 1, -5], "sum") == (-1, -10)
     error = raised(lambda: end.all_reduce_i64([2**62], "sum"))
     assert isinstance(error, shardwright.OutOfRangeError), repr(error)
+
+
+@ranks(2, 4)
+def parts_go_to_the_root_and_from_it(folder):
+    end = shardwright.torch.collective()
+    assert end is not None
+    parts = [bytes([rank]) * (0 if rank == 1 else 1000 * rank + 3) for rank in range(end.size)]
+    for root in range(end.size):
+        is_root = end.rank == root
+        for _ in range(3):
+            gathered = end.gather(parts[end.rank], [len(p) for p in parts] if is_root else None, root)
+            assert gathered == (b"".join(parts) if is_root else b"")
+            assert end.scatter(parts if is_root else [], len(parts[end.rank]), root) == parts[end.rank]
+    wrong = [len(p) for p in parts[::-1]] if end.rank == 0 else None  # as many bytes in all
+    error = raised(lambda: end.gather(parts[end.rank], wrong))
+    assert isinstance(error, shardwright.InvalidArgumentError), repr(error)
+    error = raised(lambda: end.scatter(parts if end.rank == 0 else [], len(parts[end.rank]) + (end.rank == 1)))
+    assert isinstance(error, shardwright.InvalidArgumentError), repr(error)
+    assert end.gather(b"", [0] * end.size if end.rank == 0 else None) == b""
+
+
+@ranks(2)
+def what_a_rank_receives_in_a_save_is_in_the_report(folder):
+    report = shardwright.torch.save({"w": whole()}, folder / "p")
+    assert 0 < report.bytes_received <= 65536, report
 
 
 # ---- ranks that stop, come late, or never ----
@@ -391,6 +417,18 @@ def memory_is_left_alone_after_a_call_that_failed(folder):
     number = torch.full((16,), rank + 1)
     dist.all_reduce(number)
     assert number.tolist() == [3] * 16, "the group of the caller is as it was"
+
+
+@ranks(2)
+def a_root_that_nobody_sends_to_gives_up_and_its_memory_is_left_alone(folder):
+    mine, out, rank = memoryview(bytearray(b"A" * 16)), memoryview(bytearray(b"-" * 32)), dist.get_rank()
+    end = transport()
+    end._check_sizes = lambda *_: None  # both are past it
+    error = given_up(lambda: end.gather_v(mine, out, [16, 16], 0, 0.2), lambda: end.gather_v(mine, out[:0], None, 0, 5),
+                     "late/rooted")
+    assert rank or isinstance(error, shardwright.DeadlineExceededError) and bytes(out[16:]) == b"-" * 16, (error, bytes(out))
+    end = transport()
+    end.barrier(None)
 
 
 @ranks(2)

@@ -9,7 +9,7 @@
 #define DEFAULT_TIMEOUT_NS 1800000000000LL /* what 0 stands for */
 
 static struct {
-  jmethodID barrier, broadcast, all_gather, all_gather_v, all_reduce, abort;
+  jmethodID barrier, broadcast, all_gather, all_gather_v, gather_v, scatter_v, all_reduce, abort;
 } methods;
 
 typedef struct Host {
@@ -26,6 +26,10 @@ int shw_java_bind_collective(JNIEnv* env) {
       (*env)->GetMethodID(env, type, "allGather", "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;J)V");
   methods.all_gather_v = (*env)->GetMethodID(env, type, "allGatherV",
                                              "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[JJ)V");
+  methods.gather_v = (*env)->GetMethodID(env, type, "gatherV",
+                                         "(Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[JIJ)V");
+  methods.scatter_v = (*env)->GetMethodID(env, type, "scatterV",
+                                          "(Ljava/nio/ByteBuffer;[JLjava/nio/ByteBuffer;IJ)V");
   methods.all_reduce = (*env)->GetMethodID(env, type, "allReduce", "([JIJ)[J");
   methods.abort = (*env)->GetMethodID(env, type, "abort", "(I[B)V");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
@@ -91,6 +95,49 @@ static shw_status host_all_gather_v(void* user, const shw_collective_call* call,
   return shw_java_leave(env, err);
 }
 
+/* The sizes that a root has, NULL without exception elsewhere; their sum. */
+static jlongArray sizes_of_root(JNIEnv* env, const Host* host, const uint64_t* sizes,
+                                uint64_t* total) {
+  *total = 0;
+  if (sizes == NULL) return NULL;
+  for (int32_t r = 0; r < host->size; ++r) *total += sizes[r];
+  jlongArray counts = (*env)->NewLongArray(env, host->size);
+  if (counts != NULL) (*env)->SetLongArrayRegion(env, counts, 0, host->size, (const jlong*)sizes);
+  return counts;
+}
+
+static shw_status host_gather_v(void* user, const shw_collective_call* call, const void* in,
+                                uint64_t size, void* out, const uint64_t* sizes, int32_t root,
+                                shw_error** err) {
+  const Host* host = user;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  uint64_t total = 0;
+  jlongArray counts = sizes_of_root(env, host, sizes, &total);
+  jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, size) : NULL;
+  jobject to = from != NULL ? buffer_of(env, out, total) : NULL;
+  if (to != NULL)
+    (*env)->CallVoidMethod(env, host->bridge, methods.gather_v, from, to, counts, (jint)root,
+                           timeout_of(call));
+  return shw_java_leave(env, err);
+}
+
+static shw_status host_scatter_v(void* user, const shw_collective_call* call, const void* in,
+                                 const uint64_t* sizes, void* out, uint64_t size, int32_t root,
+                                 shw_error** err) {
+  const Host* host = user;
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  uint64_t total = 0;
+  jlongArray counts = sizes_of_root(env, host, sizes, &total);
+  jobject from = counts != NULL || sizes == NULL ? buffer_of(env, in, total) : NULL;
+  jobject to = from != NULL ? buffer_of(env, out, size) : NULL;
+  if (to != NULL)
+    (*env)->CallVoidMethod(env, host->bridge, methods.scatter_v, from, counts, to, (jint)root,
+                           timeout_of(call));
+  return shw_java_leave(env, err);
+}
+
 static shw_status host_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
                                   uint64_t count, int32_t operation, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
@@ -122,7 +169,7 @@ static void host_release(void* user) {
   free(host);
 }
 
-shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size,
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted,
                                       shw_collective** out, shw_error** err) {
   Host* host = malloc(sizeof(*host));
   if (host == NULL) return SHW_RESOURCE_EXHAUSTED;
@@ -137,6 +184,10 @@ shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size,
   table.broadcast = host_broadcast;
   table.all_gather = host_all_gather;
   table.all_gather_v = host_all_gather_v;
+  if (rooted) {
+    table.gather_v = host_gather_v;
+    table.scatter_v = host_scatter_v;
+  }
   table.all_reduce_i64 = host_all_reduce;
   table.abort = host_abort;
   table.release = host_release;

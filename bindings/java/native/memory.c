@@ -128,7 +128,7 @@ NATIVE(jbyteArray, jobStage)(JNIEnv* env, jclass type, jlong job) {
   return shw_java_bytes(env, p.stage, p.stage != NULL ? strlen(p.stage) : 0);
 }
 
-/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns */
+/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns, received */
 NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
   (void)type;
   shw_report_summary s = SHW_REPORT_SUMMARY_INIT;
@@ -147,8 +147,9 @@ NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
                           (jlong)s.bytes_total,
                           (jlong)s.bytes_over_read,
                           (jlong)s.bytes_staged_peak,
-                          s.elapsed_ns};
-  return shw_java_longs(env, values, 10);
+                          s.elapsed_ns,
+                          (jlong)s.bytes_received};
+  return shw_java_longs(env, values, 11);
 }
 
 /* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first chunk, chunks. */

@@ -69,7 +69,7 @@ shw_status shw_java_read_box(const shw_checkpoint* checkpoint, uint64_t index, c
 shw_status shw_java_storage_size(shw_storage* storage, const char* key, uint64_t key_size, uint64_t* out,
                                  shw_error** err);
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err);
-shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, shw_collective** out, shw_error** err);
+shw_status shw_java_collective_create(void* bridge, int32_t rank, int32_t size, int32_t rooted, shw_collective** out, shw_error** err);
 void shw_java_job_wait(shw_job* job, int64_t timeout_ns);
 void shw_java_job_watch(shw_job* job);
 void shw_java_job_ends_wait(void);

@@ -49,23 +49,63 @@ static shw_status on_all_gather(void* user, const shw_collective_call* call, con
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
+/* The sizes as a list, or None for NULL; their sum. */
+static PyObject* list_of_sizes(const void* user, const uint64_t* sizes, uint64_t* total) {
+  const int32_t ranks = ((const shw_py_host*)user)->ranks;
+  *total = 0;
+  if (!sizes) return Py_BuildValue("");
+  PyObject* list = PyList_New(ranks);
+  for (int32_t i = 0; list && i < ranks; ++i) {
+    *total += sizes[i];
+    PyObject* number = PyLong_FromUnsignedLongLong(sizes[i]);
+    if (!number || PyList_SetItem(list, i, number) < 0) Py_CLEAR(list);
+  }
+  return list;
+}
+
 static shw_status on_all_gather_v(void* user, const shw_collective_call* call, const void* in,
                                   uint64_t size, void* out, const uint64_t* sizes,
                                   shw_error** err) {
   PyGILState_STATE gil;
   if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  const int32_t ranks = ((shw_py_host*)user)->ranks;
   uint64_t total = 0;
-  PyObject* list = PyList_New(ranks);
-  for (int32_t i = 0; list && i < ranks; ++i) {
-    total += sizes[i];
-    PyObject* number = PyLong_FromUnsignedLongLong(sizes[i]);
-    if (!number || PyList_SetItem(list, i, number) < 0) Py_CLEAR(list);
-  }
+  PyObject* list = list_of_sizes(user, sizes, &total);
   PyObject* mine = shw_py_lend(in, size, 0);
   PyObject* all = shw_py_lend(out, total, 1);
   PyObject* done = list && mine && all ? shw_py_call(object_of(user), "all_gather_v", "(OOON)",
                                                      mine, all, list, timeout_of(call))
+                                       : NULL;
+  Py_XDECREF(list);
+  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+}
+
+static shw_status on_gather_v(void* user, const shw_collective_call* call, const void* in,
+                              uint64_t size, void* out, const uint64_t* sizes, int32_t root,
+                              shw_error** err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  uint64_t total = 0;
+  PyObject* list = list_of_sizes(user, sizes, &total);
+  PyObject* mine = shw_py_lend(in, size, 0);
+  PyObject* all = shw_py_lend(out, total, 1);
+  PyObject* done = list && mine && all ? shw_py_call(object_of(user), "gather_v", "(OOOiN)", mine,
+                                                     all, list, (int)root, timeout_of(call))
+                                       : NULL;
+  Py_XDECREF(list);
+  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+}
+
+static shw_status on_scatter_v(void* user, const shw_collective_call* call, const void* in,
+                               const uint64_t* sizes, void* out, uint64_t size, int32_t root,
+                               shw_error** err) {
+  PyGILState_STATE gil;
+  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  uint64_t total = 0;
+  PyObject* list = list_of_sizes(user, sizes, &total);
+  PyObject* all = shw_py_lend(in, total, 0);
+  PyObject* mine = shw_py_lend(out, size, 1);
+  PyObject* done = list && mine && all ? shw_py_call(object_of(user), "scatter_v", "(OOOiN)", all,
+                                                     list, mine, (int)root, timeout_of(call))
                                        : NULL;
   Py_XDECREF(list);
   return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
@@ -107,6 +147,16 @@ static int attribute(PyObject* object, const char* name, int32_t* out) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Whether there is an attribute of the name. PyObject_HasAttrString would leave a text of its own in
+ * the cache of attributes each time. */
+static int has_method(PyObject* object, const char* name) {
+  PyObject* method = shw_py_attribute(object, name);
+  const int found = method != NULL;
+  if (!found) PyErr_Clear();
+  Py_XDECREF(method);
+  return found;
+}
+
 PyObject* shw_py_collective_create(PyObject* object) {
   shw_py_host* host = shw_py_host_create(object, "host");
   if (!host) return NULL;
@@ -123,6 +173,8 @@ PyObject* shw_py_collective_create(PyObject* object) {
   table.broadcast = on_broadcast;
   table.all_gather = on_all_gather;
   table.all_gather_v = on_all_gather_v;
+  if (has_method(object, "gather_v")) table.gather_v = on_gather_v;
+  if (has_method(object, "scatter_v")) table.scatter_v = on_scatter_v;
   table.all_reduce_i64 = on_all_reduce;
   table.abort = on_abort;
   table.release = shw_py_host_release;
@@ -160,23 +212,28 @@ static PyObject* call_broadcast(shw_collective* collective, PyObject* arguments)
   Py_END_ALLOW_THREADS return finish(status, error, result);
 }
 
+/* Sizes of all ranks and their sum where `list` is not None; -1 with an exception set. */
+static int take_sizes(shw_collective* collective, PyObject* list, shw_py_blob* sizes,
+                      uint64_t* total) {
+  *total = 0;
+  if (list == Py_None) return 0;
+  if (shw_py_indices(list, sizes) < 0) return -1;
+  for (uint64_t i = 0; i < sizes->count; ++i) *total += sizes->offsets[i];
+  if (sizes->count == (uint64_t)shw_collective_size(collective)) return 0;
+  shw_py_blob_free(sizes);
+  shw_py_fail(SHW_INVALID_ARGUMENT, "parameter sizes needs one value per rank");
+  return -1;
+}
+
 /* (bytes, sizes of all ranks or None where they are equal) */
 static PyObject* call_all_gather(shw_collective* collective, PyObject* arguments) {
   PyObject *data, *list;
   if (!PyArg_ParseTuple(arguments, "SO", &data, &list)) return NULL;
-  const int32_t ranks = shw_collective_size(collective);
   const uint64_t size = (uint64_t)PyBytes_Size(data);
   shw_py_blob sizes = {0};
-  uint64_t total = size * (uint64_t)ranks;
-  if (list != Py_None) {
-    if (shw_py_indices(list, &sizes) < 0) return NULL;
-    total = 0;
-    for (uint64_t i = 0; i < sizes.count; ++i) total += sizes.offsets[i];
-    if (sizes.count != (uint64_t)ranks) {
-      shw_py_blob_free(&sizes);
-      return shw_py_fail(SHW_INVALID_ARGUMENT, "parameter sizes needs one value per rank");
-    }
-  }
+  uint64_t total = 0;
+  if (take_sizes(collective, list, &sizes, &total) < 0) return NULL;
+  if (list == Py_None) total = size * (uint64_t)shw_collective_size(collective);
   PyObject* result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
   char* all = result ? PyBytes_AsString(result) : NULL;
   const char* mine = PyBytes_AsString(data);
@@ -187,6 +244,57 @@ static PyObject* call_all_gather(shw_collective* collective, PyObject* arguments
         sizes.offsets
             ? shw_collective_all_gather_v(collective, NULL, mine, size, all, sizes.offsets, &error)
             : shw_collective_all_gather(collective, NULL, mine, size, all, &error);
+    Py_END_ALLOW_THREADS
+  }
+  shw_py_blob_free(&sizes);
+  return finish(status, error, result);
+}
+
+/* (bytes, sizes of all ranks or None, root): at the root the bytes of all, elsewhere none */
+static PyObject* call_gather(shw_collective* collective, PyObject* arguments) {
+  PyObject *data, *list;
+  int root;
+  shw_py_blob sizes = {0};
+  uint64_t total = 0;
+  if (!PyArg_ParseTuple(arguments, "SOi", &data, &list, &root)) return NULL;
+  if (take_sizes(collective, list, &sizes, &total) < 0) return NULL;
+  if (shw_collective_rank(collective) != root) total = 0;
+  PyObject* result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+  char* all = result ? PyBytes_AsString(result) : NULL;
+  const uint64_t size = (uint64_t)PyBytes_Size(data);
+  const char* mine = PyBytes_AsString(data);
+  shw_error* error = NULL;
+  shw_status status = SHW_OK;
+  if (all) {
+    Py_BEGIN_ALLOW_THREADS status = shw_collective_gather_v(collective, NULL, mine, size, all,
+                                                            sizes.offsets, (int32_t)root, &error);
+    Py_END_ALLOW_THREADS
+  }
+  shw_py_blob_free(&sizes);
+  return finish(status, error, result);
+}
+
+/* (bytes of all ranks, their sizes or None, bytes for this rank, root) */
+static PyObject* call_scatter(shw_collective* collective, PyObject* arguments) {
+  PyObject *data, *list;
+  unsigned long long size;
+  int root;
+  shw_py_blob sizes = {0};
+  uint64_t total = 0;
+  if (!PyArg_ParseTuple(arguments, "SOKi", &data, &list, &size, &root)) return NULL;
+  if (take_sizes(collective, list, &sizes, &total) < 0) return NULL;
+  if (total > (uint64_t)PyBytes_Size(data)) {
+    shw_py_blob_free(&sizes);
+    return shw_py_fail(SHW_INVALID_ARGUMENT, "parameter sizes says more bytes than there are");
+  }
+  PyObject* result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+  char* mine = result ? PyBytes_AsString(result) : NULL;
+  const char* all = PyBytes_AsString(data);
+  shw_error* error = NULL;
+  shw_status status = SHW_OK;
+  if (mine) {
+    Py_BEGIN_ALLOW_THREADS status = shw_collective_scatter_v(
+        collective, NULL, all, sizes.offsets, mine, (uint64_t)size, (int32_t)root, &error);
     Py_END_ALLOW_THREADS
   }
   shw_py_blob_free(&sizes);
@@ -214,6 +322,8 @@ PyObject* shw_py_collective_call(PyObject* capsule, PyObject* operation, PyObjec
   if (!word || shw_py_handle(capsule, "shw_collective", &collective) < 0) return NULL;
   if (strcmp(word, "broadcast") == 0) return call_broadcast(collective, arguments);
   if (strcmp(word, "all_gather") == 0) return call_all_gather(collective, arguments);
+  if (strcmp(word, "gather") == 0) return call_gather(collective, arguments);
+  if (strcmp(word, "scatter") == 0) return call_scatter(collective, arguments);
   if (strcmp(word, "all_reduce_i64") == 0) return call_all_reduce(collective, arguments);
   shw_error* error = NULL;
   shw_status status;

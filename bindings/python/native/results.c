@@ -76,11 +76,12 @@ PyObject* shw_py_report_summary(PyObject* capsule) {
   const shw_status status = shw_report_summarize(report, &s, &error);
   if (status != SHW_OK) return failed(status, error);
   typedef unsigned long long u64;
-  return Py_BuildValue("(IKKKKKKKKLLLLLL)", (unsigned)s.flags, (u64)s.tensor_count,
+  return Py_BuildValue("(IKKKKKKKKLLLLLLK)", (unsigned)s.flags, (u64)s.tensor_count,
                        (u64)s.object_count, (u64)s.chunk_count, (u64)s.file_count, (u64)s.bytes,
                        (u64)s.bytes_total, (u64)s.bytes_over_read, (u64)s.bytes_staged_peak,
                        (long long)s.plan_ns, (long long)s.stage_ns, (long long)s.transfer_ns,
-                       (long long)s.sync_ns, (long long)s.commit_ns, (long long)s.elapsed_ns);
+                       (long long)s.sync_ns, (long long)s.commit_ns, (long long)s.elapsed_ns,
+                       (u64)s.bytes_received);
 }
 
 PyObject* shw_py_plan_bytes(PyObject* capsule) {

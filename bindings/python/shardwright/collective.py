@@ -47,6 +47,18 @@ class Collective:
         found: bytes = native.shw_py_collective_call(self._handle, "all_gather", arguments)
         return found
 
+    def gather(self, data: bytes, sizes: Sequence[int] | None = None, root: int = 0) -> bytes:
+        """Bytes of all ranks in rank order at the root, which knows their `sizes`; elsewhere nothing."""
+        arguments = (bytes(data), None if sizes is None else list(sizes), root)
+        found: bytes = native.shw_py_collective_call(self._handle, "gather", arguments)
+        return found
+
+    def scatter(self, parts: Sequence[bytes], size: int, root: int = 0) -> bytes:
+        """This rank's part of `size` bytes; the root has one part per rank, the others none."""
+        sizes = [len(part) for part in parts] if parts else None
+        found: bytes = native.shw_py_collective_call(self._handle, "scatter", (b"".join(parts), sizes, size, root))
+        return found
+
     def all_reduce_i64(self, values: Sequence[int], operation: str) -> tuple[int, ...]:
         """Element-wise "min", "max" or "sum" of up to 64 integers over all ranks."""
         found: tuple[int, ...] = native.shw_py_collective_call(self._handle, "all_reduce_i64",
@@ -98,7 +110,9 @@ class PluginCollective(Collective):
 class HostCollective(Protocol):
     """What a Python object needs to be a collective. `timeout` is in seconds, None = no limit. Views end with the call.
     Errors of shardwright.errors keep their meaning; any other exception comes out of the call that caused it.
-    Optional: `name`, `close()`."""
+    Optional: `name`, `close()`, and on all ranks or on none `gather_v(data, out, sizes, root, timeout)` and
+    `scatter_v(parts, sizes, data, root, timeout)`: the root has the bytes of all ranks (`out`, `parts`) and their `sizes`;
+    elsewhere the first is empty and `sizes` is None. Without them every rank receives the bytes of all."""
 
     rank: int
     size: int

@@ -116,6 +116,11 @@ class Report:
         return int(self._get("bytes_total", 0))
 
     @property
+    def bytes_received(self) -> int:
+        """Bytes that came to this rank from others through the collective."""
+        return int(self._get("bytes_received", 0))
+
+    @property
     def loaded(self) -> list[str]:
         """Names of the entries that were filled."""
         return list(self._get("loaded", ()))

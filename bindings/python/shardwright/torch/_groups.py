@@ -8,7 +8,9 @@ work gets a side group of its own, as two threads must not share one.
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
+import threading
 import time
 from typing import Any, NoReturn
 
@@ -17,7 +19,8 @@ import torch.distributed as dist
 import torch._C._distributed_c10d as _c10d
 
 from ..collective import Collective
-from ..errors import DeadlineExceededError, HostExceptionError, OutOfRangeError, ShardwrightError, UnavailableError, from_native
+from ..errors import (DeadlineExceededError, HostExceptionError, InvalidArgumentError, OutOfRangeError, ShardwrightError,
+                      UnavailableError, from_native)
 from ._side import error_for_peers, keep_until_done, side_group
 
 _SLICE_SECONDS = 0.5
@@ -110,18 +113,53 @@ class GroupTransport:
             _fill(out[position:position + size], gathered[rank * largest:rank * largest + size])
             position += size
 
+    def gather_v(self, data: memoryview, out: memoryview, sizes: list[int] | None, root: int, timeout: float | None) -> None:
+        """Sends to the root, which receives from each rank what is not empty."""
+        self._check_sizes("gather_v", len(data), sizes, root, timeout)
+        if self.rank != root:
+            self._move("gather_v", [(_copied(data), root)] if len(data) else [], [], timeout)
+            return
+        parts = _parts_of(out, sizes)
+        parts[root][:] = data
+        others = [(torch.empty(len(part), dtype=torch.uint8), rank) for rank, part in enumerate(parts)
+                  if rank != root and len(part)]
+        self._move("gather_v", [], others, timeout)
+        for carried, rank in others:
+            _fill(parts[rank], carried)
+
+    def scatter_v(self, parts: memoryview, sizes: list[int] | None, data: memoryview, root: int,
+                  timeout: float | None) -> None:
+        """The root sends to each rank what is not empty."""
+        self._check_sizes("scatter_v", len(data), sizes, root, timeout)
+        if self.rank != root:
+            mine = [(torch.empty(len(data), dtype=torch.uint8), root)] if len(data) else []
+            self._move("scatter_v", [], mine, timeout)
+            for carried, _ in mine:
+                _fill(data, carried)
+            return
+        each = _parts_of(parts, sizes)
+        data[:] = each[root]
+        self._move("scatter_v", [(_copied(part), rank) for rank, part in enumerate(each) if rank != root and len(part)],
+                   [], timeout)
+
     def all_reduce_i64(self, values: memoryview, operation: str, timeout: float | None) -> None:
-        """Reduces in place; sums are formed without wrapping."""
+        """Reduces in place; sums are formed without wrapping: their halves apart."""
         if not len(values):
             return
-        gathered = self._gathered(torch.tensor(list(values), dtype=torch.int64), "all_reduce", timeout)
-        columns = zip(*gathered.reshape(self.size, -1).tolist(), strict=True)
-        reductions: dict[str, Any] = {"min": min, "max": max, "sum": sum}
-        for index, column in enumerate(columns):
-            result = int(reductions[operation](column))
-            if not -_INT64 <= result < _INT64:
-                raise OutOfRangeError(f"sum {result} over {self.size} ranks does not fit into 64 bits")
-            values[index] = result
+        mine = torch.tensor(list(values), dtype=torch.int64)
+        if operation != "sum":
+            kind = dist.ReduceOp.MIN if operation == "min" else dist.ReduceOp.MAX
+            for index, value in enumerate(self._reduced(mine, kind, "all_reduce", timeout).tolist()):
+                values[index] = value
+            return
+        halves = torch.cat([mine >> 32, mine & 0xFFFFFFFF])
+        sums = self._reduced(halves, dist.ReduceOp.SUM, "all_reduce", timeout).tolist()
+        totals = [(high << 32) + low for high, low in zip(sums[:len(mine)], sums[len(mine):], strict=True)]
+        for total in totals:
+            if not -_INT64 <= total < _INT64:
+                raise OutOfRangeError(f"sum {total} over {self.size} ranks does not fit into 64 bits")
+        for index, total in enumerate(totals):
+            values[index] = total
 
     def abort(self, code: int, message: str) -> None:
         """Tells the other ranks; they see it within a slice."""
@@ -129,6 +167,34 @@ class GroupTransport:
 
     def close(self) -> None:
         """Nothing to do: the side group stays for the next call."""
+
+    def _reduced(self, values: torch.Tensor, kind: Any, operation: str, timeout: float | None) -> torch.Tensor:
+        options, limit = self._begin(operation, _c10d.AllreduceOptions(), timeout)
+        options.reduceOp = kind
+        self._wait(self._side.gloo.allreduce([values], options), operation, limit)
+        return values
+
+    def _check_sizes(self, operation: str, own: int, sizes: list[int] | None, root: int, timeout: float | None) -> None:
+        """InvalidArgumentError on all ranks where the root's sizes are not theirs: Gloo ends the process over a message
+        that is longer than what waits for it. Sizes are weighted by rank, so that two that are swapped show."""
+        apart = own * _weight(self.rank)
+        if self.rank == root:
+            apart -= sum(size * _weight(rank) for rank, size in enumerate(sizes or ()))
+        apart = (apart + _INT64) % (2 * _INT64) - _INT64  # as Gloo adds, modulo 2^64
+        found = self._reduced(torch.tensor([apart], dtype=torch.int64), dist.ReduceOp.SUM, operation, timeout)
+        if int(found[0]) != 0:
+            raise InvalidArgumentError(f"{operation}: the sizes that rank {root} gives are not those of the ranks",
+                                       {"rank": str(root)})
+
+    def _move(self, operation: str, sent: list[tuple[torch.Tensor, int]], received: list[tuple[torch.Tensor, int]],
+              timeout: float | None) -> None:
+        """Point to point: waits that Gloo cannot cut into slices without breaking the group, so a thread waits."""
+        if not sent and not received:
+            return
+        _, limit = self._begin(operation, _c10d.BarrierOptions(), timeout)
+        gloo = self._side.gloo
+        self._wait(_Transfers([gloo.recv([carried], rank, 0) for carried, rank in received]
+                              + [gloo.send([carried], rank, 0) for carried, rank in sent]), operation, limit)
 
     def _gathered(self, mine: torch.Tensor, operation: str, timeout: float | None) -> torch.Tensor:
         options, limit = self._begin(operation, _c10d.AllgatherOptions(), timeout)
@@ -176,6 +242,44 @@ class GroupTransport:
             self._side.check()
         except dist.DistError:
             pass  # the store is gone too; the first error says more
+
+
+class _Transfers:
+    """Sends and receives that have begun, as one operation of which `_ended` is asked."""
+
+    def __init__(self, works: list[Any]) -> None:
+        self._works = works  # with them their tensors live until the thread is done
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="shardwright-transfers", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            for work in self._works:
+                work.wait()
+        except BaseException as e:
+            self._error = e
+        self._done.set()
+
+    def is_completed(self) -> bool:
+        return self._done.is_set()
+
+    def wait(self, timeout: datetime.timedelta | None = None) -> None:
+        """RuntimeError where the time is over, as a work of torch has it."""
+        if not self._done.wait(None if timeout is None else timeout.total_seconds()):
+            raise RuntimeError("transfers are under way")
+        if self._error is not None:
+            raise self._error
+
+
+def _weight(rank: int) -> int:
+    """An odd number that differs from rank to rank."""
+    return rank * 0x9E3779B97F4A7C15 % _INT64 | 1
+
+
+def _parts_of(data: memoryview, sizes: list[int] | None) -> list[memoryview]:
+    ends = list(itertools.accumulate(sizes or ()))
+    return [data[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def _ended(work: Any, until: float | None) -> bool:

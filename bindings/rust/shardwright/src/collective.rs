@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::slice;
 use std::time::Duration;
 
-pub use host::{HostCollective, Reduction};
+pub use host::{Gathered, HostCollective, Parts, Reduction};
 
 /// One rank's end of a transport. Used by one thread at a time.
 pub struct Collective(*mut ffi::shw_collective);
@@ -103,6 +103,24 @@ mod host {
         }
     }
 
+    /// Where the root of a gather_v receives.
+    #[derive(Debug)]
+    pub struct Gathered<'a> {
+        /// Room for the bytes of all ranks, back to back.
+        pub out: &'a mut [u8],
+        /// Bytes of each rank.
+        pub sizes: &'a [u64],
+    }
+
+    /// What the root of a scatter_v sends.
+    #[derive(Debug)]
+    pub struct Parts<'a> {
+        /// The bytes of all ranks, back to back.
+        pub bytes: &'a [u8],
+        /// Bytes of each rank.
+        pub sizes: &'a [u64],
+    }
+
     /// A transport that a host brings: byte operations that all ranks call in the same order. Methods run on threads of
     /// the library, one at a time, apart from `abort`, which may come while another one waits. An operation that takes
     /// longer than `timeout` (none = no limit) fails with DEADLINE_EXCEEDED.
@@ -119,6 +137,27 @@ mod host {
         fn all_gather(&self, data: &[u8], out: &mut [u8], timeout: Option<Duration>) -> Result<()>;
         /// `sizes[rank]` bytes of each rank back to back into `out`.
         fn all_gather_v(&self, data: &[u8], out: &mut [u8], sizes: &[u64], timeout: Option<Duration>) -> Result<()>;
+        /// Whether `gather_v` and `scatter_v` are there, on all ranks or on none; without them every rank receives what
+        /// is meant for all.
+        fn is_rooted(&self) -> bool {
+            false
+        }
+        /// The root gets the bytes of all ranks back to back; it alone has `gathered`.
+        fn gather_v(
+            &self,
+            data: &[u8],
+            gathered: Option<Gathered>,
+            root: i32,
+            timeout: Option<Duration>,
+        ) -> Result<()> {
+            let _ = (data, gathered, root, timeout);
+            Err(Error::new(StatusCode::Unimplemented, "this transport has no gather_v"))
+        }
+        /// The root gives each rank the part that fills `data`; it alone has `parts`.
+        fn scatter_v(&self, parts: Option<Parts>, data: &mut [u8], root: i32, timeout: Option<Duration>) -> Result<()> {
+            let _ = (parts, data, root, timeout);
+            Err(Error::new(StatusCode::Unimplemented, "this transport has no scatter_v"))
+        }
         /// Reduces in place.
         fn all_reduce_i64(&self, values: &mut [i64], operation: Reduction, timeout: Option<Duration>) -> Result<()>;
         /// Wakes all ranks that wait here; they fail with the code and the message.
@@ -137,11 +176,16 @@ mod host {
         table.rank = boxed.rank();
         table.size = boxed.size();
         table.name = c"rust".as_ptr();
+        let is_rooted = boxed.is_rooted();
         table.user = Box::into_raw(Box::new(boxed)).cast();
         table.barrier = Some(barrier);
         table.broadcast = Some(broadcast);
         table.all_gather = Some(all_gather);
         table.all_gather_v = Some(all_gather_v);
+        if is_rooted {
+            table.gather_v = Some(gather_v);
+            table.scatter_v = Some(scatter_v);
+        }
         table.all_reduce_i64 = Some(all_reduce_i64);
         table.abort = Some(abort);
         table.release = Some(release);
@@ -164,6 +208,12 @@ mod host {
     /// As bytes, writable.
     unsafe fn bytes_mut<'a>(data: *mut c_void, size: u64) -> &'a mut [u8] {
         if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(data.cast(), size as usize) } }
+    }
+
+    /// # Safety
+    /// `sizes` is NULL or has one value per rank.
+    unsafe fn sizes_of_root<'a>(sizes: *const u64, transport: &dyn HostCollective) -> Option<&'a [u64]> {
+        if sizes.is_null() { None } else { Some(unsafe { slice::from_raw_parts(sizes, transport.size() as usize) }) }
     }
 
     type Call = *const ffi::shw_collective_call;
@@ -225,6 +275,42 @@ mod host {
             let sizes = slice::from_raw_parts(sizes, transport.size() as usize);
             let out = bytes_mut(out, sizes.iter().sum());
             transport.all_gather_v(bytes(data, size), out, sizes, timeout_of(call))
+        })
+    }
+
+    unsafe extern "C" fn gather_v(
+        user: *mut c_void,
+        call: Call,
+        data: *const c_void,
+        size: u64,
+        out: *mut c_void,
+        sizes: *const u64,
+        root: i32,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let transport = transport(user);
+            let gathered = sizes_of_root(sizes, transport)
+                .map(|sizes| Gathered { out: bytes_mut(out, sizes.iter().sum()), sizes });
+            transport.gather_v(bytes(data, size), gathered, root, timeout_of(call))
+        })
+    }
+
+    unsafe extern "C" fn scatter_v(
+        user: *mut c_void,
+        call: Call,
+        parts: *const c_void,
+        sizes: *const u64,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
+        err: Err,
+    ) -> ffi::shw_status {
+        guard(err, || unsafe {
+            let transport = transport(user);
+            let parts =
+                sizes_of_root(sizes, transport).map(|sizes| Parts { bytes: bytes(parts, sizes.iter().sum()), sizes });
+            transport.scatter_v(parts, bytes_mut(data, size), root, timeout_of(call))
         })
     }
 

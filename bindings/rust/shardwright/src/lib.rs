@@ -49,7 +49,7 @@ mod workflow;
 mod world;
 
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
-pub use collective::{Collective, HostCollective, Reduction, thread_collectives};
+pub use collective::{Collective, Gathered, HostCollective, Parts, Reduction, thread_collectives};
 pub use context::{Context, ContextBuilder, LogLevel};
 pub use dtype::{DType, Element};
 pub use error::{Error, Result, StatusCode};

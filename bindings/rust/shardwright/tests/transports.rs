@@ -2,10 +2,10 @@
 //! Transports of the host: their calls, limits of time and aborts.
 
 use shardwright::{
-    Checkpoint, Collective, Context, DType, Error, HostCollective, Location, Reduction, Result, SaveOptions, State,
-    StatusCode, Storage, TensorSpec, save_at, thread_collectives,
+    Checkpoint, Collective, Context, DType, Error, Gathered, HostCollective, Location, Parts, Reduction, Result,
+    SaveOptions, State, StatusCode, Storage, TensorSpec, save_at, thread_collectives,
 };
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 fn owned_state() -> State<'static> {
@@ -101,7 +101,134 @@ fn a_transport_keeps_the_limit_of_the_call_and_hears_why_it_is_aborted() {
     assert!(limit <= Duration::from_millis(200), "{limit:?}");
     let (code, message) = &told.aborts[0];
     assert_eq!(*code, StatusCode::DeadlineExceeded, "{message}");
-    assert!(message.contains("all_gather of collective"), "{message}");
+    assert!(message.contains("all_reduce_i64 of collective"), "{message}");
+}
+
+/// Where the ranks of this process exchange what they bring, for one operation after the other.
+struct Meeting {
+    come: Barrier,
+    brought: Mutex<Vec<Vec<u8>>>,
+}
+
+/// One of the ranks of a meeting; `rooted` gives it gather_v and scatter_v.
+struct End {
+    rank: i32,
+    rooted: bool,
+    meeting: Arc<Meeting>,
+    calls: Arc<Mutex<Vec<&'static str>>>,
+}
+
+const ENDS: i32 = 3;
+
+impl End {
+    fn exchange(&self, name: &'static str, mine: &[u8]) -> Vec<Vec<u8>> {
+        self.calls.lock().unwrap().push(name);
+        self.meeting.brought.lock().unwrap()[self.rank as usize] = mine.to_vec();
+        self.meeting.come.wait();
+        let found = self.meeting.brought.lock().unwrap().clone();
+        self.meeting.come.wait();
+        found
+    }
+}
+
+impl HostCollective for End {
+    fn rank(&self) -> i32 {
+        self.rank
+    }
+    fn size(&self) -> i32 {
+        ENDS
+    }
+    fn barrier(&self, _: Option<Duration>) -> Result<()> {
+        self.exchange("barrier", &[]);
+        Ok(())
+    }
+    fn broadcast(&self, data: &mut [u8], root: i32, _: Option<Duration>) -> Result<()> {
+        let found = self.exchange("broadcast", data);
+        data.copy_from_slice(&found[root as usize]);
+        Ok(())
+    }
+    fn all_gather(&self, data: &[u8], out: &mut [u8], _: Option<Duration>) -> Result<()> {
+        out.copy_from_slice(&self.exchange("all_gather", data).concat());
+        Ok(())
+    }
+    fn all_gather_v(&self, data: &[u8], out: &mut [u8], _: &[u64], _: Option<Duration>) -> Result<()> {
+        out.copy_from_slice(&self.exchange("all_gather_v", data).concat());
+        Ok(())
+    }
+    fn is_rooted(&self) -> bool {
+        self.rooted
+    }
+    fn gather_v(&self, data: &[u8], gathered: Option<Gathered>, root: i32, _: Option<Duration>) -> Result<()> {
+        assert_eq!(gathered.is_some(), self.rank == root);
+        let found = self.exchange("gather_v", data);
+        if let Some(gathered) = gathered {
+            assert!(gathered.sizes.iter().zip(&found).all(|(size, part)| *size == part.len() as u64));
+            gathered.out.copy_from_slice(&found.concat());
+        }
+        Ok(())
+    }
+    fn scatter_v(&self, parts: Option<Parts>, data: &mut [u8], root: i32, _: Option<Duration>) -> Result<()> {
+        assert_eq!(parts.is_some(), self.rank == root);
+        let sizes = parts.as_ref().map_or(vec![], |p| p.sizes.iter().flat_map(|size| size.to_le_bytes()).collect());
+        let sizes = self.exchange("scatter_v", &sizes).swap_remove(root as usize);
+        let sizes: Vec<usize> =
+            sizes.chunks(8).map(|size| u64::from_le_bytes(size.try_into().unwrap()) as usize).collect();
+        let all = self.exchange("scatter_v", parts.map_or(&[], |p| p.bytes)).swap_remove(root as usize);
+        let begin: usize = sizes[..self.rank as usize].iter().sum();
+        data.copy_from_slice(&all[begin..begin + data.len()]);
+        Ok(())
+    }
+    fn all_reduce_i64(&self, values: &mut [i64], operation: Reduction, _: Option<Duration>) -> Result<()> {
+        let mine: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let found = self.exchange("all_reduce_i64", &mine);
+        for (i, value) in values.iter_mut().enumerate() {
+            let column = found.iter().map(|each| i64::from_le_bytes(each[8 * i..8 * i + 8].try_into().unwrap()));
+            *value = match operation {
+                Reduction::Min => column.min().unwrap(),
+                Reduction::Max => column.max().unwrap(),
+                Reduction::Sum => column.sum(),
+            };
+        }
+        Ok(())
+    }
+    fn abort(&self, _: StatusCode, message: &str) {
+        panic!("{message}");
+    }
+}
+
+fn saved_over(rooted: bool) -> Vec<(u64, Vec<&'static str>)> {
+    let meeting =
+        Arc::new(Meeting { come: Barrier::new(ENDS as usize), brought: Mutex::new(vec![vec![]; ENDS as usize]) });
+    let (context, storage) = (Context::shared().unwrap(), Storage::memory().unwrap());
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> = (0..ENDS)
+            .map(|rank| {
+                let (meeting, context, storage) = (Arc::clone(&meeting), &context, &storage);
+                scope.spawn(move || {
+                    let calls = Arc::new(Mutex::new(vec![]));
+                    let mut end = Collective::host(End { rank, rooted, meeting, calls: Arc::clone(&calls) }).unwrap();
+                    let location = Location::storage(storage, "p");
+                    let saved = save_at(context, &owned_state(), &location, Some(&mut end), &SaveOptions::default());
+                    let received = saved.unwrap().summary().unwrap().bytes_received;
+                    let calls = calls.lock().unwrap().clone();
+                    (received, calls)
+                })
+            })
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_save_uses_what_the_transport_has() {
+    for rooted in [false, true] {
+        for (received, calls) in saved_over(rooted) {
+            assert_eq!(calls.contains(&"gather_v"), rooted, "{calls:?}");
+            assert_eq!(calls.contains(&"scatter_v"), rooted, "{calls:?}");
+            assert_eq!(calls.contains(&"all_gather_v"), !rooted, "{calls:?}");
+            assert!(received > 0 && received <= 65536, "{received}");
+        }
+    }
 }
 
 #[test]

@@ -448,6 +448,30 @@ pub type shw_collective_all_gather_v_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
+pub type shw_collective_gather_v_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_collective_call,
+        r#in: *const c_void,
+        size: u64,
+        out: *mut c_void,
+        sizes: *const u64,
+        root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_collective_scatter_v_fn = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        call: *const shw_collective_call,
+        r#in: *const c_void,
+        sizes: *const u64,
+        out: *mut c_void,
+        size: u64,
+        root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
 pub type shw_collective_all_reduce_fn = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -665,7 +689,7 @@ pub struct shw_report_summary {
     pub sync_ns: i64,
     pub commit_ns: i64,
     pub elapsed_ns: i64,
-    pub reserved0: u64,
+    pub bytes_received: u64,
 }
 
 #[repr(C)]
@@ -762,8 +786,8 @@ pub struct shw_collective_vtable {
     pub broadcast: shw_collective_broadcast_fn,
     pub all_gather: shw_collective_all_gather_fn,
     pub all_gather_v: shw_collective_all_gather_v_fn,
-    pub reserved1: *mut c_void,
-    pub reserved2: *mut c_void,
+    pub gather_v: shw_collective_gather_v_fn,
+    pub scatter_v: shw_collective_scatter_v_fn,
     pub reserved3: *mut c_void,
     pub all_reduce_i64: shw_collective_all_reduce_fn,
     pub reserved4: *mut c_void,
@@ -1565,6 +1589,28 @@ unsafe extern "C" {
         size: u64,
         gathered: *mut c_void,
         sizes: *const u64,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// The root gets sizes[rank] bytes of each rank back to back in `gathered`. Both are the root's only (one size per rank) and not looked at elsewhere. Sizes that are not those of the ranks are INVALID_ARGUMENT on all of them.
+    pub fn shw_collective_gather_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        data: *const c_void,
+        size: u64,
+        gathered: *mut c_void,
+        sizes: *const u64,
+        root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Gives each rank sizes[rank] bytes, which lie back to back in the root's `parts`; the rank gets them in `data`, whose size it knows. `parts` and `sizes` are the root's only (one size per rank) and not looked at elsewhere. Sizes as with gather_v.
+    pub fn shw_collective_scatter_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        parts: *const c_void,
+        sizes: *const u64,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
@@ -3394,6 +3440,42 @@ mod dispatch {
     ) -> shw_status {
         unsafe {
             (table().collective_all_gather_v.unwrap_unchecked())(collective, call, data, size, gathered, sizes, err)
+        }
+    }
+
+    /// The root gets sizes[rank] bytes of each rank back to back in `gathered`. Both are the root's only (one size per rank) and not looked at elsewhere. Sizes that are not those of the ranks are INVALID_ARGUMENT on all of them.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_gather_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        data: *const c_void,
+        size: u64,
+        gathered: *mut c_void,
+        sizes: *const u64,
+        root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().collective_gather_v.unwrap_unchecked())(collective, call, data, size, gathered, sizes, root, err)
+        }
+    }
+
+    /// Gives each rank sizes[rank] bytes, which lie back to back in the root's `parts`; the rank gets them in `data`, whose size it knows. `parts` and `sizes` are the root's only (one size per rank) and not looked at elsewhere. Sizes as with gather_v.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_collective_scatter_v(
+        collective: *mut shw_collective,
+        call: *const shw_collective_call,
+        parts: *const c_void,
+        sizes: *const u64,
+        data: *mut c_void,
+        size: u64,
+        root: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().collective_scatter_v.unwrap_unchecked())(collective, call, parts, sizes, data, size, root, err)
         }
     }
 

@@ -792,6 +792,52 @@ pub unsafe fn collective_all_gather_v(
     Ok(())
 }
 
+/// The root gets sizes[rank] bytes of each rank back to back in `gathered`. Both are the root's only (one size per rank) and not looked at elsewhere. Sizes that are not those of the ranks are INVALID_ARGUMENT on all of them.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_gather_v(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    data: &[u8],
+    gathered: *mut c_void,
+    sizes: *const u64,
+    root: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_collective_gather_v(
+            collective,
+            call,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            gathered,
+            sizes,
+            root,
+            &mut err,
+        )
+    };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Gives each rank sizes[rank] bytes, which lie back to back in the root's `parts`; the rank gets them in `data`, whose size it knows. `parts` and `sizes` are the root's only (one size per rank) and not looked at elsewhere. Sizes as with gather_v.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn collective_scatter_v(
+    collective: *mut shw_collective,
+    call: *const shw_collective_call,
+    parts: *const c_void,
+    sizes: *const u64,
+    data: *mut c_void,
+    size: u64,
+    root: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_collective_scatter_v(collective, call, parts, sizes, data, size, root, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
 /// Reduces `count` values in place on all ranks with one of the SHW_REDUCE_ operations.
 /// # Safety
 /// As in C: pointers are valid for the call.

@@ -1131,4 +1131,28 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
+    pub collective_gather_v: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            call: *const shw_collective_call,
+            data: *const c_void,
+            size: u64,
+            gathered: *mut c_void,
+            sizes: *const u64,
+            root: i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
+    pub collective_scatter_v: Option<
+        unsafe extern "C" fn(
+            collective: *mut shw_collective,
+            call: *const shw_collective_call,
+            parts: *const c_void,
+            sizes: *const u64,
+            data: *mut c_void,
+            size: u64,
+            root: i32,
+            err: *mut *mut shw_error,
+        ) -> shw_status,
+    >,
 }

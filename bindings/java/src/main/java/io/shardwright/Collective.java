@@ -54,7 +54,8 @@ public final class Collective extends Handle {
         int rank = transport.rank();
         int size = transport.size();
         long bridge = shw_nativeJNI.reference(new HostCollectiveBridge(Objects.requireNonNull(transport, "transport")));
-        return new Collective(shw_nativeJNI.shw_java_collective_create(bridge, rank, size));
+        int rooted = transport instanceof RootedHostCollective ? 1 : 0;
+        return new Collective(shw_nativeJNI.shw_java_collective_create(bridge, rank, size, rooted));
     }
 
     /**

@@ -51,6 +51,24 @@ final class HostCollectiveBridge {
         }
     }
 
+    void gatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes, int root, long timeoutNs) {
+        try {
+            ((RootedHostCollective) transport)
+                    .gatherV(data.asReadOnlyBuffer(), gathered, sizes, root, limit(timeoutNs));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    void scatterV(ByteBuffer parts, long[] sizes, ByteBuffer data, int root, long timeoutNs) {
+        try {
+            ((RootedHostCollective) transport)
+                    .scatterV(parts.asReadOnlyBuffer(), sizes, data, root, limit(timeoutNs));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     long[] allReduce(long[] values, int operation, long timeoutNs) {
         long[] reduced;
         try {

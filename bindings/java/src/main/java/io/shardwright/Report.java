@@ -132,6 +132,15 @@ public final class Report extends Handle {
         return Duration.ofNanos(figures[9]);
     }
 
+    /**
+     * What came to this rank from others through the collective.
+     *
+     * @return bytes
+     */
+    public long bytesReceived() {
+        return figures[10];
+    }
+
     private List<String> names(int list) {
         return with(h -> {
             List<String> names = new ArrayList<>();

@@ -67,11 +67,12 @@ class TransportTest {
         }
     }
 
-    /** One of two ranks in this process; may fail at its first gathering. */
-    private static final class Pair implements HostCollective {
-        private final int rank;
-        private final Meeting meeting;
+    /** One of two ranks in this process; may fail at its first operation. */
+    private static class Pair implements HostCollective {
+        final int rank;
+        final Meeting meeting;
         private final RuntimeException failure;
+        boolean gatheredAll;
 
         Pair(int rank, Meeting meeting, RuntimeException failure) {
             this.rank = rank;
@@ -111,9 +112,7 @@ class TransportTest {
 
         @Override
         public void allGatherV(ByteBuffer data, ByteBuffer gathered, long[] sizes, Duration timeout) throws IOException {
-            if (failure != null) {
-                throw failure;
-            }
+            gatheredAll = true;
             meeting.slots[rank] = data;
             meeting.meet(timeout);
             gathered.put(meeting.slots[0].duplicate()).put(meeting.slots[1].duplicate());
@@ -122,6 +121,9 @@ class TransportTest {
 
         @Override
         public long[] allReduce(long[] values, Reduction operation, Duration timeout) throws IOException {
+            if (failure != null) {
+                throw failure;
+            }
             meeting.numbers[rank] = values;
             meeting.meet(timeout);
             long[] reduced = new long[values.length];
@@ -141,17 +143,58 @@ class TransportTest {
         }
     }
 
+    /** A pair that gathers to a root and scatters from it. */
+    private static final class RootedPair extends Pair implements RootedHostCollective {
+        boolean gathered;
+        boolean scattered;
+
+        RootedPair(int rank, Meeting meeting) {
+            super(rank, meeting, null);
+        }
+
+        @Override
+        public void gatherV(ByteBuffer data, ByteBuffer all, long[] sizes, int root, Duration timeout)
+                throws IOException {
+            gathered = true;
+            assertEquals(rank == root, sizes != null);
+            meeting.slots[rank] = data;
+            meeting.meet(timeout);
+            if (rank == root) {
+                all.put(meeting.slots[0].duplicate()).put(meeting.slots[1].duplicate());
+            }
+            meeting.meet(timeout);
+        }
+
+        @Override
+        public void scatterV(ByteBuffer parts, long[] sizes, ByteBuffer data, int root, Duration timeout)
+                throws IOException {
+            scattered = true;
+            meeting.slots[rank] = parts;
+            if (rank == root) {
+                meeting.numbers[0] = sizes;
+            }
+            meeting.meet(timeout);
+            int begin = rank == 0 ? 0 : (int) meeting.numbers[0][0];
+            data.put(meeting.slots[root].duplicate().position(begin).limit(begin + (int) meeting.numbers[0][rank]));
+            meeting.meet(timeout);
+        }
+    }
+
     private static List<Throwable> saveBoth(RuntimeException failure, Storage storage) throws InterruptedException {
         Meeting meeting = new Meeting();
-        Pair first = new Pair(0, meeting, null);
-        Pair second = new Pair(1, meeting, failure);
+        return saveBoth(new Pair(0, meeting, null), new Pair(1, meeting, failure), storage);
+    }
+
+    private static List<Throwable> saveBoth(Pair first, Pair second, Storage storage) throws InterruptedException {
         List<Callable<Report>> calls = new ArrayList<>();
         for (Pair pair : List.of(first, second)) {
             calls.add(() -> {
                 float[] half = {2 * pair.rank() + 1, 2 * pair.rank() + 2};
                 HostTensor part = HostTensor.of(half).partOf(new long[] {4}, 2 * pair.rank());
                 try (Collective end = Collective.host(pair); State state = State.builder().add("w", part).build()) {
-                    return Shardwright.save(state, "p", new SaveOptions().storage(storage).collective(end));
+                    Report report = Shardwright.save(state, "p", new SaveOptions().storage(storage).collective(end));
+                    assertTrue(report.bytesReceived() > 0 && report.bytesReceived() <= 65536);
+                    return report;
                 }
             });
         }
@@ -178,6 +221,19 @@ class TransportTest {
                 float[] whole = new float[4];
                 loaded.tensors().get("w").bytes().asFloatBuffer().get(whole);
                 assertArrayEquals(new float[] {1, 2, 3, 4}, whole);
+            }
+        }
+    }
+
+    @Test
+    void aSaveUsesWhatTheTransportHas() throws InterruptedException {
+        Meeting meeting = new Meeting();
+        RootedPair first = new RootedPair(0, meeting);
+        RootedPair second = new RootedPair(1, meeting);
+        try (Storage storage = Storage.memory()) {
+            assertEquals(java.util.Arrays.asList(null, null), saveBoth(first, second, storage));
+            for (RootedPair pair : List.of(first, second)) {
+                assertTrue(pair.gathered && pair.scattered && !pair.gatheredAll);
             }
         }
     }
