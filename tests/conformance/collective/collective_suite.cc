@@ -69,8 +69,8 @@ TEST_P(CollectiveConformance, GathersInRankOrder) {
 }
 
 TEST_P(CollectiveConformance, GathersDifferentSizes) {
-  std::vector<uint64_t> sizes;
-  for (size_t rank = 0; rank < world(); ++rank) sizes.push_back(rank % 2 == 0 ? rank * 100 : 0);
+  std::vector<uint64_t> sizes(world());
+  for (size_t rank = 0; rank < world(); ++rank) sizes[rank] = rank % 2 == 0 ? rank * 100 : 0;
   on_all_ranks([&](size_t rank, Collective& member) {
     size_t total = 0;
     for (const uint64_t size : sizes) total += size;
@@ -94,8 +94,8 @@ size_t part_bytes(size_t rank) {
 }
 
 std::vector<uint64_t> part_sizes(size_t world) {
-  std::vector<uint64_t> sizes;
-  for (size_t rank = 0; rank < world; ++rank) sizes.push_back(part_bytes(rank));
+  std::vector<uint64_t> sizes(world);
+  for (size_t rank = 0; rank < world; ++rank) sizes[rank] = part_bytes(rank);
   return sizes;
 }
 

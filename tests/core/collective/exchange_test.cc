@@ -25,6 +25,7 @@ std::vector<std::byte> text_bytes(std::string_view text) {
 void on_ranks(int32_t world, const std::function<void(Exchange&)>& body) {
   auto members = make_thread_collectives(world);
   std::vector<std::jthread> threads;
+  threads.reserve(members.size());
   for (auto& member : members) {
     threads.emplace_back([&body, &member] {
       Exchange exchange(*member, kLongNs);
@@ -230,6 +231,7 @@ class BlindCollective final : public Collective {
 TEST(Exchange, RanksAtDifferentStepsAreAbortedOnAllSides) {
   auto members = make_thread_collectives(2);
   std::vector<std::jthread> threads;
+  threads.reserve(members.size());
   for (auto& member : members) {
     threads.emplace_back([&member] {
       BlindCollective blind(*member);
