@@ -22,7 +22,7 @@ SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
          "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
-         "planning", "simulate", "symbolic", "plugin"]
+         "planning", "estimate", "symbolic", "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
 SINCE = re.compile(r"Since: (\S+)")
@@ -92,7 +92,7 @@ def api_header(symbols, declared):
 #include "plugin.h"
 #include "report.h"
 #include "save.h"
-#include "simulate.h"
+#include "estimate.h"
 #include "state.h"
 #include "storage.h"
 #include "symbolic.h"

@@ -13,7 +13,7 @@
 namespace shardwright::cli {
 namespace {
 
-constexpr char kPriceFooter[] =
+constexpr char kEstimateFooter[] =
     "\nSOURCE is a checkpoint, or a JSON description of a job (docs/formats/mesh.md; '-' reads\n"
     "standard input). MESH.json lays the tensors of SOURCE out on another mesh, by listing them "
     "or\n"
@@ -33,11 +33,11 @@ Words presets() {
           {"megatron", SHW_PRESET_MEGATRON}};
 }
 
-void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
-  CLI::App* command =
-      plan.add_subcommand(load ? "load" : "save", load ? "Price a load before anything is read"
-                                                       : "Price a save before anything is written");
-  auto options = std::make_shared<PlanPriceOptions>();
+void add_estimate(CLI::App& plan, Session& session, Run* run, bool load) {
+  CLI::App* command = plan.add_subcommand(load ? "load" : "save",
+                                          load ? "Estimate a load before anything is read"
+                                               : "Estimate a save before anything is written");
+  auto options = std::make_shared<PlanEstimateOptions>();
   options->load = load;
   command->add_option("SOURCE", options->source, "Checkpoint or description")->required();
   command->add_option("--to", options->target,
@@ -67,10 +67,10 @@ void add_price(CLI::App& plan, Session& session, Run* run, bool load) {
       "--out", options->out,
       load ? "Write the load plans of all ranks to FILE" : "Write the merged plan to FILE");
   command->add_flag("--per-rank", options->per_rank, "List every rank");
-  command->footer(kPriceFooter);
+  command->footer(kEstimateFooter);
   add_shared_options(*command, session);
   command->callback([&session, run, options] {
-    *run = [&session, options] { return price_plan(session, *options); };
+    *run = [&session, options] { return estimate_plan(session, *options); };
   });
 }
 
@@ -100,10 +100,10 @@ void add_file_command(CLI::App& plan, Session& session, Run* run, const FileComm
 
 void add_plan(CLI::App& app, Session& session, Run* run) {
   CLI::App* command =
-      app.add_subcommand("plan", "Price a save or load before it happens; look at plan buffers");
+      app.add_subcommand("plan", "Estimate a save or load before it happens; look at plan buffers");
   command->require_subcommand(1);
-  add_price(*command, session, run, false);
-  add_price(*command, session, run, true);
+  add_estimate(*command, session, run, false);
+  add_estimate(*command, session, run, true);
   add_file_command(
       *command, session, run,
       {"describe", "Print what a checkpoint stores as a JSON description", "CKPT", nullptr, false},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of the command `plan`: pricing of described jobs, the page that shows a price, the probe
+// Parts of the command `plan`: estimates of described jobs, the page that shows one, the probe
 // that measures a directory, and what is done with plan buffers. Thread-compatible.
 #pragma once
 
@@ -22,7 +22,7 @@ inline uint64_t number(const PlanJson& json, const char* key) {
   return json.at(key).get<uint64_t>();
 }
 
-struct PlanPriceOptions {
+struct PlanEstimateOptions {
   bool load = false;
   std::string source;  // description or checkpoint
   std::string target;  // description; empty = the source's own layout
@@ -36,7 +36,7 @@ struct PlanPriceOptions {
   std::string out;   // file for the merged plan or the load plans, empty = none
   bool per_rank = false;
 };
-int price_plan(Session& session, const PlanPriceOptions& options);
+int estimate_plan(Session& session, const PlanEstimateOptions& options);
 
 struct PlanFileOptions {
   std::string first;
@@ -60,7 +60,8 @@ struct MeasuredRates {
 };
 MeasuredRates measure_rates(Session& session, const std::string& directory, uint64_t bytes);
 
-// A self-contained HTML page about a price; source and target are shown in its heading.
-std::string price_page(const PlanJson& price, std::string_view source, std::string_view target);
+// A self-contained HTML page about an estimate; source and target are shown in its heading.
+std::string estimate_page(const PlanJson& estimate, std::string_view source,
+                          std::string_view target);
 
 }  // namespace shardwright::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of a price. It holds everything itself: no script, no font, no image from elsewhere, so
-// that it can be attached to a ticket and opened in twenty years.
+// The page of an estimate. It holds everything itself: no script, no font, no image from elsewhere,
+// so that it can be attached to a ticket and opened in twenty years.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -72,14 +72,15 @@ footer{padding-top:24px;padding-bottom:40px;color:var(--soft);font-size:13px}
 
 class Page {
  public:
-  explicit Page(const PlanJson& price)
-      : price_(price),
-        load_(price.at("command") == "load"),
-        ranks_(number(price, "ranks")),
-        groups_(price.at("tensors").size()) {
+  explicit Page(const PlanJson& estimate)
+      : estimate_(estimate),
+        load_(estimate.at("command") == "load"),
+        ranks_(number(estimate, "ranks")),
+        groups_(estimate.at("tensors").size()) {
     std::iota(groups_.begin(), groups_.end(), size_t{0});
     const auto weight = [&](size_t group) {
-      return number(price_["tensors"][group], "count") * number(price_["tensors"][group], "bytes");
+      return number(estimate_["tensors"][group], "count") *
+             number(estimate_["tensors"][group], "bytes");
     };
     std::ranges::stable_sort(groups_, [&](size_t a, size_t b) { return weight(a) > weight(b); });
   }
@@ -116,7 +117,7 @@ class Page {
   }
 
   void range_fact(std::string_view label, const char* key) {
-    const PlanJson& range = price_.at(key);
+    const PlanJson& range = estimate_.at(key);
     fact(label, size_text(number(range, "max")),
          fmt::format("{} at least, {} in the middle; rank {} has most",
                      size_text(number(range, "min")), size_text(number(range, "median")),
@@ -124,7 +125,7 @@ class Page {
   }
 
   void write_facts() {
-    const PlanJson& stored = price_.at("stored");
+    const PlanJson& stored = estimate_.at("stored");
     out_ += "<dl class=\"facts\">";
     fact("Stored", size_text(number(stored, "bytes")),
          fmt::format("{}, {}", plural(number(stored, "tensors"), "tensor"),
@@ -132,27 +133,27 @@ class Page {
     fact("Chunks", count_text(number(stored, "chunks")),
          fmt::format("in {}", plural(number(stored, "files"), "file")));
     range_fact(load_ ? "Most bytes read by a rank" : "Most bytes written by a rank", "bytes");
-    const PlanJson& operations = price_.at(load_ ? "reads" : "writes");
+    const PlanJson& operations = estimate_.at(load_ ? "reads" : "writes");
     fact(load_ ? "Most reads of a rank" : "Most writes of a rank",
          count_text(number(operations, "max")),
          fmt::format("{} in all", count_text(number(operations, "total"))));
     if (load_) {
-      fact("Over-read", size_text(number(price_["over_bytes"], "total")),
+      fact("Over-read", size_text(number(estimate_["over_bytes"], "total")),
            "read beside what is wanted, to check digests");
     }
     range_fact("Peak memory of a rank", "peak_bytes");
     if (!load_)
-      fact("Plans on rank 0", size_text(number(price_, "plan_bytes")), "while it merges them");
-    if (!price_.at("time").is_null()) {
-      fact("Estimated time", fmt::format("{:.2f} s", price_["time"]["seconds"].get<double>()),
-           price_["time"]["limit"] == "total" ? "limited by the bandwidth that all ranks share"
-                                              : "limited by the busiest rank");
+      fact("Plans on rank 0", size_text(number(estimate_, "plan_bytes")), "while it merges them");
+    if (!estimate_.at("time").is_null()) {
+      fact("Estimated time", fmt::format("{:.2f} s", estimate_["time"]["seconds"].get<double>()),
+           estimate_["time"]["limit"] == "total" ? "limited by the bandwidth that all ranks share"
+                                                 : "limited by the busiest rank");
     }
     out_ += "</dl>\n";
   }
 
   std::vector<uint64_t> column(const char* key) const {
-    return price_.at("per_rank").at(key).get<std::vector<uint64_t>>();
+    return estimate_.at("per_rank").at(key).get<std::vector<uint64_t>>();
   }
 
   void write_ranks() {
@@ -187,7 +188,7 @@ class Page {
         shown < ranks_ ? fmt::format("the first {} of {} ranks", shown, count_text(ranks_))
                        : plural(ranks_, "rank"),
         load_ ? "read" : "written", operations);
-    const PlanJson& columns = price_.at("per_rank");
+    const PlanJson& columns = estimate_.at("per_rank");
     for (size_t r = 0; r < shown; ++r) {
       out_ +=
           fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
@@ -229,8 +230,8 @@ class Page {
     size_t drawn = 0;
     for (const size_t group : groups_) {
       if (drawn == kMaxDrawn) break;
-      if (price_["tensors"][group].contains("picture"))
-        out_ += picture_html(price_["tensors"][group], ranks_, drawn++);
+      if (estimate_["tensors"][group].contains("picture"))
+        out_ += picture_html(estimate_["tensors"][group], ranks_, drawn++);
     }
     out_ += "</div>";
     if (drawn < groups_.size())
@@ -251,7 +252,7 @@ class Page {
             ? fmt::format("The largest {} of {} groups", shown, count_text(groups_.size()))
             : plural(groups_.size(), "group"));
     for (size_t i = 0; i < shown; ++i) {
-      const PlanJson& group = price_["tensors"][groups_[i]];
+      const PlanJson& group = estimate_["tensors"][groups_[i]];
       const uint64_t fewest = number(group, "fewest_holders");
       const uint64_t most = number(group, "most_holders");
       out_ += fmt::format(
@@ -266,7 +267,7 @@ class Page {
     out_ += "</table></div></details></section>\n";
   }
 
-  const PlanJson& price_;
+  const PlanJson& estimate_;
   bool load_;
   uint64_t ranks_;
   std::vector<size_t> groups_;  // largest first
@@ -275,8 +276,9 @@ class Page {
 
 }  // namespace
 
-std::string price_page(const PlanJson& price, std::string_view source, std::string_view target) {
-  return Page(price).write(source, target);
+std::string estimate_page(const PlanJson& estimate, std::string_view source,
+                          std::string_view target) {
+  return Page(estimate).write(source, target);
 }
 
 }  // namespace shardwright::cli

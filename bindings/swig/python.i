@@ -107,7 +107,7 @@
 %ignore shw_collective_gather_v;
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|world|symbolic_plan)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|job_description|symbolic_plan)_release$";
 
 /* Status and error. */
 %typemap(in, numinputs=0, noblock=1) shw_error **err (shw_error *error = NULL) { $1 = &error; }
@@ -148,7 +148,7 @@ SHW_PY_HANDLE(collective)
 SHW_PY_HANDLE(collective_group)
 SHW_PY_HANDLE(job)
 SHW_PY_HANDLE(report)
-SHW_PY_HANDLE(world)
+SHW_PY_HANDLE(job_description)
 SHW_PY_HANDLE(symbolic_plan)
 
 /* Other results. A buffer is a list of bytes, one per part. */
@@ -233,7 +233,7 @@ SHW_PY_HANDLE(symbolic_plan)
 SHW_PY_OPTIONS(save)
 SHW_PY_OPTIONS(load)
 SHW_PY_OPTIONS(checkpoint)
-SHW_PY_OPTIONS(price)
+SHW_PY_OPTIONS(estimate)
 
 /* Hand-written natives; documented in native.h. Each takes and gives Python objects and raises by itself. */
 PyObject *shw_py_set_error_hooks(PyObject *factory, PyObject *translator);

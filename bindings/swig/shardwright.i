@@ -45,7 +45,7 @@
 %include "shardwright/checkpoint_entries.h"
 %include "shardwright/load.h"
 %include "shardwright/planning.h"
-%include "shardwright/simulate.h"
+%include "shardwright/estimate.h"
 %include "shardwright/symbolic.h"
 %include "shardwright/plugin.h"
 

@@ -23,11 +23,11 @@
 #include "core/exec/job.h"
 #include "core/exec/report.h"
 #include "core/exec/save.h"
+#include "core/job_description/job_description.h"
 #include "core/layout/layout.h"
 #include "core/plan/save/describe.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
-#include "core/plan/world/world.h"
 #include "core/state/state.h"
 #include "core/storage/storage.h"
 #include "core/tensor/tensor_view.h"
@@ -204,10 +204,10 @@ struct SavePlannerImpl {
   plan::Bytes finished;  // this rank's plan
 };
 
-struct WorldImpl {
-  static constexpr uint64_t kMagic = 0x7368772d776f726c;
-  static constexpr const char* kNoun = "world";
-  plan::World world;
+struct JobDescriptionImpl {
+  static constexpr uint64_t kMagic = 0x7368772d6a6f6264;
+  static constexpr const char* kNoun = "job description";
+  job_description::JobDescription job;
 };
 
 struct LoadPlannerImpl {
@@ -237,7 +237,7 @@ struct shw_job : shardwright::capi::Handle<shardwright::capi::JobImpl> {};
 struct shw_cancellation : shardwright::capi::Handle<shardwright::capi::CancellationImpl> {};
 struct shw_checkpoint : shardwright::capi::Handle<shardwright::capi::CheckpointImpl> {};
 struct shw_save_planner : shardwright::capi::Handle<shardwright::capi::SavePlannerImpl> {};
-struct shw_world : shardwright::capi::Handle<shardwright::capi::WorldImpl> {};
+struct shw_job_description : shardwright::capi::Handle<shardwright::capi::JobDescriptionImpl> {};
 struct shw_load_planner : shardwright::capi::Handle<shardwright::capi::LoadPlannerImpl> {};
 
 namespace shardwright::capi {

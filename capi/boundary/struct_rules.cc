@@ -245,9 +245,9 @@ const StructRules& rules_of<shw_match_options>() {
 }
 
 template <>
-const StructRules& rules_of<shw_price_options>() {
-  static constexpr StructRules kRules = plain_rules<shw_price_options>(
-      "shw_price_options", SHW_PRICE_OPTIONS_SIZE_V1, SHW_PRICE_WITH_PLAN);
+const StructRules& rules_of<shw_estimate_options>() {
+  static constexpr StructRules kRules = plain_rules<shw_estimate_options>(
+      "shw_estimate_options", SHW_ESTIMATE_OPTIONS_SIZE_V1, SHW_ESTIMATE_WITH_PLAN);
   return kRules;
 }
 

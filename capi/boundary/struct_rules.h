@@ -86,7 +86,7 @@ const StructRules& rules_of<shw_merge_options>();
 template <>
 const StructRules& rules_of<shw_match_options>();
 template <>
-const StructRules& rules_of<shw_price_options>();
+const StructRules& rules_of<shw_estimate_options>();
 template <>
 const StructRules& rules_of<shw_plugin>();
 

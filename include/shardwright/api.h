@@ -19,7 +19,7 @@
 #include "plugin.h"
 #include "report.h"
 #include "save.h"
-#include "simulate.h"
+#include "estimate.h"
 #include "state.h"
 #include "storage.h"
 #include "symbolic.h"
@@ -342,19 +342,21 @@ struct shw_api {
       int64_t* local_offsets, shw_error** err);
   shw_status (*grid_overlap)(int64_t stored, int64_t wanted, int64_t index, int64_t* begin,
       int64_t* count, shw_error** err);
-  void (*price_options_init)(shw_price_options* options, uint32_t struct_size);
-  shw_status (*world_create)(const void* data, uint64_t size, shw_world** out, shw_error** err);
-  shw_status (*world_from_checkpoint)(const shw_checkpoint* checkpoint, shw_world** out,
+  void (*estimate_options_init)(shw_estimate_options* options, uint32_t struct_size);
+  shw_status (*job_description_create)(const void* data, uint64_t size, shw_job_description** out,
       shw_error** err);
-  shw_status (*world_lay_out)(const shw_world* source, const shw_world* target, shw_world** out,
+  shw_status (*job_description_from_checkpoint)(const shw_checkpoint* checkpoint,
+      shw_job_description** out, shw_error** err);
+  shw_status (*job_description_lay_out)(const shw_job_description* source,
+      const shw_job_description* target, shw_job_description** out, shw_error** err);
+  int32_t (*job_description_rank_count)(const shw_job_description* description);
+  shw_status (*job_description_json)(const shw_job_description* description, shw_buffer** out,
       shw_error** err);
-  int32_t (*world_rank_count)(const shw_world* world);
-  shw_status (*world_json)(const shw_world* world, shw_buffer** out, shw_error** err);
-  shw_status (*world_price_save)(const shw_world* world, const shw_price_options* options,
-      shw_buffer** out, shw_error** err);
-  shw_status (*world_price_load)(const shw_world* stored, const shw_world* wanted,
-      const shw_price_options* options, shw_buffer** out, shw_error** err);
-  void (*world_release)(shw_world* world);
+  shw_status (*estimate_save)(const shw_job_description* description,
+      const shw_estimate_options* options, shw_buffer** out, shw_error** err);
+  shw_status (*estimate_load)(const shw_job_description* stored, const shw_job_description* wanted,
+      const shw_estimate_options* options, shw_buffer** out, shw_error** err);
+  void (*job_description_release)(shw_job_description* description);
   shw_status (*symbolic_describe)(const shw_describe_options* options,
       const shw_entry_batch* entries, const shw_layout* const* layouts, shw_buffer** out,
       shw_error** err);

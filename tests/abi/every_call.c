@@ -40,7 +40,7 @@ static void make_structs(struct env* env) {
   shw_describe_options_init(&env->describe_options_value, sizeof(env->describe_options_value));
   shw_merge_options_init(&env->merge_options_value, sizeof(env->merge_options_value));
   shw_match_options_init(&env->match_options_value, sizeof(env->match_options_value));
-  shw_price_options_init(&env->price_options_value, sizeof(env->price_options_value));
+  shw_estimate_options_init(&env->estimate_options_value, sizeof(env->estimate_options_value));
   env->tensor_batch_value.count = 1;
   env->tensor_value.dtype_code = SHW_DTYPE_FLOAT;
   env->tensor_value.dtype_bits = 32;
@@ -120,7 +120,7 @@ void make_env(struct env* env) {
   CHECK_OK(
       shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
   CHECK_OK(shw_load_planner_local_plan(env->load_planner, &env->plan, &error));
-  CHECK_OK(shw_world_from_checkpoint(env->checkpoint, &env->world, &error));
+  CHECK_OK(shw_job_description_from_checkpoint(env->checkpoint, &env->job_description, &error));
   make_symbolic_plan(env);
   CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
   CHECK_OK(shw_job_wait(env->job, -1, &error));
@@ -128,7 +128,7 @@ void make_env(struct env* env) {
 }
 
 void release_env(struct env* env) {
-  shw_world_release(env->world);
+  shw_job_description_release(env->job_description);
   shw_job_release(env->job);
   shw_symbolic_plan_release(env->symbolic_plan);
   shw_plan_release(env->plan);

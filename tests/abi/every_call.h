@@ -24,7 +24,7 @@ struct env {
   shw_checkpoint* checkpoint;
   shw_save_planner* save_planner;
   shw_load_planner* load_planner;
-  shw_world* world;
+  shw_job_description* job_description;
   shw_symbolic_plan* symbolic_plan;
   const shw_layout* layouts[1];
   const void* plans[1];
@@ -68,7 +68,7 @@ struct env {
   shw_describe_options describe_options_value;
   shw_merge_options merge_options_value;
   shw_match_options match_options_value;
-  shw_price_options price_options_value;
+  shw_estimate_options estimate_options_value;
 };
 
 struct api_call {

@@ -133,10 +133,10 @@ static shw_status take_entry_batch(struct env* env, void* value, shw_error** err
   shw_plan_release(plan);
   return status;
 }
-static shw_status give_price_options(struct env* env, void* value, shw_error** err) {
-  shw_buffer* price = NULL;
-  const shw_status status = shw_world_price_save(env->world, value, &price, err);
-  shw_buffer_release(price);
+static shw_status give_estimate_options(struct env* env, void* value, shw_error** err) {
+  shw_buffer* estimate = NULL;
+  const shw_status status = shw_estimate_save(env->job_description, value, &estimate, err);
+  shw_buffer_release(estimate);
   return status;
 }
 static shw_status take_report_summary(struct env* env, void* value, shw_error** err) {
@@ -187,7 +187,7 @@ static const struct subject subjects[] = {
     {"shw_match_options", sizeof(shw_match_options), give_match_options, 0,
      offsetof(shw_match_options, reserved1), 0},
     {"shw_entry_batch", sizeof(shw_entry_batch), take_entry_batch, 1, 0, 0},
-    {"shw_price_options", sizeof(shw_price_options), give_price_options, 0, 0, 0},
+    {"shw_estimate_options", sizeof(shw_estimate_options), give_estimate_options, 0, 0, 0},
     {"shw_report_summary", sizeof(shw_report_summary), take_report_summary, 1, 0, 0},
     {"shw_tensor", sizeof(shw_tensor), take_tensor, 1, 0, 0},
     {"shw_plan_item", sizeof(shw_plan_item), take_plan_item, 1, 0, 0},
@@ -371,7 +371,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_allocator, SHW_ALLOCATOR_INIT, shw_allocator_init);
   CHECK_TWIN(shw_context_options, SHW_CONTEXT_OPTIONS_INIT, shw_context_options_init);
   CHECK_TWIN(shw_save_options, SHW_SAVE_OPTIONS_INIT, shw_save_options_init);
-  CHECK_TWIN(shw_price_options, SHW_PRICE_OPTIONS_INIT, shw_price_options_init);
+  CHECK_TWIN(shw_estimate_options, SHW_ESTIMATE_OPTIONS_INIT, shw_estimate_options_init);
   CHECK_TWIN(shw_load_options, SHW_LOAD_OPTIONS_INIT, shw_load_options_init);
   CHECK_TWIN(shw_checkpoint_options, SHW_CHECKPOINT_OPTIONS_INIT, shw_checkpoint_options_init);
   CHECK_TWIN(shw_tensor_info, SHW_TENSOR_INFO_INIT, shw_tensor_info_init);

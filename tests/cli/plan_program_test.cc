@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shardwright plan: prices of descriptions and checkpoints, plan buffers as files.
+// shardwright plan: estimates of descriptions and checkpoints, plan buffers as files.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -37,7 +37,7 @@ class PlanProgram : public Program {
   }
 };
 
-TEST_F(PlanProgram, PricesASave) {
+TEST_F(PlanProgram, EstimatesASave) {
   const Outcome outcome = run("plan save " + halves() + " --bandwidth 1MB --per-rank");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_HAS(outcome.out, "save of 2 ranks: 1 tensor in 2 chunks, 1 object, 32.01 KiB in 2 files");
@@ -53,7 +53,7 @@ TEST_F(PlanProgram, PricesASave) {
   EXPECT_EQ(json["tensors"][0]["picture"]["cells"], Json({{1, 0, 0, 1, 1}, {1, 1, 1, 1, 1}}));
 }
 
-TEST_F(PlanProgram, PricesALoadOfARealCheckpoint) {
+TEST_F(PlanProgram, EstimatesALoadOfARealCheckpoint) {
   const Json json = run_json("plan load ckpt --to " + onto_four());
   EXPECT_EQ(json["command"], "load");
   EXPECT_EQ(json["ranks"], 4);
@@ -114,7 +114,7 @@ TEST_F(PlanProgram, KeepsTheLoadPlansOfAllRanks) {
   const Outcome saved = run("plan load ckpt --to " + onto_four() + " --out loads.shwp");
   EXPECT_EQ(saved.code, 0) << saved.err;
   EXPECT_HAS(saved.out, "shardwright plan show loads.shwp");
-  const Json price = run_json("plan load ckpt --to four.json");
+  const Json estimate = run_json("plan load ckpt --to four.json");
   const Json shown = run_json("plan show loads.shwp");
   EXPECT_EQ(shown["kind"], "several");
   ASSERT_EQ(shown["plans"].size(), 4U);
@@ -125,7 +125,7 @@ TEST_F(PlanProgram, KeepsTheLoadPlansOfAllRanks) {
     EXPECT_EQ(plan["rank"], rank);
     EXPECT_EQ(plan["generation"], generation);
     EXPECT_EQ(plan["reads"].size() + plan["objects"].size(),
-              price["per_rank"]["reads"][rank].get<size_t>());
+              estimate["per_rank"]["reads"][rank].get<size_t>());
   }
   EXPECT_HAS(run("plan show loads.shwp --limit 1").out, "--- load of rank 3\n");
   EXPECT_EQ(run("plan validate loads.shwp").out, "valid\n");
@@ -191,7 +191,7 @@ TEST_F(PlanProgram, WritesAPageThatNeedsNothingElse) {
   EXPECT_FALSE(std::filesystem::exists(path("missing")));
 }
 
-TEST_F(PlanProgram, EveryExampleIsPriced) {
+TEST_F(PlanProgram, EveryExampleIsEstimated) {
   for (const std::string name : {"fsdp", "hsdp", "tp_pp_dp", "moe"}) {
     const Outcome outcome = run("plan save " + example(name) + " --html " + name + ".html");
     EXPECT_EQ(outcome.code, 0) << name << outcome.err;

@@ -11,15 +11,21 @@ import re
 from source_tree import CPP_SUFFIXES, Finding, SourceTree
 
 # Pipeline order. The steps of one tuple may not include each other either, apart from what stands further left.
-ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "storage", "format", "collective",
-         "device", "exec", "hsdp")
+ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "job_description", "estimate",
+         "storage", "format", "collective", "device", "exec", "hsdp")
 # The same inside core/plan; its own files are values and checks of values, and stand to the left of all.
-PLAN_ORDER = ("grid", "cover", "search", "wire", "save", "load", "symbolic", "world", "price")
+PLAN_ORDER = ("grid", "cover", "search", "wire", "save", "load", "symbolic")
+# Jobs that are described from outside: nothing that plans, saves or loads knows of them.
+_DESCRIBED = {"job_description", "estimate"}
 # Folders that are pure functions of what they are given.
 FORBIDDEN_FOR = {
     "plan": {"concurrency", "storage", "collective", "exec"},
-    "storage": {"plan", "format"},
-    "collective": {"plan", "storage", "format"},
+    "job_description": {"concurrency", "integrity"},
+    "estimate": {"concurrency", "integrity"},
+    "storage": {"plan", "format", *_DESCRIBED},
+    "format": _DESCRIBED,
+    "collective": {"plan", "storage", "format", *_DESCRIBED},
+    "exec": _DESCRIBED,
 }
 HOST_SIDE = ("cli", "bindings", "examples")
 OWNED_HEADERS = {

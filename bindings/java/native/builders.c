@@ -136,11 +136,11 @@ void shw_java_checkpoint_options_release(shw_checkpoint_options* options) {
   free(options);
 }
 
-shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options** out,
-                                         shw_error** err) {
-  shw_price_options* o = calloc(1, sizeof(*o));
+shw_status shw_java_estimate_options_create(const int64_t* longs, shw_estimate_options** out,
+                                            shw_error** err) {
+  shw_estimate_options* o = calloc(1, sizeof(*o));
   if (o == NULL) return shw_java_out_of_memory(err);
-  shw_price_options_init(o, sizeof(*o));
+  shw_estimate_options_init(o, sizeof(*o));
   o->owner = (int32_t)longs[0];
   o->preset = (int32_t)longs[1];
   o->flags = (uint32_t)longs[2];
@@ -151,7 +151,7 @@ shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options
   return SHW_OK;
 }
 
-void shw_java_price_options_release(shw_price_options* options) {
+void shw_java_estimate_options_release(shw_estimate_options* options) {
   free(options);
 }
 

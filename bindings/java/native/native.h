@@ -69,9 +69,9 @@ shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t
                                               shw_checkpoint_options** out, shw_error** err);
 void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
 /* longs: owner, preset, flags, memory budget, bytes per second of a rank and of all. */
-shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options** out,
-                                         shw_error** err);
-void shw_java_price_options_release(shw_price_options* options);
+shw_status shw_java_estimate_options_create(const int64_t* longs, shw_estimate_options** out,
+                                            shw_error** err);
+void shw_java_estimate_options_release(shw_estimate_options* options);
 
 /* Context with a Java log callback (io.shardwright.LogBridge), NULL = off. */
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level,

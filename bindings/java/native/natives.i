@@ -16,8 +16,8 @@ void shw_java_load_options_release(shw_load_options* options);
 shw_status shw_java_checkpoint_options_create(const int32_t* ints, const int64_t* longs, shw_cancellation* cancellation,
                                               shw_checkpoint_options** out, shw_error** err);
 void shw_java_checkpoint_options_release(shw_checkpoint_options* options);
-shw_status shw_java_price_options_create(const int64_t* longs, shw_price_options** out, shw_error** err);
-void shw_java_price_options_release(shw_price_options* options);
+shw_status shw_java_estimate_options_create(const int64_t* longs, shw_estimate_options** out, shw_error** err);
+void shw_java_estimate_options_release(shw_estimate_options* options);
 shw_status shw_java_context_create(uint32_t threads, uint64_t memory_budget, int32_t log_level, void* log_bridge,
                                    shw_context** out, shw_error** err);
 shw_status shw_java_state_add_tensors(shw_state* state, uint64_t count, const char* names, const uint64_t* name_offsets,

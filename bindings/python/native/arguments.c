@@ -219,12 +219,12 @@ int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* f
   return 0;
 }
 
-int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
-                              shw_price_options const** out) {
+int shw_py_estimate_options_read(PyObject* tuple, shw_py_estimate_options* filled,
+                                 shw_estimate_options const** out) {
   *out = NULL;
   if (tuple == Py_None) return 0;
-  shw_price_options* o = &filled->options;
-  shw_price_options_init(o, sizeof *o);
+  shw_estimate_options* o = &filled->options;
+  shw_estimate_options_init(o, sizeof *o);
   unsigned long long memory_budget, rank_rate, total_rate;
   if (!PyArg_ParseTuple(tuple, "IiiKKK", &o->flags, &o->owner, &o->preset, &memory_budget,
                         &rank_rate, &total_rate))

@@ -46,7 +46,7 @@ PyObject* shw_py_versions(void);
   X(collective_group)         \
   X(job)                      \
   X(report)                   \
-  X(world)                    \
+  X(job_description)          \
   X(symbolic_plan)
 
 #define SHW_PY_DECLARE_OWN(noun) PyObject* shw_py_own_##noun(shw_##noun* handle);
@@ -87,8 +87,8 @@ typedef struct {
   shw_checkpoint_options options;
 } shw_py_checkpoint_options;
 typedef struct {
-  shw_price_options options;
-} shw_py_price_options;
+  shw_estimate_options options;
+} shw_py_estimate_options;
 /* Fill options from the tuples of _options.py; texts and arrays stay borrowed from the tuple. */
 int shw_py_save_options_read(PyObject* tuple, shw_py_save_options* filled,
                              shw_save_options const** out);
@@ -97,8 +97,8 @@ int shw_py_load_options_read(PyObject* tuple, shw_py_load_options* filled,
 int shw_py_checkpoint_options_read(PyObject* tuple, shw_py_checkpoint_options* filled,
                                    shw_checkpoint_options const** out);
 
-int shw_py_price_options_read(PyObject* tuple, shw_py_price_options* filled,
-                              shw_price_options const** out);
+int shw_py_estimate_options_read(PyObject* tuple, shw_py_estimate_options* filled,
+                                 shw_estimate_options const** out);
 
 /* ---- wait.c: context, jobs, log ---- */
 

@@ -19,6 +19,7 @@ from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossE
                      FailedPreconditionError, HostExceptionError, InternalError, InvalidArgumentError, NotFoundError,
                      OutOfMemoryError, OutOfRangeError, PermissionDeniedError, ResourceExhaustedError, ShardwrightError,
                      UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError)
+from .job_description import JobDescription
 from .jobs import Job, Progress
 from .layout import Layout, Shard
 from .planner import LoadPlanner, Plan, PlanItem, SavePlanner, plan_findings, plan_info, validate_plan
@@ -26,16 +27,15 @@ from .report import Cast, Report, ShapeChange
 from .state import State
 from .storage import CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage, Storage
 from .tensor import Tensor, dtype_number, empty
-from .world import World
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "Cast", "Checkpoint", "Chunk", "Collective", "Context",
     "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "FailedPreconditionError",
     "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
-    "Layout", "LoadPlanner", "MemoryStorage", "NotFoundError", "OutOfMemoryError", "OutOfRangeError",
+    "JobDescription", "Layout", "LoadPlanner", "MemoryStorage", "NotFoundError", "OutOfMemoryError", "OutOfRangeError",
     "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
     "Report", "ResourceExhaustedError", "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective",
     "State", "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-    "UnknownError", "World", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
+    "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
     "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
 ]

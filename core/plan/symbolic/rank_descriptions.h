@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RankDescriptions: what all ranks of a save hold, each by its own state: the distinct descriptions
-// and one number per rank. (World, core/plan/world, is a job that somebody describes from outside;
-// describe_world makes the one of the other.) Immutable value; thread-compatible.
+// and one number per rank. Whoever describes a job from outside makes the same of it.
+// Immutable value; thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,7 @@ mod error;
 mod grid;
 mod host_storage;
 mod job;
+mod job_description;
 mod layout;
 mod options;
 mod planner;
@@ -46,7 +47,6 @@ mod tensor;
 mod tensor_batch;
 mod text;
 mod workflow;
-mod world;
 
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
 pub use collective::{Collective, Gathered, HostCollective, Parts, Reduction, thread_collectives};
@@ -56,6 +56,7 @@ pub use error::{Error, Result, StatusCode};
 pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
 pub use host_storage::{CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
 pub use job::{Job, JobState, Progress};
+pub use job_description::{EstimateOptions, JobDescription};
 pub use layout::{Layout, Piece, Placement};
 pub use options::{
     Cast, Cover, Durability, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions, Overwrite, Owner, Preset,
@@ -71,4 +72,3 @@ pub use workflow::{
     Loaded, Location, collect_garbage, list_steps, load, load_all, load_async, load_at, load_into, save, save_async,
     save_at, version,
 };
-pub use world::{PriceOptions, World};

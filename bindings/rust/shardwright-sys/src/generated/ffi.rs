@@ -102,7 +102,7 @@ pub struct shw_load_planner {
 }
 
 #[repr(C)]
-pub struct shw_world {
+pub struct shw_job_description {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -319,8 +319,8 @@ pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
-pub const SHW_PRICE_WITH_PLAN: u64 = 1;
-pub const SHW_PRICE_OPTIONS_SIZE_V1: u32 = 40;
+pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
+pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 40;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
@@ -1001,7 +1001,7 @@ pub struct shw_match_options {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct shw_price_options {
+pub struct shw_estimate_options {
     pub struct_size: u32,
     pub flags: u32,
     pub owner: i32,
@@ -2073,49 +2073,53 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Fills options with zeros and their size, as SHW_PRICE_OPTIONS_INIT does. NULL is skipped.
-    pub fn shw_price_options_init(options: *mut shw_price_options, struct_size: u32);
+    /// Fills options with zeros and their size, as SHW_ESTIMATE_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_estimate_options_init(options: *mut shw_estimate_options, struct_size: u32);
     /// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
-    pub fn shw_world_create(
+    pub fn shw_job_description_create(
         data: *const c_void,
         size: u64,
-        out: *mut *mut shw_world,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
-    pub fn shw_world_from_checkpoint(
+    pub fn shw_job_description_from_checkpoint(
         checkpoint: *const shw_checkpoint,
-        out: *mut *mut shw_world,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
-    pub fn shw_world_lay_out(
-        source: *const shw_world,
-        target: *const shw_world,
-        out: *mut *mut shw_world,
+    pub fn shw_job_description_lay_out(
+        source: *const shw_job_description,
+        target: *const shw_job_description,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Number of ranks; 0 for NULL.
-    pub fn shw_world_rank_count(world: *const shw_world) -> i32;
-    /// The world as a JSON description that shw_world_create reads, repeats written out.
-    pub fn shw_world_json(world: *const shw_world, out: *mut *mut shw_buffer, err: *mut *mut shw_error) -> shw_status;
-    /// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
-    pub fn shw_world_price_save(
-        world: *const shw_world,
-        options: *const shw_price_options,
+    pub fn shw_job_description_rank_count(description: *const shw_job_description) -> i32;
+    /// The JSON text that shw_job_description_create reads, repeats written out.
+    pub fn shw_job_description_json(
+        description: *const shw_job_description,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
-    pub fn shw_world_price_load(
-        stored: *const shw_world,
-        wanted: *const shw_world,
-        options: *const shw_price_options,
+    /// Plans the save of all ranks and gives what it costs as JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+    pub fn shw_estimate_save(
+        description: *const shw_job_description,
+        options: *const shw_estimate_options,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Releases the world. NULL is allowed.
-    pub fn shw_world_release(world: *mut shw_world);
+    /// Plans the load by the ranks of `wanted` (shw_job_description_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. What it costs is JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
+    pub fn shw_estimate_load(
+        stored: *const shw_job_description,
+        wanted: *const shw_job_description,
+        options: *const shw_estimate_options,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Releases the description. NULL is allowed.
+    pub fn shw_job_description_release(description: *mut shw_job_description);
     /// Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.
     pub fn shw_symbolic_describe(
         options: *const shw_describe_options,
@@ -4436,96 +4440,96 @@ mod dispatch {
         unsafe { (table().content_digest.unwrap_unchecked())(data, size, out, err) }
     }
 
-    /// Fills options with zeros and their size, as SHW_PRICE_OPTIONS_INIT does. NULL is skipped.
+    /// Fills options with zeros and their size, as SHW_ESTIMATE_OPTIONS_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_price_options_init(options: *mut shw_price_options, struct_size: u32) {
-        unsafe { (table().price_options_init.unwrap_unchecked())(options, struct_size) }
+    pub unsafe fn shw_estimate_options_init(options: *mut shw_estimate_options, struct_size: u32) {
+        unsafe { (table().estimate_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
     /// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_create(
+    pub unsafe fn shw_job_description_create(
         data: *const c_void,
         size: u64,
-        out: *mut *mut shw_world,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_create.unwrap_unchecked())(data, size, out, err) }
+        unsafe { (table().job_description_create.unwrap_unchecked())(data, size, out, err) }
     }
 
     /// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_from_checkpoint(
+    pub unsafe fn shw_job_description_from_checkpoint(
         checkpoint: *const shw_checkpoint,
-        out: *mut *mut shw_world,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_from_checkpoint.unwrap_unchecked())(checkpoint, out, err) }
+        unsafe { (table().job_description_from_checkpoint.unwrap_unchecked())(checkpoint, out, err) }
     }
 
     /// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_lay_out(
-        source: *const shw_world,
-        target: *const shw_world,
-        out: *mut *mut shw_world,
+    pub unsafe fn shw_job_description_lay_out(
+        source: *const shw_job_description,
+        target: *const shw_job_description,
+        out: *mut *mut shw_job_description,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_lay_out.unwrap_unchecked())(source, target, out, err) }
+        unsafe { (table().job_description_lay_out.unwrap_unchecked())(source, target, out, err) }
     }
 
     /// Number of ranks; 0 for NULL.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_rank_count(world: *const shw_world) -> i32 {
-        unsafe { (table().world_rank_count.unwrap_unchecked())(world) }
+    pub unsafe fn shw_job_description_rank_count(description: *const shw_job_description) -> i32 {
+        unsafe { (table().job_description_rank_count.unwrap_unchecked())(description) }
     }
 
-    /// The world as a JSON description that shw_world_create reads, repeats written out.
+    /// The JSON text that shw_job_description_create reads, repeats written out.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_json(
-        world: *const shw_world,
+    pub unsafe fn shw_job_description_json(
+        description: *const shw_job_description,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_json.unwrap_unchecked())(world, out, err) }
+        unsafe { (table().job_description_json.unwrap_unchecked())(description, out, err) }
     }
 
-    /// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+    /// Plans the save of all ranks and gives what it costs as JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 is the merged plan as a plan buffer.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_price_save(
-        world: *const shw_world,
-        options: *const shw_price_options,
+    pub unsafe fn shw_estimate_save(
+        description: *const shw_job_description,
+        options: *const shw_estimate_options,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_price_save.unwrap_unchecked())(world, options, out, err) }
+        unsafe { (table().estimate_save.unwrap_unchecked())(description, options, out, err) }
     }
 
-    /// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
+    /// Plans the load by the ranks of `wanted` (shw_job_description_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. What it costs is JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_price_load(
-        stored: *const shw_world,
-        wanted: *const shw_world,
-        options: *const shw_price_options,
+    pub unsafe fn shw_estimate_load(
+        stored: *const shw_job_description,
+        wanted: *const shw_job_description,
+        options: *const shw_estimate_options,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().world_price_load.unwrap_unchecked())(stored, wanted, options, out, err) }
+        unsafe { (table().estimate_load.unwrap_unchecked())(stored, wanted, options, out, err) }
     }
 
-    /// Releases the world. NULL is allowed.
+    /// Releases the description. NULL is allowed.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_world_release(world: *mut shw_world) {
-        unsafe { (table().world_release.unwrap_unchecked())(world) }
+    pub unsafe fn shw_job_description_release(description: *mut shw_job_description) {
+        unsafe { (table().job_description_release.unwrap_unchecked())(description) }
     }
 
     /// Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.

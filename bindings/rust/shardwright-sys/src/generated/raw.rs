@@ -1592,10 +1592,11 @@ pub unsafe fn content_digest(data: &[u8]) -> Result<*mut shw_buffer, RawError> {
 /// Reads a JSON description. What is wrong is told with line and column, which are also the details `line` and `column`; keys that are not known are refused with the nearest known one.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_create(data: &[u8]) -> Result<*mut shw_world, RawError> {
-    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+pub unsafe fn job_description_create(data: &[u8]) -> Result<*mut shw_job_description, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job_description>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
+    let status =
+        unsafe { ffi::shw_job_description_create(data.as_ptr().cast(), data.len() as u64, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1603,10 +1604,12 @@ pub unsafe fn world_create(data: &[u8]) -> Result<*mut shw_world, RawError> {
 /// Takes what a checkpoint stores: each chunk is held by the rank that wrote it.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_from_checkpoint(checkpoint: *const shw_checkpoint) -> Result<*mut shw_world, RawError> {
-    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+pub unsafe fn job_description_from_checkpoint(
+    checkpoint: *const shw_checkpoint,
+) -> Result<*mut shw_job_description, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job_description>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_from_checkpoint(checkpoint, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_job_description_from_checkpoint(checkpoint, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1614,50 +1617,53 @@ pub unsafe fn world_from_checkpoint(checkpoint: *const shw_checkpoint) -> Result
 /// The tensors and objects of `source` as `target` lays them out: as it lists them, else by the first of its rules that matches.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_lay_out(source: *const shw_world, target: *const shw_world) -> Result<*mut shw_world, RawError> {
-    let mut out = MaybeUninit::<*mut shw_world>::zeroed();
+pub unsafe fn job_description_lay_out(
+    source: *const shw_job_description,
+    target: *const shw_job_description,
+) -> Result<*mut shw_job_description, RawError> {
+    let mut out = MaybeUninit::<*mut shw_job_description>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_lay_out(source, target, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_job_description_lay_out(source, target, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
-/// The world as a JSON description that shw_world_create reads, repeats written out.
+/// The JSON text that shw_job_description_create reads, repeats written out.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_json(world: *const shw_world) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn job_description_json(description: *const shw_job_description) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_json(world, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_job_description_json(description, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
-/// Plans the save of all ranks and gives its price as JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 is the merged plan as a plan buffer.
+/// Plans the save of all ranks and gives what it costs as JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 is the merged plan as a plan buffer.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_price_save(
-    world: *const shw_world,
-    options: *const shw_price_options,
+pub unsafe fn estimate_save(
+    description: *const shw_job_description,
+    options: *const shw_estimate_options,
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_price_save(world, options, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_estimate_save(description, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
 
-/// Plans the load by the ranks of `wanted` (shw_world_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. The price is JSON text with "schema": 1 (part 0 of `out`). With SHW_PRICE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
+/// Plans the load by the ranks of `wanted` (shw_job_description_lay_out made it from `stored`) of what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL = `stored` itself. What it costs is JSON text with "schema": 1 (part 0 of `out`). With SHW_ESTIMATE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all; its entries are the tensors and objects that the rank holds, in the order of the description.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn world_price_load(
-    stored: *const shw_world,
-    wanted: *const shw_world,
-    options: *const shw_price_options,
+pub unsafe fn estimate_load(
+    stored: *const shw_job_description,
+    wanted: *const shw_job_description,
+    options: *const shw_estimate_options,
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_world_price_load(stored, wanted, options, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_estimate_load(stored, wanted, options, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

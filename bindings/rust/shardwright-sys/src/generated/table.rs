@@ -944,56 +944,56 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub price_options_init: Option<unsafe extern "C" fn(options: *mut shw_price_options, struct_size: u32)>,
-    pub world_create: Option<
+    pub estimate_options_init: Option<unsafe extern "C" fn(options: *mut shw_estimate_options, struct_size: u32)>,
+    pub job_description_create: Option<
         unsafe extern "C" fn(
             data: *const c_void,
             size: u64,
-            out: *mut *mut shw_world,
+            out: *mut *mut shw_job_description,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_from_checkpoint: Option<
+    pub job_description_from_checkpoint: Option<
         unsafe extern "C" fn(
             checkpoint: *const shw_checkpoint,
-            out: *mut *mut shw_world,
+            out: *mut *mut shw_job_description,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_lay_out: Option<
+    pub job_description_lay_out: Option<
         unsafe extern "C" fn(
-            source: *const shw_world,
-            target: *const shw_world,
-            out: *mut *mut shw_world,
+            source: *const shw_job_description,
+            target: *const shw_job_description,
+            out: *mut *mut shw_job_description,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_rank_count: Option<unsafe extern "C" fn(world: *const shw_world) -> i32>,
-    pub world_json: Option<
+    pub job_description_rank_count: Option<unsafe extern "C" fn(description: *const shw_job_description) -> i32>,
+    pub job_description_json: Option<
         unsafe extern "C" fn(
-            world: *const shw_world,
+            description: *const shw_job_description,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_price_save: Option<
+    pub estimate_save: Option<
         unsafe extern "C" fn(
-            world: *const shw_world,
-            options: *const shw_price_options,
+            description: *const shw_job_description,
+            options: *const shw_estimate_options,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_price_load: Option<
+    pub estimate_load: Option<
         unsafe extern "C" fn(
-            stored: *const shw_world,
-            wanted: *const shw_world,
-            options: *const shw_price_options,
+            stored: *const shw_job_description,
+            wanted: *const shw_job_description,
+            options: *const shw_estimate_options,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub world_release: Option<unsafe extern "C" fn(world: *mut shw_world)>,
+    pub job_description_release: Option<unsafe extern "C" fn(description: *mut shw_job_description)>,
     pub symbolic_describe: Option<
         unsafe extern "C" fn(
             options: *const shw_describe_options,

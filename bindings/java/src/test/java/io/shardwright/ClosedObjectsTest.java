@@ -48,7 +48,7 @@ class ClosedObjectsTest {
         Checkpoint checkpoint = Checkpoint.open(path);
         all.put("Checkpoint", checkpoint);
         all.put("LoadPlanner", LoadPlanner.create(checkpoint, state, 0, new LoadOptions()));
-        all.put("World", World.ofCheckpoint(checkpoint));
+        all.put("JobDescription", JobDescription.ofCheckpoint(checkpoint));
         Description description = SymbolicPlan.describe(new EntryBatch().add(Entry.tensor("w", DType.FLOAT32, 2)),
                 List.of(), new DescribeOptions().rank(0).worldSize(1));
         all.put("SymbolicPlan", SymbolicPlan.create(List.of(description.digest()), List.of(description.description()),

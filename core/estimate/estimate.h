@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a save or a load of a described job would cost, before anything moves: every rank of the job
+// is simulated, the plans are those of the planner itself, and nothing is written or read. Pure; no
+// I/O, no threads. Cost: a save is planned as a real one is, O(n log n) in what the ranks hold; a
+// load is linear in what they want.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/base/result.h"
+#include "core/job_description/job_description.h"
+#include "core/plan/box_bytes.h"
+#include "core/plan/load_plan.h"
+#include "core/plan/plan_options.h"
+#include "core/plan/save_plan.h"
+
+namespace shardwright::estimate {
+
+using job_description::HeldBox;
+using job_description::JobDescription;
+using job_description::JobObject;
+using job_description::JobTensor;
+using job_description::kHeldByBoxes;
+using job_description::kJobObjectType;
+using job_description::layout_ranks;
+using job_description::StoredCheckpoint;
+using plan::box_bytes;
+using plan::GlobalSavePlan;
+using plan::LoadPlan;
+using plan::LocalSavePlan;
+using plan::SaveRules;
+
+// Pieces that all ranks together may hold; more is refused with RESOURCE_EXHAUSTED.
+inline constexpr uint64_t kMaxSimulatedPieces = uint64_t{1} << 26;
+inline constexpr size_t kMaxPictures = 64;
+inline constexpr size_t kMaxPictureSide = 24;  // cells
+
+struct EstimateOptions {
+  plan::OwnerRule owner = plan::OwnerRule::kBalanced;
+  plan::Preset preset = plan::Preset::kStandard;
+  uint64_t memory_budget_bytes = kDefaultMemoryBudgetBytes;  // staging of one rank
+  uint64_t rank_bytes_per_second = 0;                        // 0 = no estimate of time
+  uint64_t total_bytes_per_second = 0;  // that all ranks share; 0 = no such limit
+};
+
+// Chunks of one or more tensors under one square of a picture.
+struct PictureCell {
+  uint64_t chunks = 0;  // 0 = nothing lies here
+  int32_t first_owner = 0;
+  int32_t last_owner = 0;
+  uint64_t fewest_holders = 0;
+  uint64_t most_holders = 0;
+};
+
+// How a group of equal tensors is cut: the first of them over at most two of its split dimensions.
+// Dimensions beyond them lie behind each other in the cells. Long rows are drawn together.
+struct TensorPicture {
+  std::string names;  // "layers.{0..60}.w"
+  std::string first_name;
+  size_t tensor_count = 0;
+  DType dtype = DType::kInvalid;
+  EntryKind kind = EntryKind::kSharded;
+  Dims shape;
+  std::string layout;           // axes and placements; empty for boxes
+  uint64_t tensor_bytes = 0;    // of one tensor
+  uint64_t chunks = 0;          // distinct boxes of one tensor
+  uint64_t smallest_bytes = 0;  // of a box
+  uint64_t largest_bytes = 0;
+  uint64_t fewest_holders = 0;  // replicas of a box
+  uint64_t most_holders = 0;
+  // Empty beyond kMaxPictures groups.
+  int32_t row_dim = -1;     // dimension that goes down, -1 = it is not split
+  int32_t column_dim = -1;  // dimension that goes to the right
+  uint64_t row_parts = 1;   // parts of these dimensions
+  uint64_t column_parts = 1;
+  size_t rows = 0;  // cells
+  size_t columns = 0;
+  std::vector<PictureCell> cells;  // row-major
+};
+
+// One value per rank.
+using RankColumn = std::vector<uint64_t>;
+
+struct Estimate {
+  bool is_load = false;
+  int32_t rank_count = 1;
+  uint64_t tensor_count = 0;
+  uint64_t object_count = 0;
+  uint64_t chunk_count = 0;  // stored
+  uint64_t file_count = 0;   // stored, the manifest aside
+  uint64_t stored_bytes = 0;
+  RankColumn held_bytes;   // of the rank's own state
+  RankColumn moved_bytes;  // written, or read with what lies around it in digest blocks
+  RankColumn over_bytes;   // of these nobody wants: padding of a file, the rest of digest blocks
+  RankColumn operations;   // chunks and objects that are written or read
+  RankColumn files;        // that the rank writes or opens
+  RankColumn staging_bytes;
+  RankColumn peak_bytes;    // state, staging, and on rank 0 of a save the plans of all ranks
+  uint64_t plan_bytes = 0;  // memory of the plans that rank 0 of a save merges
+  std::vector<TensorPicture> pictures;
+  EstimateOptions options;
+};
+
+struct SimulatedSave {
+  Estimate estimate;
+  GlobalSavePlan plan;
+};
+
+// All ranks of the job save what they hold. The failures of make_global_plan; UNIMPLEMENTED for
+// boxes of sub-byte tensors that begin or end inside a byte, which no state can hold.
+Result<SimulatedSave> simulate_save(const JobDescription& job, const EstimateOptions& options);
+
+// The checkpoint of a job that comes from one, else what a save of it would store.
+Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const JobDescription& job,
+                                                                  const EstimateOptions& options);
+
+// Ranks of wanted load what stored holds. wanted was laid out (lay_out) on the job whose checkpoint
+// that is, or is that job itself. UNIMPLEMENTED as simulate_save.
+Result<Estimate> estimate_load(const StoredCheckpoint& stored, const JobDescription& wanted,
+                               const EstimateOptions& options);
+
+// The load plan of each rank, from rank 0 on, as make_load_plan gives it to a state that holds what
+// the job says; ends with the first failure of take. Entries are the tensors and objects of the
+// rank in the order of the description. Time and memory: as the plans of all ranks one after the
+// other. RESOURCE_EXHAUSTED for more than kMaxSimulatedPieces tensors on all ranks; the failures of
+// make_load_plan.
+using TakeLoadPlan = std::function<Status(LoadPlan plan)>;
+Status simulate_load(const StoredCheckpoint& stored, const JobDescription& wanted,
+                     const TakeLoadPlan& take);
+
+// {"schema": 1, "command": "save" or "load", ...}; docs/formats/mesh.md names every key.
+std::string estimate_json(const Estimate& estimate);
+
+}  // namespace shardwright::estimate

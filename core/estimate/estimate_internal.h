@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of an estimate. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/estimate/estimate.h"
+
+namespace shardwright::estimate::internal {
+
+// What each rank of a layout holds of tensors of one shape: the distinct boxes that hold an
+// element, and the numbers of those that each rank has.
+struct HeldCells {
+  std::vector<int32_t> ranks;         // ascending
+  std::vector<Box> boxes;             // in order of first appearance
+  std::vector<uint64_t> cell_begins;  // one more than ranks, into cells
+  std::vector<uint32_t> cells;        // numbers of boxes
+  std::span<const uint32_t> of(size_t rank_index) const {
+    return {cells.data() + cell_begins[rank_index],
+            cell_begins[rank_index + 1] - cell_begins[rank_index]};
+  }
+};
+
+// UNIMPLEMENTED for a box of a sub-byte tensor that a state refuses: it does not begin and end on
+// whole bytes.
+Status check_held_bytes(const JobTensor& tensor, const HeldCells& cells);
+
+// HeldCells of every layout and shape of a job, made when they are asked for and kept. Tensors
+// that are held by boxes are made each time. One thread; the job outlives it.
+class HeldCellsCache {
+ public:
+  explicit HeldCellsCache(const JobDescription& job) : job_(job) {}
+  // Valid until the next call. The failures of Layout::pieces and check_held_bytes.
+  Result<const HeldCells*> of(const JobTensor& tensor);
+
+ private:
+  Result<const HeldCells*> of_layout(const JobTensor& tensor);
+
+  const JobDescription& job_;
+  std::map<std::pair<uint32_t, Dims>, HeldCells> kept_;
+  HeldCells boxes_;
+};
+
+// The local plan that make_local_plan would give each rank for a state like this.
+struct JobPlans {
+  std::vector<LocalSavePlan> locals;
+  RankColumn held_bytes;
+};
+Result<JobPlans> local_plans_of(const JobDescription& job, const SaveRules& rules);
+
+// What the local plans of all ranks would be, without making them.
+struct JobSizes {
+  RankColumn held_bytes;
+  uint64_t local_plan_bytes = 0;  // memory of the local plans of all ranks
+};
+// RESOURCE_EXHAUSTED as local_plans_of. The tensors have layouts.
+Result<JobSizes> sizes_of(const JobDescription& job);
+Status too_many_pieces();
+
+// simulate_save by explicit local plans.
+Result<SimulatedSave> simulate_explicit_save(const JobDescription& job,
+                                             const EstimateOptions& options);
+
+// What has to be read of a chunk for the part of it that is wanted: whole digest blocks.
+struct Fetch {
+  uint64_t wanted_bytes = 0;
+  uint64_t fetched_bytes = 0;
+};
+// wanted lies inside chunk and is not empty. block_bytes 0 = no digests, nothing more is read.
+Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes);
+
+// Rank that stores a box of a tensor; -1 = the lowest that holds it.
+using OwnerOf = std::function<int32_t(std::string_view tensor, const Box& box)>;
+Result<std::vector<TensorPicture>> pictures_of(const JobDescription& job, const OwnerOf& owner_of);
+
+// Fills staging_bytes and peak_bytes from the other columns.
+void add_memory(Estimate* estimate);
+
+}  // namespace shardwright::estimate::internal

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors that are stored alike and wanted alike are matched once: what a box needs is counted per
+// pair of stored and wanted class, and only added up per rank and tensor.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/estimate/estimate_internal.h"
+#include "core/plan/digest.h"
+#include "core/plan/load/catalog_index.h"
+#include "core/plan/load_plan.h"
+
+namespace shardwright::estimate {
+namespace {
+
+using plan::Catalog;
+using plan::CatalogIndex;
+using plan::ChunkRecord;
+using plan::ObjectRecord;
+using plan::TensorRecord;
+
+using internal::Fetch;
+using internal::HeldCells;
+
+// What reading one wanted box of a class of tensors needs.
+struct BoxReads {
+  uint64_t wanted_bytes = 0;
+  uint64_t fetched_bytes = 0;
+  std::vector<uint32_t> chunks;  // counted from the tensor's first
+};
+
+class LoadEstimation {
+ public:
+  LoadEstimation(const StoredCheckpoint& stored, const JobDescription& wanted, Estimate* estimate)
+      : stored_(stored),
+        catalog_(stored.catalog),
+        index_(stored.catalog),
+        wanted_(wanted),
+        cells_(wanted),
+        estimate_(*estimate),
+        files_(static_cast<size_t>(wanted.rank_count)) {}
+
+  Status run() {
+    const auto ranks = static_cast<size_t>(wanted_.rank_count);
+    for (RankColumn* column : {&estimate_.held_bytes, &estimate_.moved_bytes, &estimate_.over_bytes,
+                               &estimate_.operations, &estimate_.files}) {
+      column->assign(ranks, 0);
+    }
+    for (const JobTensor& tensor : wanted_.tensors) SHW_RETURN_IF_ERROR(add_tensor(tensor));
+    for (const JobObject& object : wanted_.objects) SHW_RETURN_IF_ERROR(add_object(object));
+    for (size_t r = 0; r < ranks; ++r) estimate_.files[r] = files_[r].size();
+    return {};
+  }
+
+ private:
+  // Number of a class of stored tensors: equal dtype, shape and chunks.
+  uint32_t stored_class(size_t tensor) {
+    const TensorRecord& record = catalog_.tensors[tensor];
+    std::vector<std::byte> bytes;
+    const auto append = [&bytes](const auto& value) {
+      const auto* begin = reinterpret_cast<const std::byte*>(&value);
+      bytes.insert(bytes.end(), begin, begin + sizeof value);
+    };
+    append(record.dtype);
+    append(record.split_mask);
+    for (const int64_t extent : catalog_.shape(tensor)) append(extent);
+    const uint64_t end = record.chunk_begin + record.chunk_count;
+    bytes.reserve(bytes.size() + 4 * sizeof(int64_t) * record.chunk_count);
+    for (uint64_t c = record.chunk_begin; c < end; ++c) {
+      const ChunkRecord& chunk = catalog_.chunks[c];
+      append(chunk.offset0);
+      append(chunk.size0);
+      append(chunk.offset1);
+      append(chunk.size1);
+    }
+    const auto split = static_cast<uint64_t>(__builtin_popcountll(record.split_mask));
+    const uint64_t further = split > 2 ? (split - 2) * record.chunk_count : 0;
+    for (uint64_t m = record.more_begin; m < record.more_begin + further; ++m)
+      append(catalog_.more[m]);
+    const plan::Digest128 digest = plan::content_digest(bytes);
+    return classes_.emplace(digest, static_cast<uint32_t>(classes_.size())).first->second;
+  }
+
+  std::vector<BoxReads> reads_of(size_t tensor, const HeldCells& cells) const {
+    const TensorRecord& record = catalog_.tensors[tensor];
+    std::vector<BoxReads> made(cells.boxes.size());
+    for (size_t b = 0; b < made.size(); ++b) {
+      for (const uint64_t chunk : index_.chunks_meeting(tensor, cells.boxes[b])) {
+        const Box stored = catalog_.chunk_box(chunk);
+        const Fetch fetch = internal::fetch_of(
+            record.dtype, stored, intersect(stored, cells.boxes[b]), stored_.digest_block_bytes);
+        made[b].wanted_bytes += fetch.wanted_bytes;
+        made[b].fetched_bytes += fetch.fetched_bytes;
+        made[b].chunks.push_back(static_cast<uint32_t>(chunk - record.chunk_begin));
+      }
+    }
+    return made;
+  }
+
+  Status not_stored(std::string_view name, int32_t rank) const {
+    return not_found(
+               fmt::format("'{}' is wanted by rank {} and not stored", escape_text(name), rank))
+        .with_detail("tensor", name);
+  }
+
+  Status add_tensor(const JobTensor& tensor) {
+    SHW_ASSIGN_OR_RETURN(const HeldCells* cells, cells_.of(tensor));
+    if (tensor.kind == EntryKind::kRankLocal) return add_rank_local(tensor, *cells);
+    const int64_t found = index_.find_tensor(tensor.name, -1);
+    if (found < 0) return not_stored(tensor.name, cells->ranks.empty() ? 0 : cells->ranks[0]);
+    const auto stored = static_cast<size_t>(found);
+    if (tensor.layout == kHeldByBoxes) {
+      add_reads(stored, *cells, reads_of(stored, *cells));
+      return {};
+    }
+    const ClassKey key{stored_class(stored), {tensor.layout, tensor.shape}};
+    auto known = reads_.find(key);
+    if (known == reads_.end()) known = reads_.emplace(key, reads_of(stored, *cells)).first;
+    add_reads(stored, *cells, known->second);
+    return {};
+  }
+
+  Status add_rank_local(const JobTensor& tensor, const HeldCells& cells) {
+    for (size_t i = 0; i < cells.ranks.size(); ++i) {
+      const int64_t found = index_.find_tensor(tensor.name, cells.ranks[i]);
+      if (found < 0) return not_stored(tensor.name, cells.ranks[i]);
+      HeldCells own;
+      own.ranks = {cells.ranks[i]};
+      own.boxes = {whole_box(catalog_.shape(static_cast<size_t>(found)))};
+      own.cell_begins = {0, 1};
+      own.cells = {0};
+      add_reads(static_cast<size_t>(found), own, reads_of(static_cast<size_t>(found), own));
+    }
+    return {};
+  }
+
+  void add_reads(size_t tensor, const HeldCells& cells, const std::vector<BoxReads>& reads) {
+    const ChunkRecord* chunks = catalog_.chunks.data() + catalog_.tensors[tensor].chunk_begin;
+    for (size_t i = 0; i < cells.ranks.size(); ++i) {
+      const auto rank = static_cast<size_t>(cells.ranks[i]);
+      for (const uint32_t cell : cells.of(i)) {
+        const BoxReads& need = reads[cell];
+        estimate_.held_bytes[rank] += need.wanted_bytes;
+        estimate_.moved_bytes[rank] += need.fetched_bytes;
+        estimate_.over_bytes[rank] += need.fetched_bytes - need.wanted_bytes;
+        estimate_.operations[rank] += need.chunks.size();
+        for (const uint32_t chunk : need.chunks) note_file(rank, chunks[chunk].place);
+      }
+    }
+  }
+
+  Status add_object(const JobObject& object) {
+    for (const int32_t rank : layout_ranks(*wanted_.layouts[object.layout].layout)) {
+      const bool own = object.kind == EntryKind::kRankLocal;
+      const int64_t found = index_.find_object(object.name, own ? rank : -1);
+      if (found < 0) return not_stored(object.name, rank);
+      const ObjectRecord& stored = catalog_.objects[static_cast<size_t>(found)];
+      const auto r = static_cast<size_t>(rank);
+      estimate_.held_bytes[r] += stored.size_bytes;
+      estimate_.moved_bytes[r] += stored.size_bytes;
+      ++estimate_.operations[r];
+      note_file(r, stored.place);
+    }
+    return {};
+  }
+
+  void note_file(size_t rank, uint32_t file) {
+    std::vector<uint32_t>& files = files_[rank];
+    const auto at = std::ranges::lower_bound(files, file);
+    if (at == files.end() || *at != file) files.insert(at, file);
+  }
+
+  using ClassKey = std::pair<uint32_t, std::pair<uint32_t, Dims>>;
+  const StoredCheckpoint& stored_;
+  const Catalog& catalog_;
+  CatalogIndex index_;
+  const JobDescription& wanted_;
+  internal::HeldCellsCache cells_;
+  Estimate& estimate_;
+  std::vector<std::vector<uint32_t>> files_;  // per rank, ascending
+  std::map<plan::Digest128, uint32_t> classes_;
+  std::map<ClassKey, std::vector<BoxReads>> reads_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const StoredCheckpoint>> stored_checkpoint(const JobDescription& job,
+                                                                  const EstimateOptions& options) {
+  if (job.stored != nullptr) return job.stored;
+  SHW_ASSIGN_OR_RETURN(SimulatedSave save, simulate_save(job, options));
+  auto stored = std::make_shared<StoredCheckpoint>();
+  stored->catalog = std::move(save.plan.catalog);
+  stored->file_count = save.estimate.file_count;
+  stored->generation = std::move(save.plan.generation);
+  stored->digest_block_bytes = kDigestBlockBytes;
+  return std::shared_ptr<const StoredCheckpoint>(std::move(stored));
+}
+
+Result<Estimate> estimate_load(const StoredCheckpoint& stored, const JobDescription& wanted,
+                               const EstimateOptions& options) {
+  Estimate estimate;
+  estimate.is_load = true;
+  estimate.rank_count = wanted.rank_count;
+  estimate.options = options;
+  estimate.tensor_count = stored.catalog.tensors.size();
+  estimate.object_count = stored.catalog.objects.size();
+  estimate.chunk_count = stored.catalog.chunks.size();
+  estimate.file_count = stored.file_count;
+  estimate.stored_bytes = stored.catalog.payload_bytes();
+  SHW_RETURN_IF_ERROR(LoadEstimation(stored, wanted, &estimate).run());
+  internal::add_memory(&estimate);
+  SHW_ASSIGN_OR_RETURN(estimate.pictures,
+                       internal::pictures_of(wanted, [](auto, const Box&) { return -1; }));
+  return estimate;
+}
+
+}  // namespace shardwright::estimate

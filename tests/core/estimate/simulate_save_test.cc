@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Jobs planned by arithmetic against the local plan of each rank: equal plans, equal estimates.
+#include "core/job_description/describe_ranks.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/estimate/estimate_internal.h"
+#include "core/plan/save/local_plan.h"
+#include "core/plan/wire/wire.h"
+#include "tests/core/plan/world.h"
+#include "tests/support/random_source.h"
+#include "tests/support/run_length.h"
+
+namespace shardwright::estimate {
+namespace {
+
+using job_description::describe_ranks;
+using job_description::read_job_description;
+using plan::encode;
+using plan::OwnerRule;
+using shardwright::test::RandomSource;
+
+JobDescription read(const std::string& text) {
+  Result<JobDescription> job = read_job_description(text);
+  EXPECT_TRUE(job.ok()) << job.status().to_string() << "\n" << text;
+  return job.ok() ? *std::move(job) : JobDescription();
+}
+
+constexpr char kStages[] = R"json({"schema": 1,
+  "meshes": {"m": {"axes": {"pp": 2, "dp": 3, "tp": 2}}},
+  "tensors": [
+    {"name": "l.{i}.w", "repeat": {"i": 4}, "at": {"pp": "i"}, "dtype": "float32", "shape": [7, 600],
+     "placements": {"dp": "Shard(0)", "tp": "Shard(1)"}},
+    {"name": "l.{i}.cube", "repeat": {"i": 2}, "dtype": "int8", "shape": [5, 4, 9], "mesh": "m",
+     "placements": {"pp": "Shard(0)", "dp": "Shard(1)", "tp": "Shard(2)"}},
+    {"name": "norm", "dtype": "bfloat16", "shape": [5]},
+    {"name": "rng", "dtype": "uint8", "shape": [16], "kind": "rank_local"},
+    {"name": "empty", "dtype": "uint8", "shape": [0, 3], "placements": {"tp": "Shard(0)"}}],
+  "objects": [{"name": "step", "bytes": 8}, {"name": "loader", "bytes": 100, "kind": "rank_local"}]})json";
+
+// A mesh of one to three axes, tensors of one to three dimensions cut by some of them.
+std::string random_job(RandomSource& random) {
+  const std::vector<std::string> axes = {"a", "b", "c"};
+  const auto used = static_cast<size_t>(random.between(1, 3));
+  std::string mesh;
+  for (size_t i = 0; i < used; ++i)
+    mesh += fmt::format("{}\"{}\": {}", i == 0 ? "" : ", ", axes[i], random.between(1, 4));
+  std::string tensors;
+  const int64_t count = random.between(1, 6);
+  for (int64_t t = 0; t < count; ++t) {
+    const int64_t dimensions = random.between(1, 3);
+    std::string shape;
+    for (int64_t d = 0; d < dimensions; ++d)
+      shape += fmt::format("{}{}", d == 0 ? "" : ", ", random.between(0, 13));
+    std::string placements;
+    for (size_t i = 0; i < used; ++i) {
+      if (!random.chance(70)) continue;
+      placements += fmt::format("{}\"{}\": \"Shard({})\"", placements.empty() ? "" : ", ", axes[i],
+                                random.between(0, dimensions - 1));
+    }
+    tensors += fmt::format(R"({}{{"name": "t{}", "dtype": "{}", "shape": [{}], "mesh": "m"{}}})",
+                           t == 0 ? "" : ",\n", t, random.chance(50) ? "float32" : "uint8", shape,
+                           placements.empty() ? "" : ", \"placements\": {" + placements + "}");
+  }
+  return fmt::format(
+      R"({{"schema": 1, "meshes": {{"m": {{"axes": {{{}}}}}}}, "tensors": [{}], "objects": [)"
+      R"({{"name": "step", "bytes": 8}}, {{"name": "loader", "bytes": 5, "kind": "rank_local"}}]}})",
+      mesh, tensors);
+}
+
+void expect_same_locals(const JobDescription& job) {
+  const SaveRules rules;
+  const auto locals = internal::local_plans_of(job, rules);
+  ASSERT_TRUE(locals.ok()) << locals.status().to_string();
+  const auto ranks = describe_ranks(job, save_rules_text(rules));
+  ASSERT_TRUE(ranks.ok()) << ranks.status().to_string();
+  ASSERT_EQ(ranks->rank_count(), job.rank_count);
+  for (int32_t r = 0; r < job.rank_count; ++r) {
+    const auto local = expand_local_plan(*ranks, r);
+    ASSERT_TRUE(local.ok()) << local.status().to_string();
+    ASSERT_EQ(*encode(*local), *encode(locals->locals[static_cast<size_t>(r)])) << "rank " << r;
+  }
+}
+
+void expect_same_estimate(const JobDescription& job, OwnerRule owner) {
+  EstimateOptions options;
+  options.owner = owner;
+  options.rank_bytes_per_second = 1000;
+  ASSERT_TRUE(has_layouts_only(job));
+  const auto found = simulate_save(job, options);
+  const auto expected = internal::simulate_explicit_save(job, options);
+  ASSERT_EQ(found.status().to_string(), expected.status().to_string());
+  if (!found.ok()) return;
+  EXPECT_EQ(estimate_json(found->estimate), estimate_json(expected->estimate));
+  EXPECT_EQ(*encode(found->plan), *encode(expected->plan));
+}
+
+TEST(DescribeRanks, StagesAreDescribedOnceEach) {
+  const JobDescription job = read(kStages);
+  expect_same_locals(job);
+  const auto ranks = describe_ranks(job, "");
+  ASSERT_TRUE(ranks.ok());
+  EXPECT_EQ(ranks->descriptions.size(), 2U);
+  EXPECT_EQ(ranks->parts.size(), 12U) << "sizes of rank_local objects";
+  expect_same_estimate(job, OwnerRule::kBalanced);
+  expect_same_estimate(job, OwnerRule::kLowestRank);
+}
+
+TEST(DescribeRanks, RandomJobsHaveOneEstimate) {
+  RandomSource starts;
+  const int64_t jobs = shardwright::test::rounds(400, 20000);
+  for (int64_t i = 0; i < jobs && !testing::Test::HasFailure(); ++i) {
+    const uint64_t start = starts.next();
+    RandomSource random(start);
+    const std::string text = random_job(random);
+    SCOPED_TRACE("job of start " + std::to_string(start) + ": " + text);
+    const JobDescription job = read(text);
+    expect_same_locals(job);
+    expect_same_estimate(job, random.chance(30) ? OwnerRule::kLowestRank : OwnerRule::kBalanced);
+  }
+}
+
+TEST(DescribeRanks, JobsOfBoxesArePlannedExplicitly) {
+  const JobDescription job = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}},
+    "tensors": [{"name": "w", "dtype": "int8", "shape": [2],
+                 "boxes": [{"offsets": [0], "sizes": [2], "ranks": [1]}]}]})json");
+  EXPECT_FALSE(has_layouts_only(job));
+  EXPECT_TRUE(simulate_save(job, {}).ok());
+}
+
+}  // namespace
+}  // namespace shardwright::estimate
