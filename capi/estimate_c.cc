@@ -41,6 +41,8 @@ Result<EstimateOptions> read_estimate_options(const shw_estimate_options* given,
   if (copy.memory_budget != 0) options.memory_budget_bytes = copy.memory_budget;
   options.rank_bytes_per_second = copy.rank_bytes_per_second;
   options.total_bytes_per_second = copy.total_bytes_per_second;
+  if ((copy.flags & SHW_ESTIMATE_WITH_CHUNKS) != 0)
+    options.listed_chunks = estimate::kMaxListedChunks;
   *with_plan = (copy.flags & SHW_ESTIMATE_WITH_PLAN) != 0;
   return options;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/chunk_picture.h"
 #include "cli/text.h"
 
 namespace shardwright::cli {
@@ -167,10 +168,10 @@ std::string holders_text(uint64_t fewest, uint64_t most) {
 
 class PictureDrawing {
  public:
-  PictureDrawing(const PlanJson& picture, uint64_t fewest, uint64_t most, uint64_t rank_count)
+  PictureDrawing(const ChunkPicture& picture, uint64_t fewest, uint64_t most, uint64_t rank_count)
       : picture_(picture),
-        rows_(picture.at("rows").get<size_t>()),
-        columns_(picture.at("columns").get<size_t>()),
+        rows_(picture.rows),
+        columns_(picture.columns),
         rank_count_(rank_count),
         same_holders_(fewest == most),
         copies_(static_cast<int>(std::min<uint64_t>(most, 4)) - 1) {
@@ -190,24 +191,23 @@ class PictureDrawing {
       out += fmt::format("<rect class=\"copy\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
                          copy * 4 + 1, copy * 4 + 1, columns_ * size_, rows_ * size_);
     }
-    const PlanJson& cells = picture_.at("cells");
-    for (size_t i = 0; i < cells.size(); ++i) {
-      if (!cells[i].empty()) out += cell(cells[i], i / columns_, i % columns_);
+    for (size_t i = 0; i < picture_.cells.size(); ++i) {
+      const PictureCell& each = picture_.cells[i];
+      if (each.chunks != 0) out += cell(each, i / columns_, i % columns_);
     }
     return out + "</svg>";
   }
 
  private:
-  std::string cell(const PlanJson& cell, size_t row, size_t column) const {
-    const auto chunks = cell[0].get<uint64_t>();
-    const auto first = cell[1].get<uint64_t>();
-    const auto last = cell[2].get<uint64_t>();
+  std::string cell(const PictureCell& cell, size_t row, size_t column) const {
+    const uint64_t first = cell.first_rank;
+    const uint64_t last = cell.last_rank;
     std::string title =
         first == last ? fmt::format("rank {}", first) : fmt::format("ranks {}-{}", first, last);
-    if (chunks > 1) title += fmt::format(", {} chunks", chunks);
+    if (cell.chunks > 1) title += fmt::format(", {} chunks", cell.chunks);
     if (!same_holders_) {
       title += ", ";
-      title += holders_text(cell[3].get<uint64_t>(), cell[4].get<uint64_t>());
+      title += holders_text(cell.fewest_holders, cell.most_holders);
     }
     std::string out = fmt::format(
         "<rect style=\"--h:{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
@@ -222,7 +222,7 @@ class PictureDrawing {
     return out;
   }
 
-  const PlanJson& picture_;
+  const ChunkPicture& picture_;
   size_t rows_;
   size_t columns_;
   uint64_t rank_count_;
@@ -231,15 +231,20 @@ class PictureDrawing {
   size_t size_ = 13;
 };
 
-std::string side_text(const PlanJson& picture, const char* dim, const char* parts,
-                      const char* cells, const char* direction) {
-  const auto number = picture.at(dim).get<int64_t>();
-  if (number < 0) return "";
-  const auto count = picture.at(parts).get<uint64_t>();
-  const auto drawn = picture.at(cells).get<uint64_t>();
-  std::string text = fmt::format("dimension {} {}: {} parts", number, direction, count_text(count));
-  if (drawn < count) text += fmt::format(", drawn as {}", drawn);
+std::string side_text(int64_t dim, size_t parts, size_t cells, const char* direction) {
+  if (dim < 0) return "";
+  std::string text = fmt::format("dimension {} {}: {} parts", dim, direction, count_text(parts));
+  if (cells < parts) text += fmt::format(", drawn as {}", cells);
   return text;
+}
+
+ChunkColumns columns_of(const PlanJson& chunk_list) {
+  ChunkColumns columns;
+  columns.dims = chunk_list.at("dims").get<std::vector<int64_t>>();
+  columns.offsets = chunk_list.at("offsets").get<std::vector<std::vector<int64_t>>>();
+  columns.ranks = chunk_list.at("ranks").get<std::vector<uint64_t>>();
+  columns.holders = chunk_list.at("holders").get<std::vector<uint64_t>>();
+  return columns;
 }
 
 }  // namespace
@@ -307,11 +312,11 @@ std::string picture_html(const PlanJson& group, uint64_t rank_count, size_t numb
   const std::string layout = html_text(group.at("layout").get<std::string>());
   if (!layout.empty()) out += fmt::format("<span class=\"layout\">{}</span>", layout);
   out += "</figcaption>";
-  const PlanJson& picture = group.at("picture");
+  const ChunkPicture picture = draw_chunks(columns_of(group.at("chunk_list")));
   out += PictureDrawing(picture, fewest, most, rank_count).draw(names + ": " + cut);
-  const std::string down = side_text(picture, "row_dim", "row_parts", "rows", "down");
+  const std::string down = side_text(picture.row_dim, picture.row_parts, picture.rows, "down");
   const std::string right =
-      side_text(picture, "column_dim", "column_parts", "columns", "to the right");
+      side_text(picture.column_dim, picture.column_parts, picture.columns, "to the right");
   const std::string sides = down + (down.empty() || right.empty() ? "" : "; ") + right;
   if (!sides.empty()) out += fmt::format("<p class=\"sides\">{}</p>", sides);
   return out + "</figure>";

@@ -33,7 +33,7 @@ std::string chart_html(const Chart& chart);
 
 // Hue of a rank's colour, in degrees.
 int rank_hue(uint64_t rank, uint64_t rank_count);
-// The figure of one element of "tensors" of an estimate.
+// The figure of one element of "tensors" of an estimate, which has a "chunk_list".
 std::string picture_html(const PlanJson& group, uint64_t rank_count, size_t number);
 
 }  // namespace shardwright::cli

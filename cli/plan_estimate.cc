@@ -57,7 +57,8 @@ shw_estimate_options native_options(Session& session, const PlanEstimateOptions&
   native.memory_budget = session.options.memory_bytes;
   native.rank_bytes_per_second = options.rank_bytes_per_second;
   native.total_bytes_per_second = options.total_bytes_per_second;
-  native.flags = options.out.empty() ? 0 : SHW_ESTIMATE_WITH_PLAN;
+  if (!options.out.empty()) native.flags |= SHW_ESTIMATE_WITH_PLAN;
+  if (!options.html.empty()) native.flags |= SHW_ESTIMATE_WITH_CHUNKS;
   if (options.measure.empty()) return native;
   const MeasuredRates rates = measure_rates(session, options.measure, options.measure_bytes);
   native.rank_bytes_per_second =
@@ -185,12 +186,13 @@ std::string estimate_text(const PlanJson& json, const PlanEstimateOptions& optio
 int estimate_plan(Session& session, const PlanEstimateOptions& options) {
   const Buffer buffer = estimate(session, options);
   const std::string_view text = part_of(buffer, 0);
-  const PlanJson json = PlanJson::parse(text);
+  PlanJson json = PlanJson::parse(text);
   if (!options.out.empty()) write_file(options.out, plans_in(buffer));
   if (!options.html.empty())
     write_file(options.html, estimate_page(json, options.source, options.target));
   if (session.options.json) {
-    Session::print_line(text);
+    for (PlanJson& group : json["tensors"]) group.erase("chunk_list");  // the page's
+    Session::print_line(json.dump());
     return kExitFine;
   }
   Session::print(estimate_text(json, options));

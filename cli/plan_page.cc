@@ -230,7 +230,7 @@ class Page {
     size_t drawn = 0;
     for (const size_t group : groups_) {
       if (drawn == kMaxDrawn) break;
-      if (estimate_["tensors"][group].contains("picture"))
+      if (estimate_["tensors"][group].contains("chunk_list"))
         out_ += picture_html(estimate_["tensors"][group], ranks_, drawn++);
     }
     out_ += "</div>";

@@ -38,8 +38,8 @@ using plan::SaveRules;
 
 // Pieces that all ranks together may hold; more is refused with RESOURCE_EXHAUSTED.
 inline constexpr uint64_t kMaxSimulatedPieces = uint64_t{1} << 26;
-inline constexpr size_t kMaxPictures = 64;
-inline constexpr size_t kMaxPictureSide = 24;  // cells
+// Chunks that an estimate for a host lists.
+inline constexpr uint64_t kMaxListedChunks = uint64_t{1} << 20;
 
 struct EstimateOptions {
   plan::OwnerRule owner = plan::OwnerRule::kBalanced;
@@ -47,20 +47,19 @@ struct EstimateOptions {
   uint64_t memory_budget_bytes = kDefaultMemoryBudgetBytes;  // staging of one rank
   uint64_t rank_bytes_per_second = 0;                        // 0 = no estimate of time
   uint64_t total_bytes_per_second = 0;  // that all ranks share; 0 = no such limit
+  uint64_t listed_chunks = 0;           // at most so many in all, 0 = none are listed
 };
 
-// Chunks of one or more tensors under one square of a picture.
-struct PictureCell {
-  uint64_t chunks = 0;  // 0 = nothing lies here
-  int32_t first_owner = 0;
-  int32_t last_owner = 0;
-  uint64_t fewest_holders = 0;
-  uint64_t most_holders = 0;
+// A distinct box of a tensor: who writes it, or holds it first where nothing is written.
+struct ListedChunk {
+  Box box;
+  int32_t rank = 0;
+  uint64_t holders = 0;
 };
 
-// How a group of equal tensors is cut: the first of them over at most two of its split dimensions.
-// Dimensions beyond them lie behind each other in the cells. Long rows are drawn together.
-struct TensorPicture {
+// Tensors with equal dtype, shape and layout whose names differ in numbers only. Counts of chunks
+// are those of one tensor. The first one's are listed when options ask for it and all fit.
+struct TensorGroup {
   std::string names;  // "layers.{0..60}.w"
   std::string first_name;
   size_t tensor_count = 0;
@@ -69,19 +68,12 @@ struct TensorPicture {
   Dims shape;
   std::string layout;           // axes and placements; empty for boxes
   uint64_t tensor_bytes = 0;    // of one tensor
-  uint64_t chunks = 0;          // distinct boxes of one tensor
+  uint64_t chunk_count = 0;     // distinct boxes of one tensor
   uint64_t smallest_bytes = 0;  // of a box
   uint64_t largest_bytes = 0;
   uint64_t fewest_holders = 0;  // replicas of a box
   uint64_t most_holders = 0;
-  // Empty beyond kMaxPictures groups.
-  int32_t row_dim = -1;     // dimension that goes down, -1 = it is not split
-  int32_t column_dim = -1;  // dimension that goes to the right
-  uint64_t row_parts = 1;   // parts of these dimensions
-  uint64_t column_parts = 1;
-  size_t rows = 0;  // cells
-  size_t columns = 0;
-  std::vector<PictureCell> cells;  // row-major
+  std::vector<ListedChunk> chunks;  // empty, or all of one tensor
 };
 
 // One value per rank.
@@ -103,7 +95,7 @@ struct Estimate {
   RankColumn staging_bytes;
   RankColumn peak_bytes;    // state, staging, and on rank 0 of a save the plans of all ranks
   uint64_t plan_bytes = 0;  // memory of the plans that rank 0 of a save merges
-  std::vector<TensorPicture> pictures;
+  std::vector<TensorGroup> groups;
   EstimateOptions options;
 };
 

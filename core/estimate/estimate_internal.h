@@ -76,9 +76,11 @@ struct Fetch {
 // wanted lies inside chunk and is not empty. block_bytes 0 = no digests, nothing more is read.
 Fetch fetch_of(DType dtype, const Box& chunk, const Box& wanted, uint64_t block_bytes);
 
-// Rank that stores a box of a tensor; -1 = the lowest that holds it.
+// Rank that writes a box of a tensor; -1 = the lowest that holds it.
 using OwnerOf = std::function<int32_t(std::string_view tensor, const Box& box)>;
-Result<std::vector<TensorPicture>> pictures_of(const JobDescription& job, const OwnerOf& owner_of);
+// limit: chunks to list in all, 0 = none, in which case owner_of is not asked.
+Result<std::vector<TensorGroup>> tensor_groups_of(const JobDescription& job, uint64_t limit,
+                                                  const OwnerOf& owner_of);
 
 // Fills staging_bytes and peak_bytes from the other columns.
 void add_memory(Estimate* estimate);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An estimate as JSON text: totals and ranges first, then columns over ranks, then pictures.
+// An estimate as JSON text: totals and ranges first, then columns over ranks, then groups of
+// tensors.
 #include <algorithm>
 #include <numeric>
 
@@ -27,7 +28,7 @@ class EstimateWriter {
     write_time();
     write_per_rank();
     json_.key("tensors").begin_array();
-    for (const TensorPicture& picture : estimate_.pictures) write_picture(picture);
+    for (const TensorGroup& group : estimate_.groups) write_group(group);
     json_.end_array().end_object();
     return json_.take();
   }
@@ -105,43 +106,56 @@ class EstimateWriter {
     json_.end_object();
   }
 
-  void write_picture(const TensorPicture& picture) {
+  void write_group(const TensorGroup& group) {
     json_.begin_object();
-    json_.key("names").text(picture.names).key("first").text(picture.first_name);
-    count("count", picture.tensor_count);
-    json_.key("dtype").text(dtype_name(picture.dtype));
-    json_.key("kind").text(entry_kind_name(picture.kind));
+    json_.key("names").text(group.names).key("first").text(group.first_name);
+    count("count", group.tensor_count);
+    json_.key("dtype").text(dtype_name(group.dtype));
+    json_.key("kind").text(entry_kind_name(group.kind));
     json_.key("shape").begin_array();
-    for (const int64_t extent : picture.shape) json_.number(extent);
-    json_.end_array().key("layout").text(picture.layout);
-    count("bytes", picture.tensor_bytes);
-    count("chunks", picture.chunks);
-    count("smallest_chunk_bytes", picture.smallest_bytes);
-    count("largest_chunk_bytes", picture.largest_bytes);
-    count("fewest_holders", picture.fewest_holders);
-    count("most_holders", picture.most_holders);
-    if (!picture.cells.empty()) write_cells(picture);
+    for (const int64_t extent : group.shape) json_.number(extent);
+    json_.end_array().key("layout").text(group.layout);
+    count("bytes", group.tensor_bytes);
+    count("chunks", group.chunk_count);
+    count("smallest_chunk_bytes", group.smallest_bytes);
+    count("largest_chunk_bytes", group.largest_bytes);
+    count("fewest_holders", group.fewest_holders);
+    count("most_holders", group.most_holders);
+    if (!group.chunks.empty()) write_chunks(group);
     json_.end_object();
   }
 
-  // Cells as [chunks, first owner, last owner, fewest holders, most holders].
-  void write_cells(const TensorPicture& picture) {
-    json_.key("picture").begin_object();
-    json_.key("row_dim").number(picture.row_dim).key("column_dim").number(picture.column_dim);
-    count("row_parts", picture.row_parts);
-    count("column_parts", picture.column_parts);
-    count("rows", picture.rows);
-    count("columns", picture.columns);
-    json_.key("cells").begin_array();
-    for (const PictureCell& cell : picture.cells) {
+  // Columns with one value per chunk; only dimensions that some chunk does not cover whole.
+  void write_chunks(const TensorGroup& group) {
+    json_.key("chunk_list").begin_object();
+    std::vector<size_t> split;
+    for (size_t d = 0; d < group.shape.size(); ++d) {
+      const auto is_cut = [&](const ListedChunk& chunk) {
+        return chunk.box.sizes[d] != group.shape[d];
+      };
+      if (std::ranges::any_of(group.chunks, is_cut)) split.push_back(d);
+    }
+    json_.key("dims").begin_array();
+    for (const size_t dim : split) json_.number(static_cast<int64_t>(dim));
+    json_.end_array();
+    write_extents("offsets", group, split, &Box::offsets);
+    write_extents("sizes", group, split, &Box::sizes);
+    json_.key("ranks").begin_array();
+    for (const ListedChunk& chunk : group.chunks) json_.number(chunk.rank);
+    json_.end_array().key("holders").begin_array();
+    for (const ListedChunk& chunk : group.chunks) json_.number_unsigned(chunk.holders);
+    json_.end_array().end_object();
+  }
+
+  void write_extents(std::string_view key, const TensorGroup& group, std::span<const size_t> split,
+                     Dims Box::* extents) {
+    json_.key(key).begin_array();
+    for (const size_t dim : split) {
       json_.begin_array();
-      if (cell.chunks != 0) {
-        json_.number_unsigned(cell.chunks).number(cell.first_owner).number(cell.last_owner);
-        json_.number_unsigned(cell.fewest_holders).number_unsigned(cell.most_holders);
-      }
+      for (const ListedChunk& chunk : group.chunks) json_.number((chunk.box.*extents)[dim]);
       json_.end_array();
     }
-    json_.end_array().end_object();
+    json_.end_array();
   }
 
   const Estimate& estimate_;

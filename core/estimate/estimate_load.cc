@@ -214,8 +214,9 @@ Result<Estimate> estimate_load(const StoredCheckpoint& stored, const JobDescript
   estimate.stored_bytes = stored.catalog.payload_bytes();
   SHW_RETURN_IF_ERROR(LoadEstimation(stored, wanted, &estimate).run());
   internal::add_memory(&estimate);
-  SHW_ASSIGN_OR_RETURN(estimate.pictures,
-                       internal::pictures_of(wanted, [](auto, const Box&) { return -1; }));
+  SHW_ASSIGN_OR_RETURN(estimate.groups,
+                       internal::tensor_groups_of(wanted, options.listed_chunks,
+                                                  [](auto, const Box&) { return -1; }));
   return estimate;
 }
 

@@ -3,7 +3,7 @@
 // Runs the steps of a save for all ranks of a job, up to the point where bytes would move: by
 // arithmetic where its tensors have layouts, else by the local plan of each rank.
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "core/estimate/estimate_internal.h"
 #include "core/job_description/describe_ranks.h"
@@ -82,11 +82,13 @@ Result<SimulatedSave> estimated(const JobDescription& job, const EstimateOptions
   estimate.plan_bytes += memory_of(made.plan.catalog);
   add_writes(made.plan, &estimate);
   internal::add_memory(&estimate);
-  const CatalogIndex index(made.plan.catalog);
-  SHW_ASSIGN_OR_RETURN(estimate.pictures,
-                       internal::pictures_of(job, [&](auto name, const Box& box) {
-                         return owner_in(made.plan, index, name, box);
-                       }));
+  std::optional<CatalogIndex> index;
+  if (options.listed_chunks != 0) index.emplace(made.plan.catalog);
+  const auto owner_of = [&](std::string_view name, const Box& box) {
+    return owner_in(made.plan, *index, name, box);
+  };
+  SHW_ASSIGN_OR_RETURN(estimate.groups,
+                       internal::tensor_groups_of(job, options.listed_chunks, owner_of));
   return made;
 }
 

@@ -39,6 +39,11 @@ typedef struct shw_estimate_options {
  * Since: 0.1 unstable */
 #define SHW_ESTIMATE_WITH_PLAN 1
 
+/* Flag of shw_estimate_options: groups of tensors list the chunks of their first tensor
+ * ("chunk_list"), up to 1 Mi in all.
+ * Since: 0.1 unstable */
+#define SHW_ESTIMATE_WITH_CHUNKS 2
+
 /* Byte size of the oldest published shw_estimate_options.
  * Since: 0.1 unstable */
 #define SHW_ESTIMATE_OPTIONS_SIZE_V1 40

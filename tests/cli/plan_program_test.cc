@@ -50,7 +50,8 @@ TEST_F(PlanProgram, EstimatesASave) {
   EXPECT_EQ(json["stored"]["bytes"], 32776);
   EXPECT_EQ(json["per_rank"]["writes"], Json({2, 1}));
   EXPECT_EQ(json["time"], nullptr);
-  EXPECT_EQ(json["tensors"][0]["picture"]["cells"], Json({{1, 0, 0, 1, 1}, {1, 1, 1, 1, 1}}));
+  EXPECT_EQ(json["tensors"][0]["chunks"], 2);
+  EXPECT_EQ(json, run_json("plan save " + halves() + " --html page.html"));
 }
 
 TEST_F(PlanProgram, EstimatesALoadOfARealCheckpoint) {
@@ -183,6 +184,9 @@ TEST_F(PlanProgram, WritesAPageThatNeedsNothingElse) {
   EXPECT_HAS(outcome.out, "page: page.html");
   const std::string page = file_text(path("page.html"));
   EXPECT_HAS(page, "&lt;b&gt;&amp;&quot;w&#39;");
+  EXPECT_HAS(page, "<title>rank 0</title>");
+  EXPECT_HAS(page, "<title>rank 1</title>");
+  EXPECT_HAS(page, "dimension 0 down: 2 parts");
   for (const std::string foreign :
        {"<b>&\"", "http:", "https:", "<script", "<link", "<img", "@import", "url("}) {
     EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;

@@ -19,6 +19,7 @@ from .checkpoint import Checkpoint
 from .planner import Plan
 
 _WITH_PLAN = 1
+_WITH_CHUNKS = 2
 _RATE_MAX = 2**62
 
 
@@ -74,16 +75,19 @@ class JobDescription:
         return dict(json.loads(native.shw_job_description_json(self._handle)[0]))
 
     def estimate_save(self, *, owner: str = "balanced", preset: str = "standard", memory_budget: int = 0,
-                   rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0) -> dict[str, Any]:
+                      rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0,
+                      chunks: bool = False) -> dict[str, Any]:
         """Plans the save of all ranks and estimates what it costs; nothing is written.
 
         Args:
             owner, preset: who writes a replica and how it is planned, as in save.
             memory_budget: staging bytes of one rank, 0 = 256 MiB.
             rank_bytes_per_second, total_bytes_per_second: bandwidth of one rank and of all together, 0 = not known.
+            chunks: groups of tensors list the chunks of their first tensor ("chunk_list"), up to 1 Mi in all.
         Raises what the save would raise, such as InvalidArgumentError for a hole between shards.
         """
-        options = _estimate_options(0, owner, preset, memory_budget, rank_bytes_per_second, total_bytes_per_second)
+        options = _estimate_options(_WITH_CHUNKS if chunks else 0, owner, preset, memory_budget, rank_bytes_per_second,
+                                    total_bytes_per_second)
         return dict(json.loads(native.shw_estimate_save(self._handle, options)[0]))
 
     def save_plan(self, *, owner: str = "balanced", preset: str = "standard") -> Plan:
@@ -92,13 +96,15 @@ class JobDescription:
         return Plan.from_bytes(parts[1])
 
     def estimate_load(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "standard",
-                   memory_budget: int = 0, rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0) -> dict[str, Any]:
+                      memory_budget: int = 0, rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0,
+                      chunks: bool = False) -> dict[str, Any]:
         """Plans the load by the ranks of `wanted` (made by lay_out; None = this job) and estimates it.
 
         The checkpoint is the one that this job was made of, else what a save of it would store. Arguments as in
         estimate_save. Raises NotFoundError for what is not stored.
         """
-        options = _estimate_options(0, owner, preset, memory_budget, rank_bytes_per_second, total_bytes_per_second)
+        options = _estimate_options(_WITH_CHUNKS if chunks else 0, owner, preset, memory_budget, rank_bytes_per_second,
+                                    total_bytes_per_second)
         handle = None if wanted is None else wanted._handle
         return dict(json.loads(native.shw_estimate_load(self._handle, handle, options)[0]))
 

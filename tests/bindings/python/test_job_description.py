@@ -17,6 +17,9 @@ def test_a_save_is_estimated_and_planned():
     estimate = job.estimate_save(rank_bytes_per_second=1000)
     assert estimate["per_rank"]["writes"] == [2, 1] and estimate["stored"]["bytes"] == 136
     assert estimate["time"]["seconds"] == estimate["bytes"]["max"] / 1000
+    assert "chunk_list" not in estimate["tensors"][0]
+    assert job.estimate_save(chunks=True)["tensors"][0]["chunk_list"] == {
+        "dims": [0], "offsets": [[0, 4]], "sizes": [[4, 4]], "ranks": [0, 1], "holders": [1, 1]}
     plan = job.save_plan(owner="lowest_rank")
     assert plan.kind == "merged_save" and {chunk["writer"] for chunk in plan.to_dict()["chunks"]} == {0, 1}
 

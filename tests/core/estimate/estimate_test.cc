@@ -266,46 +266,67 @@ TEST(EstimateLoad, OfItsOwnLayoutReadsNothingElse) {
   EXPECT_EQ(estimate->over_bytes, RankColumn(8, 0));
 }
 
-TEST(Pictures, GroupEqualTensorsAndShowHoldersAndOwners) {
+TEST(TensorGroups, HoldEqualTensorsAndCountTheirChunks) {
   const auto save = simulate_save(read(kMixed), {});
   ASSERT_TRUE(save.ok());
-  const std::vector<TensorPicture>& pictures = save->estimate.pictures;
-  ASSERT_EQ(pictures.size(), 6U);
-  EXPECT_EQ(pictures[0].names, "l.{0..3}.w");
-  EXPECT_EQ(pictures[0].tensor_count, 4U);
-  EXPECT_EQ(pictures[0].chunks, 4U);
-  EXPECT_EQ(pictures[0].row_dim, 0);
-  EXPECT_EQ(pictures[0].column_dim, 1);
-  ASSERT_EQ(pictures[0].cells.size(), 4U);
-  for (int32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(pictures[0].cells[static_cast<size_t>(i)].first_owner, i);
-    EXPECT_EQ(pictures[0].cells[static_cast<size_t>(i)].most_holders, 1U);
-  }
-  EXPECT_EQ(pictures[1].fewest_holders, 2U);
-  EXPECT_EQ(pictures[1].most_holders, 2U);
-  EXPECT_EQ(pictures[2].names, "norm");
-  EXPECT_EQ(pictures[2].most_holders, 8U);
-  EXPECT_EQ(pictures[4].chunks, 0U) << "empty boxes are not drawn";
-  EXPECT_EQ(pictures[5].fewest_holders, 1U);
-  EXPECT_EQ(pictures[5].most_holders, 2U);
+  const std::vector<TensorGroup>& groups = save->estimate.groups;
+  ASSERT_EQ(groups.size(), 6U);
+  EXPECT_EQ(groups[0].names, "l.{0..3}.w");
+  EXPECT_EQ(groups[0].tensor_count, 4U);
+  EXPECT_EQ(groups[0].chunk_count, 4U);
+  EXPECT_EQ(groups[0].smallest_bytes, 3 * 300 * 4U);
+  EXPECT_EQ(groups[0].largest_bytes, 4 * 300 * 4U);
+  EXPECT_EQ(groups[1].fewest_holders, 2U);
+  EXPECT_EQ(groups[1].most_holders, 2U);
+  EXPECT_EQ(groups[2].names, "norm");
+  EXPECT_EQ(groups[2].most_holders, 8U);
+  EXPECT_EQ(groups[4].chunk_count, 0U) << "empty boxes are no chunks";
+  EXPECT_EQ(groups[5].fewest_holders, 1U);
+  EXPECT_EQ(groups[5].most_holders, 2U);
+  for (const TensorGroup& group : groups) EXPECT_TRUE(group.chunks.empty()) << group.names;
 }
 
-TEST(Pictures, AreBoundedForManyRanks) {
-  const JobDescription job =
-      read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 300, "b": 100}}},
-    "tensors": [{"name": "w", "dtype": "int8", "shape": [3000, 1000],
-                 "placements": {"a": "Shard(0)", "b": "Shard(1)"}}]})json");
-  const auto save = simulate_save(job, {});
+TEST(TensorGroups, ListTheChunksOfTheirFirstTensorWhenAsked) {
+  EstimateOptions options;
+  options.listed_chunks = kMaxListedChunks;
+  const JobDescription job = read(kMixed);
+  const auto save = simulate_save(job, options);
   ASSERT_TRUE(save.ok());
-  const TensorPicture& picture = save->estimate.pictures[0];
-  EXPECT_EQ(picture.chunks, 30000U);
-  EXPECT_EQ(picture.row_parts, 300U);
-  EXPECT_EQ(picture.cells.size(), kMaxPictureSide * kMaxPictureSide);
-  uint64_t chunks = 0;
-  for (const PictureCell& cell : picture.cells) chunks += cell.chunks;
-  EXPECT_EQ(chunks, 30000U);
-  EXPECT_EQ(picture.cells.front().first_owner, 0);
-  EXPECT_EQ(picture.cells.back().last_owner, 29999);
+  const TensorGroup& group = save->estimate.groups[0];
+  ASSERT_EQ(group.chunks.size(), 4U);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(group.chunks[i].rank, static_cast<int32_t>(i));
+    EXPECT_EQ(group.chunks[i].holders, 1U);
+  }
+  EXPECT_EQ(group.chunks[1].box, test::box({0, 300}, {4, 300}));
+  const auto load = estimate_load(**stored_checkpoint(job, {}), job, options);
+  ASSERT_TRUE(load.ok()) << load.status().to_string();
+  EXPECT_EQ(load->groups[1].chunks[0].rank, 0) << "the first that holds it";
+  EXPECT_NE(estimate_json(*load).find(
+                "\"chunk_list\":{\"dims\":[0,1],\"offsets\":[[0,0,4,4],[0,300,0,300]],"
+                "\"sizes\":[[4,4,3,3],[300,300,300,300]],\"ranks\":[0,1,2,3],"
+                "\"holders\":[1,1,1,1]}"),
+            std::string::npos)
+      << estimate_json(*load);
+}
+
+TEST(TensorGroups, ListABoundedNumberOfChunks) {
+  const JobDescription job = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 8, "b": 4}}},
+    "tensors": [
+      {"name": "w", "dtype": "int8", "shape": [8, 4],
+       "placements": {"a": "Shard(0)", "b": "Shard(1)"}},
+      {"name": "v", "dtype": "int8", "shape": [4, 8],
+       "placements": {"a": "Shard(1)", "b": "Shard(0)"}},
+      {"name": "u", "dtype": "int8", "shape": [8], "placements": {"a": "Shard(0)"}}]})json");
+  const auto groups = internal::tensor_groups_of(job, 50, [](auto, const Box&) { return -1; });
+  ASSERT_TRUE(groups.ok());
+  ASSERT_EQ(groups->size(), 3U);
+  EXPECT_EQ((*groups)[0].chunks.size(), 32U);
+  EXPECT_EQ((*groups)[0].chunks.back().rank, 31);
+  EXPECT_TRUE((*groups)[1].chunks.empty()) << "18 are left";
+  EXPECT_EQ((*groups)[1].chunk_count, 32U);
+  EXPECT_EQ((*groups)[2].chunks.size(), 8U);
+  EXPECT_EQ((*groups)[2].chunks[0].holders, 4U);
 }
 
 TEST(EstimateJson, EstimatesTheTimeFromTheSlowerLimit) {

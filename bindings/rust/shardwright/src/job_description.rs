@@ -20,6 +20,8 @@ pub struct EstimateOptions {
     pub rank_bytes_per_second: u64,
     /// Bandwidth that all ranks share, 0 = not known.
     pub total_bytes_per_second: u64,
+    /// Whether groups of tensors list the chunks of their first tensor (`chunk_list`), up to 1 Mi in all.
+    pub chunks: bool,
 }
 
 impl EstimateOptions {
@@ -27,7 +29,7 @@ impl EstimateOptions {
         // SAFETY: a plain struct for which all zero is valid.
         let mut options: ffi::shw_estimate_options = unsafe { std::mem::zeroed() };
         options.struct_size = size_of::<ffi::shw_estimate_options>() as u32;
-        options.flags = flags;
+        options.flags = if self.chunks { flags | ffi::SHW_ESTIMATE_WITH_CHUNKS as u32 } else { flags };
         options.owner = self.owner as i32;
         options.preset = self.preset as i32;
         options.memory_budget = self.memory_budget;

@@ -13,6 +13,8 @@ fn saves_and_loads_are_estimated() {
     let options = EstimateOptions { owner: Owner::LowestRank, rank_bytes_per_second: 1000, ..Default::default() };
     let estimate = job.estimate_save(&options).unwrap();
     assert!(estimate.contains("\"writes\":[1,1]") && estimate.contains("\"limit\":\"rank\""), "{estimate}");
+    let listed = job.estimate_save(&EstimateOptions { chunks: true, ..options }).unwrap();
+    assert!(listed.contains("\"chunk_list\"") && !estimate.contains("\"chunk_list\""), "{listed}");
     let target = JobDescription::new(r#"{"schema": 1, "ranks": 4, "rules": [{"match": "*"}]}"#).unwrap();
     let wanted = job.lay_out(&target).unwrap();
     let load = job.estimate_load(Some(&wanted), &EstimateOptions::default()).unwrap();

@@ -320,6 +320,7 @@ pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_MATCH_OPTIONS_SIZE_V1: u32 = 32;
 pub const SHW_ESTIMATE_WITH_PLAN: u64 = 1;
+pub const SHW_ESTIMATE_WITH_CHUNKS: u64 = 2;
 pub const SHW_ESTIMATE_OPTIONS_SIZE_V1: u32 = 40;
 pub const SHW_PLUGIN_ENTRY: &core::ffi::CStr = c"shw_plugin_v1";
 pub const SHW_HOST_API_SIZE_V1: u32 = 72;

@@ -6,11 +6,14 @@ import java.util.Objects;
 
 /** Options of {@link JobDescription#estimateSave} and {@link JobDescription#estimateLoad}. Not thread-safe while it is being filled. */
 public final class EstimateOptions {
+    private static final long WITH_CHUNKS = 2;
+
     private Owner owner = Owner.BALANCED;
     private Preset preset = Preset.STANDARD;
     private long memoryBudget;
     private long rankBytesPerSecond;
     private long totalBytesPerSecond;
+    private boolean chunks;
 
     /** All defaults. */
     public EstimateOptions() {}
@@ -70,8 +73,20 @@ public final class EstimateOptions {
         return this;
     }
 
+    /**
+     * Whether groups of tensors list the chunks of their first tensor ({@code chunk_list}), up to 1 Mi in all.
+     *
+     * @param value false without it
+     * @return this
+     */
+    public EstimateOptions chunks(boolean value) {
+        this.chunks = value;
+        return this;
+    }
+
     OptionStruct struct(long flags) {
-        long[] longs = {owner.number(), preset.number(), flags, memoryBudget, rankBytesPerSecond, totalBytesPerSecond};
+        long all = chunks ? flags | WITH_CHUNKS : flags;
+        long[] longs = {owner.number(), preset.number(), all, memoryBudget, rankBytesPerSecond, totalBytesPerSecond};
         return new OptionStruct(shw_nativeJNI.shw_java_estimate_options_create(longs),
                 shw_nativeJNI::shw_java_estimate_options_release);
     }

@@ -20,6 +20,7 @@ class JobDescriptionTest {
         String estimate = job.estimateSave(new EstimateOptions().owner(Owner.LOWEST_RANK).rankBytesPerSecond(1000));
         assertTrue(estimate.contains("\"writes\":[1,1]"), estimate);
         assertTrue(estimate.contains("\"limit\":\"rank\""), estimate);
+        assertTrue(job.estimateSave(new EstimateOptions().chunks(true)).contains("\"chunk_list\""));
         JobDescription target = JobDescription.of("{\"schema\": 1, \"ranks\": 4, \"rules\": [{\"match\": \"*\"}]}");
         String load = job.estimateLoad(job.layOut(target), new EstimateOptions());
         assertTrue(load.contains("\"reads\":[2,2,2,2]"), load);
