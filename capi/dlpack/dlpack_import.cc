@@ -12,6 +12,7 @@ constexpr uint32_t kMajor = 1;
 constexpr uint64_t kFlagReadOnly = 1;
 constexpr uint64_t kFlagIsCopied = 2;
 constexpr uint64_t kFlagSubbytePadded = 4;
+constexpr uint64_t kKnownFlags = kFlagReadOnly | kFlagIsCopied | kFlagSubbytePadded;
 
 shw_tensor describe(const DLTensor& from) {
   shw_tensor tensor = SHW_TENSOR_INIT;
@@ -44,6 +45,11 @@ Result<shw_tensor> describe_dlpack(const DLManagedTensorVersioned* managed) {
     return unimplemented(fmt::format("DLPack version is {}.{}, this library reads {}.x",
                                      managed->version.major, managed->version.minor, kMajor))
         .with_detail("needed_version", std::to_string(managed->version.major));
+  }
+  // A flag may say that the memory is laid out otherwise, as kFlagSubbytePadded did when it came.
+  if ((managed->flags & ~kKnownFlags) != 0) {
+    return unimplemented(fmt::format("the DLPack tensor has the unknown flags {:#x}",
+                                     managed->flags & ~kKnownFlags));
   }
   SHW_RETURN_IF_ERROR(check_type(managed->dl_tensor));
   shw_tensor tensor = describe(managed->dl_tensor);

@@ -14,7 +14,8 @@
 namespace shardwright::capi {
 
 // Descriptor that borrows from the tensor. INVALID_ARGUMENT for NULL, UNIMPLEMENTED for another
-// major version (nothing but the version is read then), unknown flags are ignored.
+// major version (nothing but the version is read then), unknown flags, several lanes and device 0;
+// what the descriptor says is checked by whoever takes it.
 Result<shw_tensor> describe_dlpack(const DLManagedTensorVersioned* managed);
 Result<shw_tensor> describe_dlpack(const DLManagedTensor* managed);
 
