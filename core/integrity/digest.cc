@@ -19,10 +19,10 @@ namespace internal {
 
 const Xxh3Kernel& best_xxh3_kernel() {
 #if defined(SHW_XXH3_WIDE)
-  static const Xxh3Kernel* const best = __builtin_cpu_supports("avx512f") ? &kXxh3Avx512
-                                        : __builtin_cpu_supports("avx2")  ? &kXxh3Avx2
-                                                                          : &kXxh3Baseline;
-  return *best;
+  static const Xxh3Kernel* const kBest = __builtin_cpu_supports("avx512f") ? &kXxh3Avx512
+                                         : __builtin_cpu_supports("avx2")  ? &kXxh3Avx2
+                                                                           : &kXxh3Baseline;
+  return *kBest;
 #else
   return kXxh3Baseline;
 #endif

@@ -11,7 +11,6 @@
 // Pure functions and one streaming class, thread-compatible. XXH3 finds accidents, not attackers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,13 +19,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/digest128.h"
 #include "core/base/result.h"
 #include "core/layout/box.h"
 #include "core/tensor/dtype.h"
 
 namespace shardwright::integrity {
 
-using Digest128 = std::array<std::byte, 16>;
+using shardwright::Digest128;
 
 Digest128 xxh3_128(std::span<const std::byte> bytes);
 // Copies source to target and returns the digest of the bytes, in cache-sized steps. Same length.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digest128: what plans, contents and option texts are compared by: XXH3-128 in canonical
-// big-endian byte order, equal on every machine. Pure functions.
+// What plans, contents and option texts are compared by. Pure functions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string_view>
 
+#include "core/base/digest128.h"
+
 namespace shardwright::plan {
 
-using Digest128 = std::array<std::byte, 16>;
+using shardwright::Digest128;
 
 // Of the bytes of a plan, or of what replicas must have alike.
 Digest128 content_digest(std::span<const std::byte> bytes);

@@ -4,7 +4,6 @@
 // versions. Included by the codec sources of this folder only. Pure functions.
 #pragma once
 
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +14,7 @@
 #include "core/base/result.h"
 #include "core/integrity/digest.h"
 #include "core/plan/catalog.h"
-#include "core/plan/wire/catalog_generated.h"
+#include "core/plan/wire/records.h"
 
 namespace shardwright::format::native::internal {
 
@@ -29,27 +28,6 @@ inline flatbuffers::Offset<TextVector> encode_text(flatbuffers::FlatBufferBuilde
 inline std::string decode_text(const TextVector* text) {
   if (text == nullptr) return {};
   return {reinterpret_cast<const char*>(text->data()), text->size()};
-}
-
-inline wire::Digest encode_digest(const integrity::Digest128& digest) {
-  static_assert(sizeof(wire::Digest) == sizeof(digest));
-  wire::Digest out;
-  std::memcpy(static_cast<void*>(&out), digest.data(), sizeof(out));
-  return out;
-}
-
-inline integrity::Digest128 decode_digest(const wire::Digest& digest) {
-  integrity::Digest128 out;
-  std::memcpy(out.data(), &digest, sizeof(out));
-  return out;
-}
-
-// A record by copy: the verifier does not prove that a vector's elements are aligned.
-template <typename Wire>
-Wire record_at(const flatbuffers::Vector<const Wire*>* vector, size_t index) {
-  Wire record;
-  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
-  return record;
 }
 
 inline flatbuffers::Verifier::Options verifier_options(size_t size_bytes) {

@@ -100,7 +100,6 @@ Result<std::vector<std::byte>> encode_index(const RankIndex& index) {
         fmt::format("an index to be written does not hold together: {}", sound.to_string()));
 
   flatbuffers::FlatBufferBuilder builder(static_cast<size_t>(estimated));
-  static_assert(sizeof(wire::Digest) == sizeof(integrity::Digest128));
   const auto digests = builder.CreateVectorOfStructs(
       reinterpret_cast<const wire::Digest*>(index.block_digests.data()),
       index.block_digests.size());
@@ -145,7 +144,7 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
   if (table->block_digests() != nullptr) {
     index.block_digests.reserve(table->block_digests()->size());
     for (const wire::Digest* each : *table->block_digests())
-      index.block_digests.push_back(internal::decode_digest(*each));
+      index.block_digests.push_back(wire::decode_digest(*each));
   }
   SHW_RETURN_IF_ERROR(check_index(index));
   return index;

@@ -93,7 +93,7 @@ flatbuffers::Offset<wire::Manifest> encode_table(flatbuffers::FlatBufferBuilder*
   files.reserve(manifest.files.size());
   for (const ManifestFile& file : manifest.files) {
     files.emplace_back(file.size_bytes, file.index_position, file.index_bytes,
-                       internal::encode_digest(file.index_digest), file.rank, 0);
+                       wire::encode_digest(file.index_digest), file.rank, 0);
   }
   const auto file_vector = builder->CreateVectorOfStructs(files);
   std::vector<flatbuffers::Offset<wire::MetadataPair>> pairs;
@@ -138,11 +138,10 @@ Result<Manifest> decode_fields(const wire::Manifest* table) {
   if (table->files() != nullptr) {
     manifest.files.reserve(table->files()->size());
     for (size_t file = 0; file < table->files()->size(); ++file) {
-      const auto record = internal::record_at(table->files(), file);
+      const auto record = wire::record_at(table->files(), file);
       if (record.reserved() != 0) return data_loss("a reserved field of a file is not zero");
       manifest.files.push_back({record.rank(), record.size_bytes(), record.index_position(),
-                                record.index_bytes(),
-                                internal::decode_digest(record.index_digest())});
+                                record.index_bytes(), wire::decode_digest(record.index_digest())});
     }
   }
   if (table->catalog() == nullptr) return data_loss("the catalog is missing");

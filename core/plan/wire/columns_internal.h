@@ -15,6 +15,8 @@
 
 #include <flatbuffers/vector.h>
 
+#include "core/plan/wire/records.h"
+
 namespace shardwright::plan::internal {
 
 // Elements of a vector that may be absent.
@@ -23,13 +25,7 @@ flatbuffers::uoffset_t count_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// One element by copy; index < count_of(vector).
-template <typename Wire>
-Wire record_at(const flatbuffers::Vector<const Wire*>* vector, uint64_t index) {
-  Wire record;
-  std::memcpy(static_cast<void*>(&record), vector->Data() + index * sizeof(Wire), sizeof(Wire));
-  return record;
-}
+using wire::record_at;
 
 // The elements as values of the same bytes.
 template <typename Element, typename T>

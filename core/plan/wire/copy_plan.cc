@@ -2,7 +2,6 @@
 //
 // Verified bodies of plan buffers to values. Every vector may be absent, which is the same as
 // empty.
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -22,12 +21,6 @@ std::string copy_text(const Vector<uint8_t>* bytes) {
   return bytes == nullptr
              ? std::string()
              : std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-}
-
-Digest128 copy_digest(const wire::Digest* digest) {
-  Digest128 out{};
-  if (digest != nullptr) std::memcpy(out.data(), digest, sizeof(out));
-  return out;
 }
 
 Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
@@ -115,7 +108,7 @@ Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body) {
   LocalSavePlan plan;
   plan.rank = body->rank();
   plan.world_size = body->world_size();
-  plan.options_digest = copy_digest(body->options_digest());
+  plan.options_digest = wire::decode_digest(body->options_digest());
   plan.options_text = copy_text(body->options_text());
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
   plan.tensor_digests = copy_column<Digest128>(body->tensor_digests());
@@ -131,7 +124,7 @@ Result<WriteList> copy_write_list(const wire::WriteList* body) {
   list.rank = body->rank();
   list.world_size = body->world_size();
   list.generation = copy_text(body->generation());
-  list.plan_digest = copy_digest(body->plan_digest());
+  list.plan_digest = wire::decode_digest(body->plan_digest());
   list.items = copy_column<WriteItem>(body->items());
   return list;
 }
@@ -152,12 +145,12 @@ Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
   WriteResult result;
   result.rank = body->rank();
   result.generation = copy_text(body->generation());
-  result.plan_digest = copy_digest(body->plan_digest());
+  result.plan_digest = wire::decode_digest(body->plan_digest());
   result.has_file = body->has_file();
   result.file_bytes = body->file_bytes();
   result.index_position = body->index_position();
   result.index_bytes = body->index_bytes();
-  result.index_digest = copy_digest(body->index_digest());
+  result.index_digest = wire::decode_digest(body->index_digest());
   result.payload_bytes = body->payload_bytes();
   result.directory_sync_supported = !body->directory_sync_unsupported();
   return result;
@@ -166,7 +159,7 @@ Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
 Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
   GlobalSavePlan plan;
   plan.generation = copy_text(body->generation());
-  plan.plan_digest = copy_digest(body->plan_digest());
+  plan.plan_digest = wire::decode_digest(body->plan_digest());
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
   copy_listing(*body, &plan.listing);
   return plan;

@@ -8,6 +8,7 @@
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
+#include "core/plan/wire/records.h"
 
 namespace shardwright::plan {
 namespace {
@@ -20,13 +21,6 @@ constexpr uint64_t kFixedBytes =
     1024;  // tables, their field tables, vector lengths and padding of one plan
 
 static_assert(sizeof(wire::WriteRecord) == sizeof(WriteItem));
-static_assert(sizeof(wire::Digest) == sizeof(Digest128));
-
-wire::Digest wire_digest(const Digest128& digest) {
-  wire::Digest out;
-  std::memcpy(static_cast<void*>(&out), digest.data(), sizeof(out));
-  return out;
-}
 
 Offset<Vector<uint8_t>> text_bytes(FlatBufferBuilder* builder, std::string_view text) {
   if (text.empty()) return 0;
@@ -128,7 +122,7 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
   const auto order = numbers_of(builder, plan.listing.order);
   const auto object_begins = numbers_of(builder, plan.listing.object_begins);
   const auto secondary = numbers_of(builder, plan.listing.secondary);
-  const wire::Digest options_digest = wire_digest(plan.options_digest);
+  const wire::Digest options_digest = wire::encode_digest(plan.options_digest);
   const auto body = wire::CreateLocalSave(*builder, plan.rank, plan.world_size, &options_digest,
                                           options_text, catalog, tensor_digests, object_digests,
                                           attributes, order, object_begins, secondary);
@@ -160,7 +154,7 @@ Result<Bytes> encode(const WriteList& list) {
     items = builder.CreateUninitializedVectorOfStructs(list.items.size(), &out);
     std::memcpy(static_cast<void*>(out), list.items.data(), list.items.size() * sizeof(WriteItem));
   }
-  const wire::Digest plan_digest = wire_digest(list.plan_digest);
+  const wire::Digest plan_digest = wire::encode_digest(list.plan_digest);
   const auto body =
       wire::CreateWriteList(builder, list.rank, list.world_size, generation, &plan_digest, items);
   return finish(&builder, wire::PlanBufferKind::WriteList,
@@ -220,8 +214,8 @@ Result<Bytes> encode(const WriteResult& result) {
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the write result"));
   FlatBufferBuilder builder(size);
   const auto generation = text_bytes(&builder, result.generation);
-  const wire::Digest plan_digest = wire_digest(result.plan_digest);
-  const wire::Digest index_digest = wire_digest(result.index_digest);
+  const wire::Digest plan_digest = wire::encode_digest(result.plan_digest);
+  const wire::Digest index_digest = wire::encode_digest(result.index_digest);
   const auto body = wire::CreateWriteResult(
       builder, result.rank, generation, &plan_digest, result.has_file, result.file_bytes,
       result.index_position, result.index_bytes, &index_digest, result.payload_bytes,
@@ -243,7 +237,7 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
   const auto generation = text_bytes(builder, plan.generation);
   const auto attributes = attributes_of(builder, plan.listing);
   const auto object_begins = numbers_of(builder, plan.listing.object_begins);
-  const wire::Digest plan_digest = wire_digest(plan.plan_digest);
+  const wire::Digest plan_digest = wire::encode_digest(plan.plan_digest);
   const auto body =
       wire::CreateMergedSave(*builder, generation, plan.generation.empty() ? nullptr : &plan_digest,
                              catalog, attributes, object_begins);

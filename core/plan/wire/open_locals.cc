@@ -146,8 +146,7 @@ class LocalOpener {
     const wire::Catalog& catalog = *body.catalog();
     view->rank = body.rank();
     view->world_size = body.world_size();
-    if (body.options_digest() != nullptr)
-      std::memcpy(view->options_digest.data(), body.options_digest(), sizeof(Digest128));
+    view->options_digest = wire::decode_digest(body.options_digest());
     const auto text = bytes_of(body.options_text());
     view->options_text = {reinterpret_cast<const char*>(text.data()), text.size()};
     view->catalog.chunks = column_in_place<ChunkRecord>(catalog.chunks(), &made_.owned);

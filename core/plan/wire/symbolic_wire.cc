@@ -140,18 +140,6 @@ class DescriptionColumns {
   HashIndex index_;
 };
 
-wire::Digest wire_digest(const Digest128& digest) {
-  wire::Digest out;
-  std::memcpy(static_cast<void*>(&out), digest.data(), sizeof(out));
-  return out;
-}
-
-Digest128 copy_digest(const wire::Digest* digest) {
-  Digest128 out{};
-  if (digest != nullptr) std::memcpy(out.data(), digest, sizeof(out));
-  return out;
-}
-
 // A buffer inside another one that is not what it must be.
 Status as_damage(const Status& status, std::string_view what) {
   if (status.code() == StatusCode::kUnimplemented) return status;
@@ -248,7 +236,7 @@ Result<Bytes> encode(const SymbolicDescription& description) {
   const auto layout_ends = numbers(&builder, description.layout_ends);
   const auto tensor_digests = records<wire::Digest>(&builder, description.tensor_digests);
   const auto object_digests = records<wire::Digest>(&builder, description.object_digests);
-  const wire::Digest options_digest = wire_digest(description.options_digest);
+  const wire::Digest options_digest = wire::encode_digest(description.options_digest);
   return finish(&builder, wire::PlanBufferKind::SymbolicSave,
                 wire::CreateSymbolicSave(builder, &options_digest, options_text, texts, tensors,
                                          objects, shapes, shape_ends, axes, layout_ends,
@@ -267,7 +255,7 @@ Result<Bytes> encode(const SymbolicPart& part) {
   const auto object_sizes = numbers(&builder, part.object_sizes);
   const auto digest_tensors = numbers(&builder, part.digest_tensors);
   const auto tensor_digests = records<wire::Digest>(&builder, part.tensor_digests);
-  const wire::Digest digest = wire_digest(part.description_digest);
+  const wire::Digest digest = wire::encode_digest(part.description_digest);
   return finish(&builder, wire::PlanBufferKind::SymbolicPart,
                 wire::CreateSymbolicPart(builder, part.rank, part.world_size, &digest, box_counts,
                                          extents, object_sizes, digest_tensors, tensor_digests));
@@ -290,7 +278,7 @@ Result<Bytes> encode(const LocalSymbolicPlan& plan) {
 
 Result<SymbolicDescription> internal::copy_symbolic_save(const wire::SymbolicSave* body) {
   SymbolicDescription description;
-  description.options_digest = copy_digest(body->options_digest());
+  description.options_digest = wire::decode_digest(body->options_digest());
   if (body->options_text() != nullptr) {
     description.options_text.assign(reinterpret_cast<const char*>(body->options_text()->data()),
                                     body->options_text()->size());
@@ -310,7 +298,7 @@ Result<SymbolicPart> internal::copy_symbolic_part(const wire::SymbolicPart* body
   SymbolicPart part;
   part.rank = body->rank();
   part.world_size = body->world_size();
-  part.description_digest = copy_digest(body->description_digest());
+  part.description_digest = wire::decode_digest(body->description_digest());
   part.box_counts = copy_column<uint32_t>(body->box_counts());
   part.extents = copy_column<ExtentPair>(body->extents());
   part.object_sizes = copy_column<uint64_t>(body->object_sizes());
