@@ -61,7 +61,7 @@ shw_tensor_info tensor_info(const plan::Catalog& catalog, uint64_t index) {
 Result<shw_chunk_info> chunk_info(const format::OpenedCheckpoint& opened, uint64_t index) {
   SHW_ASSIGN_OR_RETURN(const format::Extent extent, opened.chunk_extent(index));
   shw_chunk_info info = SHW_CHUNK_INFO_INIT;
-  info.tensor = opened.catalog().chunks[index].tensor;
+  info.tensor = static_cast<uint32_t>(opened.catalog().tensor_of(index));
   info.file = extent.file;
   info.offset = extent.offset;
   info.byte_size = extent.size_bytes;
@@ -203,7 +203,7 @@ shw_status shw_checkpoint_find_tensor(const shw_checkpoint* checkpoint, const ch
 
 uint64_t shw_checkpoint_chunk_count(const shw_checkpoint* checkpoint) noexcept {
   const auto* impl = capi::peek(checkpoint);
-  return impl == nullptr ? 0 : capi::catalog_of(*impl).chunks.size();
+  return impl == nullptr ? 0 : capi::catalog_of(*impl).chunk_count();
 }
 
 shw_status shw_checkpoint_chunk_infos(const shw_checkpoint* checkpoint, uint64_t first,
@@ -212,7 +212,7 @@ shw_status shw_checkpoint_chunk_infos(const shw_checkpoint* checkpoint, uint64_t
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
     const auto& opened = impl->checkpoint->opened();
-    SHW_RETURN_IF_ERROR(capi::check_range(first, count, opened.catalog().chunks.size(), "chunks"));
+    SHW_RETURN_IF_ERROR(capi::check_range(first, count, opened.catalog().chunk_count(), "chunks"));
     return capi::fill_infos(first, count, infos,
                             [&opened](uint64_t index) { return capi::chunk_info(opened, index); });
   });
@@ -224,7 +224,7 @@ shw_status shw_checkpoint_chunk_box(const shw_checkpoint* checkpoint, uint64_t i
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(size, "size"));
     const auto& catalog = capi::catalog_of(*impl);
-    SHW_RETURN_IF_ERROR(capi::check_range(index, 1, catalog.chunks.size(), "chunks"));
+    SHW_RETURN_IF_ERROR(capi::check_range(index, 1, catalog.chunk_count(), "chunks"));
     const shardwright::Box found = catalog.chunk_box(index);
     const uint64_t needed = 2 * found.sizes.size();
     *size = needed;

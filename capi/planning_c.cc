@@ -113,20 +113,23 @@ Status no_entries(const PlanImpl& plan) {
       "plan", fmt::format("a plan of kind {} has no entries", static_cast<int32_t>(plan.kind)));
 }
 
+// A few bytes may say more chunks than arrays can hold.
+Status check_box_count(const plan::Catalog& catalog) {
+  if (catalog.chunk_count() <= kMaxListedBoxes) return {};
+  return resource_exhausted("boxes", fmt::format("the plan has {} chunks, arrays hold up to {}",
+                                                 catalog.chunk_count(), kMaxListedBoxes));
+}
+
 // The plan's arrays, made once.
 Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
   const std::scoped_lock lock(plan.mutex);
   if (plan.entries == nullptr) {
-    using Numbers = plan::EntryColumns::Numbers;
     if (plan.local.has_value()) {
-      plan.entries = std::make_unique<const plan::EntryColumns>(
-          plan::view_of(plan.local->catalog), plan::view_of(plan.local->listing),
-          plan.local->tensor_digests, plan.local->object_digests,
-          plan.local->kept ? Numbers::kNumber : Numbers::kPlace);
+      plan.entries =
+          std::make_unique<const plan::EntryColumns>(plan::view_of(*plan.local), plan.local->kept);
     } else if (plan.merged.has_value()) {
-      plan.entries = std::make_unique<const plan::EntryColumns>(
-          plan::view_of(plan.merged->catalog), plan::view_of(plan.merged->listing),
-          std::span<const plan::Digest128>(), std::span<const plan::Digest128>(), Numbers::kPlace);
+      SHW_RETURN_IF_ERROR(check_box_count(plan.merged->catalog));
+      plan.entries = std::make_unique<const plan::EntryColumns>(*plan.merged);
     } else {
       return no_entries(plan);
     }

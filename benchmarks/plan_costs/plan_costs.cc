@@ -295,7 +295,7 @@ TEST_P(PlanSlope, OfAProof) {
     for (const int64_t power : {int64_t{10}, most / 2 + 5, most}) {
       const Catalog catalog = many_of(shape, int64_t{1} << power, most);
       const double seconds = time_of([&] { ASSERT_TRUE(prove_all_covers(catalog).ok()); });
-      const auto chunks = static_cast<double>(catalog.chunks.size());
+      const auto chunks = static_cast<double>(catalog.chunk_count());
       line.add(static_cast<double>(power), seconds / chunks * std::exp2(power));
       printf(" %9.2f ns", seconds / chunks * 1e9);
     }
@@ -348,18 +348,18 @@ TEST_P(PlanSlope, OfAnIndexAndOfLookUps) {
     printf("%-40s", (std::string("index, ") + shape.name).c_str());
     for (const int64_t power : {int64_t{10}, most / 2 + 5, most}) {
       const Catalog catalog = many_of(shape, int64_t{1} << power, most);
-      const auto chunks = static_cast<double>(catalog.chunks.size());
+      const auto chunks = static_cast<double>(catalog.chunk_count());
       std::optional<CatalogIndex> index;
       const double indexing = time_of([&] { index.emplace(catalog); }) / chunks;
       constexpr uint64_t kStep = 61;
       const double looking = time_of([&] {
                                size_t found = 0;
-                               for (uint64_t c = 0; c < catalog.chunks.size(); c += kStep) {
-                                 const uint32_t tensor = catalog.chunks[c].tensor;
+                               for (uint64_t c = 0; c < catalog.chunk_count(); c += kStep) {
+                                 const uint32_t tensor = catalog.tensor_of(c);
                                  found +=
                                      index->chunks_meeting(tensor, catalog.chunk_box(c)).size();
                                }
-                               ASSERT_EQ(found, (catalog.chunks.size() + kStep - 1) / kStep);
+                               ASSERT_EQ(found, (catalog.chunk_count() + kStep - 1) / kStep);
                              }) /
                              (chunks / static_cast<double>(kStep));
       index_line.add(static_cast<double>(power), indexing);

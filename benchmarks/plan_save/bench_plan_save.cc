@@ -176,9 +176,9 @@ BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) 
   for (size_t r = 0; r < bench->plans.size(); ++r) {
     const auto mine = plan::decode_kept_save(parts->part(1 + r));
     if (!mine.ok()) return 0;
-    kept += mine->catalog.chunks.size();
+    kept += mine->catalog.chunk_count();
   }
-  return kept == merged->catalog.chunks.size() ? 1 : 0;
+  return kept == merged->catalog.chunk_count() ? 1 : 0;
 }
 
 // Opening of the plans of all ranks: structure and meaning.

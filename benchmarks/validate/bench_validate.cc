@@ -149,14 +149,14 @@ BENCH_API void* bench_validate_create(const char* layout, int64_t chunks) {
 }
 
 BENCH_API int64_t bench_validate_chunks(const void* handle) {
-  return static_cast<int64_t>(static_cast<const plan::Catalog*>(handle)->chunks.size());
+  return static_cast<int64_t>(static_cast<const plan::Catalog*>(handle)->chunk_count());
 }
 
 // The shape, then offsets and sizes of each chunk; how many dimensions each has, three at most.
 BENCH_API int32_t bench_validate_boxes(const void* handle, int64_t* out) {
   const auto& catalog = *static_cast<const plan::Catalog*>(handle);
   out = std::ranges::copy(catalog.shape(0), out).out;
-  for (size_t c = 0; c < catalog.chunks.size(); ++c) {
+  for (size_t c = 0; c < catalog.chunk_count(); ++c) {
     const Box box = catalog.chunk_box(c);
     out = std::ranges::copy(box.offsets, out).out;
     out = std::ranges::copy(box.sizes, out).out;

@@ -36,8 +36,9 @@ inline constexpr int32_t kMaxGenerationDraws = 16;  // tries for an unused gener
 inline constexpr int64_t kGcGraceNs = int64_t{24} * 3600 * 1000 * 1000 * 1000;
 inline constexpr int64_t kFencePollNs = int64_t{20} * 1000 * 1000;  // a save that waits for gc asks
 inline constexpr int64_t kMaxFenceWaitNs = int64_t{600} * 1000 * 1000 * 1000;  // and gives up
-inline constexpr int32_t kMaxFindings = 1000;    // findings listed by a verifier
-inline constexpr int32_t kNearestNames = 3;      // suggestions in NOT_FOUND
+inline constexpr uint64_t kMaxListedBoxes = uint64_t{1} << 28;  // chunks of a plan as flat arrays
+inline constexpr int32_t kMaxFindings = 1000;                   // findings listed by a verifier
+inline constexpr int32_t kNearestNames = 3;                     // suggestions in NOT_FOUND
 inline constexpr size_t kNearestCompared = 256;  // names that are compared in full for them
 
 }  // namespace shardwright

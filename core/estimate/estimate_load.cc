@@ -68,22 +68,30 @@ class LoadEstimation {
     };
     append(record.dtype);
     append(record.split_mask);
+    append(record.is_grid());
     for (const int64_t extent : catalog_.shape(tensor)) append(extent);
-    const uint64_t end = record.chunk_begin + record.chunk_count;
+    const auto split = static_cast<uint64_t>(__builtin_popcountll(record.split_mask));
+    if (record.is_grid()) {
+      for (uint64_t k = 0; k < split; ++k) append(catalog_.grids[record.grid_begin + k]);
+      return class_number(bytes);
+    }
     bytes.reserve(bytes.size() + 4 * sizeof(int64_t) * record.chunk_count);
-    for (uint64_t c = record.chunk_begin; c < end; ++c) {
-      const ChunkRecord& chunk = catalog_.chunks[c];
+    for (const ChunkRecord& chunk :
+         std::span(catalog_.boxes).subspan(record.box_begin, record.chunk_count)) {
       append(chunk.offset0);
       append(chunk.size0);
       append(chunk.offset1);
       append(chunk.size1);
     }
-    const auto split = static_cast<uint64_t>(__builtin_popcountll(record.split_mask));
     const uint64_t further = split > 2 ? (split - 2) * record.chunk_count : 0;
     for (uint64_t m = record.more_begin; m < record.more_begin + further; ++m)
       append(catalog_.more[m]);
-    const plan::Digest128 digest = plan::content_digest(bytes);
-    return classes_.emplace(digest, static_cast<uint32_t>(classes_.size())).first->second;
+    return class_number(bytes);
+  }
+
+  uint32_t class_number(std::span<const std::byte> bytes) {
+    return classes_.emplace(plan::content_digest(bytes), static_cast<uint32_t>(classes_.size()))
+        .first->second;
   }
 
   std::vector<BoxReads> reads_of(size_t tensor, const HeldCells& cells) const {
@@ -140,7 +148,7 @@ class LoadEstimation {
   }
 
   void add_reads(size_t tensor, const HeldCells& cells, const std::vector<BoxReads>& reads) {
-    const ChunkRecord* chunks = catalog_.chunks.data() + catalog_.tensors[tensor].chunk_begin;
+    const TensorRecord& record = catalog_.tensors[tensor];
     for (size_t i = 0; i < cells.ranks.size(); ++i) {
       const auto rank = static_cast<size_t>(cells.ranks[i]);
       for (const uint32_t cell : cells.of(i)) {
@@ -149,7 +157,8 @@ class LoadEstimation {
         estimate_.moved_bytes[rank] += need.fetched_bytes;
         estimate_.over_bytes[rank] += need.fetched_bytes - need.wanted_bytes;
         estimate_.operations[rank] += need.chunks.size();
-        for (const uint32_t chunk : need.chunks) note_file(rank, chunks[chunk].place);
+        for (const uint32_t chunk : need.chunks)
+          note_file(rank, catalog_.place_of(tensor, record.chunk_begin + chunk));
       }
     }
   }
@@ -209,7 +218,7 @@ Result<Estimate> estimate_load(const StoredCheckpoint& stored, const JobDescript
   estimate.options = options;
   estimate.tensor_count = stored.catalog.tensors.size();
   estimate.object_count = stored.catalog.objects.size();
-  estimate.chunk_count = stored.catalog.chunks.size();
+  estimate.chunk_count = stored.catalog.chunk_count();
   estimate.file_count = stored.file_count;
   estimate.stored_bytes = stored.catalog.payload_bytes();
   SHW_RETURN_IF_ERROR(LoadEstimation(stored, wanted, &estimate).run());

@@ -79,7 +79,7 @@ class LocalPlanning {
       Catalog& catalog = made_.locals[r].catalog;
       catalog.texts.reserve(by_rank[r].texts + 1, by_rank[r].text_bytes);
       catalog.tensors.reserve(by_rank[r].tensors);
-      catalog.chunks.reserve(by_rank[r].tensors);
+      catalog.boxes.reserve(by_rank[r].tensors);
       catalog.shapes.reserve(by_rank[r].extents);
     }
   }

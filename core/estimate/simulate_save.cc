@@ -28,11 +28,20 @@ using plan::WriteList;
 
 constexpr char kNoGeneration[] = "00000000000000000000000000000000";
 
+uint64_t grid_bytes_of(const Catalog& catalog) {
+  uint64_t bytes = catalog.grids.size() * sizeof(uint32_t);
+  for (const plan::DimSplit& split : catalog.splits)
+    bytes += sizeof(plan::DimSplit) + split.runs().size_bytes();
+  for (const plan::RankMap& map : catalog.rank_maps)
+    bytes += sizeof(plan::RankMap) + map.levels().size_bytes() + map.column().size_bytes();
+  return bytes;
+}
+
 uint64_t memory_of(const Catalog& catalog) {
   return catalog.texts.blob().size() + catalog.texts.ends().size() * sizeof(uint64_t) +
          catalog.shapes.size() * sizeof(int64_t) + catalog.tensors.size() * sizeof(TensorRecord) +
-         catalog.chunks.size() * sizeof(ChunkRecord) + catalog.more.size() * sizeof(ExtentPair) +
-         catalog.objects.size() * sizeof(ObjectRecord);
+         catalog.boxes.size() * sizeof(ChunkRecord) + catalog.more.size() * sizeof(ExtentPair) +
+         grid_bytes_of(catalog) + catalog.objects.size() * sizeof(ObjectRecord);
 }
 
 // What its ranks write of a merged plan.
@@ -50,7 +59,7 @@ void add_writes(const GlobalSavePlan& plan, Estimate* estimate) {
   }
   estimate->tensor_count = plan.catalog.tensors.size();
   estimate->object_count = plan.catalog.objects.size();
-  estimate->chunk_count = plan.catalog.chunks.size();
+  estimate->chunk_count = plan.catalog.chunk_count();
   estimate->file_count = static_cast<uint64_t>(std::ranges::count(estimate->files, 1U));
   estimate->stored_bytes = plan.catalog.payload_bytes();
 }
@@ -62,7 +71,7 @@ int32_t owner_in(const GlobalSavePlan& plan, const CatalogIndex& index, std::str
   if (tensor < 0) return -1;
   const std::vector<uint64_t> chunks = index.chunks_meeting(static_cast<size_t>(tensor), box);
   if (chunks.empty()) return -1;
-  return static_cast<int32_t>(plan.catalog.chunks[chunks[0]].place);
+  return static_cast<int32_t>(plan.catalog.place_of(chunks[0]));
 }
 
 SaveRules rules_of(const EstimateOptions& options) {

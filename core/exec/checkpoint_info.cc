@@ -28,7 +28,7 @@ void write_counts(const format::OpenedCheckpoint& opened, JsonWriter* json) {
   const plan::Catalog& catalog = opened.catalog();
   json->key("counts").begin_object();
   json->key("tensors").number_unsigned(catalog.tensors.size());
-  json->key("chunks").number_unsigned(catalog.chunks.size());
+  json->key("chunks").number_unsigned(catalog.chunk_count());
   json->key("objects").number_unsigned(catalog.objects.size());
   json->key("files").number_unsigned(opened.files().size());
   json->end_object();

@@ -220,7 +220,7 @@ class CommitTask {
         again->generation == manifest.generation && again->world_size == manifest.world_size &&
         again->files.size() == manifest.files.size() && again->metadata == manifest.metadata &&
         again->catalog.tensors.size() == manifest.catalog.tensors.size() &&
-        again->catalog.chunks.size() == manifest.catalog.chunks.size() &&
+        again->catalog.chunk_count() == manifest.catalog.chunk_count() &&
         again->catalog.objects.size() == manifest.catalog.objects.size();
     if (!same) return internal_error("the new manifest decodes to something else");
     describe(manifest);
@@ -235,7 +235,7 @@ class CommitTask {
     report_.world_size = manifest.world_size;
     report_.tensors = manifest.catalog.tensors.size();
     report_.objects = manifest.catalog.objects.size();
-    report_.chunks = manifest.catalog.chunks.size();
+    report_.chunks = manifest.catalog.chunk_count();
     report_.bytes_total = manifest.catalog.payload_bytes();
     report_.files = manifest.files.size();
     for (const native::ManifestFile& file : manifest.files) report_.bytes_files += file.size_bytes;

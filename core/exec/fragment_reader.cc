@@ -17,7 +17,7 @@ namespace shardwright::exec::internal {
 namespace {
 
 DType stored_dtype(const plan::Catalog& catalog, uint64_t chunk) {
-  return catalog.tensors[catalog.chunks[chunk].tensor].dtype;
+  return catalog.tensors[catalog.tensor_of(chunk)].dtype;
 }
 
 // Bytes of a box; exact for boxes of whole bytes, which all stored ones are.

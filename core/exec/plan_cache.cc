@@ -8,7 +8,7 @@ namespace shardwright::exec {
 namespace {
 
 uint64_t items_of(const plan::GlobalSavePlan& plan) {
-  return plan.catalog.chunks.size() + plan.catalog.objects.size();
+  return plan.catalog.chunk_count() + plan.catalog.objects.size();
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class VerifySink final : public BlockSink {
  private:
   void name_chunk(uint64_t chunk, DamageReport* found) const {
     const plan::Catalog& catalog = opened_.catalog();
-    found->tensor = listed_tensor_name(catalog, catalog.chunks[chunk].tensor);
+    found->tensor = listed_tensor_name(catalog, catalog.tensor_of(chunk));
     found->box = box_text(catalog.chunk_box(chunk));
   }
 
@@ -128,7 +128,7 @@ Result<std::vector<BlockNeed>> all_needs(const format::OpenedCheckpoint& opened,
                                          const std::vector<bool>& sound) {
   std::vector<BlockNeed> needs;
   const plan::Catalog& catalog = opened.catalog();
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+  for (uint64_t chunk = 0; chunk < catalog.chunk_count(); ++chunk) {
     if (sound[opened.chunk_file(chunk)])
       SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kChunk, chunk, 0, &needs));
   }
@@ -152,7 +152,7 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   report->digests = opened.digest_block_bytes() > 0;
   report->tensors = catalog.tensors.size();
   report->objects = catalog.objects.size();
-  report->chunks = catalog.chunks.size();
+  report->chunks = catalog.chunk_count();
   report->bytes_total = catalog.payload_bytes();
   report->files = opened.files().size();
   for (const format::FileInfo& file : opened.files()) report->bytes_files += file.size_bytes;

@@ -64,8 +64,7 @@ Status add_stored_tensors(const StoredCheckpoint& stored, WholeLayouts* layouts,
       SHW_ASSIGN_OR_RETURN(tensor.layout, layouts->of({0}));  // nobody holds an element
     } else {
       for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
-        tensor.boxes.push_back(
-            {catalog.chunk_box(c), {static_cast<int32_t>(catalog.chunks[c].place)}});
+        tensor.boxes.push_back({catalog.chunk_box(c), {static_cast<int32_t>(catalog.place_of(c))}});
     }
     job->tensors.push_back(std::move(tensor));
   }

@@ -3,6 +3,7 @@
 // Accessors of catalogs.
 #include "core/plan/catalog.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/plan/catalog_view.h"
@@ -45,16 +46,34 @@ Box box_of(std::span<const ExtentPair> pairs) {
   return box;
 }
 
-Box chunk_box_of(const CatalogView& catalog, size_t chunk) {
-  const uint32_t index = catalog.chunks[chunk].tensor;
-  Box box = whole_box(catalog.shape(index));
-  const internal::SplitDims split = internal::split_dims(catalog, index);
+namespace {
+
+template <typename Columns>
+Box box_of_chunk(const Columns& catalog, size_t tensor, uint64_t chunk) {
+  Box box = whole_box(catalog.shape(tensor));
+  const internal::SplitDims split = internal::split_dims(catalog, tensor);
   for (uint32_t k = 0; k < split.count; ++k) {
-    const ExtentPair pair = internal::chunk_pair(catalog, catalog.tensors[index], chunk, k);
+    const ExtentPair pair = internal::chunk_pair(catalog, catalog.tensors[tensor], chunk, k);
     box.offsets[split.dims[k]] = pair.offset;
     box.sizes[split.dims[k]] = pair.size;
   }
   return box;
+}
+
+}  // namespace
+
+ExtentPair internal::grid_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                               uint32_t k) {
+  uint64_t part = chunk - tensor.chunk_begin;
+  for (uint32_t later = split_count(tensor); --later > k;)
+    part /= split_of(catalog, tensor, later).part_count();
+  const DimSplit& split = split_of(catalog, tensor, k);
+  const IndexRange range = split[part % split.part_count()];
+  return {range.begin, range.size};
+}
+
+Box chunk_box_of(const CatalogView& catalog, size_t chunk) {
+  return box_of_chunk(catalog, catalog.boxes[chunk].tensor, chunk);
 }
 
 uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor) {
@@ -67,18 +86,60 @@ uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor) {
   return internal::packed_bytes(bits, elements);
 }
 
-Box Catalog::chunk_box(size_t chunk) const {
-  return chunk_box_of(view_of(*this), chunk);
+// Begins where the tensor would be if all had equally many chunks, and goes on from there in steps
+// that grow: so a chunk of a large catalog is found in a few of its pages. Tensors without chunks
+// begin where the next one does: the last that begins there has the chunk.
+size_t Catalog::tensor_of(uint64_t chunk) const {
+  __extension__ using Wide = unsigned __int128;
+  const size_t count = tensors.size();
+  const auto guess = static_cast<size_t>(static_cast<Wide>(chunk) * count / chunk_count());
+  size_t first = 0;  // begins at the chunk or before it
+  size_t end = count;
+  if (tensors[guess].chunk_begin <= chunk) {
+    first = guess;
+    for (size_t step = 1; first + step < count; step *= 2) {
+      if (tensors[first + step].chunk_begin > chunk) {
+        end = first + step;
+        break;
+      }
+      first += step;
+    }
+  } else {
+    end = guess;
+    for (size_t step = 1; step < end; step *= 2) {
+      if (tensors[end - step].chunk_begin <= chunk) {
+        first = end - step;
+        break;
+      }
+      end -= step;
+    }
+  }
+  const auto after = std::ranges::upper_bound(tensors.begin() + static_cast<std::ptrdiff_t>(first),
+                                              tensors.begin() + static_cast<std::ptrdiff_t>(end),
+                                              chunk, {}, &TensorRecord::chunk_begin);
+  return static_cast<size_t>(after - tensors.begin()) - 1;
 }
 
-int64_t Catalog::chunk_elements(size_t chunk) const {
-  const uint32_t tensor = chunks[chunk].tensor;
+uint32_t Catalog::place_of(uint64_t chunk) const {
+  return place_of(tensor_of(chunk), chunk);
+}
+
+uint32_t Catalog::place_of(size_t tensor, uint64_t chunk) const {
+  return internal::chunk_place(*this, tensors[tensor], chunk);
+}
+
+Box Catalog::chunk_box(uint64_t chunk) const {
+  return box_of_chunk(*this, tensor_of(chunk), chunk);
+}
+
+int64_t Catalog::chunk_elements(uint64_t chunk) const {
+  const size_t tensor = tensor_of(chunk);
   return internal::chunk_elements(*this, tensors[tensor], internal::split_dims(*this, tensor),
                                   chunk);
 }
 
-uint64_t Catalog::chunk_bytes(size_t chunk) const {
-  const auto bits = static_cast<uint64_t>(dtype_bits(tensors[chunks[chunk].tensor].dtype));
+uint64_t Catalog::chunk_bytes(uint64_t chunk) const {
+  const auto bits = static_cast<uint64_t>(dtype_bits(tensors[tensor_of(chunk)].dtype));
   return internal::packed_bytes(bits, chunk_elements(chunk));
 }
 

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts
-// interned once, one record per tensor, one fixed-size record per chunk, one per byte object. Only
-// the dimensions in which a tensor is split are stored for its chunks: two pairs (offset, size)
-// inside the chunk, further ones in a side column.
-//
+// interned once, one record per tensor, one per byte object, and the chunks of each tensor, which are
+// either
+//   a grid   one split per dimension in which the tensor is cut, and a map from its chunks to ranks.
+//            The chunks are all combinations of parts, numbered row-major. Splits and maps are
+//            shared by all tensors that have the same, so that a grid costs a few bytes whatever
+//            the number of its chunks; or
+//   boxes    one fixed-size record per chunk, in any order. Only the dimensions in which the tensor
+//            is split are stored: two pairs (offset, size) in the record, further ones in a side
+//            column.
+// What a rank describes is boxes; in what is stored, chunks that are a grid are written as one
+// (find_grids), so equal plans are equal in every byte.
+
 // Invariants (check_catalog proves them for anything that came from outside):
-//  - the chunks of a tensor lie together; shape_begin, chunk_begin and more_begin are running sums;
+//  - chunks are numbered through all tensors in their order: chunk_begin is a running sum, as are
+//    shape_begin, grid_begin (over tensors that are grids), box_begin and more_begin (over others);
 //  - split_mask has one bit per dimension; every chunk covers a dimension without bit whole;
-//  - with s > 2 split dimensions, pairs 3 to s of the tensor's k-th chunk lie from
+//  - the splits of a grid have the extents of the shape, its map as many ranks as it has chunks;
+//  - of boxes with s > 2 split dimensions, pairs 3 to s of the tensor's k-th lie from
 //    more[more_begin + k * (s - 2)] on; pairs of absent split dimensions are zero.
 // Thread-compatible value; const calls may run together.
 #pragma once
@@ -21,6 +31,8 @@
 
 #include "core/base/result.h"
 #include "core/layout/box.h"
+#include "core/plan/grid/dim_split.h"
+#include "core/plan/grid/rank_map.h"
 #include "core/state/state.h"
 #include "core/tensor/dtype.h"
 
@@ -56,12 +68,18 @@ struct TensorRecord {
   uint64_t shape_begin = 0;                 // into Catalog::shapes
   uint32_t dimension_count = 0;
   uint64_t split_mask = 0;
-  uint64_t chunk_begin = 0;
+  uint64_t chunk_begin = 0;  // number of its first chunk
   uint64_t chunk_count = 0;
+  uint32_t rank_map = kBoxes;  // of a grid: number in Catalog::rank_maps
+  uint64_t grid_begin = 0;     // of a grid: into Catalog::grids
+  uint64_t box_begin = 0;      // else: into Catalog::boxes
   uint64_t more_begin = 0;
+
+  static constexpr uint32_t kBoxes = 0xFFFFFFFF;
+  bool is_grid() const { return rank_map != kBoxes; }
 };
 
-// 48 bytes, the same in memory and on the wire.
+// A chunk that is no part of a grid. 48 bytes, the same in memory and on the wire.
 struct ChunkRecord {
   uint32_t tensor = 0;
   uint32_t place = 0;  // local plan: piece; merged plan and manifest: rank that writes; index: 0
@@ -97,7 +115,10 @@ class Catalog {
   TextColumn texts;
   std::vector<int64_t> shapes;
   std::vector<TensorRecord> tensors;
-  std::vector<ChunkRecord> chunks;
+  std::vector<DimSplit> splits;    // distinct, in the order in which grids name them first
+  std::vector<uint32_t> grids;     // of each grid a split per split dimension
+  std::vector<RankMap> rank_maps;  // distinct, in the order in which grids name them first
+  std::vector<ChunkRecord> boxes;
   std::vector<ExtentPair> more;
   std::vector<ObjectRecord> objects;
 
@@ -106,12 +127,22 @@ class Catalog {
   std::span<const int64_t> shape(size_t tensor) const {
     return {shapes.data() + tensors[tensor].shape_begin, tensors[tensor].dimension_count};
   }
+  // Of all tensors.
+  uint64_t chunk_count() const {
+    return tensors.empty() ? 0 : tensors.back().chunk_begin + tensors.back().chunk_count;
+  }
+  // The tensor of a chunk. O(log tensors), as are the four calls below.
+  size_t tensor_of(uint64_t chunk) const;
+  // Its place, see ChunkRecord; of a grid the rank.
+  uint32_t place_of(uint64_t chunk) const;
+  // The same for a chunk of that tensor, without looking for it.
+  uint32_t place_of(size_t tensor, uint64_t chunk) const;
   // The chunk's box with all dimensions.
-  Box chunk_box(size_t chunk) const;
+  Box chunk_box(uint64_t chunk) const;
   // Elements of the chunk; 0 for an empty box.
-  int64_t chunk_elements(size_t chunk) const;
+  int64_t chunk_elements(uint64_t chunk) const;
   // Bytes of the chunk's elements, packed; 0 for an empty box.
-  uint64_t chunk_bytes(size_t chunk) const;
+  uint64_t chunk_bytes(uint64_t chunk) const;
   // Bytes of the whole tensor.
   uint64_t tensor_bytes(size_t tensor) const;
   // Bytes of all tensors and objects: what is stored, without headers, indexes and padding.
@@ -148,11 +179,18 @@ class CatalogBuilder {
   Catalog* catalog_;
 };
 
-// Every index, mask, count and size in range; texts used at most kMaxTextUses times on the whole; names valid UTF-8 and unique per (name, rank); boxes
-// inside shapes; no overflow of any byte count. DATA_LOSS naming the record. Linear.
+// Writes the chunks of each tensor as a grid where they are one in their order: rows and boxes that
+// ranks described one by one become what a rule would have said.
+void find_grids(Catalog* catalog);
+
+// Every index, mask, count and size in range; texts used at most kMaxTextUses times on the whole;
+// names valid UTF-8 and unique per (name, rank); boxes inside shapes; grids that fill theirs; no
+// overflow of any byte count. DATA_LOSS naming the record. Linear in the records.
 Status check_catalog(const Catalog& catalog);
 // The same without stopping: one sentence per finding, at most limit; empty = sound.
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit);
+// The same where objects may be those of others' files, with up to kMaxDescribedObjectBytes.
+std::vector<std::string> described_findings(const Catalog& catalog, size_t limit);
 
 // Chunks of one tensor with equal boxes: an overlap like any other, or copies of one chunk, of which
 // a reader takes one.

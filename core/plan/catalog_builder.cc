@@ -101,7 +101,7 @@ void append_chunk(Catalog* catalog, const internal::SplitDims& split, const BoxR
   for (uint32_t k = 2; k < split.count; ++k) {
     catalog->more.push_back({from.box->offsets[split.dims[k]], from.box->sizes[split.dims[k]]});
   }
-  catalog->chunks.push_back(record);
+  catalog->boxes.push_back(record);
 }
 
 }  // namespace
@@ -118,8 +118,9 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
   record.shape_begin = catalog->shapes.size();
   record.dimension_count = static_cast<uint32_t>(tensor.shape.size());
   record.split_mask = mask_of(tensor.shape, boxes);
-  record.chunk_begin = catalog->chunks.size();
+  record.chunk_begin = catalog->chunk_count();
   record.chunk_count = boxes.size();
+  record.box_begin = catalog->boxes.size();
   record.more_begin = catalog->more.size();
   catalog->shapes.insert(catalog->shapes.end(), tensor.shape.begin(), tensor.shape.end());
   catalog->tensors.push_back(record);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Proof that a catalog from outside keeps the invariants of catalog.h. Columns are checked before
-// anything indexes through them: texts, then extents and counts per tensor, then chunks, then
-// objects, then names.
+// anything indexes through them: texts, then extents and counts per tensor, then grids and boxes,
+// then objects, then names. Splits and rank maps proved themselves when they were made.
 #include <bit>
 #include <limits>
 #include <string>
@@ -23,8 +23,10 @@ namespace {
 
 class CatalogCheck {
  public:
-  CatalogCheck(const CatalogView& catalog, size_t limit, uint64_t max_object_bytes)
-      : catalog_(catalog), limit_(limit), max_object_bytes_(max_object_bytes) {}
+  // grids: of the catalog, or null where there may be none.
+  CatalogCheck(const CatalogView& catalog, const Catalog* grids, size_t limit,
+               uint64_t max_object_bytes)
+      : catalog_(catalog), grids_(grids), limit_(limit), max_object_bytes_(max_object_bytes) {}
 
   std::vector<std::string> run(bool table_is_known) {
     if (table_is_known ? check_column_sizes() : check_texts() && check_tensor_records()) {
@@ -96,57 +98,113 @@ class CatalogCheck {
     uint64_t pairs = 0;
     if (!catalog_.tensors.empty()) {
       const TensorRecord& last = catalog_.tensors.back();
-      chunks = last.chunk_begin + last.chunk_count;
+      chunks = last.box_begin + last.chunk_count;
       pairs = last.more_begin +
               last.chunk_count * internal::more_per_chunk(internal::split_count(last));
     }
-    if (chunks == catalog_.chunks.size() && pairs == catalog_.more.size()) return true;
-    return add("the tensors use {} of {} chunks, {} of {} further pairs", chunks,
-               catalog_.chunks.size(), pairs, catalog_.more.size());
+    if (chunks == catalog_.boxes.size() && pairs == catalog_.more.size()) return true;
+    return add("the tensors use {} of {} boxes, {} of {} further pairs", chunks,
+               catalog_.boxes.size(), pairs, catalog_.more.size());
   }
 
-  // True when extents, chunks and further pairs of every tensor lie inside their columns.
+  // Where the next tensor must begin.
+  struct Begins {
+    uint64_t extents = 0;
+    uint64_t chunks = 0;
+    uint64_t grids = 0;
+    uint64_t boxes = 0;
+    uint64_t pairs = 0;
+  };
+
+  // True when extents and chunks of every tensor lie inside their columns.
   bool check_tensor_records() {
     if (catalog_.tensors.size() >= std::numeric_limits<uint32_t>::max())
       return add("too many tensors");
-    uint64_t extents = 0;
-    uint64_t chunks = 0;
-    uint64_t pairs = 0;
+    Begins begins;
     for (size_t t = 0; t < catalog_.tensors.size(); ++t) {
-      const TensorRecord& tensor = catalog_.tensors[t];
-      if (tensor.dimension_count > static_cast<uint32_t>(kMaxTensorRank)) {
-        return add("tensor {} has {} dimensions", t, tensor.dimension_count);
-      }
-      if (tensor.shape_begin != extents || tensor.chunk_begin != chunks ||
-          tensor.more_begin != pairs) {
-        return add("tensor {} does not begin where tensor {} ends", t, static_cast<int64_t>(t) - 1);
-      }
-      extents += tensor.dimension_count;
-      if (extents > catalog_.shapes.size())
-        return add("the shape of tensor {} leaves its column", t);
-      if (tensor.dimension_count < 64 && (tensor.split_mask >> tensor.dimension_count) != 0) {
-        return add("tensor {} of {} dimensions has split mask {:#x}", t, tensor.dimension_count,
-                   tensor.split_mask);
-      }
-      if (tensor.chunk_count > catalog_.chunks.size() - chunks)
-        return add("the chunks of tensor {} leave their column", t);
-      chunks += tensor.chunk_count;
-      uint64_t more = 0;
-      if (!checked_multiply(tensor.chunk_count,
-                            internal::more_per_chunk(internal::split_count(tensor)), &more) ||
-          more > catalog_.more.size() - pairs) {
-        return add("the further pairs of tensor {} leave their column", t);
-      }
-      pairs += more;
-      check_tensor_values(t, tensor);
+      if (!check_tensor_record(t, &begins)) return false;
+      check_tensor_values(t, catalog_.tensors[t]);
     }
-    if (extents != catalog_.shapes.size() || chunks != catalog_.chunks.size() ||
-        pairs != catalog_.more.size()) {
-      return add("the tensors use {} of {} extents, {} of {} chunks, {} of {} further pairs",
-                 extents, catalog_.shapes.size(), chunks, catalog_.chunks.size(), pairs,
-                 catalog_.more.size());
+    const size_t grids = grids_ == nullptr ? 0 : grids_->grids.size();
+    if (begins.extents != catalog_.shapes.size() || begins.boxes != catalog_.boxes.size() ||
+        begins.pairs != catalog_.more.size() || begins.grids != grids) {
+      return add(
+          "the tensors use {} of {} extents, {} of {} splits, {} of {} boxes, {} of {} further "
+          "pairs",
+          begins.extents, catalog_.shapes.size(), begins.grids, grids, begins.boxes,
+          catalog_.boxes.size(), begins.pairs, catalog_.more.size());
     }
     return findings_.empty();
+  }
+
+  bool check_tensor_record(size_t t, Begins* begins) {
+    const TensorRecord& tensor = catalog_.tensors[t];
+    if (tensor.dimension_count > static_cast<uint32_t>(kMaxTensorRank))
+      return add("tensor {} has {} dimensions", t, tensor.dimension_count);
+    const bool begins_there =
+        tensor.is_grid() ? tensor.grid_begin == begins->grids
+                         : tensor.box_begin == begins->boxes && tensor.more_begin == begins->pairs;
+    if (tensor.shape_begin != begins->extents || tensor.chunk_begin != begins->chunks ||
+        !begins_there)
+      return add("tensor {} does not begin where tensor {} ends", t, static_cast<int64_t>(t) - 1);
+    begins->extents += tensor.dimension_count;
+    if (begins->extents > catalog_.shapes.size())
+      return add("the shape of tensor {} leaves its column", t);
+    if (tensor.dimension_count < 64 && (tensor.split_mask >> tensor.dimension_count) != 0) {
+      return add("tensor {} of {} dimensions has split mask {:#x}", t, tensor.dimension_count,
+                 tensor.split_mask);
+    }
+    if (!checked_add(begins->chunks, tensor.chunk_count, &begins->chunks))
+      return add("the chunks up to those of tensor {} cannot be counted", t);
+    return tensor.is_grid() ? check_grid_columns(t, begins) : check_box_columns(t, begins);
+  }
+
+  bool check_box_columns(size_t t, Begins* begins) {
+    const TensorRecord& tensor = catalog_.tensors[t];
+    if (tensor.chunk_count > catalog_.boxes.size() - begins->boxes)
+      return add("the boxes of tensor {} leave their column", t);
+    begins->boxes += tensor.chunk_count;
+    uint64_t more = 0;
+    if (!checked_multiply(tensor.chunk_count,
+                          internal::more_per_chunk(internal::split_count(tensor)), &more) ||
+        more > catalog_.more.size() - begins->pairs) {
+      return add("the further pairs of tensor {} leave their column", t);
+    }
+    begins->pairs += more;
+    return true;
+  }
+
+  // Splits that fill the shape, and a rank for each chunk.
+  bool check_grid_columns(size_t t, Begins* begins) {
+    const TensorRecord& tensor = catalog_.tensors[t];
+    if (grids_ == nullptr) return add("tensor {} is a grid where boxes are said", t);
+    const uint32_t count = internal::split_count(tensor);
+    if (count > grids_->grids.size() - begins->grids)
+      return add("the splits of tensor {} leave their column", t);
+    begins->grids += count;
+    if (tensor.rank_map >= grids_->rank_maps.size()) {
+      return add("tensor {} uses rank map {} of {}", t, tensor.rank_map, grids_->rank_maps.size());
+    }
+    const internal::SplitDims split = internal::split_dims(catalog_, t);
+    uint64_t chunks = split.unsplit_elements == 0 ? 0 : 1;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t number = grids_->grids[tensor.grid_begin + k];
+      if (number >= grids_->splits.size())
+        return add("tensor {} uses split {} of {}", t, number, grids_->splits.size());
+      const DimSplit& own = grids_->splits[number];
+      if (own.extent() != split.extents[k] || own.part_count() < 2) {
+        return add("tensor {} cuts {} elements of {} into {} parts in dimension {}", t,
+                   own.extent(), split.extents[k], own.part_count(), split.dims[k]);
+      }
+      if (!checked_multiply(chunks, own.part_count(), &chunks))
+        return add("the chunks of tensor {} cannot be counted", t);
+    }
+    const uint64_t ranks = grids_->rank_maps[tensor.rank_map].count();
+    if (chunks == 0 || chunks != tensor.chunk_count || chunks != ranks) {
+      return add("tensor {} has {} chunks, its splits make {} and its rank map {}", t,
+                 tensor.chunk_count, chunks, ranks);
+    }
+    return true;
   }
 
   void check_tensor_values(size_t t, const TensorRecord& tensor) {
@@ -169,34 +227,41 @@ class CatalogCheck {
   void check_chunks() {
     for (size_t t = 0; t < catalog_.tensors.size() && !full(); ++t) {
       const TensorRecord& tensor = catalog_.tensors[t];
+      if (tensor.is_grid()) continue;
       const internal::SplitDims split = internal::split_dims(catalog_, t);
-      for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count && !full();
-           ++c) {
-        check_chunk(t, c, split);
-      }
+      for (uint64_t c = 0; c < tensor.chunk_count && !full(); ++c) check_chunk(t, c, split);
     }
   }
 
+  // c: the number of the box in its tensor.
   void check_chunk(size_t t, uint64_t c, const internal::SplitDims& split) {
-    const ChunkRecord& chunk = catalog_.chunks[c];
+    const TensorRecord& tensor = catalog_.tensors[t];
+    const ChunkRecord& chunk = catalog_.boxes[tensor.box_begin + c];
     if (chunk.tensor != t) {
-      add("chunk {} belongs to tensor {} but names tensor {}", c, t, chunk.tensor);
+      add("box {} belongs to tensor {} but names tensor {}", tensor.box_begin + c, t, chunk.tensor);
       return;
     }
     if ((split.count < 1 && (chunk.offset0 | chunk.size0) != 0) ||
         (split.count < 2 && (chunk.offset1 | chunk.size1) != 0)) {
-      add("chunk {} has a pair for a dimension that is not split", c);
+      add("box {} has a pair for a dimension that is not split", tensor.box_begin + c);
       return;
     }
     for (uint32_t k = 0; k < split.count; ++k) {
-      const ExtentPair pair = internal::chunk_pair(catalog_, catalog_.tensors[t], c, k);
+      const ExtentPair pair = pair_of(tensor, c, k, chunk);
       if (pair.offset < 0 || pair.size < 0 || pair.offset > split.extents[k] ||
           pair.size > split.extents[k] - pair.offset) {
-        add("chunk {} of tensor {} has {} elements from {} of {} in dimension {}", c, t, pair.size,
-            pair.offset, split.extents[k], split.dims[k]);
+        add("box {} of tensor {} has {} elements from {} of {} in dimension {}",
+            tensor.box_begin + c, t, pair.size, pair.offset, split.extents[k], split.dims[k]);
         return;
       }
     }
+  }
+
+  ExtentPair pair_of(const TensorRecord& tensor, uint64_t c, uint32_t k,
+                     const ChunkRecord& chunk) const {
+    if (k == 0) return {chunk.offset0, chunk.size0};
+    if (k == 1) return {chunk.offset1, chunk.size1};
+    return catalog_.more[tensor.more_begin + c * (internal::split_count(tensor) - 2) + (k - 2)];
   }
 
   void check_objects() {
@@ -251,6 +316,7 @@ class CatalogCheck {
   }
 
   const CatalogView catalog_;
+  const Catalog* const grids_;
   const size_t limit_;
   const uint64_t max_object_bytes_;
   uint64_t used_bytes_ = 0;  // of texts, by the records so far
@@ -262,11 +328,17 @@ class CatalogCheck {
 
 std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,
                                        bool table_is_known) {
-  return CatalogCheck(catalog, limit, kMaxDescribedObjectBytes).run(table_is_known);
+  return CatalogCheck(catalog, nullptr, limit, kMaxDescribedObjectBytes).run(table_is_known);
 }
 
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(view_of(catalog), limit, kMaxObjectBytes).run(/*table_is_known=*/false);
+  return CatalogCheck(view_of(catalog), &catalog, limit, kMaxObjectBytes)
+      .run(/*table_is_known=*/false);
+}
+
+std::vector<std::string> described_findings(const Catalog& catalog, size_t limit) {
+  return CatalogCheck(view_of(catalog), &catalog, limit, kMaxDescribedObjectBytes)
+      .run(/*table_is_known=*/false);
 }
 
 Status check_catalog(const Catalog& catalog) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CatalogView: the columns of a catalog wherever they lie, in a Catalog or in a plan buffer. The
-// planner reads views, so that the plans of many ranks are never copied. The members have the names
-// of those of Catalog, and code that only reads works on both. Valid as long as what it points to.
+// planner reads views, so that the plans of many ranks are never copied. They are what ranks
+// describe: boxes, no grids. The members have the names of those of Catalog, and code that only reads
+// works on both. Valid as long as what it points to.
 // Thread-compatible.
 #pragma once
 
@@ -38,7 +39,7 @@ struct CatalogView {
   TextView texts;
   std::span<const int64_t> shapes;
   std::span<const TensorRecord> tensors;
-  std::span<const ChunkRecord> chunks;
+  std::span<const ChunkRecord> boxes;
   std::span<const ExtentPair> more;
   std::span<const ObjectRecord> objects;
 
@@ -49,9 +50,10 @@ struct CatalogView {
   }
 };
 
+// Of a catalog without grids.
 inline CatalogView view_of(const Catalog& catalog) {
-  return {catalog.texts,  catalog.shapes, catalog.tensors,
-          catalog.chunks, catalog.more,   catalog.objects};
+  return {catalog.texts, catalog.shapes, catalog.tensors,
+          catalog.boxes, catalog.more,   catalog.objects};
 }
 
 // The chunk's box with all dimensions.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flat access to chunk records: inner loops of the planner read offsets and sizes of the split
-// dimensions straight from the columns and make no Box. Columns is Catalog or CatalogView, built by
-// CatalogBuilder or passed by check_catalog. Pure functions over values, any thread.
+// Flat access to chunks: inner loops of the planner read offsets and sizes of the split dimensions
+// straight from the columns and make no Box. Columns is Catalog or CatalogView, built by
+// CatalogBuilder or passed by check_catalog; a view has boxes only. Pure functions over values, any
+// thread.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 
 #include "core/base/limits.h"
 #include "core/plan/catalog.h"
+#include "core/plan/catalog_view.h"
 
 namespace shardwright::plan::internal {
 
@@ -50,7 +52,30 @@ inline uint64_t more_per_chunk(uint32_t split_count) {
   return split_count > 2 ? split_count - 2 : 0;
 }
 
-// As chunk_pair, for k >= 2: apart, so that the usual case is small enough to be inlined.
+// The record of a chunk that is no part of a grid.
+inline const ChunkRecord& box_record(const CatalogView& catalog, const TensorRecord&,
+                                     uint64_t chunk) {
+  return catalog.boxes[chunk];
+}
+inline const ChunkRecord& box_record(const Catalog& catalog, const TensorRecord& tensor,
+                                     uint64_t chunk) {
+  return catalog.boxes[tensor.box_begin + (chunk - tensor.chunk_begin)];
+}
+
+// chunk_pair of a grid. O(split dimensions).
+ExtentPair grid_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                     uint32_t k);
+// A view has none.
+inline ExtentPair grid_pair(const CatalogView&, const TensorRecord&, uint64_t, uint32_t) {
+  return {};
+}
+
+// Split k of a grid.
+inline const DimSplit& split_of(const Catalog& catalog, const TensorRecord& tensor, uint32_t k) {
+  return catalog.splits[catalog.grids[tensor.grid_begin + k]];
+}
+
+// As chunk_pair, for boxes and k >= 2: apart, so that the usual case is small enough to be inlined.
 template <typename Columns>
 ExtentPair further_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
                         uint32_t k) {
@@ -62,10 +87,20 @@ ExtentPair further_pair(const Columns& catalog, const TensorRecord& tensor, uint
 template <typename Columns>
 inline ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
                              uint32_t k) {
-  const ChunkRecord& record = catalog.chunks[chunk];
+  if (tensor.is_grid()) return grid_pair(catalog, tensor, chunk, k);
+  const ChunkRecord& record = box_record(catalog, tensor, chunk);
   if (k == 0) return {record.offset0, record.size0};
   if (k == 1) return {record.offset1, record.size1};
   return further_pair(catalog, tensor, chunk, k);
+}
+
+// Place of a chunk, see ChunkRecord.
+inline uint32_t chunk_place(const CatalogView& catalog, const TensorRecord&, uint64_t chunk) {
+  return catalog.boxes[chunk].place;
+}
+inline uint32_t chunk_place(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk) {
+  return tensor.is_grid() ? catalog.rank_maps[tensor.rank_map][chunk - tensor.chunk_begin]
+                          : box_record(catalog, tensor, chunk).place;
 }
 
 template <typename Columns>

@@ -46,7 +46,7 @@ struct LocalView {
   uint32_t table = 0;  // equal numbers: equal texts, extents and tensor records
 
   // Boxes and objects together: chunks are the first items, then objects.
-  size_t item_count() const { return catalog.chunks.size() + catalog.objects.size(); }
+  size_t item_count() const { return catalog.boxes.size() + catalog.objects.size(); }
 };
 
 ListingView view_of(const Listing& listing);
@@ -72,7 +72,7 @@ void for_each_listed(const LocalView& view, std::vector<uint32_t>* scratch, cons
 // Items in the order of the entries, as for_each_listed without an order of the host's own.
 template <typename Visit>
 void for_each_item(const LocalView& view, const Visit& visit) {
-  const auto chunks = static_cast<uint32_t>(view.catalog.chunks.size());
+  const auto chunks = static_cast<uint32_t>(view.catalog.boxes.size());
   const auto objects = static_cast<uint32_t>(view.catalog.objects.size());
   const std::span<const uint32_t> begins = view.listing.object_begins;
   uint32_t chunk = 0;

@@ -101,7 +101,7 @@ bool check_save(const JobDescription& job, const EstimateOptions& options) {
 uint64_t read_bytes(const LoadPlan& plan, const StoredCheckpoint& stored) {
   uint64_t bytes = 0;
   for (const ReadItem& read : plan.reads) {
-    const TensorRecord& tensor = stored.catalog.tensors[stored.catalog.chunks[read.chunk].tensor];
+    const TensorRecord& tensor = stored.catalog.tensors[stored.catalog.tensor_of(read.chunk)];
     bytes += box_bytes(tensor.dtype, read.box);
   }
   for (const ObjectRead& read : plan.objects)

@@ -102,8 +102,8 @@ Key key_of(Name name, const Box& box, const MergePolicy& policy) {
 }
 
 void collect(const Catalog& catalog, int32_t rank, const MergePolicy& policy, Items* items) {
-  for (const ChunkRecord& chunk : catalog.chunks) {
-    const Box box = catalog.chunk_box(static_cast<size_t>(&chunk - catalog.chunks.data()));
+  for (const ChunkRecord& chunk : catalog.boxes) {
+    const Box box = catalog.chunk_box(static_cast<size_t>(&chunk - catalog.boxes.data()));
     if (!policy.keep_empty && box_is_empty(box)) continue;
     const Name name =
         name_of(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].kind, rank);
@@ -158,8 +158,8 @@ void check_numbers(const Catalog& merged, const std::vector<LocalSavePlan>& kept
   const std::map<Name, size_t> tensors = tensors_by_name(merged);
   std::set<uint64_t> used;
   for (const LocalSavePlan& plan : kept) {
-    for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-      const ChunkRecord& chunk = plan.catalog.chunks[c];
+    for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+      const ChunkRecord& chunk = plan.catalog.boxes[c];
       const TensorRecord& own = plan.catalog.tensors[chunk.tensor];
       const auto found =
           tensors.find(name_of(plan.catalog.tensor_name(chunk.tensor), own.kind, plan.rank));
@@ -169,10 +169,10 @@ void check_numbers(const Catalog& merged, const std::vector<LocalSavePlan>& kept
       const uint64_t number = tensor.chunk_begin + chunk.number;
       check(used.insert(number).second);
       check(merged.chunk_box(number) == plan.catalog.chunk_box(c));
-      check(merged.chunks[number].place == static_cast<uint32_t>(plan.rank));
+      check(merged.place_of(number) == static_cast<uint32_t>(plan.rank));
     }
   }
-  check(used.size() == merged.chunks.size());
+  check(used.size() == merged.chunk_count());
 }
 
 // Boxes that have elements are apart, and with the full rule they are all there is. Where every

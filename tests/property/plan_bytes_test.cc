@@ -196,11 +196,11 @@ TEST(PlanBytes, DoNotDependOnHowAStateWasFilled) {
 std::set<std::string> stored_by(const GlobalSavePlan& plan) {
   std::set<std::string> stored;
   const Catalog& catalog = plan.catalog;
-  for (size_t c = 0; c < catalog.chunks.size(); ++c) {
-    const TensorRecord& tensor = catalog.tensors[catalog.chunks[c].tensor];
-    stored.insert(fmt::format(
-        "{}@{} {} number {} by {}", catalog.tensor_name(catalog.chunks[c].tensor), tensor.rank,
-        box_text(catalog.chunk_box(c)), c - tensor.chunk_begin, catalog.chunks[c].place));
+  for (size_t c = 0; c < catalog.chunk_count(); ++c) {
+    const TensorRecord& tensor = catalog.tensors[catalog.tensor_of(c)];
+    stored.insert(fmt::format("{}@{} {} number {} by {}", catalog.tensor_name(catalog.tensor_of(c)),
+                              tensor.rank, box_text(catalog.chunk_box(c)), c - tensor.chunk_begin,
+                              catalog.place_of(c)));
   }
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
     stored.insert(fmt::format("object {}@{} by {}", catalog.object_name(i), catalog.objects[i].rank,

@@ -30,12 +30,12 @@ constexpr int kWorlds = 1000;
 using Writers = std::map<std::string, int32_t>;
 Writers writers_of(const GlobalSavePlan& plan) {
   Writers writers;
-  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    const ChunkRecord& chunk = plan.catalog.chunks[c];
+  for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+    const size_t tensor = plan.catalog.tensor_of(c);
     const std::string key =
-        fmt::format("{} of {} {}", plan.catalog.tensor_name(chunk.tensor),
-                    plan.catalog.tensors[chunk.tensor].rank, box_text(plan.catalog.chunk_box(c)));
-    writers[key] = static_cast<int32_t>(chunk.place);
+        fmt::format("{} of {} {}", plan.catalog.tensor_name(tensor),
+                    plan.catalog.tensors[tensor].rank, box_text(plan.catalog.chunk_box(c)));
+    writers[key] = static_cast<int32_t>(plan.catalog.place_of(c));
   }
   return writers;
 }
@@ -174,8 +174,8 @@ Memory carried(const World& from, const Memory& memory, const World& to) {
   const GlobalSavePlan plan = planned(writers);
   std::map<uint64_t, std::vector<int64_t>> chunks;
   std::vector<size_t> next(plan.lists.size(), 0);  // item of each list, in the order of the catalog
-  for (uint64_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    const size_t rank = plan.catalog.chunks[c].place;
+  for (uint64_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+    const size_t rank = plan.catalog.place_of(c);
     const WriteItem& item = plan.lists[rank].items[next[rank]++];
     chunks[c] = memory.at(piece_key(rank, writers[rank].tensors()[item.entry].name, item.piece));
   }

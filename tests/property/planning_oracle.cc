@@ -102,7 +102,7 @@ std::vector<int64_t> chunk_of_elements(const Catalog& catalog, size_t tensor, st
   return chunk_of;
 }
 
-// Balanced owners by trying every holder of what is open, one after the other.
+// Balanced owners by trying every replica of what is open, one entry after the other.
 class SlowBalance {
  public:
   explicit SlowBalance(int32_t ranks) : loads_(static_cast<size_t>(ranks), 0) {}
@@ -110,32 +110,57 @@ class SlowBalance {
   struct Item {
     uint64_t bytes = 0;
     std::vector<int32_t> holders;
+    size_t entry = 0;  // items of one entry follow each other
   };
   std::vector<int32_t> owners(const std::vector<Item>& items) {
     std::vector<int32_t> owners(items.size(), -1);
     for (size_t i = 0; i < items.size(); ++i) {
-      if (items[i].holders.size() == 1) give(items[i], items[i].holders[0], &owners[i]);
+      if (items[i].holders.size() == 1) give(items[i], 0, &owners[i]);
     }
     while (true) {
-      size_t largest = items.size();
+      std::vector<size_t> largest;
       for (size_t i = 0; i < items.size(); ++i) {
-        if (owners[i] < 0 && (largest == items.size() || items[i].bytes > items[largest].bytes))
-          largest = i;
+        if (owners[i] >= 0) continue;
+        std::vector<size_t> together = given_together(items, i);
+        if (largest.empty() || most_bytes(items, together) > most_bytes(items, largest))
+          largest = std::move(together);
       }
-      if (largest == items.size()) return owners;
-      int32_t lightest = items[largest].holders[0];
-      for (const int32_t rank : items[largest].holders) {
-        if (loads_[static_cast<size_t>(rank)] < loads_[static_cast<size_t>(lightest)])
-          lightest = rank;
-      }
-      give(items[largest], lightest, &owners[largest]);
+      if (largest.empty()) return owners;
+      const size_t replica = lightest(items, largest);
+      for (const size_t i : largest) give(items[i], replica, &owners[i]);
     }
   }
 
  private:
-  void give(const Item& item, int32_t rank, int32_t* owner) {
-    *owner = rank;
-    loads_[static_cast<size_t>(rank)] += item.bytes;
+  // All items of the entry when they have equally many holders, and several; else the one.
+  static std::vector<size_t> given_together(const std::vector<Item>& items, size_t item) {
+    std::vector<size_t> all;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items[i].entry != items[item].entry) continue;
+      if (items[i].holders.size() != items[item].holders.size()) return {item};
+      all.push_back(i);
+    }
+    return all;
+  }
+
+  static uint64_t most_bytes(const std::vector<Item>& items, const std::vector<size_t>& some) {
+    uint64_t most = 0;
+    for (const size_t i : some) most = std::max(most, items[i].bytes);
+    return most;
+  }
+
+  size_t lightest(const std::vector<Item>& items, const std::vector<size_t>& some) const {
+    std::vector<uint64_t> sums(items[some[0]].holders.size(), 0);
+    for (const size_t i : some) {
+      for (size_t k = 0; k < sums.size(); ++k)
+        sums[k] += loads_[static_cast<size_t>(items[i].holders[k])];
+    }
+    return static_cast<size_t>(std::ranges::min_element(sums) - sums.begin());
+  }
+
+  void give(const Item& item, size_t replica, int32_t* owner) {
+    *owner = item.holders[replica];
+    loads_[static_cast<size_t>(*owner)] += item.bytes;
   }
   std::vector<uint64_t> loads_;
 };
@@ -149,7 +174,7 @@ class SaveCheck {
     const std::vector<Stored> all = stored_tensors(world_);
     if (all.size() != catalog_.tensors.size())
       return fmt::format("{} tensors are stored, not {}", catalog_.tensors.size(), all.size());
-    chunks_.resize(catalog_.chunks.size());
+    chunks_.resize(catalog_.chunk_count());
     for (const Stored& stored : all) {
       std::string wrong = check_tensor(stored);
       if (!wrong.empty()) return wrong;
@@ -183,8 +208,8 @@ class SaveCheck {
       const Box box = catalog_.chunk_box(c);
       const auto held = holders.find(box);
       if (held == holders.end()) return fmt::format("nobody holds chunk {} {}", c, box_text(box));
-      chunks_[c] = {catalog_.chunk_bytes(c), held->second};
-      writers[box].push_back(static_cast<int32_t>(catalog_.chunks[c].place));
+      chunks_[c] = {catalog_.chunk_bytes(c), held->second, tensor};
+      writers[box].push_back(static_cast<int32_t>(catalog_.place_of(c)));
     }
     for (auto& [box, ranks] : writers) {
       std::ranges::sort(ranks);
@@ -210,6 +235,7 @@ class SaveCheck {
         if (own != (rank >= 0)) return fmt::format("object {} belongs to {}", object.name, rank);
         objects_[i].holders = own ? std::vector<int32_t>{rank} : holders;
         objects_[i].bytes = object.bytes.size();
+        objects_[i].entry = i;
         if (catalog_.objects[i].size_bytes != object.bytes.size())
           return fmt::format("object {} has another size", object.name);
       }
@@ -221,11 +247,11 @@ class SaveCheck {
   std::string check_owners() {
     SlowBalance balance(world_.ranks);
     const auto check = [&](std::string_view noun, const std::vector<SlowBalance::Item>& items,
-                           const auto& records) -> std::string {
+                           const auto& place_of) -> std::string {
       std::vector<int32_t> balanced;
       if (owner_ == OwnerRule::kBalanced) balanced = balance.owners(items);
       for (size_t i = 0; i < items.size(); ++i) {
-        const int32_t found = static_cast<int32_t>(records[i].place);
+        const int32_t found = static_cast<int32_t>(place_of(i));
         bool right = std::ranges::count(items[i].holders, found) == 1;
         if (owner_ == OwnerRule::kBalanced) right = found == balanced[i];
         if (owner_ == OwnerRule::kLowestRank) right = found == items[i].holders[0];
@@ -233,8 +259,10 @@ class SaveCheck {
       }
       return "";
     };
-    const std::string wrong = check("chunk", chunks_, catalog_.chunks);
-    return wrong.empty() ? check("object", objects_, catalog_.objects) : wrong;
+    const std::string wrong =
+        check("chunk", chunks_, [this](size_t i) { return catalog_.place_of(i); });
+    if (!wrong.empty()) return wrong;
+    return check("object", objects_, [this](size_t i) { return catalog_.objects[i].place; });
   }
 
   const World& world_;
@@ -270,8 +298,8 @@ class KeptCheck {
 
   static Items items_of(const Catalog& catalog) {
     Items items;
-    for (size_t c = 0; c < catalog.chunks.size(); ++c) {
-      const ChunkRecord& chunk = catalog.chunks[c];
+    for (size_t c = 0; c < catalog.chunk_count(); ++c) {
+      const ChunkRecord& chunk = catalog.boxes[c];
       items.emplace(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].rank,
                     static_cast<int64_t>(chunk.number), catalog.chunk_box(c));
     }
@@ -282,11 +310,11 @@ class KeptCheck {
 
   Items expected(int32_t rank) const {
     Items items;
-    for (size_t c = 0; c < merged_.chunks.size(); ++c) {
-      const ChunkRecord& chunk = merged_.chunks[c];
-      const TensorRecord& tensor = merged_.tensors[chunk.tensor];
-      if (static_cast<int32_t>(chunk.place) != rank) continue;
-      items.emplace(merged_.tensor_name(chunk.tensor), tensor.rank,
+    for (size_t c = 0; c < merged_.chunk_count(); ++c) {
+      const size_t number = merged_.tensor_of(c);
+      const TensorRecord& tensor = merged_.tensors[number];
+      if (static_cast<int32_t>(merged_.place_of(c)) != rank) continue;
+      items.emplace(merged_.tensor_name(number), tensor.rank,
                     static_cast<int64_t>(c - tensor.chunk_begin), merged_.chunk_box(c));
     }
     for (size_t i = 0; i < merged_.objects.size(); ++i) {
@@ -336,11 +364,11 @@ class KeptCheck {
         Dims(kept.shape(t)) != tensor.shape)
       return fmt::format("tensor {} is kept as another", tensor.name);
     for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
-      const uint32_t piece = kept.chunks[c].place;
+      const uint32_t piece = kept.place_of(c);
       const std::vector<Box>& boxes = tensor.boxes[static_cast<size_t>(rank)];
       if (piece >= boxes.size() || boxes[piece] != kept.chunk_box(c))
         return fmt::format("piece {} of tensor {} is kept as another", piece, tensor.name);
-      if (c > record.chunk_begin && piece <= kept.chunks[c - 1].place)
+      if (c > record.chunk_begin && piece <= kept.place_of(c - 1))
         return fmt::format("pieces of tensor {} are out of order", tensor.name);
     }
     return "";

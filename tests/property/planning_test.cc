@@ -17,6 +17,7 @@
 #include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/catalog_boxes.h"
 #include "tests/core/plan/world.h"
 #include "tests/property/planning_oracle.h"
 #include "tests/property/planning_world.h"
@@ -246,8 +247,9 @@ TEST(PlanningWorlds, OfAWrongPlanAreFoundAndMadeSmall) {
       if (world.tensors.empty() || world.tensors[0].kind != EntryKind::kSharded) return false;
       const std::vector<State> states = states_of(world);
       Result<GlobalSavePlan> plan = plan_by_wire(states, {});
-      if (!plan.ok() || plan->catalog.chunks.size() < 2) return false;
-      std::swap(plan->catalog.chunks[0].offset0, plan->catalog.chunks[1].offset0);
+      if (!plan.ok() || plan->catalog.chunk_count() < 2) return false;
+      plan->catalog = with_boxes(plan->catalog);
+      std::swap(plan->catalog.boxes[0].offset0, plan->catalog.boxes[1].offset0);
       return !check_save(world, OwnerRule::kBalanced, *plan).empty();
     };
     Choices choices(start);
@@ -293,11 +295,15 @@ TEST(PlanningWorlds, OfWrongKeptPlansAreFound) {
   };
   EXPECT_EQ(wrong([](Merge&) {}), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept.pop_back(); }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].number = 0; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].offset0 = 0; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.chunks[0].place = 1; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].number = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].offset0 = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].place = 1; }), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.tensors[0].dtype = DType::kInt8; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.merged.catalog.chunks[0].place = 1; }), "");
+  EXPECT_NE(wrong([](Merge& m) {
+              m.merged.catalog = with_boxes(m.merged.catalog);
+              m.merged.catalog.boxes[0].place = 1;
+            }),
+            "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[0].catalog.objects.clear(); }), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog = m.kept[0].catalog; }), "");
 }

@@ -28,7 +28,7 @@ constexpr size_t kTableBytes = 4096;  // the index's own table, for estimates
 Result<uint64_t> needed_digests(const plan::Catalog& catalog) {
   uint64_t count = 0;
   bool fits = true;
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+  for (size_t chunk = 0; chunk < catalog.boxes.size(); ++chunk) {
     fits = fits && checked_add(count, integrity::block_count(catalog.chunk_bytes(chunk)), &count);
   }
   for (const plan::ObjectRecord& object : catalog.objects) {
@@ -40,7 +40,7 @@ Result<uint64_t> needed_digests(const plan::Catalog& catalog) {
 
 // Everything lies behind the file's header, and nothing on another; the file's end is the manifest's.
 Status check_positions(const RankIndex& index) {
-  const size_t items = index.catalog.chunks.size() + index.catalog.objects.size();
+  const size_t items = index.catalog.boxes.size() + index.catalog.objects.size();
   if (index.positions.size() != items) {
     return data_loss(fmt::format("the index holds {} positions for {} chunks and objects",
                                  index.positions.size(), items));
@@ -71,9 +71,11 @@ Status check_index(const RankIndex& index) {
       index.rank >= index.world_size) {
     return data_loss(fmt::format("the index names rank {} of {}", index.rank, index.world_size));
   }
+  if (index.catalog.chunk_count() != index.catalog.boxes.size())
+    return data_loss("the index names grids where boxes are said");
   const auto elsewhere = [](const auto& record) { return record.place != 0; };
-  if (std::any_of(index.catalog.chunks.begin(), index.catalog.chunks.end(), elsewhere) ||
-      std::any_of(index.catalog.objects.begin(), index.catalog.objects.end(), elsewhere)) {
+  if (std::ranges::any_of(index.catalog.boxes, elsewhere) ||
+      std::ranges::any_of(index.catalog.objects, elsewhere)) {
     return data_loss("the index names something in another file");
   }
   SHW_RETURN_IF_ERROR(check_positions(index));
@@ -152,7 +154,7 @@ Result<RankIndex> decode_index(std::span<const std::byte> bytes) {
 
 std::vector<StoredItem> items_by_position(const RankIndex& index) {
   const plan::Catalog& catalog = index.catalog;
-  const size_t chunks = catalog.chunks.size();
+  const size_t chunks = catalog.boxes.size();
   std::vector<StoredItem> items;
   items.reserve(index.positions.size());
   for (uint32_t item = 0; item < index.positions.size(); ++item) {
@@ -193,9 +195,9 @@ Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
 
 Result<plan::Catalog> file_catalog(const plan::Catalog& merged, uint32_t rank) {
   std::vector<StoredChunk> chunks;
-  for (size_t chunk = 0; chunk < merged.chunks.size(); ++chunk) {
-    if (merged.chunks[chunk].place != rank) continue;
-    const size_t tensor = merged.chunks[chunk].tensor;
+  for (uint64_t chunk = 0; chunk < merged.chunk_count(); ++chunk) {
+    if (merged.place_of(chunk) != rank) continue;
+    const size_t tensor = merged.tensor_of(chunk);
     const plan::TensorRecord& record = merged.tensors[tensor];
     chunks.push_back({{merged.tensor_name(tensor), merged.texts.at(record.path), record.dtype,
                        record.kind, record.rank, merged.shape(tensor)},

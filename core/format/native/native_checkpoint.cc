@@ -30,12 +30,19 @@ using internal::FileItems;
 
 constexpr uint64_t kMaxManifestBytes = kMaxFlatBufferBytes + sizeof(integrity::Digest128);
 
-// A file's checked index: what is needed of each of its items.
+// A file's checked index: what is needed of each of its items. The place of an item among them is its
+// slot.
 struct FileIndex {
-  std::vector<uint64_t> positions;            // per slot of FileItems
+  std::vector<uint64_t> items;                // ascending, chunks of the manifest before objects
+  std::vector<uint64_t> positions;            // per slot
   std::vector<uint64_t> digest_begins;        // per slot
   std::vector<integrity::Digest128> digests;  // of all blocks
   std::vector<Extent> gaps;                   // bytes that nothing names
+
+  // Of an item that lies in the file.
+  size_t slot_of(uint64_t item) const {
+    return static_cast<size_t>(std::ranges::lower_bound(items, item) - items.begin());
+  }
 };
 
 // What is remembered of a file. Written once under its mutex, then only read.
@@ -54,11 +61,11 @@ struct ItemView {
   uint64_t size_bytes = 0;
 };
 
-ItemView view_item(const plan::Catalog& catalog, size_t item, std::string_view generation) {
+ItemView view_item(const plan::Catalog& catalog, uint64_t item, std::string_view generation) {
   ItemView view;
   view.identity.generation = generation;
-  if (item < catalog.chunks.size()) {
-    const size_t tensor = catalog.chunks[item].tensor;
+  if (item < catalog.chunk_count()) {
+    const size_t tensor = catalog.tensor_of(item);
     const plan::TensorRecord& record = catalog.tensors[tensor];
     view.identity.name = catalog.tensor_name(tensor);
     view.identity.content = dtype_name(record.dtype);
@@ -69,7 +76,7 @@ ItemView view_item(const plan::Catalog& catalog, size_t item, std::string_view g
     view.box = catalog.chunk_box(item);
     view.size_bytes = catalog.chunk_bytes(item);
   } else {
-    const plan::ObjectRecord& record = catalog.objects[item - catalog.chunks.size()];
+    const plan::ObjectRecord& record = catalog.objects[item - catalog.chunk_count()];
     view.identity.name = catalog.texts.at(record.name);
     view.identity.content = catalog.texts.at(record.content_type);
     view.identity.rank = record.rank;
@@ -110,8 +117,10 @@ class NativeCheckpoint final : public OpenedCheckpoint {
   const std::map<std::string, std::string>& metadata() const override { return manifest_.metadata; }
   const plan::Catalog& catalog() const override { return manifest_.catalog; }
   const std::vector<FileInfo>& files() const override { return files_; }
-  uint32_t chunk_file(size_t chunk) const override { return items_.file(chunk); }
-  uint32_t object_file(size_t object) const override { return items_.file(item_of(object)); }
+  uint32_t chunk_file(size_t chunk) const override { return items_.file(catalog(), chunk); }
+  uint32_t object_file(size_t object) const override {
+    return items_.file(catalog(), item_of(object));
+  }
   Result<Extent> chunk_extent(size_t chunk) const override {
     return extent_of(chunk, catalog().chunk_bytes(chunk));
   }
@@ -136,16 +145,16 @@ class NativeCheckpoint final : public OpenedCheckpoint {
  private:
   Status named(uint32_t file, Status status) const;
   Status replaced(std::string_view current_generation) const;
-  size_t item_of(size_t object) const { return catalog().chunks.size() + object; }
-  Result<Extent> extent_of(size_t item, uint64_t size_bytes) const;
+  uint64_t item_of(size_t object) const { return catalog().chunk_count() + object; }
+  Result<Extent> extent_of(uint64_t item, uint64_t size_bytes) const;
   Result<FileIndex> checked_index(uint32_t file) const;
   Result<FileIndex> read_file(uint32_t file) const;
   Result<FileIndex> check_tail(uint32_t file, std::span<const std::byte> tail) const;
   Result<FileIndex> check_same(uint32_t file, RankIndex index) const;
-  Status check_block(size_t item, uint64_t size_bytes, uint64_t block,
+  Status check_block(uint64_t item, uint64_t size_bytes, uint64_t block,
                      std::span<const std::byte> bytes) const;
   Result<std::vector<Extent>> find_gaps(uint32_t file, const RankIndex& index) const;
-  Status describe_mismatch(size_t item, const Extent& block, const integrity::Digest128& expected,
+  Status describe_mismatch(uint64_t item, const Extent& block, const integrity::Digest128& expected,
                            const integrity::Digest128& found) const;
 
   Location location_;
@@ -211,10 +220,11 @@ Result<FileIndex> NativeCheckpoint::checked_index(uint32_t file) const {
   return named(file, index.status());
 }
 
-Result<Extent> NativeCheckpoint::extent_of(size_t item, uint64_t size_bytes) const {
-  const uint32_t file = items_.file(item);
+Result<Extent> NativeCheckpoint::extent_of(uint64_t item, uint64_t size_bytes) const {
+  const uint32_t file = items_.file(catalog(), item);
   SHW_RETURN_IF_ERROR(prepare_file(file));
-  return Extent{file, prepared_[file].index.positions[items_.slot(item)], size_bytes};
+  const FileIndex& index = prepared_[file].index;
+  return Extent{file, index.positions[index.slot_of(item)], size_bytes};
 }
 
 Result<FileIndex> NativeCheckpoint::read_file(uint32_t file) const {
@@ -281,7 +291,7 @@ Result<FileIndex> NativeCheckpoint::check_tail(uint32_t file,
 // The index names exactly what the manifest says of this file, in its order, and nothing of it lies
 // behind the extents.
 Result<FileIndex> NativeCheckpoint::check_same(uint32_t file, RankIndex index) const {
-  const std::span<const uint32_t> expected = items_.of(file);
+  std::vector<uint64_t> expected = items_.of(catalog(), file);
   if (index.positions.size() != expected.size()) {
     return data_loss(fmt::format("the index names {} chunks and objects, the manifest {}",
                                  index.positions.size(), expected.size()));
@@ -301,6 +311,7 @@ Result<FileIndex> NativeCheckpoint::check_same(uint32_t file, RankIndex index) c
     digests += integrity::block_count(wanted.size_bytes);
   }
   SHW_ASSIGN_OR_RETURN(checked.gaps, find_gaps(file, index));
+  checked.items = std::move(expected);
   checked.positions = std::move(index.positions);
   checked.digests = std::move(index.block_digests);
   return checked;
@@ -333,10 +344,10 @@ Result<std::vector<Extent>> NativeCheckpoint::find_gaps(uint32_t file,
   return gaps;
 }
 
-Status NativeCheckpoint::check_block(size_t item, uint64_t size_bytes, uint64_t block,
+Status NativeCheckpoint::check_block(uint64_t item, uint64_t size_bytes, uint64_t block,
                                      std::span<const std::byte> bytes) const {
   if (!manifest_.digests) return {};
-  const uint32_t file = items_.file(item);
+  const uint32_t file = items_.file(catalog(), item);
   const PreparedFile& prepared = prepared_[file];
   if (!prepared.ready.load(std::memory_order_acquire)) {
     return internal_error(
@@ -353,14 +364,14 @@ Status NativeCheckpoint::check_block(size_t item, uint64_t size_bytes, uint64_t 
   const integrity::Digest128 found = integrity::block_digest(
       integrity::xxh3_128(bytes), integrity::chunk_key(view.identity), block, bytes.size());
   const FileIndex& index = prepared.index;
-  const uint32_t slot = items_.slot(item);
+  const size_t slot = index.slot_of(item);
   const integrity::Digest128& expected = index.digests[index.digest_begins[slot] + block];
   if (found == expected) return {};
   return describe_mismatch(item, {file, index.positions[slot] + offset, bytes.size()}, expected,
                            found);
 }
 
-Status NativeCheckpoint::describe_mismatch(size_t item, const Extent& block,
+Status NativeCheckpoint::describe_mismatch(uint64_t item, const Extent& block,
                                            const integrity::Digest128& expected,
                                            const integrity::Digest128& found) const {
   const ItemView view = view_item(catalog(), item, manifest_.generation);

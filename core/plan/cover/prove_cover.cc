@@ -23,8 +23,8 @@ Status overlap_status(const Catalog& catalog, size_t tensor, const Culprit& culp
                       std::string_view place_noun) {
   const std::string first = box_text(catalog.chunk_box(*culprit.first_chunk));
   const std::string second = box_text(catalog.chunk_box(*culprit.second_chunk));
-  const uint32_t first_place = catalog.chunks[*culprit.first_chunk].place;
-  const uint32_t second_place = catalog.chunks[*culprit.second_chunk].place;
+  const uint32_t first_place = catalog.place_of(*culprit.first_chunk);
+  const uint32_t second_place = catalog.place_of(*culprit.second_chunk);
   return invalid_argument(fmt::format("{}: box {} of {} {} overlaps box {} of {} {}",
                                       tensor_text(catalog, tensor), first, place_noun, first_place,
                                       second, place_noun, second_place))

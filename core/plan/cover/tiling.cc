@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether chunks tile a tensor, and which of them are copies of others.
+#include <numeric>
+#include <span>
+
 #include <xxhash.h>
 
 #include "core/base/hash_index.h"
@@ -12,8 +15,8 @@ namespace {
 // One split dimension in ascending order, the common case of row shards: plain arithmetic.
 bool rows_tile(const Catalog& catalog, const TensorRecord& tensor, int64_t extent) {
   int64_t expected = 0;
-  for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-    const ChunkRecord& chunk = catalog.chunks[c];
+  for (const ChunkRecord& chunk :
+       std::span(catalog.boxes).subspan(tensor.box_begin, tensor.chunk_count)) {
     if (chunk.size0 == 0) continue;
     if (chunk.offset0 != expected) return false;
     expected += chunk.size0;
@@ -21,17 +24,17 @@ bool rows_tile(const Catalog& catalog, const TensorRecord& tensor, int64_t exten
   return expected == extent;
 }
 
-// Intervals of chunks in the split dimensions, read straight from the columns.
+// Intervals of boxes in the split dimensions, read straight from the columns.
 class ChunkIntervals {
  public:
   ChunkIntervals(const Catalog& catalog, const TensorRecord& tensor, uint32_t split_count)
-      : chunks_(catalog.chunks.data()),
+      : boxes_(catalog.boxes.data() + tensor.box_begin),
         more_(catalog.more.data() + tensor.more_begin),
         chunk_begin_(tensor.chunk_begin),
         split_count_(split_count) {}
 
   const Interval* at(uint64_t chunk) {
-    const ChunkRecord& record = chunks_[chunk];
+    const ChunkRecord& record = boxes_[chunk - chunk_begin_];
     box_[0] = {record.offset0, record.offset0 + record.size0};
     box_[1] = {record.offset1, record.offset1 + record.size1};
     for (uint32_t k = 2; k < split_count_; ++k) {
@@ -42,7 +45,7 @@ class ChunkIntervals {
   }
 
  private:
-  const ChunkRecord* chunks_;
+  const ChunkRecord* boxes_;
   const ExtentPair* more_;
   uint64_t chunk_begin_;
   uint32_t split_count_;
@@ -67,6 +70,7 @@ CornerSum whole_sum(const SplitDims& split) {
 bool chunks_tile(const Catalog& catalog, size_t tensor_index, const SplitDims& split) {
   const TensorRecord& tensor = catalog.tensors[tensor_index];
   if (is_empty(split)) return true;
+  if (tensor.is_grid()) return true;  // all combinations of parts that fill their dimensions
   if (split.count == 0) return tensor.chunk_count == 1;
   if (split.count == 1 && rows_tile(catalog, tensor, split.extents[0])) return true;
   ChunkIntervals intervals(catalog, tensor, split.count);
@@ -89,8 +93,13 @@ bool chunks_tile(const Catalog& catalog, size_t tensor_index, const SplitDims& s
 std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor_index) {
   const TensorRecord& tensor = catalog.tensors[tensor_index];
   const uint32_t count = split_count(tensor);
-  ChunkIntervals intervals(catalog, tensor, count);
   std::vector<uint64_t> distinct;
+  if (tensor.is_grid()) {
+    distinct.resize(tensor.chunk_count);
+    std::iota(distinct.begin(), distinct.end(), tensor.chunk_begin);
+    return distinct;
+  }
+  ChunkIntervals intervals(catalog, tensor, count);
   std::vector<uint64_t> hashes;
   HashIndex index;
   for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {

@@ -116,12 +116,34 @@ size_t DimSplit::run_of(const Section& section, Value wanted, Value Start::* wha
   return section.first + static_cast<size_t>(after - starts.begin()) - 1;
 }
 
-IndexRange DimSplit::operator[](uint64_t part) const {
+DimSplit::Place DimSplit::place_of(uint64_t part) const {
   const Section section = part < rest_.part ? block(part / block_.part) : behind_blocks();
-  const size_t run = run_of(section, part, &Start::part);
-  const auto in_run = static_cast<int64_t>(part - section.base.part - starts_[run].part);
-  const int64_t size = runs_[run].size;
-  return {section.base.index + starts_[run].index + in_run * size, size};
+  Place place;
+  place.run = run_of(section, part, &Start::part);
+  place.in_run = part - section.base.part - starts_[place.run].part;
+  place.index = section.base.index + starts_[place.run].index +
+                static_cast<int64_t>(place.in_run) * runs_[place.run].size;
+  return place;
+}
+
+IndexRange DimSplit::operator[](uint64_t part) const {
+  const Place place = place_of(part);
+  return {place.index, runs_[place.run].size};
+}
+
+void DimSplit::read_cuts(uint64_t first, uint64_t last, std::vector<int64_t>* cuts) const {
+  cuts->resize(last - first + 1);
+  int64_t* cut = cuts->data();
+  for (uint64_t part = first; part < last;) {
+    // As far as the run of the part goes.
+    const Place place = place_of(part);
+    const uint64_t count = std::min(last - part, runs_[place.run].count - place.in_run);
+    const int64_t size = runs_[place.run].size;
+    int64_t begin = place.index;
+    for (uint64_t i = 0; i < count; ++i, begin += size) *cut++ = begin;
+    *cut = begin;
+    part += count;
+  }
 }
 
 uint64_t DimSplit::part_at(int64_t index) const {

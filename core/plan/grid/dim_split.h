@@ -45,6 +45,8 @@ class DimSplit {
   IndexRange operator[](uint64_t part) const;
   // The part that has this index, which lies inside the extent.
   uint64_t part_at(int64_t index) const;
+  // Replaces cuts by the begins of parts first to last - 1, at least one, and the end of the last.
+  void read_cuts(uint64_t first, uint64_t last, std::vector<int64_t>* cuts) const;
 
   // The first two runs stand for themselves that many times when that is two or more, else 0.
   uint64_t repeats() const { return repeats_; }
@@ -66,11 +68,18 @@ class DimSplit {
     size_t first = 0;
     size_t end = 0;
   };
+  // Where a part stands: its run, how many parts of the run are before it, its first index.
+  struct Place {
+    size_t run = 0;
+    uint64_t in_run = 0;
+    int64_t index = 0;
+  };
   Section block(uint64_t number) const;  // a repetition of the first two runs
   Section behind_blocks() const;         // all runs where none are repeated
   // The last run of the section that starts at the wanted part or index, or before it.
   template <typename Value>
   size_t run_of(const Section& section, Value wanted, Value Start::* what) const;
+  Place place_of(uint64_t part) const;
 
   std::vector<PartRun> runs_;
   uint64_t repeats_ = 0;

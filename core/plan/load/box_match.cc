@@ -30,8 +30,8 @@ class BoxMatching {
         wanted_(wanted),
         rules_(rules),
         out_(out) {
-    if (wanted.count > kFewWanted) search_.emplace(stored, tensor);
-    if (rules.copies == CopyMatch::kFirst) find_copies(tensor);
+    if (wanted.count > kFewWanted || record_.is_grid()) search_.emplace(stored, tensor);
+    if (rules.copies == CopyMatch::kFirst && !record_.is_grid()) find_copies(tensor);
   }
 
   void run() {
@@ -82,13 +82,20 @@ class BoxMatching {
         if ((record_.split_mask >> d & 1) == 0) ends[d] = std::max(ends[d], shape_[d]);
       }
     }
-    for (uint64_t c = 0; c < record_.chunk_count; ++c) {
-      for (uint32_t k = 0; k < split_.count; ++k) {
-        int64_t& end = ends[split_.dims[k]];
-        end = std::max(end, chunk_interval(record_.chunk_begin + c, k).end);
-      }
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      int64_t& end = ends[split_.dims[k]];
+      end = std::max(end, last_end(k));
     }
     return static_cast<size_t>(std::ranges::max_element(ends) - ends.begin());
+  }
+
+  // Where the chunks end in a split dimension.
+  int64_t last_end(uint32_t k) const {
+    if (record_.is_grid()) return split_.extents[k];
+    int64_t end = 0;
+    for (uint64_t c = record_.chunk_begin; c < record_.chunk_begin + record_.chunk_count; ++c)
+      end = std::max(end, chunk_interval(c, k).end);
+    return end;
   }
 
   void add_matches(uint64_t box) {

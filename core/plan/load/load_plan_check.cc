@@ -105,13 +105,13 @@ class LoadPlanCheck {
   }
 
   Status check_read(const ReadItem& read) {
-    if (read.entry >= state_.tensors().size() || read.chunk >= stored_.chunks.size() ||
+    if (read.entry >= state_.tensors().size() || read.chunk >= stored_.chunk_count() ||
         read.piece >= state_.tensors()[read.entry].pieces.size()) {
       return unfit(plan_, fmt::format("it reads chunk {} into piece {} of tensor {}", read.chunk,
                                       read.piece, read.entry));
     }
     const TensorRef entry = state_.tensors()[read.entry];
-    const uint32_t tensor = stored_.chunks[read.chunk].tensor;
+    const auto tensor = static_cast<uint32_t>(stored_.tensor_of(read.chunk));
     SHW_RETURN_IF_ERROR(check_tensor(entry, read.entry, tensor));
     const Box piece = entry.pieces[read.piece].box;
     if (!check_box(read.box, entry.global_shape).ok() || box_is_empty(read.box) ||

@@ -77,17 +77,17 @@ class PieceMatch {
     grid.meeting(region_.data(), &range);  // a grid covers the tensor, so something meets
     const uint32_t innermost = split_.count - 1;
     const size_t dimensions = part_.sizes.size();
-    const std::vector<int64_t>& cuts = grid.cuts(innermost);
+    grid.split(innermost).read_cuts(range.first[innermost], range.last[innermost], &cuts_);
     const size_t fast = split_.dims[innermost];
     Box box = part_;
     for_each_row(grid, range, [&](const auto& part, uint64_t first, uint64_t end) {
       for (uint32_t k = 0; k < innermost; ++k) {
-        const int64_t* cut = &grid.cuts(k)[part[k]];
-        clip(k, {cut[0], cut[1]}, &box);
+        const IndexRange own = grid.split(k)[part[k]];
+        clip(k, {own.begin, own.begin + own.size}, &box);
       }
       size_t read = reads->size();
       reads->append_blank(end - first, dimensions);
-      const int64_t* cut = &cuts[range.first[innermost]];
+      const int64_t* cut = cuts_.data();
       int64_t* numbers = reads->numbers(read);
       for (uint64_t cell = first; cell < end; ++cell, ++cut, ++read, numbers += 2 * dimensions) {
         reads->key(read) = {record_.chunk_begin + grid.first_chunk(cell), entry_, piece_};
@@ -164,6 +164,7 @@ class PieceMatch {
   Box part_;
   std::array<Interval, kMaxTensorRank> region_;  // of part_ in the split dimensions
   std::vector<uint64_t> hits_;
+  std::vector<int64_t> cuts_;  // of a grid in the last split dimension, as far as the region goes
 };
 
 }  // namespace

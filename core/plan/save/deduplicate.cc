@@ -50,7 +50,7 @@ class Deduplication {
       : locals_(locals), policy_(policy) {
     sources_.reserve(locals.size());
     for (const LocalView& local : locals)
-      sources_.push_back({local.catalog.tensors.data(), local.catalog.chunks.data()});
+      sources_.push_back({local.catalog.tensors.data(), local.catalog.boxes.data()});
   }
 
   Result<Deduplicated> run(MergedEntries* merged) {
@@ -74,7 +74,7 @@ class Deduplication {
     out_.catalog.tensors.reserve(merged.tensors.size());
     out_.catalog.objects.reserve(merged.objects.size());
     // Room for the case that nothing is held twice; what is not used stays untouched.
-    reserve_large(&out_.catalog.chunks, items);
+    reserve_large(&out_.catalog.boxes, items);
     reserve_large(&out_.holder_begins, items + 1);
     reserve_large(&out_.holders, items);
     return {};
@@ -93,7 +93,7 @@ class Deduplication {
     record.rank = owner_of(from.kind, members[0]);
     record.shape_begin = catalog.shapes.size();
     record.dimension_count = from.dimension_count;
-    record.chunk_begin = catalog.chunks.size();
+    record.chunk_begin = record.box_begin = catalog.boxes.size();
     record.more_begin = catalog.more.size();
     for (const Member& member : members) record.split_mask |= tensor_of(member).split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
@@ -104,7 +104,7 @@ class Deduplication {
       sort_candidates();
       SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
     }
-    record.chunk_count = catalog.chunks.size() - record.chunk_begin;
+    record.chunk_count = catalog.boxes.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
     out_.uneven.push_back(uneven_);
     return {};
@@ -295,7 +295,7 @@ class Deduplication {
     record.size0 = candidate.first.size;
     record.offset1 = candidate.second.offset;
     record.size1 = candidate.second.size;
-    catalog.chunks.push_back(record);
+    catalog.boxes.push_back(record);
     for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k)
       catalog.more.push_back(more_[candidate.more + k]);
     out_.holder_begins.push_back(out_.holders.size());
@@ -343,7 +343,7 @@ class Deduplication {
         same_type ? catalog.objects.back().content_type : catalog.texts.append(type);
     catalog.objects.push_back(record);
     for (const Member& member : members) {
-      const size_t chunks = locals_[member.rank].catalog.chunks.size();
+      const size_t chunks = locals_[member.rank].catalog.boxes.size();
       out_.holders.push_back({member.rank, static_cast<uint32_t>(chunks + member.entry)});
     }
     out_.holder_begins.push_back(out_.holders.size());

@@ -87,7 +87,7 @@ class Describer {
     }
     catalog_->texts.reserve(2 * in_.count, in_.names.blob.size() + in_.paths.blob.size());
     catalog_->tensors.reserve(in_.count);
-    catalog_->chunks.reserve(boxes);
+    catalog_->boxes.reserve(boxes);
     if (!in_.shape_offsets.empty()) catalog_->shapes.reserve(in_.shape_offsets[in_.count]);
     names_.reserve(in_.count, [](size_t) { return uint64_t{0}; });
     return {};
@@ -181,7 +181,7 @@ class Describer {
     SHW_ASSIGN_OR_RETURN(record.rank, owner_of(record.kind, first_box, boxes));
     record.shape_begin = catalog_->shapes.size();
     record.dimension_count = static_cast<uint32_t>(shape.size());
-    record.chunk_begin = catalog_->chunks.size();
+    record.chunk_begin = record.box_begin = catalog_->boxes.size();
     record.chunk_count = boxes;
     record.more_begin = catalog_->more.size();
     catalog_->shapes.insert(catalog_->shapes.end(), shape.begin(), shape.end());
@@ -232,7 +232,7 @@ class Describer {
         record.size1 = pair(1).size;
       }
       for (uint32_t k = 2; k < split.count; ++k) catalog_->more.push_back(pair(k));
-      catalog_->chunks.push_back(record);
+      catalog_->boxes.push_back(record);
       add_mark(box_ + b);
     }
     return local_ ? check_pieces(tensor) : Status();
@@ -242,7 +242,7 @@ class Describer {
     if (in_.numbers == nullptr || tensor.chunk_count < 2) return {};
     pieces_.clear();
     for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c)
-      pieces_.push_back(catalog_->chunks[c].place);
+      pieces_.push_back(catalog_->boxes[c].place);
     std::ranges::sort(pieces_);
     const auto doubled = std::ranges::adjacent_find(pieces_);
     if (doubled == pieces_.end()) return {};
@@ -362,7 +362,22 @@ Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
   return plan;
 }
 
-EntryColumns::EntryColumns(const CatalogView& catalog, const ListingView& listing,
+EntryColumns::EntryColumns(const GlobalSavePlan& plan) {
+  add_all(plan.catalog, view_of(plan.listing), {}, {}, Numbers::kPlace);
+}
+
+EntryColumns::EntryColumns(const LocalView& view, bool kept) {
+  add_all(view.catalog, view.listing, view.tensor_digests, view.object_digests,
+          kept ? Numbers::kNumber : Numbers::kPlace);
+  if (view.listing.secondary.empty()) return;
+  for_each_item(view, [&](uint32_t item) {
+    const std::span<const uint8_t> marks = view.listing.secondary;
+    secondary_.push_back(item < marks.size() ? marks[item] : 0);
+  });
+}
+
+template <typename Columns>
+void EntryColumns::add_all(const Columns& catalog, const ListingView& listing,
                            std::span<const Digest128> tensor_digests,
                            std::span<const Digest128> object_digests, Numbers numbers) {
   const bool has_digests = !tensor_digests.empty() || !object_digests.empty();
@@ -389,14 +404,6 @@ EntryColumns::EntryColumns(const CatalogView& catalog, const ListingView& listin
   }
   add_tensors_until(catalog.tensors.size());
   order_.assign(listing.order.begin(), listing.order.end());
-  if (!listing.secondary.empty()) {
-    LocalView view;
-    view.catalog = catalog;
-    view.listing = listing;
-    for_each_item(view, [&](uint32_t item) {
-      secondary_.push_back(item < listing.secondary.size() ? listing.secondary[item] : 0);
-    });
-  }
 }
 
 void EntryColumns::add_entry(std::string_view name, std::string_view path, EntryKind kind) {
@@ -407,7 +414,8 @@ void EntryColumns::add_entry(std::string_view name, std::string_view path, Entry
   kinds_.push_back(static_cast<int32_t>(kind));
 }
 
-void EntryColumns::add_tensor(const CatalogView& catalog, size_t tensor, Numbers numbers) {
+template <typename Columns>
+void EntryColumns::add_tensor(const Columns& catalog, size_t tensor, Numbers numbers) {
   const TensorRecord& record = catalog.tensors[tensor];
   const std::span<const int64_t> shape = catalog.shape(tensor);
   add_entry(catalog.texts.at(record.name), catalog.texts.at(record.path), record.kind);
@@ -423,15 +431,17 @@ void EntryColumns::add_tensor(const CatalogView& catalog, size_t tensor, Numbers
       box_offsets_[value + split.dims[k]] = pair.offset;
       box_sizes_[value + split.dims[k]] = pair.size;
     }
-    numbers_.push_back(numbers == Numbers::kPlace ? catalog.chunks[c].place
-                                                  : catalog.chunks[c].number);
+    numbers_.push_back(numbers == Numbers::kPlace
+                           ? internal::chunk_place(catalog, record, c)
+                           : internal::box_record(catalog, record, c).number);
   }
   shape_offsets_.push_back(shapes_.size());
   box_ranges_.push_back(box_ranges_.back() + record.chunk_count);
   object_sizes_.push_back(0);
 }
 
-void EntryColumns::add_object(const CatalogView& catalog, size_t object, Numbers numbers) {
+template <typename Columns>
+void EntryColumns::add_object(const Columns& catalog, size_t object, Numbers numbers) {
   const ObjectRecord& record = catalog.objects[object];
   add_entry(catalog.texts.at(record.name), catalog.texts.at(record.path), record.kind);
   dtypes_.push_back(0);

@@ -36,15 +36,22 @@ Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
 // attributes and texts are copies too.
 class EntryColumns {
  public:
-  enum class Numbers { kPlace, kNumber };  // of chunks: local and merged plans, kept plans
-  EntryColumns(const CatalogView& catalog, const ListingView& listing,
-               std::span<const Digest128> tensor_digests, std::span<const Digest128> object_digests,
-               Numbers numbers);
+  // Of a merged plan: numbers are ranks.
+  explicit EntryColumns(const GlobalSavePlan& plan);
+  // Of a local plan: numbers are pieces, of a kept one those of the chunks.
+  EntryColumns(const LocalView& view, bool kept);
   EntryArrays arrays() const;
 
  private:
-  void add_tensor(const CatalogView& catalog, size_t tensor, Numbers numbers);
-  void add_object(const CatalogView& catalog, size_t object, Numbers numbers);
+  enum class Numbers { kPlace, kNumber };
+  template <typename Columns>
+  void add_all(const Columns& catalog, const ListingView& listing,
+               std::span<const Digest128> tensor_digests, std::span<const Digest128> object_digests,
+               Numbers numbers);
+  template <typename Columns>
+  void add_tensor(const Columns& catalog, size_t tensor, Numbers numbers);
+  template <typename Columns>
+  void add_object(const Columns& catalog, size_t object, Numbers numbers);
   void add_entry(std::string_view name, std::string_view path, EntryKind kind);
   void add_digest(std::span<const Digest128> digests, size_t index);
 

@@ -51,7 +51,6 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
                        internal::deduplicate(locals.views, &groups, policy));
   const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);
   SHW_RETURN_IF_ERROR(check_object_sizes(distinct.catalog));
-  SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(distinct.catalog, "rank"));
   const internal::Owners owners = internal::owners_of(distinct, chosen);
 
   GlobalSavePlan plan;
@@ -59,6 +58,8 @@ Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRule
   plan.lists.resize(locals.views.size());
   internal::list_writes(owners, &plan);
   internal::name_items(locals.views, &plan.lists);
+  find_grids(&plan.catalog);
+  SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(plan.catalog, "rank"));
   SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
   plan.generation = std::move(generation);
   for (size_t r = 0; r < plan.lists.size(); ++r) {

@@ -35,7 +35,7 @@ class KeptPlan {
     to_.texts.reserve(from_.texts.size(), from_.texts.blob().size());
     to_.shapes.clear();
     to_.tensors.clear();
-    to_.chunks.clear();
+    to_.boxes.clear();
     to_.more.clear();
     to_.objects.clear();
     plan_.tensor_digests.clear();
@@ -57,27 +57,27 @@ class KeptPlan {
 
   void add_tensor(uint32_t t) {
     const TensorRecord& from = from_.tensors[t];
-    const size_t chunk_begin = to_.chunks.size();
+    const size_t chunk_begin = to_.boxes.size();
     const size_t more_begin = to_.more.size();
     for (uint64_t c = from.chunk_begin; c < from.chunk_begin + from.chunk_count; ++c) {
       if (numbers_[c] == kNotKept) continue;
-      ChunkRecord record = from_.chunks[c];
+      ChunkRecord record = from_.boxes[c];
       record.tensor = static_cast<uint32_t>(to_.tensors.size());
       record.number = numbers_[c];
-      to_.chunks.push_back(record);
+      to_.boxes.push_back(record);
       for (uint32_t k = 2; k < split_count(from); ++k)
         to_.more.push_back(chunk_pair(from_, from, c, k));
       if (!view_.listing.secondary.empty())
         plan_.listing.secondary.push_back(view_.listing.secondary[c]);
     }
-    if (to_.chunks.size() == chunk_begin) return;
+    if (to_.boxes.size() == chunk_begin) return;
     TensorRecord record = from;
     if (record.rank >= 0) record.rank = view_.rank;
     record.name = text(from.name);
     record.path = text(from.path);
     record.shape_begin = to_.shapes.size();
-    record.chunk_begin = chunk_begin;
-    record.chunk_count = to_.chunks.size() - chunk_begin;
+    record.chunk_begin = record.box_begin = chunk_begin;
+    record.chunk_count = to_.boxes.size() - chunk_begin;
     record.more_begin = more_begin;
     const std::span<const int64_t> shape = from_.shape(t);
     to_.shapes.insert(to_.shapes.end(), shape.begin(), shape.end());
@@ -87,7 +87,7 @@ class KeptPlan {
   }
 
   void add_object(uint32_t i) {
-    if (numbers_[from_.chunks.size() + i] == kNotKept) return;
+    if (numbers_[from_.boxes.size() + i] == kNotKept) return;
     ObjectRecord record = from_.objects[i];
     if (record.rank >= 0) record.rank = view_.rank;
     record.name = text(record.name);

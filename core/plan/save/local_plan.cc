@@ -51,7 +51,7 @@ void reserve(const State& state, Catalog* catalog) {
   catalog->texts.reserve(2 * state.tensors().size() + 3 * state.objects().size(), bytes);
   catalog->shapes.reserve(extents);
   catalog->tensors.reserve(state.tensors().size());
-  catalog->chunks.reserve(pieces);
+  catalog->boxes.reserve(pieces);
   catalog->objects.reserve(state.objects().size());
 }
 

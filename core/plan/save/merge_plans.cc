@@ -61,6 +61,7 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
   if (all) SHW_RETURN_IF_ERROR(prove(distinct.catalog, rules));
   internal::NumberedChunks numbered =
       internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
+  find_grids(&numbered.catalog);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
   SHW_ASSIGN_OR_RETURN(PlanParts parts, begin_parts(locals.views, std::move(numbered.catalog),

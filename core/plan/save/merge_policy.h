@@ -27,7 +27,8 @@ namespace shardwright::plan {
 // torch may leave the empty one, and then refuses the save for its hole.
 //
 // With the owner rule `balanced` all presets choose as the native format does (single holders, then
-// largest first by bytes, ties to the lowest rank) and number row-major.
+// tensors by their largest shard, largest first, each in lockstep as lockstep_internal.h says) and
+// number row-major.
 struct MergePolicy {
   enum class Choice { kBalanced, kLowestRank, kSinglesThenListed, kListed, kGreedy, kAll };
   enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };

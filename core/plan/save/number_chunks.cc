@@ -55,7 +55,7 @@ class Numbering {
         number_of(merged_.holders_of(unit)[owners_[unit]]) = static_cast<uint32_t>(k);
       }
     }
-    for (size_t unit = out_.catalog.chunks.size(); unit < owners_.size(); ++unit)
+    for (size_t unit = out_.catalog.boxes.size(); unit < owners_.size(); ++unit)
       number_of(merged_.holders_of(unit)[owners_[unit]]) = 0;
     for (uint32_t t = 0; t < out_.catalog.tensors.size(); ++t) add_tensor_attribute(t);
     for (uint32_t i = 0; i < out_.catalog.objects.size(); ++i) add_object_attribute(i);
@@ -90,7 +90,7 @@ class Numbering {
     } else {
       size_t kept = 0;
       for (const Entry& entry : entries) kept += entry.chunks;
-      reserve_large(&out_.catalog.chunks, kept);
+      reserve_large(&out_.catalog.boxes, kept);
     }
     out_.catalog.tensors.reserve(from.tensors.size());
     out_.catalog.shapes.reserve(from.shapes.size());
@@ -157,9 +157,9 @@ class Numbering {
 
   void number_objects(std::vector<Entry>* entries) {
     const Catalog& from = merged_.catalog;
-    for (size_t unit = from.chunks.size(); unit < owners_.size(); ++unit) {
+    for (size_t unit = from.boxes.size(); unit < owners_.size(); ++unit) {
       Entry entry;
-      entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.chunks.size());
+      entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.boxes.size());
       for_each_writer(unit, [&](const UnitHolder& holder) {
         number_of(holder) = 0;
         const uint32_t place = places_->of(holder);
@@ -175,7 +175,7 @@ class Numbering {
   // already. Tensors that keep its order move towards the beginning; those behind the first that does
   // not are put aside before.
   void arrange_merged(std::span<const Entry> entries) {
-    std::vector<ChunkRecord>& chunks = merged_.catalog.chunks;
+    std::vector<ChunkRecord>& chunks = merged_.catalog.boxes;
     std::vector<uint32_t> tensors;  // of the merged catalog, in the order of the result
     for (const Entry& entry : entries) {
       if (entry.number < merged_.catalog.tensors.size()) tensors.push_back(entry.number);
@@ -200,7 +200,7 @@ class Numbering {
     auto to = chunks.begin();
     each_chunk(0, ordered, [&](const ChunkRecord& chunk) { *to++ = chunk; });
     std::ranges::copy(aside, to);
-    out_.catalog.chunks = std::move(chunks);
+    out_.catalog.boxes = std::move(chunks);
   }
 
   void copy_chunks(const Entry& entry) {
@@ -208,8 +208,8 @@ class Numbering {
     if (entry.as_merged) {
       Catalog& to = out_.catalog;
       for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
-        to.chunks.push_back(merged_.catalog.chunks[c]);
-        to.chunks.back().tensor = static_cast<uint32_t>(to.tensors.size());
+        to.boxes.push_back(merged_.catalog.boxes[c]);
+        to.boxes.back().tensor = static_cast<uint32_t>(to.tensors.size());
       }
       return;
     }
@@ -227,7 +227,7 @@ class Numbering {
     if (entry.as_merged) copy_more(merged_.catalog.tensors[entry.number]);
     if (!arranged) copy_chunks(entry);
     record.shape_begin = to.shapes.size();
-    record.chunk_begin = placed_;
+    record.chunk_begin = record.box_begin = placed_;
     record.chunk_count = entry.chunks;
     placed_ += entry.chunks;
     to.shapes.insert(to.shapes.end(), shape.begin(), shape.end());
@@ -247,7 +247,7 @@ class Numbering {
   void copy_kept(const Kept& kept, uint64_t split_mask, std::span<const int64_t> shape) {
     const CatalogView& from = locals_[kept.holder.rank].catalog;
     const uint32_t item = kept.holder.item;
-    const TensorRecord& own_tensor = from.tensors[from.chunks[item].tensor];
+    const TensorRecord& own_tensor = from.tensors[from.boxes[item].tensor];
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(out_.catalog.tensors.size());
     record.place = kept.holder.rank;
@@ -267,7 +267,7 @@ class Numbering {
         out_.catalog.more.push_back(pair);
       }
     }
-    out_.catalog.chunks.push_back(record);
+    out_.catalog.boxes.push_back(record);
   }
 
   void place_object(uint32_t from) {

@@ -3,6 +3,7 @@
 // Who writes what several ranks hold. Looking at every holder of every unit is linear in what was
 // listed, so no heap is needed; sorts make it O(n log n).
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "core/base/huge_pages.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/greedy_rule_internal.h"
+#include "core/plan/save/lockstep_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/set_order_internal.h"
 
@@ -35,13 +37,14 @@ class OwnerChoice {
     if (policy_.choice == Choice::kLowestRank || policy_.choice == Choice::kAll)
       return std::move(chosen_);
     weigh();
-    const auto chunks = static_cast<uint32_t>(merged_.catalog.chunks.size());
+    const auto chunks = static_cast<uint32_t>(merged_.catalog.boxes.size());
     const auto units = static_cast<uint32_t>(merged_.unit_count());
     switch (policy_.choice) {
       case Choice::kBalanced:
         // Objects fill up what the chunks have left uneven.
-        choose(largest_first(give_singles(0, chunks)));
-        choose(largest_first(give_singles(chunks, units)));
+        give_singles(0, chunks);
+        balance(shared_chunks());
+        balance(shared_objects(give_singles(chunks, units)));
         break;
       case Choice::kSinglesThenListed:
         give_singles(0, units);
@@ -79,7 +82,7 @@ class OwnerChoice {
       }
     }
     for (size_t i = 0; i < catalog.objects.size(); ++i) {
-      weights_[catalog.chunks.size() + i] =
+      weights_[catalog.boxes.size() + i] =
           policy_.objects_weigh_one ? 1 : catalog.objects[i].size_bytes;
     }
   }
@@ -98,15 +101,65 @@ class OwnerChoice {
     return open;
   }
 
-  std::vector<uint32_t> largest_first(std::vector<uint32_t> open) const {
-    std::ranges::stable_sort(open,
-                             [this](uint32_t a, uint32_t b) { return weights_[a] > weights_[b]; });
-    return open;
+  // Units that are given together, and what the largest of them weighs.
+  struct Lockstep {
+    uint64_t weight = 0;
+    uint32_t first = 0;
+    uint32_t count = 1;
+  };
+
+  // In catalog order.
+  std::vector<Lockstep> shared_chunks() const {
+    std::vector<Lockstep> items;
+    for (const TensorRecord& tensor : merged_.catalog.tensors) {
+      const auto first = static_cast<uint32_t>(tensor.chunk_begin);
+      const auto count = static_cast<uint32_t>(tensor.chunk_count);
+      if (goes_in_lockstep(first, count)) {
+        const auto weights = std::span(weights_).subspan(first, count);
+        items.push_back({*std::ranges::max_element(weights), first, count});
+        continue;
+      }
+      for (uint32_t unit = first; unit < first + count; ++unit) {
+        if (is_shared(merged_.holders_of(unit))) items.push_back({weights_[unit], unit});
+      }
+    }
+    return items;
+  }
+
+  std::vector<Lockstep> shared_objects(const std::vector<uint32_t>& units) const {
+    std::vector<Lockstep> items;
+    for (const uint32_t unit : units) items.push_back({weights_[unit], unit});
+    return items;
+  }
+
+  // Whether all of the units have equally many holders, and several.
+  bool goes_in_lockstep(uint32_t first, uint32_t count) const {
+    if (count == 0) return false;
+    const size_t replicas = merged_.holders_of(first).size();
+    for (uint32_t unit = first; unit < first + count; ++unit) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+      if (holders.size() != replicas || !is_shared(holders)) return false;
+    }
+    return true;
+  }
+
+  // Largest first, each to the replica that bears least so far.
+  void balance(std::vector<Lockstep> items) {
+    std::ranges::stable_sort(items, std::greater<>(), &Lockstep::weight);
+    for (const Lockstep& item : items) {
+      const uint32_t replica = lightest_replica(
+          item.count, merged_.holders_of(item.first).size(), loads_,
+          [&](size_t shard, uint32_t k) { return merged_.holders_of(item.first + shard)[k].rank; });
+      for (uint32_t unit = item.first; unit < item.first + item.count; ++unit) {
+        chosen_[unit] = replica;
+        loads_[merged_.holders_of(unit)[replica].rank] += weights_[unit];
+      }
+    }
   }
 
   // True when no holder has the unit as a main replica.
   bool is_secondary(uint32_t unit) const {
-    if (unit >= merged_.catalog.chunks.size()) return false;
+    if (unit >= merged_.catalog.boxes.size()) return false;
     return std::ranges::all_of(merged_.holders_of(unit), [this](const UnitHolder& holder) {
       const std::span<const uint8_t> marks = locals_[holder.rank].listing.secondary;
       return !marks.empty() && marks[holder.item] != 0;
@@ -139,9 +192,9 @@ class OwnerChoice {
     std::vector<Key> keys;
     keys.reserve(merged_.unit_count());
     for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
-      const size_t entry = unit < catalog.chunks.size()
-                               ? catalog.chunks[unit].tensor
-                               : catalog.tensors.size() + unit - catalog.chunks.size();
+      const size_t entry = unit < catalog.boxes.size()
+                               ? catalog.boxes[unit].tensor
+                               : catalog.tensors.size() + unit - catalog.boxes.size();
       const GreedyTurn turn{is_secondary(unit), merged_.holders_of(unit).size(), weights_[unit]};
       keys.push_back({turn, names[entry], unit});
     }
@@ -187,11 +240,11 @@ class OwnerChoice {
   // Whether holders of a chunk list it with other sizes, so that some may have nothing of it.
   bool may_be_empty(uint32_t unit) const {
     const Catalog& catalog = merged_.catalog;
-    return unit < catalog.chunks.size() && merged_.uneven[catalog.chunks[unit].tensor];
+    return unit < catalog.boxes.size() && merged_.uneven[catalog.boxes[unit].tensor];
   }
 
   void pass_empty_boxes() {
-    for (uint32_t unit = 0; unit < merged_.catalog.chunks.size(); ++unit) {
+    for (uint32_t unit = 0; unit < merged_.catalog.boxes.size(); ++unit) {
       if (may_be_empty(unit)) pass_empty_box(unit);
     }
   }
@@ -271,15 +324,15 @@ std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const Mer
                                     Deduplicated* merged) {
   std::vector<uint32_t> chosen = OwnerChoice(locals, policy, *merged).run();
   Catalog& catalog = merged->catalog;
-  const size_t chunks = catalog.chunks.size();
+  const size_t chunks = catalog.boxes.size();
   OwnersValues values(policy, &catalog);
   for (size_t c = 0; c < chunks; ++c)
-    catalog.chunks[c].place = merged->holders_of(c)[chosen[c]].rank;
+    catalog.boxes[c].place = merged->holders_of(c)[chosen[c]].rank;
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
     const UnitHolder owner = merged->holders_of(chunks + i)[chosen[chunks + i]];
     const LocalView& local = locals[owner.rank];
     catalog.objects[i].place = owner.rank;
-    values.take(local, local.catalog.objects[owner.item - local.catalog.chunks.size()],
+    values.take(local, local.catalog.objects[owner.item - local.catalog.boxes.size()],
                 &catalog.objects[i]);
   }
   return chosen;
@@ -287,7 +340,7 @@ std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const Mer
 
 Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen) {
   Owners owners;
-  const size_t chunks = merged.catalog.chunks.size();
+  const size_t chunks = merged.catalog.boxes.size();
   reserve_large(&owners.chunks, chunks);
   owners.objects.reserve(merged.catalog.objects.size());
   for (size_t unit = 0; unit < chosen.size(); ++unit) {
@@ -299,7 +352,7 @@ Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen) {
 
 void name_items(std::span<const LocalView> locals, std::vector<WriteList>* lists) {
   for (size_t rank = 0; rank < locals.size(); ++rank) {
-    const std::span<const ChunkRecord> chunks = locals[rank].catalog.chunks;
+    const std::span<const ChunkRecord> chunks = locals[rank].catalog.boxes;
     for (WriteItem& item : (*lists)[rank].items) {
       const uint32_t number = item.entry;
       if (number < chunks.size()) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognises chunks that are a grid. Chunks in row-major order are read as such: the last offset
-// changes fastest, so the cuts of dimension k are read along the chunks whose index is a multiple
-// of the number of parts of all later dimensions, and every chunk is compared with what the cuts
-// say. Otherwise the distinct begins of each dimension are collected, as long as they can still be
-// those of a grid, and every chunk is put into its cell.
+// Chunks as a grid: those that the catalog says to be one, and boxes in any order, maybe with copies.
+// The distinct begins of each dimension are collected, as long as they can still be those of a grid,
+// and every box is put into its cell.
 #include <algorithm>
 #include <bit>
 
@@ -25,7 +23,12 @@ class GridFinder {
 
   std::optional<ChunkGrid> run() {
     if (split_.count == 0 || count_ == 0 || count_ >= UINT32_MAX) return std::nullopt;
-    if (is_row_major() || fills_cells()) return std::move(grid_);
+    if (tensor_.is_grid()) {
+      for (uint32_t k = 0; k < split_.count; ++k)
+        grid_.splits_.push_back(&split_of(catalog_, tensor_, k));
+      return std::move(grid_);
+    }
+    if (fills_cells()) return std::move(grid_);
     return std::nullopt;
   }
 
@@ -34,62 +37,23 @@ class GridFinder {
     return chunk_pair(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
   }
 
-  // Reads cuts of dimension k at every stride-th chunk until the offset falls back or the chunks
-  // end; appends the extent.
-  std::vector<int64_t> read_cuts(uint32_t k, uint64_t stride) const {
-    std::vector<int64_t> cuts;
-    if (stride == 1) cuts.reserve(split_.count == 1 ? count_ + 1 : 0);
-    for (uint64_t c = 0; c < count_; c += stride) {
-      const int64_t offset = pair(c, k).offset;
-      if (!cuts.empty() && offset <= cuts.back()) break;
-      cuts.push_back(offset);
-    }
-    cuts.push_back(split_.extents[k]);
-    return cuts;
-  }
-
-  bool is_row_major() {
-    grid_.cuts_.assign(split_.count, {});
-    uint64_t stride = 1;
-    for (uint32_t k = split_.count; k-- > 0;) {
-      std::vector<int64_t>& cuts = grid_.cuts_[k];
-      cuts = read_cuts(k, stride);
-      const uint64_t parts = cuts.size() - 1;
-      if (cuts[0] != 0 || cuts[parts] <= cuts[parts - 1] || count_ % (stride * parts) != 0)
-        return false;
-      stride *= parts;
-    }
-    return stride == count_ && every_chunk_fits();
-  }
-
-  // Whether each chunk is what the cuts say of its place in row-major order.
-  bool every_chunk_fits() const {
-    std::array<uint32_t, kMaxTensorRank> part;
-    for (uint32_t k = 0; k < split_.count; ++k) part[k] = 0;
-    const uint32_t last = split_.count - 1;
-    for (uint64_t c = 0; c < count_; ++c) {
-      for (uint32_t k = 0; k < split_.count; ++k) {
-        const ExtentPair own = pair(c, k);
-        const int64_t* cut = &grid_.cuts_[k][part[k]];
-        if (own.offset != cut[0] || own.offset + own.size != cut[1]) return false;
-      }
-      for (uint32_t k = last; ++part[k] == grid_.cuts_[k].size() - 1 && k > 0; --k) part[k] = 0;
-    }
-    return true;
-  }
-
-  // Chunks in any order, maybe with copies.
   bool fills_cells() {
     std::vector<CoordinateSet> begins(split_.count);
     if (!collect(&begins)) return false;
     const uint64_t cells = cells_of(begins);
+    auto splits = std::make_unique<std::vector<DimSplit>>();
     for (uint32_t k = 0; k < split_.count; ++k) {
-      grid_.cuts_[k] = begins[k].sort();
-      grid_.cuts_[k].push_back(split_.extents[k]);
-      const std::vector<int64_t>& cuts = grid_.cuts_[k];
+      std::vector<int64_t>& cuts = cuts_.emplace_back(begins[k].sort());
+      cuts.push_back(split_.extents[k]);
       if (cuts[0] != 0 || cuts[cuts.size() - 1] <= cuts[cuts.size() - 2]) return false;
+      std::vector<int64_t> sizes;
+      for (size_t i = 1; i < cuts.size(); ++i) sizes.push_back(cuts[i] - cuts[i - 1]);
+      splits->push_back(DimSplit::of_sizes(sizes));
     }
-    return cells == count_ ? place_once(begins) : place_copies(begins, cells);
+    if (!(cells == count_ ? place_once(begins) : place_copies(begins, cells))) return false;
+    for (const DimSplit& split : *splits) grid_.splits_.push_back(&split);
+    grid_.own_ = std::move(splits);
+    return true;
   }
 
   // Stops as soon as the begins have more cells than there are chunks.
@@ -125,7 +89,7 @@ class GridFinder {
     for (uint32_t k = 0; k < split_.count; ++k) {
       const ExtentPair own = pair(chunk, k);
       const uint32_t part = begins[k].rank_of(own.offset);
-      if (own.offset + own.size != grid_.cuts_[k][part + 1]) return std::nullopt;
+      if (own.offset + own.size != cuts_[k][part + 1]) return std::nullopt;
       cell = cell * begins[k].size() + part;
     }
     return cell;
@@ -165,6 +129,7 @@ class GridFinder {
   const TensorRecord& tensor_;
   const SplitDims split_;
   const uint64_t count_;
+  std::vector<std::vector<int64_t>> cuts_;  // begins of parts, then the extent
   ChunkGrid grid_;
 };
 
@@ -174,14 +139,16 @@ std::optional<ChunkGrid> ChunkGrid::find(const Catalog& catalog, size_t tensor) 
 
 bool ChunkGrid::meeting(const Interval* region, GridRange* range) const {
   for (uint32_t k = 0; k < dimension_count(); ++k) {
-    const std::vector<int64_t>& cuts = cuts_[k];
-    const auto begins_end = cuts.end() - 1;
-    // Ends of parts are the cuts from the second on.
-    const auto first = std::upper_bound(cuts.begin() + 1, cuts.end(), region[k].begin);
-    const auto last = std::lower_bound(cuts.begin(), begins_end, region[k].end);
-    range->first[k] = static_cast<uint32_t>(first - (cuts.begin() + 1));
-    range->last[k] = static_cast<uint32_t>(last - cuts.begin());
-    if (range->first[k] >= range->last[k]) return false;
+    const DimSplit& own = split(k);
+    const int64_t begin = std::max<int64_t>(region[k].begin, 0);
+    const int64_t end = std::min(region[k].end, own.extent());
+    // An empty region meets the part that it lies strictly inside of.
+    if (begin > end || (begin == end && (begin == 0 || begin == own.extent()))) return false;
+    const uint64_t first = own.part_at(std::min(begin, own.extent() - 1));
+    const uint64_t last = begin == end ? first : own.part_at(end - 1);
+    if (begin == end && own[first].begin == begin) return false;
+    range->first[k] = static_cast<uint32_t>(first);
+    range->last[k] = static_cast<uint32_t>(last + 1);
   }
   return true;
 }
@@ -189,7 +156,7 @@ bool ChunkGrid::meeting(const Interval* region, GridRange* range) const {
 uint64_t ChunkGrid::row_begin(const std::array<uint32_t, kMaxTensorRank>& part) const {
   uint64_t index = 0;
   for (uint32_t k = 0; k + 1 < dimension_count(); ++k)
-    index = (index + part[k]) * (cuts_[k + 1].size() - 1);
+    index = (index + part[k]) * split(k + 1).part_count();
   return index;
 }
 

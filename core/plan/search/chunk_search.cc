@@ -16,7 +16,8 @@ constexpr uint64_t kFewChunks = 8;  // cheaper to look at than to index
 ChunkSearch::ChunkSearch(const Catalog& catalog, size_t tensor)
     : catalog_(&catalog), tensor_(tensor), split_count_(split_count(catalog.tensors[tensor])) {
   // Chunks without a split dimension are copies of the whole tensor: all of them meet what does.
-  if (catalog.tensors[tensor].chunk_count <= kFewChunks || split_count_ == 0) return;
+  const TensorRecord& record = catalog.tensors[tensor];
+  if (split_count_ == 0 || (record.chunk_count <= kFewChunks && !record.is_grid())) return;
   std::optional<ChunkGrid> grid = ChunkGrid::find(catalog, tensor);
   if (grid.has_value()) {
     grid_.push_back(*std::move(grid));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which chunks of one tensor meet a wanted box. Three ways:
-//   grid  the chunks are all combinations of cuts, one list of cuts per split dimension, in any
-//         order (rows are the case of one dimension): binary search, then arithmetic;
+//   grid  the chunks are all combinations of parts, one split per split dimension, in any order
+//         (rows are the case of one dimension): binary search, then arithmetic;
 //   runs  chunks that lie together come together, as they are stored or along a curve: a bounding
 //         box per run of chunks;
 //   tree  anything else: chunks sorted into leaves of neighbours, a bounding box per node.
@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -54,12 +55,13 @@ struct GridRange {
 // Chunks that are a grid. Every cell holds at least one chunk; further ones are its copies.
 class ChunkGrid {
  public:
-  // Nothing when the chunks are no grid. Linear but for sorting the cuts of unordered chunks.
+  // Nothing when the chunks are no grid. At once for what the catalog says to be one; for boxes
+  // linear but for sorting their begins.
   static std::optional<ChunkGrid> find(const Catalog& catalog, size_t tensor);
 
-  uint32_t dimension_count() const { return static_cast<uint32_t>(cuts_.size()); }
-  // Begins of the parts of split dimension k in ascending order, then the extent.
-  const std::vector<int64_t>& cuts(uint32_t k) const { return cuts_[k]; }
+  uint32_t dimension_count() const { return static_cast<uint32_t>(splits_.size()); }
+  // Of split dimension k.
+  const DimSplit& split(uint32_t k) const { return *splits_[k]; }
   // False when no cell meets the region, one interval per split dimension.
   bool meeting(const Interval* region, GridRange* range) const;
   // Row-major number of the first cell of row `part` (one number per split dimension, the last one
@@ -77,7 +79,8 @@ class ChunkGrid {
 
  private:
   friend class GridFinder;
-  std::vector<std::vector<int64_t>> cuts_;
+  std::vector<const DimSplit*> splits_;  // of the catalog, or own_
+  std::unique_ptr<const std::vector<DimSplit>> own_;
   std::vector<uint32_t> cell_chunks_;  // by cell; empty: chunk = cell
   std::vector<uint32_t> cell_begins_;  // into cell_chunks_, with copies: one more than cells
 };

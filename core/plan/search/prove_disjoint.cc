@@ -118,8 +118,8 @@ Status prove_disjoint(const Catalog& catalog, size_t tensor, std::string_view pl
   if (!pair.has_value()) return {};
   const std::string first = box_text(catalog.chunk_box(pair->first));
   const std::string second = box_text(catalog.chunk_box(pair->second));
-  const uint32_t first_place = catalog.chunks[pair->first].place;
-  const uint32_t second_place = catalog.chunks[pair->second].place;
+  const uint32_t first_place = catalog.place_of(pair->first);
+  const uint32_t second_place = catalog.place_of(pair->second);
   return invalid_argument(fmt::format("tensor '{}': box {} of {} {} overlaps box {} of {} {}",
                                       escape_text(catalog.tensor_name(tensor)), first, place_noun,
                                       first_place, second, place_noun, second_place))

@@ -2,8 +2,10 @@
 //
 // Each shared tensor to the rule that it follows. Tensors of equal shape and cuts share a grid;
 // those whose holders have equal coordinates share a holder map, also when they cut other
-// dimensions.
+// dimensions. Where chunks have different numbers of holders, or Megatron's order takes chunks one
+// by one, there is no rule for the tensor as a whole, and its chunks are listed.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -45,13 +47,16 @@ class Classification {
   Status run() {
     for (size_t g = 0; g < body_.merged.tensors.size(); ++g) {
       const std::span<const GroupMember> members = body_.merged.tensors.of(g);
-      if (is_regular(members)) {
-        SHW_RETURN_IF_ERROR(add_regular(g));
-      } else {
+      TensorPlan plan;
+      if (body_.owner != OwnerRule::kExact && is_regular(members)) {
+        SHW_ASSIGN_OR_RETURN(plan, regular_plan(g));
+      }
+      if (plan.replicas == 0) {
+        plan = {kListed, static_cast<uint32_t>(body_.listed.size()), 0, 0};
         SHW_ASSIGN_OR_RETURN(ListedTensor listed, list_tensor(body_.ranks, body_.parts, members));
-        body_.tensors.push_back({kListed, static_cast<uint32_t>(body_.listed.size())});
         body_.listed.push_back(std::move(listed));
       }
+      body_.tensors.push_back(plan);
     }
     for (size_t g = 0; g < body_.merged.objects.size(); ++g) {
       groups_.clear();
@@ -84,7 +89,8 @@ class Classification {
     return first_.has_value();
   }
 
-  Status add_regular(size_t group) {
+  // Of is_regular; without replicas where columns have different numbers of them.
+  Result<TensorPlan> regular_plan(size_t group) {
     // Columns count the axis with the widest stride first, so that they mostly ascend with ranks
     // and do not depend on which dimension an axis cuts.
     std::vector<uint32_t> order(first_->size());
@@ -104,9 +110,27 @@ class Classification {
       const std::vector<ShardAxis> axes = each.axes;
       for (size_t i = 0; i < order.size(); ++i) each.axes[i] = axes[order[i]];
     }
-    SHW_ASSIGN_OR_RETURN(const uint32_t grid, grid_number(body_.shape(group), grid_axes));
-    body_.tensors.push_back({grid, map_number()});
-    return {};
+    TensorPlan plan;
+    SHW_ASSIGN_OR_RETURN(plan.grid, grid_number(body_.shape(group), grid_axes));
+    plan.map = map_number();
+    const auto [known, is_new] = replicas_.try_emplace({plan.grid, plan.map}, 0U);
+    if (is_new) known->second = equal_replicas(body_.grids[plan.grid], body_.maps[plan.map]);
+    plan.replicas = known->second;
+    return plan;
+  }
+
+  // Holders of each column that holds elements, 0 when they are not equally many.
+  static uint32_t equal_replicas(const ShardGrid& grid, const HolderMap& map) {
+    if (map.least() == map.most()) return map.most();
+    std::optional<uint32_t> found;
+    for (const ColumnRun& run : grid.runs()) {
+      for (uint32_t column = run.first; column < run.first + run.count; ++column) {
+        const auto replicas = static_cast<uint32_t>(map.of(column).size());
+        if (found.value_or(replicas) != replicas) return 0;
+        found = replicas;
+      }
+    }
+    return found.value_or(map.most());  // a tensor without elements
   }
 
   Result<uint32_t> grid_number(std::span<const int64_t> shape, std::span<const GridAxis> axes) {
@@ -139,7 +163,8 @@ class Classification {
   SymbolicBody& body_;
   Numbers grid_numbers_;
   Numbers map_numbers_;
-  std::vector<HolderGroup> groups_;  // of the group at hand
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_;  // by grid and map
+  std::vector<HolderGroup> groups_;                             // of the group at hand
   std::optional<std::span<const ShardAxis>> first_;
   std::string key_;
 };
@@ -148,21 +173,6 @@ class Classification {
 
 Status classify_groups(SymbolicBody* body) {
   return Classification(body).run();
-}
-
-uint32_t SymbolicBody::column_owner(size_t group, uint32_t column) const {
-  const std::span<const uint32_t> holders = maps[tensors[group].map].of(column);
-  if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
-  const int64_t elements = grids[tensors[group].grid].elements_of_column(column);
-  return holders[tensor_choices.holder(
-      {0, static_cast<uint32_t>(group), elements, static_cast<uint32_t>(holders.size())}, column)];
-}
-
-uint32_t SymbolicBody::object_owner(size_t group) const {
-  const std::span<const uint32_t> holders = maps[object_maps[group]].of(0);
-  if (owner == OwnerRule::kLowestRank || holders.size() == 1) return holders[0];
-  return holders[object_choices.holder(
-      {0, static_cast<uint32_t>(group), 0, static_cast<uint32_t>(holders.size())}, 0)];
 }
 
 const GroupMember& SymbolicBody::member_of(const EntryGroups& groups, size_t group,

@@ -1,56 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the explicit catalog: per rank the entries that the catalog lists for the first time, in
-// that rank's order. Write lists are those of save/write_lists.cc.
+// Writes the catalog: per rank the entries that it lists for the first time, in that rank's order.
+// Regular tensors are grids at once, whose splits and rank maps are made once per kind of tensor.
 #include "core/plan/symbolic/expand_internal.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
-#include "core/base/huge_pages.h"
 #include "core/plan/digest.h"
-#include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic/rank_writes_internal.h"
 #include "core/plan/wire/catalog_wire.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
-class Expansion {
+class StoredCatalog {
  public:
-  explicit Expansion(const SymbolicBody& body) : body_(body) {}
+  explicit StoredCatalog(const SymbolicBody& body) : body_(body) {}
 
-  Result<GlobalSavePlan> run(std::string generation) {
+  Result<Catalog> run() {
     const auto ranks = static_cast<uint32_t>(body_.loads.size());
-    reserve();
     for (uint32_t r = 0; r < ranks; ++r) add_tensors(r);
     for (uint32_t r = 0; r < ranks; ++r) SHW_RETURN_IF_ERROR(add_objects(r));
     take_types_of_owners();
-    plan_.lists.resize(ranks);
-    list_writes(owners_, &plan_);
-    SHW_ASSIGN_OR_RETURN(plan_.plan_digest, catalog_digest(plan_.catalog));
-    plan_.generation = std::move(generation);
-    for (uint32_t r = 0; r < ranks; ++r) {
-      WriteList& list = plan_.lists[r];
-      list.rank = static_cast<int32_t>(r);
-      list.world_size = static_cast<int32_t>(ranks);
-      list.generation = plan_.generation;
-      list.plan_digest = plan_.plan_digest;
-    }
-    return std::move(plan_);
+    find_grids(&catalog_);  // also numbers splits and rank maps as explicit plans do
+    return std::move(catalog_);
   }
 
  private:
-  // Room for the chunks of shared tensors, which are most.
-  void reserve() {
-    uint64_t chunks = 0;
-    for (const TensorPlan& tensor : body_.tensors) {
-      chunks += tensor.grid == kListed ? body_.listed[tensor.map].chunk_count()
-                                       : body_.grids[tensor.grid].chunk_count();
-    }
-    reserve_large(&plan_.catalog.chunks, chunks);
-    reserve_large(&owners_.chunks, chunks);
-  }
-
   // The catalog lists an entry under this rank.
   bool is_new(const PlacedEntry& each, uint32_t rank) const {
     return each.place.rank == static_cast<int32_t>(rank);
@@ -75,31 +54,27 @@ class Expansion {
       } else if (body_.tensors[each.group].grid == kListed) {
         add_listed_chunks(each.group);
       } else {
-        add_columns(each.group);
+        add_grid(each.group);
       }
-      end_tensor();
+      catalog_.tensors.push_back(record_);
     }
   }
 
   void begin_tensor(const Catalog& from, uint32_t entry, int32_t owner) {
-    Catalog& catalog = plan_.catalog;
     const TensorRecord& source = from.tensors[entry];
     const std::span<const int64_t> shape = from.shape(entry);
     record_ = source;
-    record_.name = catalog.texts.append(from.texts.at(source.name));
-    record_.path = catalog.texts.append(from.texts.at(source.path));
+    record_.name = catalog_.texts.append(from.texts.at(source.name));
+    record_.path = catalog_.texts.append(from.texts.at(source.path));
     record_.rank = owner;
-    record_.shape_begin = catalog.shapes.size();
+    record_.shape_begin = catalog_.shapes.size();
     record_.split_mask = 0;
-    record_.chunk_begin = catalog.chunks.size();
-    record_.more_begin = catalog.more.size();
-    catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
+    record_.chunk_begin = catalog_.chunk_count();
+    record_.chunk_count = 0;
+    record_.box_begin = catalog_.boxes.size();
+    record_.more_begin = catalog_.more.size();
+    catalog_.shapes.insert(catalog_.shapes.end(), shape.begin(), shape.end());
     shape_ = shape;
-  }
-
-  void end_tensor() {
-    record_.chunk_count = plan_.catalog.chunks.size() - record_.chunk_begin;
-    plan_.catalog.tensors.push_back(record_);
   }
 
   void note_splits(std::span<const ExtentPair> box) {
@@ -109,11 +84,10 @@ class Expansion {
   }
 
   // After the split mask is known.
-  void add_chunk(std::span<const ExtentPair> box, const Holder& owner) {
-    Catalog& catalog = plan_.catalog;
+  void add_box(std::span<const ExtentPair> box, uint32_t rank) {
     ChunkRecord chunk;
-    chunk.tensor = static_cast<uint32_t>(catalog.tensors.size());
-    chunk.place = owner.rank;
+    chunk.tensor = static_cast<uint32_t>(catalog_.tensors.size());
+    chunk.place = rank;
     uint32_t k = 0;
     for (size_t d = 0; d < box.size(); ++d) {
       if ((record_.split_mask >> d & 1) == 0) continue;
@@ -124,12 +98,12 @@ class Expansion {
         chunk.offset1 = box[d].offset;
         chunk.size1 = box[d].size;
       } else {
-        catalog.more.push_back(box[d]);
+        catalog_.more.push_back(box[d]);
       }
       ++k;
     }
-    catalog.chunks.push_back(chunk);
-    owners_.chunks.push_back(owner);
+    catalog_.boxes.push_back(chunk);
+    ++record_.chunk_count;
   }
 
   void add_local_chunks(uint32_t entry, uint32_t rank) {
@@ -138,9 +112,9 @@ class Expansion {
       const std::vector<ListedBox> boxes =
           sorted_boxes(body_.parts.boxes(static_cast<int32_t>(rank), entry));
       for (const ListedBox& box : boxes) note_splits(box.extents);
-      for (const ListedBox& box : boxes) add_chunk(box.extents, {rank, entry, box.piece});
+      for (const ListedBox& box : boxes) add_box(box.extents, rank);
     } else if (element_count_of(shape_) != 0) {
-      add_chunk(whole(), {rank, entry, 0});
+      add_box(whole(), rank);
     }
   }
 
@@ -153,19 +127,44 @@ class Expansion {
   void add_listed_chunks(size_t group) {
     const ListedTensor& listed = body_.listed[body_.tensors[group].map];
     for (size_t c = 0; c < listed.chunk_count(); ++c) note_splits(listed.box(c));
-    for (size_t c = 0; c < listed.chunk_count(); ++c) add_chunk(listed.box(c), listed.owner(c));
+    for (size_t c = 0; c < listed.chunk_count(); ++c) add_box(listed.box(c), listed.owner(c).rank);
   }
 
-  void add_columns(size_t group) {
-    const ShardGrid& grid = body_.grids[body_.tensors[group].grid];
+  void add_grid(size_t group) {
+    const TensorPlan& tensor = body_.tensors[group];
+    const ShardGrid& grid = body_.grids[tensor.grid];
+    record_.chunk_count = grid.chunk_count();
+    if (record_.chunk_count == 0) return;
     record_.split_mask = grid.split_mask();
-    pairs_.resize(shape_.size());
-    for (uint64_t c = 0; c < grid.chunk_count(); ++c) {
-      const uint32_t column = grid.column_of_chunk(c);
-      const uint32_t owner = body_.column_owner(group, column);
-      grid.box_of_column(column, pairs_);
-      add_chunk(pairs_, {owner, body_.member_of(body_.merged.tensors, group, owner).entry, 0});
+    record_.grid_begin = catalog_.grids.size();
+    const std::vector<uint32_t>& splits = splits_of(tensor.grid);
+    catalog_.grids.insert(catalog_.grids.end(), splits.begin(), splits.end());
+    record_.rank_map = rank_map_of(tensor);
+  }
+
+  // Numbers of the grid's splits.
+  const std::vector<uint32_t>& splits_of(uint32_t number) {
+    const auto [known, is_new] = splits_.try_emplace(number);
+    if (!is_new) return known->second;
+    const ShardGrid& grid = body_.grids[number];
+    for (int32_t d = 0; d < static_cast<int32_t>(shape_.size()); ++d) {
+      if ((grid.split_mask() >> d & 1) == 0) continue;
+      known->second.push_back(static_cast<uint32_t>(catalog_.splits.size()));
+      catalog_.splits.push_back(DimSplit::of_sizes(grid.part_sizes(d)));
     }
+    return known->second;
+  }
+
+  uint32_t rank_map_of(const TensorPlan& tensor) {
+    const auto [known, is_new] = rank_maps_.try_emplace({tensor.grid, tensor.map, tensor.replica},
+                                                        catalog_.rank_maps.size());
+    if (!is_new) return known->second;
+    const ShardGrid& grid = body_.grids[tensor.grid];
+    ranks_.clear();
+    for (uint64_t c = 0; c < grid.chunk_count(); ++c)
+      ranks_.push_back(body_.maps[tensor.map].of(grid.column_of_chunk(c))[tensor.replica]);
+    catalog_.rank_maps.push_back(RankMap::of(ranks_));
+    return known->second;
   }
 
   Status add_objects(uint32_t rank) {
@@ -181,7 +180,7 @@ class Expansion {
     for (const PlacedEntry& each : catalog_order(body_, body_.merged.objects, rank)) {
       if (!is_new(each, rank)) continue;
       ObjectRecord record = from.objects[each.entry];
-      Holder owner{rank, each.entry, kObjectPiece};
+      Owner owner{rank, each.entry};
       if (each.group == kLocalEntry) {
         record.rank = static_cast<int32_t>(rank);
         record.size_bytes = sizes[each.entry];
@@ -192,39 +191,64 @@ class Expansion {
         record.size_bytes = body_.object(member).size_bytes;
       }
       record.place = owner.rank;
-      SHW_RETURN_IF_ERROR(CatalogBuilder(&plan_.catalog)
-                              .add_object(record, from.object_name(each.entry),
-                                          from.texts.at(record.path),
-                                          from.texts.at(record.content_type)));
-      owners_.objects.push_back(owner);
+      SHW_RETURN_IF_ERROR(CatalogBuilder(&catalog_).add_object(record, from.object_name(each.entry),
+                                                               from.texts.at(record.path),
+                                                               from.texts.at(record.content_type)));
+      owners_.push_back(owner);
     }
     return {};
   }
 
   // Holders may disagree on the type when nobody compared them; what is stored is the owner's.
   void take_types_of_owners() {
-    Catalog& catalog = plan_.catalog;
-    for (size_t i = 0; i < catalog.objects.size(); ++i) {
-      const Holder& owner = owners_.objects[i];
+    for (size_t i = 0; i < catalog_.objects.size(); ++i) {
+      const Owner& owner = owners_[i];
       const Catalog& from = body_.ranks.of(static_cast<int32_t>(owner.rank)).catalog;
       const std::string_view type = from.texts.at(from.objects[owner.entry].content_type);
-      if (catalog.texts.at(catalog.objects[i].content_type) != type)
-        catalog.objects[i].content_type = catalog.texts.append(type);
+      if (catalog_.texts.at(catalog_.objects[i].content_type) != type)
+        catalog_.objects[i].content_type = catalog_.texts.append(type);
     }
   }
 
+  // Of an object: who writes it, and which of its objects it is.
+  struct Owner {
+    uint32_t rank = 0;
+    uint32_t entry = 0;
+  };
+
   const SymbolicBody& body_;
-  GlobalSavePlan plan_;
-  Owners owners_;
-  TensorRecord record_;  // of the tensor at hand
+  Catalog catalog_;
+  std::vector<Owner> owners_;  // of the objects
+  TensorRecord record_;        // of the tensor at hand
   std::span<const int64_t> shape_;
   std::vector<ExtentPair> pairs_;
+  std::vector<uint32_t> ranks_;
+  std::map<uint32_t, std::vector<uint32_t>> splits_;                        // by grid
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> rank_maps_;  // by grid, map, replica
 };
 
 }  // namespace
 
+Result<Catalog> stored_catalog(const SymbolicBody& body) {
+  return StoredCatalog(body).run();
+}
+
 Result<GlobalSavePlan> expand_body(const SymbolicBody& body, std::string generation) {
-  return Expansion(body).run(std::move(generation));
+  GlobalSavePlan plan;
+  SHW_ASSIGN_OR_RETURN(plan.catalog, stored_catalog(body));
+  SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
+  plan.generation = std::move(generation);
+  const size_t ranks = body.loads.size();
+  plan.lists.resize(ranks);
+  for (size_t r = 0; r < ranks; ++r) {
+    WriteList& list = plan.lists[r];
+    list.rank = static_cast<int32_t>(r);
+    list.world_size = static_cast<int32_t>(ranks);
+    list.generation = plan.generation;
+    list.plan_digest = plan.plan_digest;
+    list.items = writes_of_rank(body, static_cast<uint32_t>(r));
+  }
+  return plan;
 }
 
 uint64_t listed_local_chunks(const SymbolicBody& body) {

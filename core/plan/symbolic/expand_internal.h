@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The explicit plan that a symbolic one stands for.
+// The catalog that a symbolic plan stores, and the write lists of all ranks beside it.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 
 namespace shardwright::plan::internal {
 
+Result<Catalog> stored_catalog(const SymbolicBody& body);
 Result<GlobalSavePlan> expand_body(const SymbolicBody& body, std::string generation);
 
 // Chunks of rank_local tensors that come as boxes, of all ranks.

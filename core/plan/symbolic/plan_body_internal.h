@@ -2,7 +2,8 @@
 //
 // What a symbolic plan is made of, and the steps that make it:
 //   1 merge_descriptions      names to groups, conflicts, replicas
-//   2 classify_groups  each shared tensor to a grid and a holder map, or to a list of chunks
+//   2 classify_groups  each shared tensor to a grid and a holder map that has equally many holders
+//                      everywhere, or to a list of chunks
 //   3 choose_writers   owners of what several ranks hold, bytes of each rank
 //   4 prove_tensors    each tensor covered exactly once
 // A regular tensor costs 8 bytes beside its description; grids, holder maps and choices are shared
@@ -13,7 +14,6 @@
 #include <vector>
 
 #include "core/plan/plan_options.h"
-#include "core/plan/symbolic/choices_internal.h"
 #include "core/plan/symbolic/groups_internal.h"
 #include "core/plan/symbolic/holder_map_internal.h"
 #include "core/plan/symbolic/listed_tensor_internal.h"
@@ -27,6 +27,8 @@ inline constexpr uint32_t kListed = 0xFFFFFFFF;
 struct TensorPlan {
   uint32_t grid = kListed;  // into grids, or kListed
   uint32_t map = 0;         // into maps, or into listed
+  uint32_t replicas = 0;    // of a grid: holders of each column that holds elements
+  uint32_t replica = 0;     // of a grid: which of them writes
 };
 
 struct SymbolicBody {
@@ -41,12 +43,11 @@ struct SymbolicBody {
   std::vector<ShardGrid> grids;
   std::vector<HolderMap> maps;
   std::vector<ListedTensor> listed;
-  std::vector<TensorPlan> tensors;    // one per tensor group
-  std::vector<uint32_t> object_maps;  // one per object group: a map of one column
-  Choices tensor_choices;
-  Choices object_choices;
-  std::vector<uint64_t> loads;       // bytes that each rank writes
-  std::vector<bool> writes_nothing;  // ranks without any item
+  std::vector<TensorPlan> tensors;        // one per tensor group
+  std::vector<uint32_t> object_maps;      // one per object group: a map of one column
+  std::vector<uint32_t> object_replicas;  // of each object group: which of its holders writes
+  std::vector<uint64_t> loads;            // bytes that each rank writes
+  std::vector<bool> writes_nothing;       // ranks without any item
 
   const SymbolicDescription& description(const GroupMember& member) const {
     return ranks.descriptions[member.description];
@@ -70,9 +71,13 @@ struct SymbolicBody {
     return static_cast<uint64_t>(dtype_bits(record(group).dtype));
   }
 
-  // Rank that writes the chunk of a regular tensor in this column, which some rank holds.
-  uint32_t column_owner(size_t group, uint32_t column) const;
-  uint32_t object_owner(size_t group) const;
+  // Rank that writes the chunk of a regular tensor in this column, which holds elements.
+  uint32_t column_owner(size_t group, uint32_t column) const {
+    return maps[tensors[group].map].of(column)[tensors[group].replica];
+  }
+  uint32_t object_owner(size_t group) const {
+    return maps[object_maps[group]].of(0)[object_replicas[group]];
+  }
   // The member of the group that this rank's description is.
   const GroupMember& member_of(const EntryGroups& groups, size_t group, uint32_t rank) const;
 };

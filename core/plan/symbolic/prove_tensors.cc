@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cover proof by arithmetic. The cuts of a regular tensor divide each of its dimensions (the
-// grid proved that when it was made), so its columns tile it, and it is covered exactly once when
-// every column that holds elements has a holder; once per grid and holder map. What is listed is
-// proved as the explicit planner does, which also finds the words for what is wrong.
-#include <algorithm>
-#include <tuple>
-
+// The cover proof. The cuts of a regular tensor divide each of its dimensions (the grid proved that
+// when it was made), so its columns tile it, and each that holds elements has as many holders as all
+// others, at least one: nothing is left to prove. What is listed is proved as the explicit planner
+// does.
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/conflicts_internal.h"
@@ -21,29 +18,13 @@ class TensorProof {
 
   Status run() {
     for (size_t g = 0; g < body_.tensors.size(); ++g) {
-      const bool sound = body_.tensors[g].grid != kListed && columns_are_held(g);
-      if (!sound) SHW_RETURN_IF_ERROR(prove_listed(g));
+      if (body_.tensors[g].grid == kListed) SHW_RETURN_IF_ERROR(prove_listed(g));
     }
     if (!body_.parts.empty()) SHW_RETURN_IF_ERROR(prove_local_tensors());
     return {};
   }
 
  private:
-  bool columns_are_held(size_t group) {
-    const TensorPlan& tensor = body_.tensors[group];
-    const HolderMap& map = body_.maps[tensor.map];
-    if (map.least() > 0) return true;
-    const std::pair<uint32_t, uint32_t> key(tensor.grid, tensor.map);
-    if (std::ranges::binary_search(held_, key)) return true;
-    for (const ColumnRun& run : body_.grids[tensor.grid].runs()) {
-      for (uint32_t column = run.first; column < run.first + run.count; ++column) {
-        if (map.of(column).empty()) return false;
-      }
-    }
-    held_.insert(std::ranges::lower_bound(held_, key), key);
-    return true;
-  }
-
   CatalogBuilder::Tensor tensor_of(size_t group) const {
     const GroupMember& first = body_.merged.tensors.of(group)[0];
     const Catalog& from = body_.description(first).catalog;
@@ -52,24 +33,11 @@ class TensorProof {
             body_.shape(group)};
   }
 
-  // Also for a regular tensor with a hole, which it then names.
   Status prove_listed(size_t group) const {
+    const ListedTensor& listed = body_.listed[body_.tensors[group].map];
     std::vector<CatalogBuilder::Chunk> chunks;
-    const TensorPlan& tensor = body_.tensors[group];
-    if (tensor.grid == kListed) {
-      const ListedTensor& listed = body_.listed[tensor.map];
-      for (size_t c = 0; c < listed.chunk_count(); ++c)
-        chunks.push_back({box_of(listed.box(c)), listed.owner(c).rank, 0});
-    } else {
-      const ShardGrid& grid = body_.grids[tensor.grid];
-      std::vector<ExtentPair> pairs(grid.shape().size());
-      for (uint64_t c = 0; c < grid.chunk_count(); ++c) {
-        const uint32_t column = grid.column_of_chunk(c);
-        if (body_.maps[tensor.map].of(column).empty()) continue;
-        grid.box_of_column(column, pairs);
-        chunks.push_back({box_of(pairs), body_.column_owner(group, column), 0});
-      }
-    }
+    for (size_t c = 0; c < listed.chunk_count(); ++c)
+      chunks.push_back({box_of(listed.box(c)), listed.owner(c).rank, 0});
     return prove_chunks(tensor_of(group), chunks);
   }
 
@@ -109,7 +77,6 @@ class TensorProof {
   }
 
   const SymbolicBody& body_;
-  std::vector<std::pair<uint32_t, uint32_t>> held_;  // (grid, map) without a hole, ascending
 };
 
 }  // namespace

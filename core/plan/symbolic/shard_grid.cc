@@ -77,6 +77,25 @@ int64_t ShardGrid::leaf_total(const CutDim& cut, size_t level, int64_t size) con
          leaf_total(cut, level + 1, parts.remainder);
 }
 
+void ShardGrid::append_parts(const CutDim& cut, size_t level, int64_t size,
+                             std::vector<int64_t>* sizes) const {
+  if (size == 0) return;
+  if (level == cut.axes.size()) {
+    sizes->push_back(size);
+    return;
+  }
+  const ChunkParts parts = chunk_parts(size, axes_[cut.axes[level]].extent);
+  for (int64_t part = 0; part < parts.full; ++part) append_parts(cut, level + 1, parts.step, sizes);
+  append_parts(cut, level + 1, parts.remainder, sizes);
+}
+
+std::vector<int64_t> ShardGrid::part_sizes(int32_t dim) const {
+  const auto cut = std::ranges::find(cut_dims_, dim, &CutDim::dim);
+  std::vector<int64_t> sizes;
+  append_parts(*cut, 0, shape_[static_cast<size_t>(dim)], &sizes);
+  return sizes;
+}
+
 uint32_t ShardGrid::column_of_leaf(const CutDim& cut, int64_t leaf) const {
   uint32_t column = 0;
   int64_t size = shape_[static_cast<size_t>(cut.dim)];

@@ -52,6 +52,8 @@ class ShardGrid {
   std::vector<ColumnRun> runs() const;
 
   uint32_t column_of_chunk(uint64_t chunk) const;
+  // Sizes of the parts of a dimension that is in the split mask, in order.
+  std::vector<int64_t> part_sizes(int32_t dim) const;
   int64_t elements_of_column(uint32_t column) const;
   // Fills one pair per dimension.
   void box_of_column(uint32_t column, std::span<ExtentPair> box) const;
@@ -69,6 +71,8 @@ class ShardGrid {
 
   uint64_t leaf_count(const CutDim& cut, size_t level, int64_t size) const;
   int64_t leaf_total(const CutDim& cut, size_t level, int64_t size) const;
+  void append_parts(const CutDim& cut, size_t level, int64_t size,
+                    std::vector<int64_t>* sizes) const;
   // Adds the column part of leaf number `leaf` of the dimension.
   uint32_t column_of_leaf(const CutDim& cut, int64_t leaf) const;
   ExtentPair extent_of(const CutDim& cut, uint32_t column) const;

@@ -2,7 +2,7 @@
 //
 // Catalog to and from catalog.fbs. Chunk records and further pairs have the same bytes in memory
 // and on the wire and are copied whole; begins of tensor records are running sums and are not
-// stored.
+// stored. Splits and rank maps prove themselves when they are made.
 #include "core/plan/wire/catalog_wire.h"
 
 #include <bit>
@@ -30,12 +30,15 @@ using internal::record_at;
 
 static_assert(std::endian::native == std::endian::little,
               "records are copied in little-endian order");
-static_assert(sizeof(wire::TensorRecord) == 32);
+static_assert(sizeof(wire::TensorRecord) == 40);
 static_assert(sizeof(wire::ChunkRecord) == sizeof(ChunkRecord));
 static_assert(sizeof(wire::ExtentPair) == sizeof(ExtentPair));
 static_assert(sizeof(wire::ObjectRecord) == 32);
+static_assert(sizeof(wire::PartRun) == sizeof(PartRun));
+static_assert(sizeof(wire::RankLevel) == sizeof(RankLevel));
 
-constexpr uint64_t kTableBytes = 256;  // table, its field table, vector lengths and padding
+constexpr uint64_t kTableBytes = 384;     // table, its field table, vector lengths and padding
+constexpr uint32_t kColumn = 0xFFFFFFFF;  // level_count of a map that is a column
 
 // A vector of wire structs filled by one copy of equal records; none for an empty column.
 template <typename Wire, typename Record>
@@ -55,10 +58,10 @@ Offset<Vector<const wire::TensorRecord*>> encode_tensors(FlatBufferBuilder* buil
   wire::TensorRecord* out = nullptr;
   const auto offset = builder->CreateUninitializedVectorOfStructs(catalog.tensors.size(), &out);
   for (const TensorRecord& tensor : catalog.tensors) {
-    *out++ =
-        wire::TensorRecord(tensor.name, tensor.path, tensor.split_mask, tensor.chunk_count,
-                           tensor.rank, static_cast<uint16_t>(tensor.dimension_count),
-                           static_cast<uint8_t>(tensor.dtype), static_cast<uint8_t>(tensor.kind));
+    *out++ = wire::TensorRecord(tensor.name, tensor.path, tensor.split_mask, tensor.chunk_count,
+                                tensor.rank, static_cast<uint16_t>(tensor.dimension_count),
+                                static_cast<uint8_t>(tensor.dtype),
+                                static_cast<uint8_t>(tensor.kind), tensor.rank_map, 0);
   }
   return offset;
 }
@@ -76,6 +79,44 @@ Offset<Vector<const wire::ObjectRecord*>> encode_objects(FlatBufferBuilder* buil
   return offset;
 }
 
+// The columns of splits and rank maps, in memory as on the wire.
+struct GridColumns {
+  std::vector<wire::Split> splits;
+  std::vector<PartRun> part_runs;
+  std::vector<wire::RankMap> rank_maps;
+  std::vector<RankLevel> rank_levels;
+  std::vector<uint32_t> rank_columns;
+};
+
+GridColumns grid_columns(const Catalog& catalog) {
+  GridColumns columns;
+  const auto append = [](auto* column, auto values) {
+    column->insert(column->end(), values.begin(), values.end());
+  };
+  for (const DimSplit& split : catalog.splits) {
+    columns.splits.emplace_back(split.repeats(), static_cast<uint32_t>(split.runs().size()), 0U);
+    append(&columns.part_runs, split.runs());
+  }
+  for (const RankMap& map : catalog.rank_maps) {
+    const auto levels = static_cast<uint32_t>(map.levels().size());
+    columns.rank_maps.emplace_back(map.count(), map.base(), map.is_affine() ? levels : kColumn);
+    append(&columns.rank_levels, map.levels());
+    append(&columns.rank_columns, map.column());
+  }
+  return columns;
+}
+
+uint64_t grid_wire_bytes(const Catalog& catalog) {
+  uint64_t bytes = sizeof(uint32_t) * catalog.grids.size();
+  for (const DimSplit& split : catalog.splits)
+    bytes += sizeof(wire::Split) + sizeof(wire::PartRun) * split.runs().size();
+  for (const RankMap& map : catalog.rank_maps) {
+    bytes += sizeof(wire::RankMap) + sizeof(wire::RankLevel) * map.levels().size() +
+             sizeof(uint32_t) * map.column().size();
+  }
+  return bytes;
+}
+
 Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* data,
                                         size_t count) {
   if (count == 0) return 0;
@@ -86,10 +127,17 @@ Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* 
   return offset;
 }
 
+Offset<Vector<uint32_t>> encode_column(FlatBufferBuilder* builder,
+                                       const std::vector<uint32_t>& column) {
+  return column.empty() ? Offset<Vector<uint32_t>>() : builder->CreateVector(column);
+}
+
 Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRecord*>* from) {
   std::vector<TensorRecord> tensors(count_of(from));
   uint64_t shape_begin = 0;
   uint64_t chunk_begin = 0;
+  uint64_t grid_begin = 0;
+  uint64_t box_begin = 0;
   uint64_t more_begin = 0;
   for (size_t t = 0; t < tensors.size(); ++t) {
     const wire::TensorRecord record = record_at(from, t);
@@ -104,15 +152,24 @@ Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRe
     tensor.split_mask = record.split_mask();
     tensor.chunk_begin = chunk_begin;
     tensor.chunk_count = record.chunk_count();
-    tensor.more_begin = more_begin;
-    uint64_t more = 0;
+    tensor.rank_map = record.rank_map();
     shape_begin += tensor.dimension_count;
-    if (!checked_add(chunk_begin, tensor.chunk_count, &chunk_begin) ||
-        !checked_multiply(tensor.chunk_count,
-                          internal::more_per_chunk(internal::split_count(tensor)), &more) ||
-        !checked_add(more_begin, more, &more_begin)) {
-      return data_loss(fmt::format("tensor {} counts {} chunks", t, tensor.chunk_count));
+    uint64_t more = 0;
+    bool fits =
+        record.reserved() == 0 && checked_add(chunk_begin, tensor.chunk_count, &chunk_begin);
+    if (tensor.is_grid()) {
+      tensor.grid_begin = grid_begin;
+      grid_begin += internal::split_count(tensor);
+    } else {
+      tensor.box_begin = box_begin;
+      tensor.more_begin = more_begin;
+      box_begin += tensor.chunk_count;
+      fits = fits &&
+             checked_multiply(tensor.chunk_count,
+                              internal::more_per_chunk(internal::split_count(tensor)), &more) &&
+             checked_add(more_begin, more, &more_begin);
     }
+    if (!fits) return data_loss(fmt::format("tensor {} counts {} chunks", t, tensor.chunk_count));
   }
   return tensors;
 }
@@ -131,14 +188,76 @@ Result<std::vector<ObjectRecord>> copy_objects(const Vector<const wire::ObjectRe
   return objects;
 }
 
+// `count` elements of the column from *begin on, which moves behind them.
+template <typename Value>
+Result<std::vector<Value>> take(const std::vector<Value>& column, uint64_t count, size_t* begin,
+                                std::string_view what) {
+  if (count > column.size() - *begin)
+    return data_loss(fmt::format("the {} need more than the {} there are", what, column.size()));
+  const auto first = column.begin() + static_cast<std::ptrdiff_t>(*begin);
+  *begin += count;
+  return std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(count));
+}
+
+Status all_used(size_t used, size_t size, std::string_view what) {
+  if (used == size) return {};
+  return data_loss(fmt::format("{} of {} {} are used", used, size, what));
+}
+
+Status copy_splits(const wire::Catalog& table, Catalog* catalog) {
+  const std::vector<PartRun> runs = copy_column<PartRun>(table.part_runs());
+  size_t used = 0;
+  for (size_t i = 0; i < count_of(table.splits()); ++i) {
+    const wire::Split record = record_at(table.splits(), i);
+    SHW_ASSIGN_OR_RETURN(std::vector<PartRun> own, take(runs, record.run_count(), &used, "splits"));
+    Result<DimSplit> split = DimSplit::from_runs(std::move(own), record.repeats());
+    if (!split.ok()) return Status(split.status()).annotated(fmt::format("read split {}", i));
+    catalog->splits.push_back(*std::move(split));
+  }
+  return all_used(used, runs.size(), "runs of parts");
+}
+
+Result<RankMap> copy_rank_map(const wire::RankMap& record, const std::vector<RankLevel>& levels,
+                              const std::vector<uint32_t>& columns, size_t* levels_used,
+                              size_t* columns_used) {
+  if (record.level_count() != kColumn) {
+    SHW_ASSIGN_OR_RETURN(std::vector<RankLevel> own,
+                         take(levels, record.level_count(), levels_used, "rank maps"));
+    return RankMap::from_levels(record.count(), record.base(), std::move(own), kMaxWorldSize);
+  }
+  SHW_ASSIGN_OR_RETURN(std::vector<uint32_t> own,
+                       take(columns, record.count(), columns_used, "rank maps"));
+  if (record.base() != 0) return data_loss("a column of ranks has a base");
+  return RankMap::from_column(std::move(own), kMaxWorldSize);
+}
+
+Status copy_rank_maps(const wire::Catalog& table, Catalog* catalog) {
+  const std::vector<RankLevel> levels = copy_column<RankLevel>(table.rank_levels());
+  const std::vector<uint32_t> columns = copy_column<uint32_t>(table.rank_columns());
+  size_t levels_used = 0;
+  size_t columns_used = 0;
+  for (size_t i = 0; i < count_of(table.rank_maps()); ++i) {
+    Result<RankMap> map = copy_rank_map(record_at(table.rank_maps(), i), levels, columns,
+                                        &levels_used, &columns_used);
+    if (!map.ok()) return Status(map.status()).annotated(fmt::format("read rank map {}", i));
+    catalog->rank_maps.push_back(*std::move(map));
+  }
+  SHW_RETURN_IF_ERROR(all_used(levels_used, levels.size(), "levels of rank maps"));
+  return all_used(columns_used, columns.size(), "ranks of columns");
+}
+
 }  // namespace
 
 uint64_t catalog_wire_bytes(const CatalogView& catalog) {
   return kTableBytes + catalog.texts.blob().size() + 8 * catalog.texts.ends().size() +
          8 * catalog.shapes.size() + sizeof(wire::TensorRecord) * catalog.tensors.size() +
-         sizeof(wire::ChunkRecord) * catalog.chunks.size() +
+         sizeof(wire::ChunkRecord) * catalog.boxes.size() +
          sizeof(wire::ExtentPair) * catalog.more.size() +
          sizeof(wire::ObjectRecord) * catalog.objects.size();
+}
+
+uint64_t catalog_wire_bytes(const Catalog& catalog) {
+  return catalog_wire_bytes(view_of(catalog)) + grid_wire_bytes(catalog);
 }
 
 Status check_wire_size(uint64_t bytes, std::string_view what) {
@@ -158,10 +277,19 @@ uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
   const auto text_ends = encode_numbers(builder, ends.data(), ends.size());
   const auto shapes = encode_numbers(builder, catalog.shapes.data(), catalog.shapes.size());
   const auto tensors = encode_tensors(builder, catalog);
-  const auto chunks = copy_records<wire::ChunkRecord>(builder, catalog.chunks);
+  const auto boxes = copy_records<wire::ChunkRecord>(builder, catalog.boxes);
   const auto more = copy_records<wire::ExtentPair>(builder, catalog.more);
   const auto objects = encode_objects(builder, catalog);
-  return wire::CreateCatalog(*builder, texts, text_ends, shapes, tensors, chunks, more, objects).o;
+  const GridColumns columns = grid_columns(catalog);
+  const auto splits = copy_records<wire::Split>(builder, columns.splits);
+  const auto part_runs = copy_records<wire::PartRun>(builder, columns.part_runs);
+  const auto grids = encode_column(builder, catalog.grids);
+  const auto rank_maps = copy_records<wire::RankMap>(builder, columns.rank_maps);
+  const auto rank_levels = copy_records<wire::RankLevel>(builder, columns.rank_levels);
+  const auto rank_columns = encode_column(builder, columns.rank_columns);
+  return wire::CreateCatalog(*builder, texts, text_ends, shapes, tensors, boxes, more, objects,
+                             splits, part_runs, grids, rank_maps, rank_levels, rank_columns)
+      .o;
 }
 
 Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table) {
@@ -178,8 +306,11 @@ Result<Catalog> copy_catalog(const wire::Catalog* table) {
   catalog.texts = TextColumn::from_parts(copy_column<char>(table->texts()),
                                          copy_column<uint64_t>(table->text_ends()));
   catalog.shapes = copy_column<int64_t>(table->shapes());
-  catalog.chunks = copy_column<ChunkRecord>(table->chunks());
+  catalog.boxes = copy_column<ChunkRecord>(table->boxes());
   catalog.more = copy_column<ExtentPair>(table->more());
+  catalog.grids = copy_column<uint32_t>(table->grids());
+  SHW_RETURN_IF_ERROR(copy_splits(*table, &catalog));
+  SHW_RETURN_IF_ERROR(copy_rank_maps(*table, &catalog));
   SHW_ASSIGN_OR_RETURN(catalog.tensors, copy_tensors(table->tensors()));
   SHW_ASSIGN_OR_RETURN(catalog.objects, copy_objects(table->objects()));
   return catalog;

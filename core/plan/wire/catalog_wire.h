@@ -29,9 +29,7 @@ namespace shardwright::plan {
 // outgrows 2^31 bytes, so whoever encodes a catalog first passes the sum of its parts to
 // check_wire_size.
 uint64_t catalog_wire_bytes(const CatalogView& catalog);
-inline uint64_t catalog_wire_bytes(const Catalog& catalog) {
-  return catalog_wire_bytes(view_of(catalog));
-}
+uint64_t catalog_wire_bytes(const Catalog& catalog);
 // RESOURCE_EXHAUSTED naming what when the bytes exceed the limit of a buffer.
 Status check_wire_size(uint64_t bytes, std::string_view what);
 // Offset of the table inside the builder (flatbuffers::Offset<wire::Catalog>::o).

@@ -70,12 +70,12 @@ void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
     findings->add("read {} does not follow read {}", i, i - 1);
 }
 
-// Places are ranks, and nothing has a number.
+// Places are ranks, which those of grids are anyway, and nothing has a number.
 void check_writers(const Catalog& catalog, Findings* findings) {
-  for (size_t c = 0; c < catalog.chunks.size() && !findings->full(); ++c) {
-    const ChunkRecord& chunk = catalog.chunks[c];
+  for (size_t c = 0; c < catalog.boxes.size() && !findings->full(); ++c) {
+    const ChunkRecord& chunk = catalog.boxes[c];
     if (chunk.number != 0 || chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("chunk {} is number {} of rank {}", c, chunk.number, chunk.place);
+      findings->add("box {} is number {} of rank {}", c, chunk.number, chunk.place);
   }
   for (size_t i = 0; i < catalog.objects.size() && !findings->full(); ++i) {
     const ObjectRecord& object = catalog.objects[i];
@@ -149,9 +149,9 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   if (described && plan.plan_digest != Digest128{})
     findings.add("a plan without a generation has a digest");
   if (findings.full()) return findings.take();
-  std::vector<std::string> of_catalog =
-      described ? view_findings(view_of(plan.catalog), findings.room(), /*table_is_known=*/false)
-                : catalog_findings(plan.catalog, findings.room());
+  std::vector<std::string> of_catalog = described
+                                            ? described_findings(plan.catalog, findings.room())
+                                            : catalog_findings(plan.catalog, findings.room());
   const bool sound = of_catalog.empty();
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();

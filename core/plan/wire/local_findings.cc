@@ -18,7 +18,7 @@ void check_pieces(const CatalogView& catalog, size_t t, std::vector<uint32_t>* p
                   Findings* findings) {
   const TensorRecord& tensor = catalog.tensors[t];
   const std::span<const ChunkRecord> chunks =
-      catalog.chunks.subspan(tensor.chunk_begin, tensor.chunk_count);
+      catalog.boxes.subspan(tensor.chunk_begin, tensor.chunk_count);
   if (chunks.empty()) return;
   bool doubled = false;
   uint32_t last = chunks[0].place;
@@ -39,11 +39,11 @@ void check_pieces(const CatalogView& catalog, size_t t, std::vector<uint32_t>* p
 
 void check_chunk_numbers(const CatalogView& catalog, bool kept, Findings* findings) {
   uint64_t numbers = 0;
-  for (const ChunkRecord& chunk : catalog.chunks) numbers |= chunk.number;
+  for (const ChunkRecord& chunk : catalog.boxes) numbers |= chunk.number;
   const uint64_t allowed = kept ? std::numeric_limits<uint32_t>::max() : 0;
   if ((numbers & ~allowed) == 0) return;
-  for (size_t c = 0; c < catalog.chunks.size(); ++c) {
-    if ((catalog.chunks[c].number & ~allowed) != 0)
+  for (size_t c = 0; c < catalog.boxes.size(); ++c) {
+    if ((catalog.boxes[c].number & ~allowed) != 0)
       findings->add("chunk {} of a local plan has a number", c);
   }
 }
@@ -109,12 +109,12 @@ void check_listing(const ListingView& listing, const CatalogView& catalog, Findi
       findings->add("the places of objects among {} tensors do not ascend", catalog.tensors.size());
     }
   }
-  if (!listing.secondary.empty() && listing.secondary.size() != catalog.chunks.size()) {
-    findings->add("{} chunks have {} marks", catalog.chunks.size(), listing.secondary.size());
+  if (!listing.secondary.empty() && listing.secondary.size() != catalog.boxes.size()) {
+    findings->add("{} chunks have {} marks", catalog.boxes.size(), listing.secondary.size());
   }
   if (std::ranges::any_of(listing.secondary, [](uint8_t mark) { return mark > 1; }))
     findings->add("a mark of a chunk is neither 0 nor 1");
-  check_order(listing.order, catalog.chunks.size() + catalog.objects.size(), findings);
+  check_order(listing.order, catalog.boxes.size() + catalog.objects.size(), findings);
   check_attributes(listing, catalog.tensors.size() + catalog.objects.size(), findings);
 }
 

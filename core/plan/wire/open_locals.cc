@@ -149,7 +149,7 @@ class LocalOpener {
     view->options_digest = wire::decode_digest(body.options_digest());
     const auto text = bytes_of(body.options_text());
     view->options_text = {reinterpret_cast<const char*>(text.data()), text.size()};
-    view->catalog.chunks = column_in_place<ChunkRecord>(catalog.chunks(), &made_.owned);
+    view->catalog.boxes = column_in_place<ChunkRecord>(catalog.boxes(), &made_.owned);
     view->catalog.more = column_in_place<ExtentPair>(catalog.more(), &made_.owned);
     SHW_ASSIGN_OR_RETURN(std::vector<ObjectRecord> objects, copy_object_records(&catalog));
     view->catalog.objects = own(std::move(objects));

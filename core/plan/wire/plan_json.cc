@@ -140,7 +140,7 @@ class PlanJson {
   // The limit counts tensors, chunks and objects each by themselves.
   void catalog(const Catalog& catalog, std::string_view place_noun) {
     unsigned_number("tensor_count", catalog.tensors.size());
-    unsigned_number("chunk_count", catalog.chunks.size());
+    unsigned_number("chunk_count", catalog.chunk_count());
     unsigned_number("object_count", catalog.objects.size());
     json_.key("tensors").begin_array();
     for (size_t t = 0; t < shown(catalog.tensors.size()); ++t) {
@@ -155,13 +155,13 @@ class PlanJson {
       json_.end_object();
     }
     json_.end_array().key("chunks").begin_array();
-    for (size_t c = 0; c < shown(catalog.chunks.size()); ++c) {
+    for (uint64_t c = 0; c < shown(catalog.chunk_count()); ++c) {
       const Box box = catalog.chunk_box(c);
       json_.begin_object();
-      unsigned_number("tensor", catalog.chunks[c].tensor);
+      unsigned_number("tensor", catalog.tensor_of(c));
       numbers("offsets", box.offsets);
       numbers("sizes", box.sizes);
-      unsigned_number(place_noun, catalog.chunks[c].place);
+      unsigned_number(place_noun, catalog.place_of(c));
       unsigned_number("size_bytes", catalog.chunk_bytes(c));
       json_.end_object();
     }

@@ -177,7 +177,7 @@ TEST(EstimateLoad, AgreesWithTheLoadPlanOfEachRank) {
     uint64_t wanted_bytes = 0;
     for (const ReadItem item : plan->reads) {
       wanted_bytes += box_bytes(
-          save->plan.catalog.tensors[save->plan.catalog.chunks[item.chunk].tensor].dtype, item.box);
+          save->plan.catalog.tensors[save->plan.catalog.tensor_of(item.chunk)].dtype, item.box);
     }
     for (const ObjectRead& item : plan->objects)
       wanted_bytes += save->plan.catalog.objects[item.object].size_bytes;

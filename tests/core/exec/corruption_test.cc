@@ -129,7 +129,7 @@ TEST_F(CorruptionTest, EveryBitOfHeaderIndexAndTrailerCounts) {
   const auto checkpoint = fixture.open();
   for (size_t file = 0; file < data_keys.size(); ++file) {
     uint64_t data_end = 0;
-    for (size_t chunk = 0; chunk < checkpoint->catalog().chunks.size(); ++chunk) {
+    for (size_t chunk = 0; chunk < checkpoint->catalog().chunk_count(); ++chunk) {
       const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
       if (extent.file == file) data_end = std::max(data_end, extent.offset + extent.size_bytes);
     }

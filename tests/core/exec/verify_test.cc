@@ -86,11 +86,11 @@ TEST_F(VerifyTest, NamesTensorBoxFileAndBytesOfADamagedBlock) {
 TEST_F(VerifyTest, GoesOnAfterTheFirstFinding) {
   const auto checkpoint = fixture.open();
   const plan::Catalog& catalog = checkpoint->catalog();
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+  for (size_t chunk = 0; chunk < catalog.chunk_count(); ++chunk) {
     const format::Extent extent = *checkpoint->opened().chunk_extent(chunk);
     flip("ckpt/" + checkpoint->opened().files()[extent.file].key, extent.offset);
   }
-  EXPECT_EQ(find_damage(true).damage.size(), catalog.chunks.size());
+  EXPECT_EQ(find_damage(true).damage.size(), catalog.chunk_count());
 }
 
 TEST_F(VerifyTest, FindsPaddingThatIsNotZero) {

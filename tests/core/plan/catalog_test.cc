@@ -159,15 +159,16 @@ TEST(CheckCatalog, NamesWhatIsDamaged) {
       {"the shape of tensor 1", [](Catalog& c) { c.shapes.pop_back(); }},
       {"5 of 6 extents", [](Catalog& c) { c.shapes.push_back(1); }},
       {"split mask 0x4", [](Catalog& c) { c.tensors[0].split_mask = 4; }},
-      {"the chunks of tensor 1", [](Catalog& c) { c.tensors[1].chunk_count = uint64_t{1} << 63; }},
-      {"6 of 7 chunks", [](Catalog& c) { c.chunks.push_back({}); }},
+      {"the boxes of tensor 1", [](Catalog& c) { c.tensors[1].chunk_count = uint64_t{1} << 63; }},
+      {"cannot be counted", [](Catalog& c) { c.tensors[1].chunk_count = ~uint64_t{0}; }},
+      {"6 of 7 boxes", [](Catalog& c) { c.boxes.push_back({}); }},
       {"the further pairs of tensor 1", [](Catalog& c) { c.more.pop_back(); }},
       {"4 of 5 further pairs", [](Catalog& c) { c.more.push_back({}); }},
-      {"belongs to tensor 0 but names tensor 1", [](Catalog& c) { c.chunks[1].tensor = 1; }},
-      {"not split", [](Catalog& c) { c.chunks[0].size1 = 3; }},
-      {"4 elements from 1 of 4", [](Catalog& c) { c.chunks[1].size0 = 4; }},
-      {"-1 elements", [](Catalog& c) { c.chunks[1].size0 = -1; }},
-      {"from -1 of 4", [](Catalog& c) { c.chunks[1].offset0 = -1; }},
+      {"belongs to tensor 0 but names tensor 1", [](Catalog& c) { c.boxes[1].tensor = 1; }},
+      {"not split", [](Catalog& c) { c.boxes[0].size1 = 3; }},
+      {"4 elements from 1 of 4", [](Catalog& c) { c.boxes[1].size0 = 4; }},
+      {"-1 elements", [](Catalog& c) { c.boxes[1].size0 = -1; }},
+      {"from -1 of 4", [](Catalog& c) { c.boxes[1].offset0 = -1; }},
       {"in dimension 2", [](Catalog& c) { c.more[0].offset = 9; }},
       {"tensor 0: ", [](Catalog& c) { c.shapes[0] = -4; }},
       {"tensor 0: ", [](Catalog& c) { c.shapes[0] = int64_t{1} << 62; }},
@@ -179,6 +180,54 @@ TEST(CheckCatalog, NamesWhatIsDamaged) {
   };
   for (const Case& each : cases) {
     Catalog catalog = small_catalog();
+    each.damage(catalog);
+    EXPECT_FAILURE(check_catalog(catalog), StatusCode::kDataLoss, each.text);
+  }
+}
+
+// Two grids of one split each: rows of 4, 4 and 2 on ranks 0 to 2, and of 5 and 5 on ranks 7 and 3.
+Catalog grid_catalog() {
+  Catalog catalog;
+  CatalogBuilder builder(&catalog);
+  const Dims shape{10, 2};
+  const auto add = [&](std::string_view name, const std::vector<CatalogBuilder::Chunk>& chunks) {
+    const Status added =
+        builder.add_tensor({name, "", DType::kInt8, EntryKind::kSharded, -1, shape}, chunks);
+    EXPECT_TRUE(added.ok()) << added.to_string();
+  };
+  add("a", {{Box{{0, 0}, {4, 2}}, 0, 0}, {Box{{4, 0}, {4, 2}}, 1, 0}, {Box{{8, 0}, {2, 2}}, 2, 0}});
+  add("b", {{Box{{0, 0}, {5, 2}}, 7, 0}, {Box{{5, 0}, {5, 2}}, 3, 0}});
+  find_grids(&catalog);
+  return catalog;
+}
+
+TEST(CheckCatalog, FindsGridsThatLie) {
+  ASSERT_TRUE(check_catalog(grid_catalog()).ok());
+  struct Case {
+    std::string text;
+    std::function<void(Catalog&)> damage;
+  };
+  const std::vector<Case> cases = {
+      {"uses rank map 2 of 2", [](Catalog& c) { c.tensors[0].rank_map = 2; }},
+      {"uses split 9 of 2", [](Catalog& c) { c.grids[1] = 9; }},
+      {"has 3 chunks, its splits make 2 and its rank map 3", [](Catalog& c) { c.grids[0] = 1; }},
+      {"has 3 chunks, its splits make 3 and its rank map 2",
+       [](Catalog& c) { c.tensors[0].rank_map = 1; }},
+      {"has 4 chunks",
+       [](Catalog& c) {
+         c.tensors[0].chunk_count = 4;
+         c.tensors[1].chunk_begin = 4;
+       }},
+      {"cuts 10 elements of 11 into 3 parts", [](Catalog& c) { c.shapes[0] = 11; }},
+      {"cuts 10 elements of 2 into 3 parts", [](Catalog& c) { c.tensors[0].split_mask = 2; }},
+      {"the splits of tensor 1", [](Catalog& c) { c.grids.pop_back(); }},
+      {"2 of 3 splits", [](Catalog& c) { c.grids.push_back(0); }},
+      {"does not begin where", [](Catalog& c) { c.tensors[1].grid_begin = 0; }},
+      {"does not begin where", [](Catalog& c) { c.tensors[1].chunk_begin = 2; }},
+      {"into 1 parts", [](Catalog& c) { c.splits[0] = DimSplit::of_chunks(10, 1); }},
+  };
+  for (const Case& each : cases) {
+    Catalog catalog = grid_catalog();
     each.damage(catalog);
     EXPECT_FAILURE(check_catalog(catalog), StatusCode::kDataLoss, each.text);
   }
@@ -252,7 +301,7 @@ TEST(CheckCatalog, TakesOneNameForEachOwner) {
 
 TEST(CheckCatalog, ListsAllFindingsUpToTheLimit) {
   Catalog catalog = small_catalog();
-  for (ChunkRecord& chunk : catalog.chunks) chunk.size0 = 100;
+  for (ChunkRecord& chunk : catalog.boxes) chunk.size0 = 100;
   EXPECT_EQ(catalog_findings(catalog, 100).size(), 6U);
   EXPECT_EQ(catalog_findings(catalog, 4).size(), 4U);
   EXPECT_TRUE(catalog_findings(small_catalog(), 100).empty());

@@ -127,11 +127,11 @@ inline std::vector<std::string> kept_texts(std::span<const std::byte> part) {
   std::vector<uint32_t> scratch;
   for_each_listed(view, &scratch, [&](uint32_t item) {
     const Catalog& catalog = plan->catalog;
-    if (item >= catalog.chunks.size()) {
-      texts.emplace_back(catalog.object_name(item - catalog.chunks.size()));
+    if (item >= catalog.chunk_count()) {
+      texts.emplace_back(catalog.object_name(item - catalog.chunk_count()));
       return;
     }
-    const ChunkRecord& chunk = catalog.chunks[item];
+    const ChunkRecord& chunk = catalog.boxes[item];
     texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(chunk.tensor),
                                 box_text(catalog.chunk_box(item)), chunk.number));
   });

@@ -149,11 +149,11 @@ std::vector<std::pair<std::string, uint64_t>> kept_labels(std::span<const std::b
   std::vector<uint32_t> scratch;
   for_each_listed(view_of(*plan), &scratch, [&](uint32_t item) {
     const Catalog& catalog = plan->catalog;
-    if (item >= catalog.chunks.size()) {
-      labels.emplace_back(catalog.object_name(item - catalog.chunks.size()), 0);
+    if (item >= catalog.chunk_count()) {
+      labels.emplace_back(catalog.object_name(item - catalog.chunk_count()), 0);
       return;
     }
-    const ChunkRecord& chunk = catalog.chunks[item];
+    const ChunkRecord& chunk = catalog.boxes[item];
     labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(chunk.tensor),
                                     fmt::join(catalog.chunk_box(item).offsets, ",")),
                         chunk.number);
@@ -196,8 +196,8 @@ TEST(StandardVectors, Redundancy) {
     if (!each.contains("chunks")) continue;
     const GlobalSavePlan plan = merged_plan(*parts);
     Json chunks = Json::object();
-    for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-      const std::string name(plan.catalog.tensor_name(plan.catalog.chunks[c].tensor));
+    for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+      const std::string name(plan.catalog.tensor_name(plan.catalog.tensor_of(c)));
       chunks[name].push_back(fmt::format("{}", fmt::join(plan.catalog.chunk_box(c).offsets, ",")));
     }
     EXPECT_EQ(chunks, each["chunks"]) << each["name"];

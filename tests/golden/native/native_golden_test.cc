@@ -128,7 +128,7 @@ TEST_P(NativeGoldenVersion, HoldsInEveryByte) {
     const Status prepared = (*opened)->prepare_file(file);
     EXPECT_TRUE(prepared.ok()) << prepared.to_string();
   }
-  for (size_t chunk = 0; chunk < (*opened)->catalog().chunks.size(); ++chunk) {
+  for (size_t chunk = 0; chunk < (*opened)->catalog().chunk_count(); ++chunk) {
     const Extent extent = *(*opened)->chunk_extent(chunk);
     const std::vector<std::byte> file =
         *storage::read_all(*storage, (*opened)->files()[extent.file].key, 1 << 20);

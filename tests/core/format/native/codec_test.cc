@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/format/native/native_format.h"
 #include "tests/core/format/native/sample_checkpoint.h"
+#include "tests/core/plan/catalog_boxes.h"
 
 namespace shardwright::format::native {
 namespace {
@@ -84,8 +85,21 @@ TEST(Manifest, IsNotWrittenWhenItDoesNotHoldTogether) {
   EXPECT_EQ(code([](Manifest* m) { std::swap(m->files[0], m->files[1]); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files.pop_back(); }), StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->metadata["bad\xff"] = "x"; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].place = 7; }), StatusCode::kInternal);
-  EXPECT_EQ(code([](Manifest* m) { m->catalog.chunks[0].offset0 = 1; }), StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) {
+              m->catalog = plan::with_boxes(m->catalog);
+              m->catalog.boxes[0].place = 7;
+            }),
+            StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) {
+              m->catalog = plan::with_boxes(m->catalog);
+              m->catalog.boxes[0].offset0 = 1;
+            }),
+            StatusCode::kInternal);
+  EXPECT_EQ(code([](Manifest* m) {
+              const std::vector<uint32_t> ranks = {0, 7};
+              m->catalog.rank_maps[0] = plan::RankMap::of(ranks);
+            }),
+            StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) { m->files[0].index_position = UINT64_MAX - 5; }),
             StatusCode::kInternal);
   EXPECT_EQ(code([](Manifest* m) {

@@ -41,9 +41,9 @@ Status check_everything(const Location& location) {
   for (uint32_t file = 0; file < opened->files().size(); ++file)
     SHW_RETURN_IF_ERROR(opened->prepare_file(file));
   const plan::Catalog& catalog = opened->catalog();
-  for (size_t item = 0; item < catalog.chunks.size() + catalog.objects.size(); ++item) {
-    const bool is_chunk = item < catalog.chunks.size();
-    const size_t object = item - catalog.chunks.size();
+  for (size_t item = 0; item < catalog.chunk_count() + catalog.objects.size(); ++item) {
+    const bool is_chunk = item < catalog.chunk_count();
+    const size_t object = item - catalog.chunk_count();
     SHW_ASSIGN_OR_RETURN(const Extent extent,
                          is_chunk ? opened->chunk_extent(item) : opened->object_extent(object));
     SHW_ASSIGN_OR_RETURN(

@@ -81,10 +81,10 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
     if (file->size() < position + size) file->resize(static_cast<size_t>(position + size));
     return std::span(*file).subspan(static_cast<size_t>(position), static_cast<size_t>(size));
   };
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk) {
+  for (size_t chunk = 0; chunk < catalog.chunk_count(); ++chunk) {
     const auto bytes = room(index->positions[chunk], catalog.chunk_bytes(chunk));
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = sample_byte(i + chunk);
-    const size_t tensor = catalog.chunks[chunk].tensor;
+    const size_t tensor = catalog.tensor_of(chunk);
     const Box box = catalog.chunk_box(chunk);
     if (!options.digests) continue;
     digest_blocks(
@@ -96,7 +96,7 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
     const plan::ObjectRecord& record = catalog.objects[i];
     const Text& text = catalog.texts.at(record.name) == kStep.name ? kStep : kSeed;
-    const auto bytes = room(index->positions[catalog.chunks.size() + i], record.size_bytes);
+    const auto bytes = room(index->positions[catalog.chunk_count() + i], record.size_bytes);
     std::memcpy(bytes.data(), text.json.data(), text.json.size());
     if (!options.digests) continue;
     digest_blocks(
@@ -106,8 +106,9 @@ void fill_file(const SampleOptions& options, RankIndex* index, std::vector<std::
 
 std::vector<uint64_t> positions_of(const plan::Catalog& catalog) {
   std::vector<plan::WriteItem> items;
-  for (size_t chunk = 0; chunk < catalog.chunks.size(); ++chunk)
-    items.push_back({catalog.chunks[chunk].tensor, 0, catalog.chunk_bytes(chunk)});
+  for (size_t chunk = 0; chunk < catalog.chunk_count(); ++chunk)
+    items.push_back(
+        {static_cast<uint32_t>(catalog.tensor_of(chunk)), 0, catalog.chunk_bytes(chunk)});
   for (uint32_t i = 0; i < catalog.objects.size(); ++i)
     items.push_back({i, plan::kObjectPiece, catalog.objects[i].size_bytes});
   std::vector<uint64_t> positions(items.size());
@@ -169,6 +170,7 @@ Sample make_sample(const SampleOptions& options) {
   sample.manifest.digests = options.digests;
   sample.manifest.metadata = {{"epoch", "3"}, {"step", "100"}};
   add_chunks(options, &sample.manifest.catalog);
+  plan::find_grids(&sample.manifest.catalog);
   for (int32_t rank = 0; rank < 2; ++rank) {
     ManifestFile info;
     info.rank = rank;

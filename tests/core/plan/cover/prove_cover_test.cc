@@ -2,6 +2,7 @@
 //
 // The cover proof agrees with a count per element, and names a true culprit.
 #include "core/base/limits.h"
+#include "tests/core/plan/catalog_boxes.h"
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {
@@ -170,9 +171,10 @@ TEST(ProveAllCovers, ProvesRankLocalEntriesByThemselves) {
   Catalog catalog = planned(states).catalog;
   ASSERT_EQ(catalog.tensors.size(), 2U);
   EXPECT_TRUE(prove_all_covers(catalog).ok());
+  catalog = with_boxes(catalog);
   catalog.shapes[1] = 4;
   catalog.tensors[1].split_mask = 1;
-  catalog.chunks[1].size0 = 3;
+  catalog.boxes[1].size0 = 3;
   EXPECT_FAILURE(prove_all_covers(catalog), StatusCode::kInvalidArgument, "[3:4]");
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/plan/load/load_plan_check.h"
+#include "tests/core/plan/catalog_boxes.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -134,7 +135,7 @@ TEST(LoadPlan, RankLocalEntriesBelongToTheirRank) {
       const Result<LoadPlan> plan = plan_load(*state, {}, rank);
       ASSERT_TRUE(plan.ok()) << plan.status().to_string();
       const Catalog catalog = stored();
-      EXPECT_EQ(catalog.tensors[catalog.chunks[plan->reads[0].chunk].tensor].rank, rank);
+      EXPECT_EQ(catalog.tensors[catalog.tensor_of(plan->reads[0].chunk)].rank, rank);
     }
   }
   EXPECT_FAILURE(plan_load(own, {}, 2).status(), StatusCode::kNotFound, "rank 2",
@@ -156,8 +157,8 @@ TEST(LoadPlan, ReadsPartsAndNothingForEmptyPieces) {
 }
 
 TEST(LoadPlan, NoticesStoredChunksThatDoNotFill) {
-  Catalog catalog = stored();
-  catalog.chunks[0].size0 = 1;  // a hole that prove_all_covers would have found
+  Catalog catalog = with_boxes(stored());
+  catalog.boxes[0].size0 = 1;  // a hole that prove_all_covers would have found
   EXPECT_FAILURE(make_load_plan(everything(), catalog, {}, 0).status(), StatusCode::kInternal,
                  "model.w", "[0:4, 0:2]", "exactly once");
 }

@@ -57,8 +57,7 @@ TEST(Describe, PlansGiveBackWhatWasDescribed) {
   EXPECT_EQ(back->rank, 2);
   EXPECT_EQ(back->world_size, 3);
   EXPECT_EQ(back->catalog.tensors[1].rank, 2);  // rank_local
-  const EntryColumns columns(view_of(back->catalog), view_of(back->listing), back->tensor_digests,
-                             back->object_digests, EntryColumns::Numbers::kPlace);
+  const EntryColumns columns(view_of(*back), /*kept=*/false);
   expect_equal(Arrays(everything(), order).arrays(), columns.arrays());
 }
 
@@ -71,7 +70,7 @@ TEST(Describe, MergedDescriptionsHaveRanksForNumbers) {
   const Result<GlobalSavePlan> plan = describe_merged(given, {});
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   const GlobalSavePlan back = *decode_merged_save(*encode(*plan));
-  EXPECT_EQ(back.catalog.chunks[0].place, 3U);
+  EXPECT_EQ(back.catalog.place_of(0), 3U);
   EXPECT_EQ(back.catalog.objects[0].place, 1U);
 }
 

@@ -68,15 +68,15 @@ void expect_lists_agree(const GlobalSavePlan& plan, const std::vector<State>& st
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
     EXPECT_TRUE(check_write_list(list, states[r], position).ok());
   }
-  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    const ChunkRecord& chunk = plan.catalog.chunks[c];
-    ASSERT_LT(chunk.place, plan.lists.size());
-    const std::vector<WriteItem>& items = plan.lists[chunk.place].items;
-    ASSERT_LT(next[chunk.place], items.size());
-    const WriteItem& item = items[next[chunk.place]++];
+  for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+    const uint32_t rank = plan.catalog.place_of(c);
+    ASSERT_LT(rank, plan.lists.size());
+    const std::vector<WriteItem>& items = plan.lists[rank].items;
+    ASSERT_LT(next[rank], items.size());
+    const WriteItem& item = items[next[rank]++];
     ASSERT_NE(item.piece, kObjectPiece);
-    const TensorRef entry = states[chunk.place].tensors()[item.entry];
-    EXPECT_EQ(entry.name, plan.catalog.tensor_name(chunk.tensor));
+    const TensorRef entry = states[rank].tensors()[item.entry];
+    EXPECT_EQ(entry.name, plan.catalog.tensor_name(plan.catalog.tensor_of(c)));
     EXPECT_EQ(entry.pieces[item.piece].box, plan.catalog.chunk_box(c));
     EXPECT_EQ(item.size_bytes, plan.catalog.chunk_bytes(c));
   }
@@ -103,7 +103,7 @@ void expect_filled(const LoadPlan& plan, const State& state, const Catalog& stor
         if (read.entry != t || read.piece != p) continue;
         const Box stored_box = stored.chunk_box(read.chunk);
         EXPECT_EQ(intersect(stored_box, read.box), read.box);
-        EXPECT_EQ(stored.tensor_name(stored.chunks[read.chunk].tensor), entry.name);
+        EXPECT_EQ(stored.tensor_name(stored.tensor_of(read.chunk)), entry.name);
         for_each_element(entry.global_shape, read.box, [&](size_t i) { --wanted[i]; });
       }
       EXPECT_TRUE(std::all_of(wanted.begin(), wanted.end(), [](int each) { return each == 0; }))
@@ -175,7 +175,7 @@ TEST(GlobalPlan, MergesBoxesThatAreSplitInDifferentDimensions) {
     return all;
   }();
   const GlobalSavePlan plan = planned(states);
-  ASSERT_EQ(plan.catalog.chunks.size(), 4U);
+  ASSERT_EQ(plan.catalog.chunk_count(), 4U);
   EXPECT_EQ(plan.catalog.tensors[0].split_mask, 0b111U);
   EXPECT_EQ(plan.catalog.chunk_box(0), box({0, 0, 0}, {4, 3, 5}));
   EXPECT_EQ(plan.catalog.chunk_box(3), box({2, 3, 1}, {2, 3, 4}));

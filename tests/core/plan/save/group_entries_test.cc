@@ -90,7 +90,7 @@ TEST(Merge, TakesNamesThatOnlySomeRanksHaveInAnyOrder) {
   for (size_t t = 0; t < plan.catalog.tensors.size(); ++t)
     names.emplace_back(plan.catalog.tensor_name(t));
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "d"}));
-  EXPECT_EQ(plan.catalog.chunks.size(), 4U);
+  EXPECT_EQ(plan.catalog.chunk_count(), 4U);
 }
 
 TEST(Merge, RefusesPlansThatAreNotThoseOfAllRanks) {

@@ -32,9 +32,9 @@ TEST(LocalPlan, ListsEntriesInStateOrderAndNoEmptyBox) {
   ASSERT_EQ(plan->catalog.tensors.size(), 3U);
   EXPECT_EQ(plan->catalog.tensor_name(0), "b");
   EXPECT_EQ(plan->catalog.tensor_name(1), "a");
-  ASSERT_EQ(plan->catalog.chunks.size(), 2U);
-  EXPECT_EQ(plan->catalog.chunks[0].place, 1U);
-  EXPECT_EQ(plan->catalog.chunks[1].place, 2U);
+  ASSERT_EQ(plan->catalog.chunk_count(), 2U);
+  EXPECT_EQ(plan->catalog.place_of(0), 1U);
+  EXPECT_EQ(plan->catalog.place_of(1), 2U);
   EXPECT_EQ(plan->catalog.objects[0].size_bytes, 5U);
   EXPECT_EQ(plan->world_size, 2);
   EXPECT_EQ(plan->options_digest, options_text_digest(plan->options_text));

@@ -63,8 +63,8 @@ TEST(MergePlans, AllHoldersWriteWhenNothingIsRemoved) {
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const GlobalSavePlan plan = merged_plan(*parts);
   std::vector<std::string> boxes;
-  for (size_t c = 0; c < plan.catalog.chunks.size(); ++c) {
-    if (plan.catalog.tensor_name(plan.catalog.chunks[c].tensor) == "a")
+  for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
+    if (plan.catalog.tensor_name(plan.catalog.tensor_of(c)) == "a")
       boxes.push_back(box_text(plan.catalog.chunk_box(c)));
   }
   EXPECT_EQ(boxes, (Names{"[0:4, 0:4]", "[0:4, 0:4]", "[4:8, 0:4]", "[4:8, 0:4]"}));
@@ -177,7 +177,7 @@ TEST(MergePlans, DefaultStoresTheBoxOfItsOwner) {
   ASSERT_EQ(w.chunk_count, 2U);
   EXPECT_EQ(catalog.chunk_box(w.chunk_begin), box({0, 0}, {4, 1}));
   EXPECT_EQ(catalog.chunk_box(w.chunk_begin + 1), box({0, 1}, {4, 1}));
-  EXPECT_EQ(catalog.chunks[w.chunk_begin].place, 1U);
+  EXPECT_EQ(catalog.place_of(w.chunk_begin), 1U);
 }
 
 TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
@@ -186,8 +186,7 @@ TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   const Result<PlanParts> parts = merged(described(ranks), kDefaultExact);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const GlobalSavePlan plan = merged_plan(*parts);
-  const EntryColumns columns(view_of(plan.catalog), view_of(plan.listing), {}, {},
-                             EntryColumns::Numbers::kPlace);
+  const EntryColumns columns(plan);
   const EntryArrays arrays = columns.arrays();
   Names names;
   for (size_t i = 0; i < arrays.count; ++i) names.emplace_back(arrays.names.at(i));
@@ -200,10 +199,9 @@ Names merged_boxes(const GlobalSavePlan& plan) {
   for (size_t t = 0; t < plan.catalog.tensors.size(); ++t) {
     const TensorRecord& tensor = plan.catalog.tensors[t];
     for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-      EXPECT_EQ(plan.catalog.chunks[c].tensor, t);
+      EXPECT_EQ(plan.catalog.tensor_of(c), t);
       texts.push_back(fmt::format("{}{}@{}", plan.catalog.tensor_name(t),
-                                  box_text(plan.catalog.chunk_box(c)),
-                                  plan.catalog.chunks[c].place));
+                                  box_text(plan.catalog.chunk_box(c)), plan.catalog.place_of(c)));
     }
   }
   return texts;
@@ -295,7 +293,8 @@ TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
       const Result<PlanParts> parts = merged(described(line(sizes)), full);
       ASSERT_TRUE(parts.ok()) << parts.status().to_string();
       int64_t elements = 0;
-      for (const ChunkRecord& chunk : merged_plan(*parts).catalog.chunks) elements += chunk.size0;
+      const Catalog stored = merged_plan(*parts).catalog;
+      for (uint64_t c = 0; c < stored.chunk_count(); ++c) elements += stored.chunk_elements(c);
       EXPECT_EQ(elements, std::accumulate(sizes.begin(), sizes.end(), int64_t{0}));
       const Kept kept = kept_by_rank(line(sizes), rules);
       for (const size_t writer : writers) EXPECT_EQ(kept[writer], Names{"k"});

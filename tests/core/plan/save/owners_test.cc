@@ -33,9 +33,9 @@ TEST(Owners, BalancesBytesLargestFirst) {
 TEST(Owners, TiesGoToTheLowestRank) {
   const GlobalSavePlan plan =
       planned(equal_states(3, {whole("a", {4}), whole("b", {4}), whole("c", {4})}));
-  EXPECT_EQ(plan.catalog.chunks[0].place, 0U);
-  EXPECT_EQ(plan.catalog.chunks[1].place, 1U);
-  EXPECT_EQ(plan.catalog.chunks[2].place, 2U);
+  EXPECT_EQ(plan.catalog.place_of(0), 0U);
+  EXPECT_EQ(plan.catalog.place_of(1), 1U);
+  EXPECT_EQ(plan.catalog.place_of(2), 2U);
 }
 
 TEST(Owners, CountsWhatOnlyOneRankHoldsFirst) {
@@ -70,9 +70,9 @@ TEST(Owners, ReplicatedBoxesOfAShardedTensorAreWrittenOnce) {
     states.push_back(state_of({{"w", DType::kFloat32, {8}, {box({4 * half}, {4})}}}));
   }
   const GlobalSavePlan plan = planned(states);
-  EXPECT_EQ(plan.catalog.chunks.size(), 2U);
-  EXPECT_EQ(plan.catalog.chunks[0].place, 0U);
-  EXPECT_EQ(plan.catalog.chunks[1].place, 2U);
+  EXPECT_EQ(plan.catalog.chunk_count(), 2U);
+  EXPECT_EQ(plan.catalog.place_of(0), 0U);
+  EXPECT_EQ(plan.catalog.place_of(1), 2U);
 }
 
 TEST(Owners, ObjectsFollowTheBytesOfTensors) {

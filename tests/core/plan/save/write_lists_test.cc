@@ -41,7 +41,7 @@ TEST(WriteLists, AreEmptyForRanksThatWriteNothing) {
   states.push_back(state_of({}, {{"empty", ""}}));
   const GlobalSavePlan plan = planned(states);
   for (size_t r = 0; r < 4; ++r) EXPECT_EQ(plan.lists[r].items.empty(), r == 0 || r == 2) << r;
-  EXPECT_EQ(plan.catalog.chunks[0].place, 1U);
+  EXPECT_EQ(plan.catalog.place_of(0), 1U);
   EXPECT_EQ(plan.catalog.objects[0].place, 3U);
   EXPECT_EQ(plan.catalog.tensors.size(), 2U);
 }

@@ -164,7 +164,7 @@ inline void expect_equal_plans(const SymbolicSavePlan& plan, const GlobalSavePla
   }
   const SymbolicTotals totals = plan.totals();
   ASSERT_EQ(totals.bytes, bytes);
-  ASSERT_EQ(totals.chunks, expected.catalog.chunks.size());
+  ASSERT_EQ(totals.chunks, expected.catalog.chunk_count());
   ASSERT_EQ(totals.objects, expected.catalog.objects.size());
   ASSERT_EQ(totals.writers, writers.size());
   ASSERT_EQ(plan.writers(), writers);
@@ -179,7 +179,7 @@ inline void expect_equal_owners(const SymbolicSavePlan& plan, const GlobalSavePl
     for (uint64_t c = 0; c < tensor.chunk_count; ++c) {
       const Result<int32_t> owner = plan.owner(shared, c);
       ASSERT_TRUE(owner.ok());
-      const uint32_t place = expected.catalog.chunks[tensor.chunk_begin + c].place;
+      const uint32_t place = expected.catalog.place_of(tensor.chunk_begin + c);
       ASSERT_EQ(*owner, static_cast<int32_t>(place));
     }
     ++shared;

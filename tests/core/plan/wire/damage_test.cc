@@ -9,6 +9,7 @@
 #include "core/plan/digest.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_generated.h"
+#include "tests/core/plan/catalog_boxes.h"
 #include "tests/core/plan/wire/plan_samples.h"
 #include "tests/support/run_length.h"
 
@@ -214,7 +215,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"another digest", [](LocalSavePlan& plan) { plan.options_text += "x=y\n"; }},
        {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
        {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
-       {"has a number", [](LocalSavePlan& plan) { plan.catalog.chunks[0].number = 64; }},
+       {"has a number", [](LocalSavePlan& plan) { plan.catalog.boxes[0].number = 64; }},
        {"2 attributes", [](LocalSavePlan& plan) { plan.listing.attribute_ends = {0, 0}; }},
        {"lists box 0", [](LocalSavePlan& plan) { plan.listing.order = {0, 0}; }},
        {"lists 1 of 8", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
@@ -222,10 +223,10 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
        {"do not ascend", [](LocalSavePlan& plan) { plan.listing.object_begins = {0, 99}; }},
        {"1 marks", [](LocalSavePlan& plan) { plan.listing.secondary = {1}; }},
        {"neither 0 nor 1",
-        [](LocalSavePlan& plan) { plan.listing.secondary.assign(plan.catalog.chunks.size(), 2); }},
+        [](LocalSavePlan& plan) { plan.listing.secondary.assign(plan.catalog.chunk_count(), 2); }},
        {"wrong piece",
-        [](LocalSavePlan& plan) { plan.catalog.chunks[2].place = plan.catalog.chunks[1].place; }},
-       {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.chunks[0].place = kObjectPiece; }},
+        [](LocalSavePlan& plan) { plan.catalog.boxes[2].place = plan.catalog.boxes[1].place; }},
+       {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.boxes[0].place = kObjectPiece; }},
        {"has a place", [](LocalSavePlan& plan) { plan.catalog.objects[0].place = 1; }},
        {"both named",
         [](LocalSavePlan& plan) { plan.catalog.tensors[1].name = plan.catalog.tensors[0].name; }}});
@@ -281,10 +282,22 @@ TEST(PlanBufferDamage, MergedPlansMeanSomething) {
   expect_findings<GlobalSavePlan>(
       sample_global_save(), PlanKind::kMergedSave,
       {{"generation", [](GlobalSavePlan& plan) { plan.generation[0] = 'g'; }},
-       {"no rank holds", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].size0 -= 1; }},
-       {"of rank 1048576", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].place = 1 << 20; }},
+       {"no rank holds",
+        [](GlobalSavePlan& plan) {
+          plan.catalog = with_boxes(plan.catalog);
+          plan.catalog.boxes[0].size0 -= 1;
+        }},
+       {"of rank 1048576",
+        [](GlobalSavePlan& plan) {
+          plan.catalog = with_boxes(plan.catalog);
+          plan.catalog.boxes[0].place = 1 << 20;
+        }},
        {"of rank 1048576", [](GlobalSavePlan& plan) { plan.catalog.objects[0].place = 1 << 20; }},
-       {"is number 5", [](GlobalSavePlan& plan) { plan.catalog.chunks[0].number = 5; }},
+       {"is number 5",
+        [](GlobalSavePlan& plan) {
+          plan.catalog = with_boxes(plan.catalog);
+          plan.catalog.boxes[0].number = 5;
+        }},
        {"another digest", [](GlobalSavePlan& plan) { plan.plan_digest[0] ^= std::byte{1}; }}});
 }
 

@@ -22,12 +22,16 @@ void expect_equal(const Catalog& a, const Catalog& b) {
     EXPECT_TRUE(std::ranges::equal(a.shape(t), b.shape(t)));
     EXPECT_EQ(a.tensors[t].chunk_count, b.tensors[t].chunk_count);
   }
-  ASSERT_EQ(a.chunks.size(), b.chunks.size());
-  for (size_t c = 0; c < a.chunks.size(); ++c) {
+  ASSERT_EQ(a.chunk_count(), b.chunk_count());
+  for (size_t c = 0; c < a.chunk_count(); ++c) {
     EXPECT_EQ(a.chunk_box(c), b.chunk_box(c));
-    EXPECT_EQ(a.chunks[c].place, b.chunks[c].place);
-    EXPECT_EQ(a.chunks[c].number, b.chunks[c].number);
+    EXPECT_EQ(a.place_of(c), b.place_of(c));
   }
+  ASSERT_EQ(a.boxes.size(), b.boxes.size());
+  for (size_t c = 0; c < a.boxes.size(); ++c) EXPECT_EQ(a.boxes[c].number, b.boxes[c].number);
+  EXPECT_EQ(a.splits, b.splits);
+  EXPECT_EQ(a.grids, b.grids);
+  EXPECT_EQ(a.rank_maps, b.rank_maps);
   ASSERT_EQ(a.objects.size(), b.objects.size());
   for (size_t i = 0; i < a.objects.size(); ++i) {
     EXPECT_EQ(a.object_name(i), b.object_name(i));

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recognises chunks that are a grid in row-major order and writes them as one. The last offset
+// changes fastest, so the parts of a dimension are read along the chunks whose number is a multiple
+// of the number of parts of all later dimensions, and then every chunk is compared with what the
+// parts say of its place. Splits and rank maps are numbered anew as tensors name them first, and boxes
+// that are left move together.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <xxhash.h>
+
+#include "core/base/hash_index.h"
+#include "core/plan/catalog.h"
+#include "core/plan/flat_chunks_internal.h"
+#include "core/plan/grid_tables_internal.h"
+
+namespace shardwright::plan {
+namespace {
+
+using internal::chunk_pair;
+using internal::SplitDims;
+
+// The parts of a tensor in each split dimension, in row-major order.
+class GridReader {
+ public:
+  explicit GridReader(const Catalog& catalog) : catalog_(catalog) {}
+
+  // False when the chunks of the tensor are no grid in their order.
+  bool read(size_t tensor) {
+    tensor_ = &catalog_.tensors[tensor];
+    split_ = internal::split_dims(catalog_, tensor);
+    if (tensor_->chunk_count == 0 || split_.unsplit_elements == 0) return false;
+    uint64_t stride = 1;
+    for (uint32_t k = split_.count; k-- > 0;) {
+      if (!read_parts(k, stride)) return false;
+      stride *= sizes_[k].size();
+    }
+    return stride == tensor_->chunk_count && every_chunk_fits();
+  }
+
+  uint32_t count() const { return split_.count; }
+  uint8_t dim(uint32_t k) const { return split_.dims[k]; }
+  // Of split dimension k, after read().
+  std::span<const int64_t> sizes(uint32_t k) const { return sizes_[k]; }
+
+ private:
+  ExtentPair pair(uint64_t chunk, uint32_t k) const {
+    return chunk_pair(catalog_, *tensor_, tensor_->chunk_begin + chunk, k);
+  }
+
+  // Every stride-th chunk has the next part of dimension k, until the first part comes again.
+  bool read_parts(uint32_t k, uint64_t stride) {
+    if (sizes_.size() <= k) sizes_.resize(k + 1);
+    std::vector<int64_t>& sizes = sizes_[k];
+    sizes.clear();
+    int64_t end = 0;
+    for (uint64_t c = 0; c < tensor_->chunk_count && end < split_.extents[k]; c += stride) {
+      const ExtentPair part = pair(c, k);
+      if (part.offset != end || part.size == 0) return false;
+      sizes.push_back(part.size);
+      end += part.size;
+    }
+    return end == split_.extents[k] && tensor_->chunk_count % (stride * sizes.size()) == 0;
+  }
+
+  bool every_chunk_fits() const {
+    if (split_.count < 2) return true;  // read_parts saw every chunk
+    struct Place {
+      size_t part = 0;
+      int64_t offset = 0;
+    };
+    std::array<Place, kMaxTensorRank> places;
+    for (uint32_t k = 0; k < split_.count; ++k) places[k] = {};
+    for (uint64_t c = 0; c < tensor_->chunk_count; ++c) {
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        const ExtentPair own = pair(c, k);
+        if (own.offset != places[k].offset || own.size != sizes_[k][places[k].part]) return false;
+      }
+      for (uint32_t k = split_.count; k-- > 0;) {
+        Place& place = places[k];
+        place.offset += sizes_[k][place.part];
+        if (++place.part < sizes_[k].size()) break;
+        place = {};
+      }
+    }
+    return true;
+  }
+
+  const Catalog& catalog_;
+  const TensorRecord* tensor_ = nullptr;
+  SplitDims split_;
+  std::vector<std::vector<int64_t>> sizes_;  // per split dimension
+};
+
+class Compaction {
+ public:
+  explicit Compaction(Catalog* catalog) : catalog_(*catalog), reader_(*catalog), tables_(catalog) {
+    catalog_.splits.swap(splits_);
+    catalog_.grids.swap(grids_);
+    catalog_.rank_maps.swap(rank_maps_);
+    split_numbers_.assign(splits_.size(), kUnnumbered);
+    map_numbers_.assign(rank_maps_.size(), kUnnumbered);
+  }
+
+  void run() {
+    std::vector<TensorRecord> records = catalog_.tensors;  // as they will be
+    for (size_t t = 0; t < records.size(); ++t) {
+      if (records[t].is_grid()) {
+        renumber(&records[t]);
+      } else if (reader_.read(t)) {
+        write_grid(&records[t]);
+      }
+    }
+    drop_boxes(&records);
+    catalog_.tensors = std::move(records);
+  }
+
+ private:
+  static constexpr uint32_t kUnnumbered = 0xFFFFFFFF;
+
+  // Of a tensor that was a grid: splits and map where they come first now.
+  void renumber(TensorRecord* record) {
+    const uint64_t begin = record->grid_begin;
+    record->grid_begin = catalog_.grids.size();
+    for (uint32_t k = 0; k < internal::split_count(*record); ++k) {
+      const uint32_t split = grids_[begin + k];
+      if (split_numbers_[split] == kUnnumbered)
+        split_numbers_[split] = tables_.split_of(std::move(splits_[split]));
+      catalog_.grids.push_back(split_numbers_[split]);
+    }
+    uint32_t& map = map_numbers_[record->rank_map];
+    if (map == kUnnumbered) map = tables_.rank_map_of(std::move(rank_maps_[record->rank_map]));
+    record->rank_map = map;
+  }
+
+  // Of what the reader has read.
+  void write_grid(TensorRecord* record) {
+    record->grid_begin = catalog_.grids.size();
+    for (uint32_t k = 0; k < reader_.count(); ++k) {
+      if (reader_.sizes(k).size() == 1) {  // a box that was not kept did not cover it whole
+        record->split_mask &= ~(uint64_t{1} << reader_.dim(k));
+      } else {
+        catalog_.grids.push_back(tables_.split_of(DimSplit::of_sizes(reader_.sizes(k))));
+      }
+    }
+    ranks_.clear();
+    for (uint64_t c = 0; c < record->chunk_count; ++c)
+      ranks_.push_back(catalog_.boxes[record->box_begin + c].place);
+    record->rank_map = tables_.rank_map_of(RankMap::of(ranks_));
+    record->box_begin = 0;
+    record->more_begin = 0;
+  }
+
+  // Those of tensors that became grids.
+  void drop_boxes(std::vector<TensorRecord>* records) {
+    size_t boxes = 0;
+    size_t more = 0;
+    for (size_t t = 0; t < records->size(); ++t) {
+      TensorRecord& record = (*records)[t];
+      if (record.is_grid()) continue;
+      const TensorRecord& from = catalog_.tensors[t];
+      record.box_begin = boxes;
+      record.more_begin = more;
+      move_down(&catalog_.boxes, from.box_begin, from.chunk_count, &boxes);
+      move_down(&catalog_.more, from.more_begin,
+                from.chunk_count * internal::more_per_chunk(internal::split_count(from)), &more);
+    }
+    catalog_.boxes.resize(boxes);
+    catalog_.more.resize(more);
+  }
+
+  // `count` elements from begin on to *to, which does not lie behind them.
+  template <typename Value>
+  static void move_down(std::vector<Value>* column, uint64_t begin, uint64_t count, size_t* to) {
+    const auto first = column->begin() + static_cast<std::ptrdiff_t>(begin);
+    if (begin != *to)
+      std::move(first, first + static_cast<std::ptrdiff_t>(count),
+                column->begin() + static_cast<std::ptrdiff_t>(*to));
+    *to += count;
+  }
+
+  Catalog& catalog_;
+  GridReader reader_;
+  internal::GridTables tables_;
+  std::vector<DimSplit> splits_;  // of the catalog as it was, as are the two below
+  std::vector<uint32_t> grids_;
+  std::vector<RankMap> rank_maps_;
+  std::vector<uint32_t> split_numbers_;  // of splits_ in the catalog as it will be
+  std::vector<uint32_t> map_numbers_;
+  std::vector<uint32_t> ranks_;
+};
+
+template <typename Value>
+uint64_t hash_of(std::span<const Value> values, uint64_t seed) {
+  return XXH3_64bits_withSeed(values.data(), values.size_bytes(), seed);
+}
+
+uint64_t hash_of(const DimSplit& split) {
+  return hash_of(split.runs(), split.repeats());
+}
+
+uint64_t hash_of(const RankMap& map) {
+  const uint64_t seed = map.count() ^ static_cast<uint64_t>(map.base()) << 32;
+  return map.is_affine() ? hash_of(map.levels(), seed) : hash_of(map.column(), seed);
+}
+
+template <typename Value>
+uint32_t number_of(Value value, std::vector<Value>* table, HashIndex* index) {
+  // Neighbours mostly have the same.
+  if (!table->empty() && table->back() == value) return static_cast<uint32_t>(table->size() - 1);
+  const uint64_t hash = hash_of(value);
+  const auto found = index->find(hash, [&](size_t i) { return (*table)[i] == value; });
+  if (found.has_value()) return static_cast<uint32_t>(*found);
+  table->push_back(std::move(value));
+  index->reserve(table->size(), [table](size_t i) { return hash_of((*table)[i]); });
+  index->insert(hash, table->size() - 1);
+  return static_cast<uint32_t>(table->size() - 1);
+}
+
+}  // namespace
+
+uint32_t internal::GridTables::split_of(DimSplit split) {
+  return number_of(std::move(split), &catalog_->splits, &splits_);
+}
+
+uint32_t internal::GridTables::rank_map_of(RankMap map) {
+  return number_of(std::move(map), &catalog_->rank_maps, &rank_maps_);
+}
+
+void find_grids(Catalog* catalog) {
+  Compaction(catalog).run();
+}
+
+}  // namespace shardwright::plan
