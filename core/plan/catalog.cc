@@ -92,7 +92,8 @@ uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor) {
 size_t Catalog::tensor_of(uint64_t chunk) const {
   __extension__ using Wide = unsigned __int128;
   const size_t count = tensors.size();
-  const auto guess = static_cast<size_t>(static_cast<Wide>(chunk) * count / chunk_count());
+  const uint64_t chunks = std::max(chunk_count(), chunk + 1);  // never 0
+  const auto guess = static_cast<size_t>(static_cast<Wide>(chunk) * count / chunks);
   size_t first = 0;  // begins at the chunk or before it
   size_t end = count;
   if (tensors[guess].chunk_begin <= chunk) {

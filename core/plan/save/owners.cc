@@ -128,6 +128,7 @@ class OwnerChoice {
 
   std::vector<Lockstep> shared_objects(const std::vector<uint32_t>& units) const {
     std::vector<Lockstep> items;
+    items.reserve(units.size());
     for (const uint32_t unit : units) items.push_back({weights_[unit], unit});
     return items;
   }

@@ -36,6 +36,7 @@ class TensorProof {
   Status prove_listed(size_t group) const {
     const ListedTensor& listed = body_.listed[body_.tensors[group].map];
     std::vector<CatalogBuilder::Chunk> chunks;
+    chunks.reserve(listed.chunk_count());
     for (size_t c = 0; c < listed.chunk_count(); ++c)
       chunks.push_back({box_of(listed.box(c)), listed.owner(c).rank, 0});
     return prove_chunks(tensor_of(group), chunks);

@@ -172,5 +172,5 @@ def test_merged_plans_with_files_name_ranks():
     """Ranks 1 and 3 write; files 0 and 1 are theirs."""
     job = {"schema": 1, "ranks": 4, "tensors": [{"name": "w", "dtype": "float32", "shape": [4], "boxes": [
         {"ranks": [1], "offsets": [0], "sizes": [2]}, {"ranks": [3], "offsets": [2], "sizes": [2]}]}]}
-    found = planning.entries(shardwright.World(job).save_plan().to_bytes())
+    found = planning.entries(shardwright.JobDescription(job).save_plan().to_bytes())
     assert list(found.numbers) == [1, 3]
