@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/entry_arrays.h"
-#include "core/plan/save/describe.h"
 #include "shardwright/planning.h"
 
 namespace shardwright::capi {

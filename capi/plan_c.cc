@@ -14,6 +14,7 @@
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/plan_handle.h"
+#include "core/plan/describe/explicit_plan.h"
 
 namespace shardwright::capi {
 namespace {
@@ -91,6 +92,7 @@ Status read_plan(PlanImpl* impl) {
     }
     case plan::PlanKind::kSymbolicLocal: {
       SHW_ASSIGN_OR_RETURN(const auto local, plan::decode_symbolic_local(impl->bytes));
+      SHW_ASSIGN_OR_RETURN(impl->local, plan::expand_local_plan(local));
       impl->rank = local.part.rank;
       return {};
     }

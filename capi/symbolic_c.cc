@@ -3,8 +3,9 @@
 // symbolic.h: descriptions of flat arrays and layouts, and the plans made of them.
 #include "shardwright/symbolic.h"
 
+#include <algorithm>
 #include <cstring>
-#include <optional>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,11 @@
 #include "core/base/json_writer.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/symbolic/describe_entries.h"
-#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/describe/describe_entries.h"
+#include "core/plan/describe/gather_descriptions.h"
+#include "core/plan/generation_text.h"
+#include "core/plan/rank_plans.h"
+#include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::capi {
@@ -30,8 +34,10 @@ namespace shardwright::capi {
 struct SymbolicPlanImpl {
   static constexpr uint64_t kMagic = 0x7368772d73796d62;
   static constexpr const char* kNoun = "symbolic plan";
-  explicit SymbolicPlanImpl(plan::SymbolicSavePlan made) : plan(std::move(made)) {}
-  plan::SymbolicSavePlan plan;
+  SymbolicPlanImpl(plan::RankDescriptions all, plan::GlobalSavePlan made)
+      : ranks(std::move(all)), plan(std::move(made)) {}
+  plan::RankDescriptions ranks;
+  plan::GlobalSavePlan plan;
 };
 
 }  // namespace shardwright::capi
@@ -97,7 +103,7 @@ Result<plan::SaveRules> read_rules(const shw_merge_options* given) {
   SHW_RETURN_IF_ERROR(
       option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
   if (options.cover != SHW_COVER_FULL)
-    return bad_argument("cover", "a symbolic plan is always proved to cover each tensor once");
+    return bad_argument("cover", "the plan of a save is always proved to cover each tensor once");
   plan::SaveRules rules;
   rules.owner = static_cast<plan::OwnerRule>(options.owner);
   rules.preset = static_cast<plan::Preset>(options.preset);
@@ -129,44 +135,79 @@ Result<std::vector<plan::SymbolicPart>> read_parts(const void* blob, const uint6
   return parts;
 }
 
-std::string totals_json(const plan::SymbolicSavePlan& plan) {
-  const plan::SymbolicTotals totals = plan.totals();
+// Entries of all ranks.
+uint64_t item_count(const plan::RankDescriptions& ranks) {
+  uint64_t items = 0;
+  for (const uint32_t number : ranks.description_of_rank) {
+    const plan::Catalog& catalog = ranks.descriptions[number].catalog;
+    items += catalog.tensors.size() + catalog.objects.size();
+  }
+  return items;
+}
+
+std::string totals_json(const SymbolicPlanImpl& impl) {
+  const plan::Catalog& catalog = impl.plan.catalog;
+  const plan::RankWrites& writes = impl.plan.writes;
+  const auto shared = std::ranges::count(catalog.tensors, -1, &plan::TensorRecord::rank);
+  const auto nothing = std::ranges::count(writes.item_counts, 0U);
   JsonWriter json;
   json.begin_object().key("schema").number(1);
-  json.key("ranks").number(totals.ranks);
-  json.key("descriptions").number_unsigned(totals.descriptions);
-  json.key("tensors").number_unsigned(plan.tensor_count());
-  json.key("items").number_unsigned(totals.items);
-  json.key("chunks").number_unsigned(totals.chunks);
-  json.key("objects").number_unsigned(totals.objects);
-  json.key("writers").number_unsigned(totals.writers);
-  json.key("bytes").number_unsigned(totals.bytes);
-  json.key("most_bytes").number_unsigned(totals.most_bytes);
+  json.key("ranks").number(impl.ranks.rank_count());
+  json.key("descriptions").number_unsigned(impl.ranks.descriptions.size());
+  json.key("tensors").number(shared);
+  json.key("items").number_unsigned(item_count(impl.ranks));
+  json.key("chunks").number_unsigned(catalog.chunk_count());
+  json.key("objects").number_unsigned(catalog.objects.size());
+  json.key("writers").number(impl.ranks.rank_count() - nothing);
+  json.key("bytes").number_unsigned(std::reduce(writes.bytes.begin(), writes.bytes.end()));
+  json.key("most_bytes").number_unsigned(*std::ranges::max_element(writes.bytes));
   json.end_object();
   return json.take();
 }
 
-Result<std::vector<int32_t>> owners_of(const plan::SymbolicSavePlan& plan, std::string_view name) {
-  const std::optional<size_t> tensor = plan.find_tensor(name);
-  if (!tensor.has_value()) {
-    return not_found(fmt::format("the plan has no shared tensor '{}'", escape_text(name)))
-        .with_detail("tensor", name);
+Result<std::vector<int32_t>> owners_of(const plan::Catalog& catalog, std::string_view name) {
+  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+    const plan::TensorRecord& tensor = catalog.tensors[t];
+    if (tensor.rank >= 0 || catalog.tensor_name(t) != name) continue;
+    std::vector<int32_t> owners;
+    for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c)
+      owners.push_back(static_cast<int32_t>(catalog.place_of(t, c)));
+    return owners;
   }
-  std::vector<int32_t> owners;
-  for (uint64_t chunk = 0; chunk < plan.chunk_count(*tensor); ++chunk) {
-    SHW_ASSIGN_OR_RETURN(const int32_t owner, plan.owner(*tensor, chunk));
-    owners.push_back(owner);
-  }
-  return owners;
+  return not_found(fmt::format("the plan has no shared tensor '{}'", escape_text(name)))
+      .with_detail("tensor", name);
 }
 
-Result<shw_buffer*> expand(const plan::SymbolicSavePlan& symbolic, std::string generation) {
-  SHW_ASSIGN_OR_RETURN(const plan::GlobalSavePlan merged, symbolic.expand(std::move(generation)));
+Status check_rank_and_generation(const SymbolicPlanImpl& impl, int32_t rank,
+                                 std::string_view generation) {
+  if (!plan::is_generation_text(generation)) {
+    return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
+                                        escape_text(generation)))
+        .with_detail("generation", generation);
+  }
+  if (rank >= 0 && rank < impl.ranks.rank_count()) return {};
+  return invalid_argument(
+             fmt::format("the plan has no rank {} of {}", rank, impl.ranks.rank_count()))
+      .with_detail("rank", fmt::to_string(rank));
+}
+
+plan::WriteList list_of(const SymbolicPlanImpl& impl, const plan::RankPlans& ranks, int32_t rank,
+                        std::string generation) {
+  plan::WriteList list = plan::write_list_of(impl.plan, ranks.of(static_cast<uint32_t>(rank)));
+  list.generation = std::move(generation);
+  return list;
+}
+
+Result<shw_buffer*> expand(const SymbolicPlanImpl& impl, const std::string& generation) {
+  SHW_RETURN_IF_ERROR(check_rank_and_generation(impl, 0, generation));
+  plan::GlobalSavePlan merged = impl.plan;
+  merged.generation = generation;
+  const plan::RankPlans ranks = plan::rank_plans_of(impl.ranks);
   std::vector<plan::Bytes> plans;
   SHW_ASSIGN_OR_RETURN(plan::Bytes first, plan::encode(merged));
   plans.push_back(std::move(first));
-  for (const plan::WriteList& list : merged.lists) {
-    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list));
+  for (int32_t rank = 0; rank < impl.ranks.rank_count(); ++rank) {
+    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list_of(impl, ranks, rank, generation)));
     plans.push_back(std::move(bytes));
   }
   return buffer_of_parts(plans);
@@ -224,9 +265,9 @@ shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void
     SHW_ASSIGN_OR_RETURN(auto of_ranks, capi::read_parts(parts, part_offsets, part_count));
     SHW_ASSIGN_OR_RETURN(auto world, plan::make_rank_descriptions(read, std::move(representatives),
                                                                   std::move(of_ranks)));
-    SHW_ASSIGN_OR_RETURN(auto made, plan::make_symbolic_plan(std::move(world), rules));
+    SHW_ASSIGN_OR_RETURN(auto made, plan::make_global_plan(plan::rank_plans_of(world), rules));
     *out = capi::make_handle<shw_symbolic_plan>(
-        std::make_shared<capi::SymbolicPlanImpl>(std::move(made)));
+        std::make_shared<capi::SymbolicPlanImpl>(std::move(world), std::move(made)));
     return {};
   });
 }
@@ -238,13 +279,11 @@ shw_status shw_symbolic_plan_write_list(const shw_symbolic_plan* plan, int32_t r
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     SHW_ASSIGN_OR_RETURN(std::string text, capi::path_argument(generation, "generation"));
-    plan::SymbolicSavePlan::Stamp stamp{std::move(text), {}};
-    if (plan_digest == nullptr) {
-      stamp.plan_digest = impl->plan.digest();
-    } else {
-      std::memcpy(stamp.plan_digest.data(), plan_digest, stamp.plan_digest.size());
-    }
-    SHW_ASSIGN_OR_RETURN(const auto list, impl->plan.write_list(rank, stamp));
+    SHW_RETURN_IF_ERROR(capi::check_rank_and_generation(*impl, rank, text));
+    const plan::RankPlans ranks = plan::rank_plans_of(impl->ranks);
+    plan::WriteList list = capi::list_of(*impl, ranks, rank, std::move(text));
+    if (plan_digest != nullptr)
+      std::memcpy(list.plan_digest.data(), plan_digest, list.plan_digest.size());
     SHW_ASSIGN_OR_RETURN(const plan::Bytes bytes, plan::encode(list));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(bytes)));
     return {};
@@ -256,11 +295,7 @@ shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffe
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
-    std::vector<uint64_t> bytes;
-    bytes.reserve(static_cast<size_t>(impl->plan.ranks().rank_count()));
-    for (int32_t r = 0; r < impl->plan.ranks().rank_count(); ++r)
-      bytes.push_back(impl->plan.bytes_of_rank(r));
-    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(bytes))));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(impl->plan.writes.bytes))));
     return {};
   });
 }
@@ -273,7 +308,7 @@ shw_status shw_symbolic_plan_owners(const shw_symbolic_plan* plan, const char* n
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(name, "name"));
     SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
-    SHW_ASSIGN_OR_RETURN(const auto owners, capi::owners_of(impl->plan, text));
+    SHW_ASSIGN_OR_RETURN(const auto owners, capi::owners_of(impl->plan.catalog, text));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::as_bytes(std::span(owners))));
     return {};
   });
@@ -284,7 +319,7 @@ shw_status shw_symbolic_plan_json(const shw_symbolic_plan* plan, shw_buffer** ou
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
-    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(capi::totals_json(impl->plan)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(capi::totals_json(*impl)));
     return {};
   });
 }
@@ -294,7 +329,7 @@ shw_status shw_symbolic_plan_digest(const shw_symbolic_plan* plan, shw_buffer** 
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
-    const plan::Digest128 digest = impl->plan.digest();
+    const plan::Digest128 digest = impl->plan.plan_digest;
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
     return {};
   });
@@ -305,8 +340,8 @@ shw_status shw_symbolic_plan_expand(const shw_symbolic_plan* plan, const char* g
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
-    SHW_ASSIGN_OR_RETURN(std::string text, capi::path_argument(generation, "generation"));
-    SHW_ASSIGN_OR_RETURN(*out, capi::expand(impl->plan, std::move(text)));
+    SHW_ASSIGN_OR_RETURN(const std::string text, capi::path_argument(generation, "generation"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::expand(*impl, text));
     return {};
   });
 }

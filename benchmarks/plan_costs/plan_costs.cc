@@ -11,10 +11,10 @@
 #include <optional>
 #include <random>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
 
@@ -56,9 +56,9 @@ TEST(PlanCost, HundredThousandTensorsOfOneRank) {
   const double seconds = time_of([&] {
     const Result<LocalSavePlan> local = make_local_plan(state, {}, {0, 1}, {});
     ASSERT_TRUE(local.ok());
-    const Result<GlobalSavePlan> plan = make_global_plan(std::span(&*local, 1), {}, kGeneration);
+    const Result<GlobalSavePlan> plan = make_global_plan(std::span(&*local, 1), {});
     ASSERT_TRUE(plan.ok());
-    ASSERT_EQ(plan->lists[0].items.size(), 100000U);
+    ASSERT_EQ(plan->writes.item_counts[0], 100000U);
   });
   RecordProperty("cpu_ms", std::to_string(seconds * 1e3));
   printf("100,000 local tensors: %.1f ms\n", seconds * 1e3);
@@ -83,8 +83,7 @@ std::vector<LocalSavePlan> sharded_ranks(int64_t ranks, int64_t tensors) {
 
 TEST(PlanCost, SixtyFourRanksOfAThousandTensors) {
   const std::vector<LocalSavePlan> locals = sharded_ranks(64, 1000);
-  const double seconds =
-      time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+  const double seconds = time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}).ok()); });
   RecordProperty("cpu_ms", std::to_string(seconds * 1e3));
   printf("64 x 1,000 sharded: %.1f ms\n", seconds * 1e3);
   EXPECT_LT(seconds, 0.2);
@@ -260,8 +259,7 @@ TEST_P(PlanSlope, OfAGlobalPlan) {
     Dims extents;
     const std::vector<Box> boxes = shape.make(n, &extents);
     const LocalSavePlan local = plan_of(extents, boxes);
-    return time_of(
-        [&] { ASSERT_TRUE(make_global_plan(std::span(&local, 1), {}, kGeneration).ok()); });
+    return time_of([&] { ASSERT_TRUE(make_global_plan(std::span(&local, 1), {}).ok()); });
   });
   // Sorting n boxes is 1.1, caches that 2^18 of them outgrow add to it; what scans is above 1.5.
   EXPECT_LT(slope, 1.35);
@@ -413,7 +411,7 @@ TEST(PlanScaling, OfRanksThatHoldTheSame) {
     std::vector<State> states;
     for (int64_t r = 0; r < n / 256; ++r) states.push_back(plain_state(256));
     const std::vector<LocalSavePlan> locals = local_plans(states);
-    return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+    return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}).ok()); });
   });
   EXPECT_LT(slope, 1.2);
 }
@@ -430,7 +428,7 @@ TEST(PlanScaling, OfRanksThatHoldOneTensorEachForThemselves) {
           states.push_back(state_of(holdings));
         }
         const std::vector<LocalSavePlan> locals = local_plans(states);
-        return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}, kGeneration).ok()); });
+        return time_of([&] { ASSERT_TRUE(make_global_plan(locals, {}).ok()); });
       });
   EXPECT_LT(slope, 1.25);
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/entry_arrays.h"
-#include "core/plan/save/describe.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/open_locals.h"
@@ -155,12 +155,13 @@ BENCH_API int64_t bench_save_global_plan(void* handle) {
   auto* bench = static_cast<Bench*>(handle);
   const auto locals = plan::open_local_saves(bench->plans);
   if (!locals.ok()) return 0;
-  const auto merged = plan::make_global_plan(*locals, {}, kGeneration);
+  const plan::RankPlans ranks = plan::rank_plans_of(*locals);
+  const auto merged = plan::make_global_plan(ranks, {});
   if (!merged.ok()) return 0;
   size_t items = 0;
-  for (const plan::WriteList& list : merged->lists) {
-    items += list.items.size();
-    if (!plan::encode(list).ok()) return 0;
+  for (uint32_t r = 0; r < ranks.rank_count(); ++r) {
+    items += merged->writes.item_counts[r];
+    if (!plan::encode(plan::write_list_of(*merged, ranks.of(r))).ok()) return 0;
   }
   return static_cast<int64_t>(items);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symbolic and explicit global save plans of one job, for shardwright.py and explicit.py: a
+// The plans of one job, described by layouts and box by box, for shardwright.py and explicit.py: a
 // transformer under hybrid sharding with tensor parallelism, every tenth tensor a norm that all
 // ranks hold. One job at a time; one thread.
 #include <malloc.h>
@@ -11,24 +11,34 @@
 #include <string>
 #include <vector>
 
+#include "core/format/native/manifest.h"
+#include "core/plan/describe/describe_state.h"
+#include "core/plan/describe/explicit_plan.h"
+#include "core/plan/describe/gather_descriptions.h"
+#include "core/plan/load/make_load_plan.h"
+#include "core/plan/load_plan.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/symbolic/builder.h"
-#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/explicit_plan.h"
 
 namespace {
 
 using namespace shardwright;
-using plan::SymbolicBuilder;
 
 constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
 
 struct Job {
+  Mesh mesh;
+  int32_t tensors = 0;
+  bool all_differ = false;
+  State state;                           // of rank 0
   std::vector<plan::Digest128> digests;  // what all ranks have exchanged
   plan::Bytes representative;
-  std::optional<plan::SymbolicSavePlan> symbolic;
+  std::optional<plan::GlobalSavePlan> planned;
   std::vector<plan::LocalSavePlan> locals;
   std::optional<plan::GlobalSavePlan> merged;
+  std::vector<std::byte> manifest;
   uint64_t plan_bytes = 0;
 };
 
@@ -43,33 +53,52 @@ std::shared_ptr<const Layout> layout_of(const Mesh& mesh, int32_t second_dim) {
                                 {PlacementKind::kShard, second_dim, 0}});
 }
 
-Status describe(SymbolicBuilder* builder, const Mesh& mesh, int32_t tensors, bool all_differ) {
-  const auto rows = layout_of(mesh, 0);
-  const auto columns = layout_of(mesh, 1);
-  for (int32_t i = 0; i < tensors; ++i) {
-    const std::string name =
+// What rank 0 holds; nobody looks at the values.
+Status make_state() {
+  static std::byte memory[64];
+  const auto rows = layout_of(job().mesh, 0);
+  const auto columns = layout_of(job().mesh, 1);
+  std::vector<TensorEntry> entries;
+  for (int32_t i = 0; i < job().tensors; ++i) {
+    TensorEntry entry;
+    entry.name =
         "model.layers." + std::to_string(i / 10) + ".block.weight_" + std::to_string(i % 10);
-    Dims shape{8192};
-    SymbolicBuilder::Tensor tensor{name, "", DType::kBfloat16, EntryKind::kAuto, shape, {}};
-    if (i % 10 == 9) {
-      SHW_RETURN_IF_ERROR(builder->add_whole(tensor));
-      continue;
+    entry.global_shape = i % 10 == 9  ? Dims{8192}
+                         : i % 10 < 4 ? Dims{8192, 8192}
+                         : i % 10 < 8 ? Dims{28672, 8192}
+                                      : Dims{8000, 1000};
+    if (job().all_differ) entry.global_shape[0] += 2 * i + 1;
+    entry.local.data = memory;
+    entry.local.dtype = DType::kBfloat16;
+    Box box = whole_box(entry.global_shape);
+    if (i % 10 != 9) {
+      entry.layout = i % 2 == 0 ? rows : columns;
+      SHW_ASSIGN_OR_RETURN(const auto pieces, entry.layout->pieces(entry.global_shape, 0));
+      box = pieces[0].box;
     }
-    shape = i % 10 < 4 ? Dims{8192, 8192} : i % 10 < 8 ? Dims{28672, 8192} : Dims{8000, 1000};
-    if (all_differ) shape[0] += 2 * i + 1;
-    tensor.shape = shape;
-    SHW_RETURN_IF_ERROR(builder->add_sharded(tensor, i % 2 == 0 ? *rows : *columns));
+    entry.pieces.push_back({box, 0});
+    entry.local.shape = box.sizes;
+    entries.push_back(std::move(entry));
   }
-  return {};
+  return job().state.add_tensors(entries);
+}
+
+int32_t rank_count() {
+  return static_cast<int32_t>(element_count_of(job().mesh.shape));
+}
+
+Result<plan::LocalSymbolicPlan> describe_rank() {
+  return plan::describe_state(job().state, {}, {0, rank_count()}, {}, plan::save_rules_text({}));
 }
 
 Status make_job(const Mesh& mesh, int32_t tensors, bool all_differ) {
-  const auto ranks = static_cast<int32_t>(element_count_of(mesh.shape));
-  SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder, SymbolicBuilder::create({}, {0, ranks}));
-  SHW_RETURN_IF_ERROR(describe(&builder, mesh, tensors, all_differ));
-  SHW_ASSIGN_OR_RETURN(const plan::LocalSymbolicPlan local, builder.finish());
   job() = Job();
-  job().digests.assign(static_cast<size_t>(ranks), local.part.description_digest);
+  job().mesh = mesh;
+  job().tensors = tensors;
+  job().all_differ = all_differ;
+  SHW_RETURN_IF_ERROR(make_state());
+  SHW_ASSIGN_OR_RETURN(const plan::LocalSymbolicPlan local, describe_rank());
+  job().digests.assign(static_cast<size_t>(rank_count()), local.part.description_digest);
   SHW_ASSIGN_OR_RETURN(job().representative, plan::encode(local.description));
   return {};
 }
@@ -82,13 +111,55 @@ Result<plan::RankDescriptions> world_of_job() {
   return plan::make_rank_descriptions(job().digests, std::move(descriptions), {});
 }
 
-Status plan_symbolically() {
-  job().symbolic.reset();
+// What the coordinator does: descriptions decoded and checked, the plan, what one rank is told.
+Status plan_job() {
+  job().planned.reset();
   const size_t before = mallinfo2().uordblks;
-  SHW_ASSIGN_OR_RETURN(plan::RankDescriptions world, world_of_job());
-  SHW_ASSIGN_OR_RETURN(job().symbolic, plan::make_symbolic_plan(std::move(world), {}));
+  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions world, world_of_job());
+  SHW_ASSIGN_OR_RETURN(job().planned, plan::make_global_plan(plan::rank_plans_of(world), {}));
   job().plan_bytes = mallinfo2().uordblks - before;
-  return job().symbolic->write_list(0, {kGeneration, {}}).status();
+  job().planned->generation = kGeneration;
+  return job().planned->writes.kept.bits(0).empty() ? internal_error("rank 0 has no bits")
+                                                    : Status();
+}
+
+// What any other rank does: its description and digest, then the items that it is told to write.
+Status plan_rank() {
+  SHW_ASSIGN_OR_RETURN(const plan::LocalSymbolicPlan local, describe_rank());
+  const plan::DescriptionView description = plan::view_of(local.description);
+  const plan::PartView part = plan::view_of(local.part);
+  if (plan::local_digest(local.part.description_digest, part,
+                         {local.part.rank, local.part.world_size}) == plan::Digest128{})
+    return internal_error("the local plan has no digest");
+  const plan::KeptItems& kept = job().planned->writes.kept;
+  const plan::RankView rank{description, part, 0};
+  return plan::write_items(rank, kept.bits(0), kept.order(0)).size() ==
+                 job().planned->writes.item_counts[0]
+             ? Status()
+             : internal_error("the rank has other items than the plan");
+}
+
+Status make_manifest() {
+  format::native::Manifest manifest;
+  manifest.generation = kGeneration;
+  manifest.world_size = rank_count();
+  manifest.writer = "bench";
+  for (int32_t r = 0; r < rank_count(); ++r) {
+    if (job().planned->writes.item_counts[static_cast<size_t>(r)] == 0) continue;
+    const uint64_t bytes = job().planned->writes.bytes[static_cast<size_t>(r)];
+    manifest.files.push_back({r, bytes + 1'000'000, bytes + 100'000, 800'000, {}});
+  }
+  manifest.catalog = job().planned->catalog;
+  SHW_ASSIGN_OR_RETURN(job().manifest, format::native::encode_manifest(manifest));
+  return {};
+}
+
+Status open_manifest() {
+  return format::native::decode_manifest(job().manifest).status();
+}
+
+Status plan_load() {
+  return plan::make_load_plan(job().state, job().planned->catalog, {}, 0).status();
 }
 
 Status expand_locals() {
@@ -102,35 +173,22 @@ Status expand_locals() {
 
 Status plan_explicitly() {
   job().merged.reset();
-  SHW_ASSIGN_OR_RETURN(job().merged, plan::make_global_plan(job().locals, {}, kGeneration));
+  SHW_ASSIGN_OR_RETURN(job().merged, plan::make_global_plan(job().locals, {}));
   return {};
 }
 
-bool same_list(const plan::WriteList& a, const plan::WriteList& b) {
-  if (a.items.size() != b.items.size()) return false;
-  for (size_t i = 0; i < a.items.size(); ++i) {
-    if (a.items[i].entry != b.items[i].entry || a.items[i].piece != b.items[i].piece ||
-        a.items[i].size_bytes != b.items[i].size_bytes)
-      return false;
-  }
-  return true;
-}
-
-// Catalog, files, digest and write lists.
+// Catalog, and what each rank writes.
 Status compare() {
-  SHW_RETURN_IF_ERROR(plan_symbolically());
+  SHW_RETURN_IF_ERROR(plan_job());
   if (job().locals.empty()) SHW_RETURN_IF_ERROR(expand_locals());
   SHW_RETURN_IF_ERROR(plan_explicitly());
-  SHW_ASSIGN_OR_RETURN(const plan::GlobalSavePlan expanded, job().symbolic->expand(kGeneration));
-  SHW_ASSIGN_OR_RETURN(const plan::Bytes symbolic_bytes, plan::encode(expanded));
-  SHW_ASSIGN_OR_RETURN(const plan::Bytes merged_bytes, plan::encode(*job().merged));
-  bool same = symbolic_bytes == merged_bytes;
-  for (size_t r = 0; same && r < job().merged->lists.size(); ++r) {
-    same = same_list(expanded.lists[r], job().merged->lists[r]);
-    const auto alone = job().symbolic->write_list(static_cast<int32_t>(r), {kGeneration, {}});
-    same = same && alone.ok() && same_list(*alone, job().merged->lists[r]);
-  }
-  return same ? Status() : internal_error("the symbolic and the explicit plan differ");
+  job().merged->generation = kGeneration;
+  SHW_ASSIGN_OR_RETURN(const plan::Bytes planned, plan::encode(*job().planned));
+  SHW_ASSIGN_OR_RETURN(const plan::Bytes merged, plan::encode(*job().merged));
+  const bool same = planned == merged &&
+                    job().planned->writes.bytes == job().merged->writes.bytes &&
+                    job().planned->writes.item_counts == job().merged->writes.item_counts;
+  return same ? Status() : internal_error("the plans by layouts and box by box differ");
 }
 
 }  // namespace
@@ -142,8 +200,20 @@ BENCH_EXPORT int bench_make(int32_t replicas, int32_t shards, int32_t parts, int
                             int32_t all_differ) {
   return make_job({{replicas, shards, parts}, {}, {}}, tensors, all_differ != 0).ok() ? 1 : 0;
 }
-BENCH_EXPORT int bench_plan_symbolic() {
-  return plan_symbolically().ok() ? 1 : 0;
+BENCH_EXPORT int bench_plan_job() {
+  return plan_job().ok() ? 1 : 0;
+}
+BENCH_EXPORT int bench_plan_rank() {
+  return plan_rank().ok() ? 1 : 0;
+}
+BENCH_EXPORT int bench_make_manifest() {
+  return make_manifest().ok() ? 1 : 0;
+}
+BENCH_EXPORT int bench_open_manifest() {
+  return open_manifest().ok() ? 1 : 0;
+}
+BENCH_EXPORT int bench_plan_load() {
+  return plan_load().ok() ? 1 : 0;
 }
 BENCH_EXPORT int bench_expand_locals() {
   return expand_locals().ok() ? 1 : 0;
@@ -154,17 +224,17 @@ BENCH_EXPORT int bench_plan_explicit() {
 BENCH_EXPORT int bench_compare() {
   return compare().ok() ? 1 : 0;
 }
-// Bytes of the heap that the last symbolic plan holds; of the representative's buffer; entries of
-// all ranks; stored chunks.
+// Bytes of the heap that the last plan holds; of the representative's buffer; of the manifest; stored
+// chunks.
 BENCH_EXPORT uint64_t bench_plan_bytes() {
   return job().plan_bytes;
 }
 BENCH_EXPORT uint64_t bench_description_bytes() {
   return job().representative.size();
 }
-BENCH_EXPORT uint64_t bench_items() {
-  return job().symbolic->totals().items;
+BENCH_EXPORT uint64_t bench_manifest_bytes() {
+  return job().manifest.size();
 }
 BENCH_EXPORT uint64_t bench_chunks() {
-  return job().symbolic->totals().chunks;
+  return job().planned->catalog.chunk_count();
 }

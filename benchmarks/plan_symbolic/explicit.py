@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explicit planner on the local plans of all ranks, which are made before the timing."""
+"""The same job described box by box: the local plans of all ranks are made before the timing."""
 import ctypes
 import os
 
@@ -16,7 +16,7 @@ class Contender(Base):
     def run(self):
         if not self.library.bench_plan_explicit():
             raise RuntimeError("the job could not be planned")
-        return {"engine": "explicit"}
+        return {"engine": "box by box"}
 
     def check(self):
         return self.library.bench_compare() == 1

@@ -25,7 +25,7 @@
 #include "core/exec/save.h"
 #include "core/job_description/job_description.h"
 #include "core/layout/layout.h"
-#include "core/plan/save/describe.h"
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
 #include "core/state/state.h"

@@ -94,7 +94,7 @@ struct Estimate {
   RankColumn files;        // that the rank writes or opens
   RankColumn staging_bytes;
   RankColumn peak_bytes;    // state, staging, and on rank 0 of a save the plans of all ranks
-  uint64_t plan_bytes = 0;  // memory of the plans that rank 0 of a save merges
+  uint64_t plan_bytes = 0;  // memory of the plans on rank 0 of a save
   std::vector<TensorGroup> groups;
   EstimateOptions options;
 };

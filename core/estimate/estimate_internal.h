@@ -48,25 +48,10 @@ class HeldCellsCache {
   HeldCells boxes_;
 };
 
-// The local plan that make_local_plan would give each rank for a state like this.
-struct JobPlans {
-  std::vector<LocalSavePlan> locals;
-  RankColumn held_bytes;
-};
-Result<JobPlans> local_plans_of(const JobDescription& job, const SaveRules& rules);
-
-// What the local plans of all ranks would be, without making them.
-struct JobSizes {
-  RankColumn held_bytes;
-  uint64_t local_plan_bytes = 0;  // memory of the local plans of all ranks
-};
-// RESOURCE_EXHAUSTED as local_plans_of. The tensors have layouts.
-Result<JobSizes> sizes_of(const JobDescription& job);
+// Bytes that each rank holds. RESOURCE_EXHAUSTED for more than kMaxSimulatedPieces boxes.
+Result<RankColumn> held_bytes_of(const JobDescription& job);
+// That failure.
 Status too_many_pieces();
-
-// simulate_save by explicit local plans.
-Result<SimulatedSave> simulate_explicit_save(const JobDescription& job,
-                                             const EstimateOptions& options);
 
 // What has to be read of a chunk for the part of it that is wanted: whole digest blocks.
 struct Fetch {

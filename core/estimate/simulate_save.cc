@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the steps of a save for all ranks of a job, up to the point where bytes would move: by
-// arithmetic where its tensors have layouts, else by the local plan of each rank.
+// Runs the steps of a save for all ranks of a job, up to the point where bytes would move.
 #include <algorithm>
 #include <optional>
 
@@ -10,8 +9,6 @@
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load_plan.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
-#include "core/plan/symbolic/symbolic_plan.h"
 
 namespace shardwright::estimate {
 namespace {
@@ -22,11 +19,7 @@ using plan::ChunkRecord;
 using plan::ExtentPair;
 using plan::ObjectRecord;
 using plan::RankDescriptions;
-using plan::SymbolicSavePlan;
 using plan::TensorRecord;
-using plan::WriteList;
-
-constexpr char kNoGeneration[] = "00000000000000000000000000000000";
 
 uint64_t grid_bytes_of(const Catalog& catalog) {
   uint64_t bytes = catalog.grids.size() * sizeof(uint32_t);
@@ -44,19 +37,27 @@ uint64_t memory_of(const Catalog& catalog) {
          grid_bytes_of(catalog) + catalog.objects.size() * sizeof(ObjectRecord);
 }
 
+uint64_t memory_of(const RankDescriptions& ranks) {
+  uint64_t bytes = ranks.description_of_rank.size() * sizeof(uint32_t);
+  for (const plan::SymbolicDescription& description : ranks.descriptions) {
+    bytes += memory_of(description.catalog) + description.forms.size() * sizeof(uint32_t) +
+             description.axes.size() * sizeof(plan::ShardAxis);
+  }
+  for (const plan::SymbolicPart& part : ranks.parts) {
+    bytes += part.lists.size() * sizeof(plan::BoxList) + part.boxes.size() * sizeof(ChunkRecord) +
+             part.more.size() * sizeof(ExtentPair);
+  }
+  return bytes;
+}
+
 // What its ranks write of a merged plan.
 void add_writes(const GlobalSavePlan& plan, Estimate* estimate) {
-  const auto ranks = static_cast<size_t>(estimate->rank_count);
-  estimate->moved_bytes.assign(ranks, 0);
-  estimate->over_bytes.assign(ranks, 0);
-  estimate->operations.assign(ranks, 0);
-  estimate->files.assign(ranks, 0);
-  for (size_t r = 0; r < ranks; ++r) {
-    const WriteList& list = plan.lists[r];
-    estimate->moved_bytes[r] = list.payload_bytes();
-    estimate->operations[r] = list.items.size();
-    estimate->files[r] = list.items.empty() ? 0 : 1;
-  }
+  const plan::RankWrites& writes = plan.writes;
+  estimate->moved_bytes = writes.bytes;
+  estimate->over_bytes.assign(writes.bytes.size(), 0);
+  estimate->operations.assign(writes.item_counts.begin(), writes.item_counts.end());
+  estimate->files.clear();
+  for (const uint32_t items : writes.item_counts) estimate->files.push_back(items == 0 ? 0 : 1);
   estimate->tensor_count = plan.catalog.tensors.size();
   estimate->object_count = plan.catalog.objects.size();
   estimate->chunk_count = plan.catalog.chunk_count();
@@ -121,34 +122,12 @@ void add_memory(Estimate* estimate) {
 
 Result<SimulatedSave> simulate_save(const JobDescription& job, const EstimateOptions& options) {
   const SaveRules rules = rules_of(options);
-  if (!follows_owner_rule(rules) || !has_layouts_only(job))
-    return internal::simulate_explicit_save(job, options);
-  SHW_ASSIGN_OR_RETURN(internal::JobSizes sizes, internal::sizes_of(job));
-  SHW_ASSIGN_OR_RETURN(RankDescriptions ranks, describe_ranks(job, save_rules_text(rules)));
-  SHW_ASSIGN_OR_RETURN(const SymbolicSavePlan plan, make_symbolic_plan(std::move(ranks), rules));
   SimulatedSave made;
-  made.estimate.held_bytes = std::move(sizes.held_bytes);
-  made.estimate.plan_bytes = sizes.local_plan_bytes;
-  SHW_ASSIGN_OR_RETURN(made.plan, plan.expand(kNoGeneration));
+  SHW_ASSIGN_OR_RETURN(made.estimate.held_bytes, internal::held_bytes_of(job));
+  SHW_ASSIGN_OR_RETURN(const RankDescriptions ranks, describe_ranks(job, save_rules_text(rules)));
+  made.estimate.plan_bytes = memory_of(ranks);
+  SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(rank_plans_of(ranks), rules));
   return estimated(job, options, std::move(made));
 }
-
-namespace internal {
-
-Result<SimulatedSave> simulate_explicit_save(const JobDescription& job,
-                                             const EstimateOptions& options) {
-  const SaveRules rules = rules_of(options);
-  SHW_ASSIGN_OR_RETURN(JobPlans plans, local_plans_of(job, rules));
-  SimulatedSave made;
-  made.estimate.held_bytes = std::move(plans.held_bytes);
-  SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(plans.locals, rules, kNoGeneration));
-  for (const LocalSavePlan& local : plans.locals)
-    made.estimate.plan_bytes += memory_of(local.catalog);
-  plans.locals.clear();
-  plans.locals.shrink_to_fit();
-  return estimated(job, options, std::move(made));
-}
-
-}  // namespace internal
 
 }  // namespace shardwright::estimate

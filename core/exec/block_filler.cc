@@ -94,7 +94,7 @@ integrity::Digest128 BlockFiller::key_of(const plan::WriteItem& item) const {
     const ObjectEntry& entry = source_.state.objects()[item.entry];
     identity.name = entry.name;
     identity.content = entry.content_type;
-    identity.rank = source_.local.catalog.objects[item.entry].rank;
+    identity.rank = source_.owner(source_.local.description.catalog.objects[item.entry].rank);
     return integrity::chunk_key(identity);
   }
   const TensorRef entry = source_.state.tensors()[item.entry];
@@ -103,7 +103,7 @@ integrity::Digest128 BlockFiller::key_of(const plan::WriteItem& item) const {
   identity.shape = entry.global_shape;
   const Box box = entry.pieces[item.piece].box;
   identity.box = &box;
-  identity.rank = source_.local.catalog.tensors[item.entry].rank;
+  identity.rank = source_.owner(source_.local.description.catalog.tensors[item.entry].rank);
   return integrity::chunk_key(identity);
 }
 

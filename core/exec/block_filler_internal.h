@@ -15,6 +15,7 @@
 #include "core/exec/write_tasks_internal.h"
 #include "core/integrity/digest.h"
 #include "core/plan/save_plan.h"
+#include "core/plan/symbolic_description.h"
 #include "core/state/state.h"
 
 namespace shardwright::exec::internal {
@@ -23,10 +24,13 @@ namespace shardwright::exec::internal {
 // the list.
 struct FillSource {
   const State& state;
-  const plan::LocalSavePlan& local;
+  const plan::LocalSymbolicPlan& local;
   const plan::WriteList& list;
   const format::native::FileLayout& layout;
   bool digests = true;
+
+  // Of an entry: in a description rank 0 stands for each rank in turn.
+  int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
 };
 
 class BlockFiller {

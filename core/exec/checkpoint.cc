@@ -68,8 +68,21 @@ Result<Report> Checkpoint::verify(bool deep, const CallContext& call) const {
 
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
                                                            const format::Location& location) {
+  return open_to_share(runtime, location, nullptr);
+}
+
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_share(
+    Runtime& runtime, const format::Location& location, format::StoredMetadata* metadata) {
   SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
-                       format::open_checkpoint(location));
+                       format::open_checkpoint(location, metadata));
+  return std::shared_ptr<const Checkpoint>(
+      std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
+}
+
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_shared(
+    Runtime& runtime, const format::Location& location, const format::StoredMetadata& metadata) {
+  SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
+                       format::open_shared(location, metadata));
   return std::shared_ptr<const Checkpoint>(
       std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
 }

@@ -39,6 +39,12 @@ class Checkpoint {
  public:
   static Result<std::shared_ptr<const Checkpoint>> open(Runtime& runtime,
                                                         const format::Location& location);
+  // By one rank for all: metadata receives what the others open_shared with.
+  static Result<std::shared_ptr<const Checkpoint>> open_to_share(Runtime& runtime,
+                                                                 const format::Location& location,
+                                                                 format::StoredMetadata* metadata);
+  static Result<std::shared_ptr<const Checkpoint>> open_shared(
+      Runtime& runtime, const format::Location& location, const format::StoredMetadata& metadata);
   virtual ~Checkpoint() = default;
 
   virtual const format::OpenedCheckpoint& opened() const = 0;

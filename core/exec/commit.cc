@@ -110,7 +110,7 @@ class CommitTask {
   // Step 4: every rank took part in this very plan and succeeded; files are where the plan wants
   // them.
   Status check_results() {
-    const size_t world = input_.plan.lists.size();
+    const size_t world = input_.plan.rank_count();
     if (results_.size() != world) {
       return invalid_argument(
           fmt::format("{} results for {} ranks; one per rank is wanted", results_.size(), world));
@@ -121,7 +121,8 @@ class CommitTask {
 
   Status check_result(size_t rank) {
     const plan::WriteResult& result = results_[rank];
-    const plan::WriteList& list = input_.plan.lists[rank];
+    const plan::GlobalSavePlan& plan = input_.plan;
+    const uint64_t planned = plan.writes.bytes[rank];
     const std::string rank_text = fmt::to_string(rank);
     if (std::cmp_not_equal(result.rank, rank)) {
       return invalid_argument(fmt::format("result {} is that of rank {}; results are wanted in "
@@ -129,16 +130,17 @@ class CommitTask {
                                           rank, result.rank))
           .with_detail("rank", rank_text);
     }
-    if (result.generation != list.generation || result.plan_digest != list.plan_digest) {
+    if (result.generation != plan.generation || result.plan_digest != plan.plan_digest) {
       return failed_precondition(
                  fmt::format("the result of rank {} is of another save (generation {}, here {})",
-                             rank, escape_text(result.generation, 64), list.generation))
+                             rank, escape_text(result.generation, 64), plan.generation))
           .with_detail("rank", rank_text)
           .with_detail("generation", result.generation);
     }
-    if (result.has_file != !list.items.empty() || result.payload_bytes != list.payload_bytes()) {
+    if (result.has_file != (plan.writes.item_counts[rank] != 0) ||
+        result.payload_bytes != planned) {
       return failed_precondition(fmt::format("rank {} reports {} bytes, its plan has {}", rank,
-                                             result.payload_bytes, list.payload_bytes()))
+                                             result.payload_bytes, planned))
           .with_detail("rank", rank_text);
     }
     if (!result.directory_sync_supported) directory_sync_ = "unsupported";
@@ -184,7 +186,7 @@ class CommitTask {
     SHW_RETURN_IF_ERROR(object->read_at(stat.size_bytes - native::kTrailerBytes, bytes));
     SHW_ASSIGN_OR_RETURN(const native::Trailer trailer, native::decode_trailer(bytes));
     if (trailer.generation != result.generation || trailer.rank != result.rank ||
-        std::cmp_not_equal(trailer.world_size, input_.plan.lists.size()) ||
+        std::cmp_not_equal(trailer.world_size, input_.plan.rank_count()) ||
         trailer.index_position != result.index_position ||
         trailer.index_bytes != result.index_bytes || trailer.index_digest != result.index_digest ||
         trailer.file_bytes != result.file_bytes) {
@@ -199,7 +201,7 @@ class CommitTask {
     native::Manifest manifest;
     manifest.generation = input_.plan.generation;
     manifest.kept_generations = generations_to_keep(input_);
-    manifest.world_size = static_cast<int32_t>(input_.plan.lists.size());
+    manifest.world_size = static_cast<int32_t>(input_.plan.rank_count());
     manifest.created_unix_ns = input_.runtime.clock().unix_ns();
     manifest.writer = writer_name();
     manifest.digests = input_.options.digests;

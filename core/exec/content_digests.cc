@@ -8,7 +8,7 @@
 
 #include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/describe/replica_digests.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec::internal {

@@ -6,7 +6,7 @@
 
 #include "core/exec/runtime.h"
 #include "core/exec/save.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::exec::internal {

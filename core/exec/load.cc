@@ -119,10 +119,14 @@ int64_t collective_timeout(const LoadOptions& options) {
 
 // What opening gave on this rank: a checkpoint, or why there is none; and where it looked.
 struct Opening {
-  const Checkpoint* checkpoint = nullptr;
-  Status status;
   const format::Location& location;
+  std::shared_ptr<const Checkpoint> checkpoint;  // co-owned with the caller
+  Status status;
+  // The coordinator has opened it for all: what it read, on others what they are told. Without, each
+  // rank has opened it.
+  std::optional<format::StoredMetadata> shared;
 };
+using Accepts = std::function<Status(std::string_view format)>;
 
 std::string terms_text(const format::Location& location, const LoadOptions& options) {
   return internal::place_text(location) + shared_options_text(options);
@@ -140,16 +144,20 @@ Status generations_differ(const collective::Difference& found) {
       .with_detail("generation", text(found.first));
 }
 
-// Step 2: everybody was told the same and opened the same checkpoint. Whether all were told the
-// same comes first, for it may be why a rank could not open it.
-Status agree_on_opening(collective::Exchange& exchange, const Opening& mine, const Status& ready,
-                        const LoadOptions& options) noexcept {
-  std::string terms;  // place and options that all ranks must share
+// All were told the same place and options.
+Status agree_on_terms(collective::Exchange& exchange, const Opening& mine,
+                      const LoadOptions& options) noexcept {
+  std::string terms;
   const Status able = without_exceptions("opening", [&] {
     terms = terms_text(mine.location, options);
     return Status();
   });
-  SHW_RETURN_IF_ERROR(internal::agree_on_text(exchange, kTagTerms, able, terms));
+  return internal::agree_on_text(exchange, kTagTerms, able, terms);
+}
+
+// Where each rank has opened the checkpoint itself: it is the same.
+Status agree_on_generation(collective::Exchange& exchange, const Opening& mine,
+                           const Status& ready) noexcept {
   const std::string_view generation =
       ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
   SHW_ASSIGN_OR_RETURN(const auto difference,
@@ -157,6 +165,50 @@ Status agree_on_opening(collective::Exchange& exchange, const Opening& mine, con
   if (!difference.has_value()) return {};
   return without_exceptions("comparing what ranks opened",
                             [&] { return generations_differ(*difference); });
+}
+
+// The name of the format, its length in front, and the bytes.
+std::vector<std::byte> encode_metadata(const format::StoredMetadata& metadata) {
+  const auto name = std::as_bytes(std::span(metadata.format_name));
+  std::vector<std::byte> bytes{static_cast<std::byte>(name.size())};
+  bytes.insert(bytes.end(), name.begin(), name.end());
+  bytes.insert(bytes.end(), metadata.bytes.begin(), metadata.bytes.end());
+  return bytes;
+}
+
+Result<format::StoredMetadata> decode_metadata(std::span<const std::byte> bytes) {
+  const size_t name_bytes = bytes.empty() ? 0 : static_cast<size_t>(bytes[0]);
+  if (bytes.size() < 1 + name_bytes) return data_loss("what the coordinator opened came cut short");
+  format::StoredMetadata metadata;
+  const auto name = bytes.subspan(1, name_bytes);
+  metadata.format_name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  const auto rest = bytes.subspan(1 + name_bytes);
+  metadata.bytes.assign(rest.begin(), rest.end());
+  return metadata;
+}
+
+// The coordinator's checkpoint comes to all. Afterwards *ready says whether this rank could open it.
+Status share_opening(Runtime& runtime, collective::Exchange& exchange, Opening* mine, Status* ready,
+                     const Accepts& accepts) noexcept {
+  if (exchange.size() == 1) return exchange.agree(kTagOpened, *ready);
+  std::vector<std::byte> bytes;
+  if (ready->ok() && exchange.is_coordinator()) {
+    *ready = without_exceptions("sharing what was opened", [&] {
+      bytes = encode_metadata(*mine->shared);
+      mine->shared.reset();
+      return Status();
+    });
+  }
+  std::vector<std::byte> room;
+  SHW_ASSIGN_OR_RETURN(const auto told, exchange.broadcast(kTagOpened, *ready, bytes, &room));
+  if (exchange.is_coordinator()) return {};
+  *ready = without_exceptions("opening", [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const format::StoredMetadata metadata, decode_metadata(told));
+    SHW_ASSIGN_OR_RETURN(mine->checkpoint,
+                         Checkpoint::open_shared(runtime, mine->location, metadata));
+    return accepts ? accepts(metadata.format_name) : Status();
+  });
+  return {};
 }
 
 // What a load reads from and how; everything outlives the call.
@@ -245,11 +297,10 @@ void note(Runtime& runtime, const collective::Collective& collective, LogLevel l
 
 // Steps 2 to 5. What a rank has to say after the last of them is made before it, so that all ranks
 // end alike.
-Result<Report> load_together(Runtime& runtime, const Opening& opening, State& state,
+Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
                              collective::Collective& collective, const LoadOptions& options,
-                             const CallContext& call) noexcept {
+                             const CallContext& call, const Accepts& accepts) noexcept {
   collective::Exchange exchange(collective, collective_timeout(options));
-  const Checkpoint* const checkpoint = opening.checkpoint;
   std::optional<Trace> trace;
   Status ready = opening.status;
   if (ready.ok()) {
@@ -258,19 +309,29 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
       return Status();
     });
   }
-  note(runtime, collective, LogLevel::kInfo, [&] {
-    return ready.ok()
-               ? fmt::format("loading generation {} from '{}'", checkpoint->opened().generation(),
-                             escape_text(format::shown_path(checkpoint->location())))
-               : "not loaded: " + ready.to_string();
-  });
   if (call.progress != nullptr) call.progress->enter(Stage::kPlanning);
-  SHW_RETURN_IF_ERROR(agree_on_opening(exchange, opening, ready, options));
-  const int64_t begin = clock_of(call).monotonic_ns();
-  Result<plan::LoadPlan> plan = without_exceptions("the load plan", [&] {
-    const Trace::Span span(&*trace, "plan");
-    return plan_for_targets(*checkpoint, state, options, collective.rank());
+  // Whether all were told the same comes first, for it may be why a rank could not open it.
+  const bool shared = opening.shared.has_value();
+  Status agreed = agree_on_terms(exchange, opening, options);
+  if (agreed.ok()) {
+    agreed = shared ? share_opening(runtime, exchange, &opening, &ready, accepts)
+                    : agree_on_generation(exchange, opening, ready);
+  }
+  const Checkpoint* const checkpoint = opening.checkpoint.get();
+  note(runtime, collective, LogLevel::kInfo, [&] {
+    if (!agreed.ok() || !ready.ok())
+      return "not loaded: " + (agreed.ok() ? ready : agreed).to_string();
+    return fmt::format("loading generation {} from '{}'", checkpoint->opened().generation(),
+                       escape_text(format::shown_path(checkpoint->location())));
   });
+  SHW_RETURN_IF_ERROR(agreed);
+  const int64_t begin = clock_of(call).monotonic_ns();
+  Result<plan::LoadPlan> plan =
+      without_exceptions("the load plan", [&]() -> Result<plan::LoadPlan> {
+        SHW_RETURN_IF_ERROR(ready);
+        const Trace::Span span(&*trace, "plan");
+        return plan_for_targets(*checkpoint, state, options, collective.rank());
+      });
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
   Result<Report> report = without_exceptions("reading", [&]() -> Result<Report> {
@@ -285,7 +346,7 @@ Result<Report> load_together(Runtime& runtime, const Opening& opening, State& st
     made.times.insert(made.times.begin(), {"plan", plan_ns});
     return made;
   });
-  const Status agreed = exchange.agree(kTagLoaded, report.status());
+  agreed = exchange.agree(kTagLoaded, report.status());
   write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
@@ -336,25 +397,26 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
 Result<Report> load(Runtime& runtime, const Checkpoint& checkpoint, State& state,
                     collective::Collective& collective, const LoadOptions& options,
                     const CallContext& call) {
-  return load_together(runtime, {&checkpoint, Status(), checkpoint.location()}, state, collective,
-                       options, with_deadline(call, options));
+  // The caller's own for the call.
+  const std::shared_ptr<const Checkpoint> lent(std::shared_ptr<const Checkpoint>(), &checkpoint);
+  return load_together(runtime, {checkpoint.location(), lent, Status(), std::nullopt}, state,
+                       collective, options, with_deadline(call, options), {});
 }
 
 Result<Report> load(Runtime& runtime, const format::Location& location, State& state,
                     collective::Collective& collective, const LoadOptions& options,
-                    const CallContext& call,
-                    const std::function<Status(std::string_view format)>& accepts) {
-  using Opened = Result<std::shared_ptr<const Checkpoint>>;
-  const Opened opened = without_exceptions("opening", [&]() -> Opened {  // step 1
+                    const CallContext& call, const Accepts& accepts) {
+  Opening opening{location, nullptr, Status(), format::StoredMetadata()};
+  opening.status = without_exceptions("opening", [&]() -> Status {  // step 1
     SHW_RETURN_IF_ERROR(check_options(options));
     SHW_RETURN_IF_ERROR(call.control.check("beginning to load"));
-    Opened found = Checkpoint::open(runtime, location);
-    if (found.ok() && accepts) SHW_RETURN_IF_ERROR(accepts((*found)->opened().format_name()));
-    return found;
+    if (collective.rank() != 0) return {};
+    SHW_ASSIGN_OR_RETURN(opening.checkpoint,
+                         Checkpoint::open_to_share(runtime, location, &*opening.shared));
+    return accepts ? accepts(opening.checkpoint->opened().format_name()) : Status();
   });
-  const Checkpoint* const found = opened.ok() ? opened->get() : nullptr;
-  return load_together(runtime, {found, opened.status(), location}, state, collective, options,
-                       with_deadline(call, options));
+  return load_together(runtime, std::move(opening), state, collective, options,
+                       with_deadline(call, options), accepts);
 }
 
 Status decline_load(collective::Collective& collective, const Status& failure,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An offer that is no share ends with one byte that says what it is; the plan buffer in it thus keeps
-// its alignment. An answer is its kind in one byte and then, for a plan, world, number of sets, sets (number,
-// position, size, counts of tensors and objects, their numbers; 32 bits each) and the write list;
-// for a plan as before, the generation. Little-endian.
+// its alignment. An answer is its kind in one byte and then, for a plan, its digest, the digest that it
+// answers, world, number of sets, sets (number, position, size, counts of tensors and objects, their
+// numbers; 32 bits each), number of bits, their words, the order behind its length, generation; for a
+// plan as before, the generation. Little-endian.
 #include "core/exec/plan_offer_internal.h"
 
 #include <bit>
@@ -29,11 +30,11 @@ void append_numbers(Bytes* bytes, std::span<const uint32_t> numbers) {
   bytes->insert(bytes->end(), raw.begin(), raw.end());
 }
 
-enum class OfferKind : uint8_t { kNothing = 1, kLocalPlan = 2, kDigest = 3, kDescription = 4 };
+enum class OfferKind : uint8_t { kNothing = 1, kDigest = 2, kDescription = 3 };
 
 bool asks(Answer::Kind kind) {
   return kind == Answer::Kind::kSendOffer || kind == Answer::Kind::kSendDescription ||
-         kind == Answer::Kind::kWait || kind == Answer::Kind::kSendLocalPlan;
+         kind == Answer::Kind::kWait;
 }
 
 class Reader {
@@ -80,6 +81,30 @@ bool read_sets(Reader* reader, size_t tensors, size_t objects, plan::ReplicaSets
   return true;
 }
 
+bool read_bits(Reader* reader, Answer* answer) {
+  constexpr uint64_t kWordBits = 64;
+  if (!reader->read(&answer->bit_count)) return false;
+  const uint64_t words = answer->bit_count / kWordBits + (answer->bit_count % kWordBits != 0);
+  if (reader->rest().size() / sizeof(uint64_t) < words) return false;
+  answer->kept.resize(static_cast<size_t>(words));
+  for (uint64_t& word : answer->kept) {
+    if (!reader->read(&word)) return false;
+  }
+  const uint64_t rest = answer->bit_count % kWordBits;
+  return rest == 0 || answer->kept.back() >> rest == 0;
+}
+
+bool read_order(Reader* reader, std::vector<uint32_t>* order) {
+  uint32_t count = 0;
+  if (!reader->read(&count) || !reader->read(count, count, order)) return false;
+  std::vector<bool> listed(order->size(), false);
+  for (const uint32_t entry : *order) {
+    if (listed[entry]) return false;
+    listed[entry] = true;
+  }
+  return true;
+}
+
 // False when the offer cannot be read.
 bool read_offer(size_t rank, std::span<const std::byte> offer, Offers* read) {
   Reader reader(offer);
@@ -96,10 +121,6 @@ bool read_offer(size_t rank, std::span<const std::byte> offer, Offers* read) {
   switch (kind) {
     case OfferKind::kNothing:
       return reader.rest().empty();
-    case OfferKind::kLocalPlan:
-      if (!reader.read(&read->keys.emplace_back())) return false;
-      read->local_plans.push_back(reader.rest());
-      return true;
     case OfferKind::kDigest:
       if (!reader.read(&read->keys.emplace_back()) || !reader.read(&read->digests.emplace_back()))
         return false;
@@ -117,15 +138,6 @@ bool read_offer(size_t rank, std::span<const std::byte> offer, Offers* read) {
 Bytes encode_offer(const plan::Share& share) {
   Bytes bytes;
   append(&bytes, share);
-  return bytes;
-}
-
-Bytes encode_offer(const Digest128& key, std::span<const std::byte> local_plan) {
-  Bytes bytes;
-  bytes.reserve(key.size() + local_plan.size() + sizeof(OfferKind));
-  append(&bytes, key);
-  bytes.insert(bytes.end(), local_plan.begin(), local_plan.end());
-  append(&bytes, OfferKind::kLocalPlan);
   return bytes;
 }
 
@@ -166,21 +178,27 @@ Result<Offers> read_offers(std::span<const Bytes> offers) {
 Bytes encode_answer(const Answer& answer) {
   Bytes bytes;
   append(&bytes, answer.kind);
-  if (answer.kind == Answer::Kind::kAsBefore) {
+  if (answer.kind == Answer::Kind::kPlan) {
+    append(&bytes, answer.plan_digest);
+    append(&bytes, answer.local_digest);
+    append(&bytes, answer.world);
+    append(&bytes, static_cast<uint32_t>(answer.sets.size()));
+    for (const plan::ReplicaSet& set : answer.sets) {
+      append_numbers(&bytes, std::array{set.number, set.position, set.size,
+                                        static_cast<uint32_t>(set.tensors.size()),
+                                        static_cast<uint32_t>(set.objects.size())});
+      append_numbers(&bytes, set.tensors);
+      append_numbers(&bytes, set.objects);
+    }
+    append(&bytes, answer.bit_count);
+    for (const uint64_t word : answer.kept) append(&bytes, word);
+    append(&bytes, static_cast<uint32_t>(answer.order.size()));
+    append_numbers(&bytes, answer.order);
+  }
+  if (answer.kind == Answer::Kind::kPlan || answer.kind == Answer::Kind::kAsBefore) {
     const std::span<const std::byte> text = std::as_bytes(std::span(answer.generation));
     bytes.insert(bytes.end(), text.begin(), text.end());
   }
-  if (answer.kind != Answer::Kind::kWriteList) return bytes;
-  append(&bytes, answer.world);
-  append(&bytes, static_cast<uint32_t>(answer.sets.size()));
-  for (const plan::ReplicaSet& set : answer.sets) {
-    append_numbers(&bytes, std::array{set.number, set.position, set.size,
-                                      static_cast<uint32_t>(set.tensors.size()),
-                                      static_cast<uint32_t>(set.objects.size())});
-    append_numbers(&bytes, set.tensors);
-    append_numbers(&bytes, set.objects);
-  }
-  bytes.insert(bytes.end(), answer.list.begin(), answer.list.end());
   return bytes;
 }
 
@@ -189,14 +207,14 @@ Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, s
   Reader reader(bytes);
   bool sound = reader.read(&answer.kind);
   switch (answer.kind) {
+    case Answer::Kind::kPlan:
+      sound = sound && reader.read(&answer.plan_digest) && reader.read(&answer.local_digest) &&
+              reader.read(&answer.world) && read_sets(&reader, tensors, objects, &answer.sets) &&
+              read_bits(&reader, &answer) && read_order(&reader, &answer.order);
+      [[fallthrough]];
     case Answer::Kind::kAsBefore:
       answer.generation.assign(reinterpret_cast<const char*>(reader.rest().data()),
                                reader.rest().size());
-      break;
-    case Answer::Kind::kWriteList:
-      sound =
-          sound && reader.read(&answer.world) && read_sets(&reader, tensors, objects, &answer.sets);
-      answer.list.assign(reader.rest().begin(), reader.rest().end());
       break;
     default:
       sound = sound && asks(answer.kind) && reader.rest().empty();

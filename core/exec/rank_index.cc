@@ -12,20 +12,21 @@ namespace native = format::native;
 
 native::StoredChunk stored_chunk(const FillSource& source, const plan::WriteItem& item) {
   const TensorRef entry = source.state.tensors()[item.entry];
-  const plan::TensorRecord& record = source.local.catalog.tensors[item.entry];
+  const plan::TensorRecord& record = source.local.description.catalog.tensors[item.entry];
   native::StoredChunk chunk;
-  chunk.tensor = {entry.name,  entry.path,  record.dtype,
-                  record.kind, record.rank, entry.global_shape};
+  chunk.tensor = {
+      entry.name,        entry.path, record.dtype, record.kind, source.owner(record.rank),
+      entry.global_shape};
   chunk.box = entry.pieces[item.piece].box;
   return chunk;
 }
 
 native::StoredObject stored_object(const FillSource& source, const plan::WriteItem& item) {
   const ObjectEntry& entry = source.state.objects()[item.entry];
-  const plan::ObjectRecord& record = source.local.catalog.objects[item.entry];
+  const plan::ObjectRecord& record = source.local.description.catalog.objects[item.entry];
   native::StoredObject object;
   object.record.kind = record.kind;
-  object.record.rank = record.rank;
+  object.record.rank = source.owner(record.rank);
   object.record.size_bytes = item.size_bytes;
   object.name = entry.name;
   object.path = entry.path;

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "core/exec/stepwise_save_internal.h"
+#include "core/plan/describe/gather_descriptions.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/symbolic/symbolic_plan.h"
-#include "core/plan/wire/open_locals.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {
@@ -27,47 +27,23 @@ Status of_rank(const Status& status, size_t rank) {
       .annotated(fmt::format("the description of rank {}", rank));
 }
 
-// The plan under another generation.
-plan::GlobalSavePlan renamed(const plan::GlobalSavePlan& plan, const std::string& generation) {
-  plan::GlobalSavePlan copy = plan;
-  copy.generation = generation;
-  for (plan::WriteList& list : copy.lists) list.generation = generation;
-  return copy;
-}
-
 }  // namespace
-
-Result<std::vector<Bytes>> encode_lists(const plan::GlobalSavePlan& plan) {
-  std::vector<Bytes> lists;
-  lists.reserve(plan.lists.size());
-  for (const plan::WriteList& list : plan.lists) {
-    SHW_ASSIGN_OR_RETURN(Bytes encoded, plan::encode(list));
-    lists.push_back(std::move(encoded));
-  }
-  return lists;
-}
 
 Result<Bytes> StepwiseSave::offer(const CallContext& call) {
   SHW_RETURN_IF_ERROR(describe(call));
-  SHW_ASSIGN_OR_RETURN(key_, plan::description_digest(*local_));
+  SHW_ASSIGN_OR_RETURN(key_, plan::items_digest(*local_));
   memory_ = runtime_.plan_cache().find(key_);
   if (memory_ == nullptr) return full_offer();
-  return encode_offer(plan::rank_share(key_, memory_->world, memory_->sets,
-                                       {local_->tensor_digests, local_->object_digests}));
+  return encode_offer(
+      plan::rank_share(key_, memory_->world, memory_->sets, plan::replica_digests_of(*local_)));
 }
 
 Result<Bytes> StepwiseSave::full_offer() const {
-  if (!symbolic_.has_value()) return local_plan_offer();
   Bytes part;
-  if (!symbolic_->part.empty()) {
-    SHW_ASSIGN_OR_RETURN(part, plan::encode(symbolic_->part));
+  if (!local_->part.empty()) {
+    SHW_ASSIGN_OR_RETURN(part, plan::encode(local_->part));
   }
-  return encode_offer(key_, symbolic_->part.description_digest, part);
-}
-
-Result<Bytes> StepwiseSave::local_plan_offer() const {
-  SHW_ASSIGN_OR_RETURN(const Bytes plan, plan::encode(*local_));
-  return encode_offer(key_, plan);
+  return encode_offer(key_, local_->part.description_digest, part);
 }
 
 Result<Bytes> StepwiseSave::further_offer(std::span<const std::byte> answer) {
@@ -75,18 +51,16 @@ Result<Bytes> StepwiseSave::further_offer(std::span<const std::byte> answer) {
   switch (asked.kind) {
     case Answer::Kind::kSendOffer:
       return full_offer();
-    case Answer::Kind::kSendLocalPlan:
-      return local_plan_offer();
     case Answer::Kind::kWait:
       return encode_empty_offer();
     default:
       break;
   }
-  if (asked.kind != Answer::Kind::kSendDescription || !symbolic_.has_value()) {
+  if (asked.kind != Answer::Kind::kSendDescription) {
     return failed_precondition(
         fmt::format("the coordinator asked rank {} for what it did not offer", position_.rank));
   }
-  SHW_ASSIGN_OR_RETURN(const Bytes description, plan::encode(symbolic_->description));
+  SHW_ASSIGN_OR_RETURN(const Bytes description, plan::encode(local_->description));
   return encode_description_offer(description);
 }
 
@@ -96,11 +70,9 @@ Result<std::vector<Bytes>> StepwiseSave::answer(std::span<const Bytes> offers,
   SHW_ASSIGN_OR_RETURN(const Offers read, read_offers(offers));
   if (gathering_.has_value()) return plan_descriptions(read.descriptions, location, call);
   if (read.share_count != 0) return answer_to_shares(read, offers.size(), location, call);
-  if (read.local_plans.size() == offers.size()) return merge_local_plans(read, location, call);
   if (read.digests.size() == offers.size()) return gather_descriptions(read, location, call);
-  Answer answer;
-  answer.kind = Answer::Kind::kSendLocalPlan;
-  return same_for_all(answer, offers.size());
+  return invalid_argument(
+      fmt::format("{} of {} ranks offered what they describe", read.digests.size(), offers.size()));
 }
 
 Result<std::vector<Bytes>> StepwiseSave::answer_to_shares(const Offers& offers, size_t count,
@@ -110,23 +82,11 @@ Result<std::vector<Bytes>> StepwiseSave::answer_to_shares(const Offers& offers, 
       offers.share_count == count ? runtime_.plan_cache().find(offers.sum) : nullptr;
   Answer answer;
   if (known == nullptr) return same_for_all(answer, count);
-  SHW_RETURN_IF_ERROR(plan_world(
-      location, call, [&](const std::string& generation) -> Result<plan::GlobalSavePlan> {
-        return renamed(known->plan, generation);
-      }));
+  SHW_RETURN_IF_ERROR(
+      plan_world(location, call, [&]() -> Result<plan::GlobalSavePlan> { return known->plan; }));
   answer.kind = Answer::Kind::kAsBefore;
   answer.generation = merged_->generation;
   return same_for_all(answer, count);
-}
-
-Result<std::vector<Bytes>> StepwiseSave::merge_local_plans(const Offers& offers,
-                                                           const format::Location& location,
-                                                           const CallContext& call) {
-  SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(offers.local_plans));
-  SHW_RETURN_IF_ERROR(plan_world(location, call, [&](std::string generation) {
-    return plan::make_global_plan(opened, options_.rules, std::move(generation));
-  }));
-  return answers_with_lists(offers.keys, plan::replica_sets(opened));
 }
 
 Result<std::vector<Bytes>> StepwiseSave::gather_descriptions(const Offers& offers,
@@ -149,7 +109,7 @@ Result<std::vector<Bytes>> StepwiseSave::gather_descriptions(const Offers& offer
   bool complete = true;
   for (const int32_t rank : plan::representative_ranks(offers.digests)) {
     const auto index = static_cast<size_t>(rank);
-    if (offers.digests[index] == symbolic_->part.description_digest) continue;
+    if (offers.digests[index] == local_->part.description_digest) continue;
     answers[index] = encode_answer(answer);
     complete = false;
   }
@@ -164,8 +124,8 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(
   std::vector<plan::SymbolicDescription> distinct;
   for (const int32_t rank : plan::representative_ranks(gathering.digests)) {
     const auto index = static_cast<size_t>(rank);
-    if (gathering.digests[index] == symbolic_->part.description_digest) {
-      distinct.push_back(symbolic_->description);
+    if (gathering.digests[index] == local_->part.description_digest) {
+      distinct.push_back(local_->description);
       continue;
     }
     // They come in the order of their ranks.
@@ -176,40 +136,66 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(
     if (!description.ok()) return of_rank(description.status(), index);
     distinct.push_back(std::move(*description));
   }
-  SHW_ASSIGN_OR_RETURN(plan::RankDescriptions ranks,
+  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions described,
                        plan::make_rank_descriptions(gathering.digests, std::move(distinct),
                                                     std::move(gathering.parts)));
-  std::optional<plan::SymbolicSavePlan> plan;
-  SHW_RETURN_IF_ERROR(
-      plan_world(location, call, [&](std::string generation) -> Result<plan::GlobalSavePlan> {
-        SHW_ASSIGN_OR_RETURN(plan, plan::make_symbolic_plan(std::move(ranks), options_.rules));
-        return plan->expand(std::move(generation));
-      }));
-  return answers_with_lists(gathering.keys, plan->replica_sets());
+  const plan::RankPlans ranks = plan::rank_plans_of(described);
+  SHW_RETURN_IF_ERROR(plan_ranks(ranks, location, call));
+  Result<std::vector<Bytes>> answers = answers_with_plan(gathering.keys, described, ranks);
+  if (!answers.ok()) drop_world();
+  return answers;
 }
 
-Result<std::vector<Bytes>> StepwiseSave::answers_with_lists(
-    std::span<const Digest128> keys, Result<std::vector<plan::ReplicaSets>> sets) {
-  Result<std::vector<Bytes>> lists = encode_lists(*merged_);
-  if (!lists.ok() || !sets.ok()) {
-    drop_world();
-    return lists.ok() ? sets.status() : lists.status();
-  }
+Result<std::vector<Bytes>> StepwiseSave::answers_with_plan(std::span<const Digest128> keys,
+                                                           const plan::RankDescriptions& described,
+                                                           const plan::RankPlans& ranks) {
+  SHW_ASSIGN_OR_RETURN(std::vector<plan::ReplicaSets> sets, plan::replica_sets(ranks));
   world_.emplace().world = plan::world_key(keys);
+  const plan::KeptItems& kept = merged_->writes.kept;
   std::vector<Bytes> answers;
-  for (size_t rank = 0; rank < lists->size(); ++rank) {
+  answers.reserve(ranks.rank_count());
+  for (size_t rank = 0; rank < ranks.rank_count(); ++rank) {
     world_->expected += plan::key_share(keys[rank], world_->world);
-    answers.push_back(encode_answer({Answer::Kind::kWriteList, "", world_->world,
-                                     std::move((*sets)[rank]), std::move((*lists)[rank])}));
+    Answer answer;
+    answer.kind = Answer::Kind::kPlan;
+    answer.generation = merged_->generation;
+    answer.plan_digest = merged_->plan_digest;
+    answer.local_digest = plan::local_digest_of(described, static_cast<int32_t>(rank));
+    answer.world = world_->world;
+    answer.sets = std::move(sets[rank]);
+    answer.bit_count = kept.bit_counts[rank];
+    answer.kept = kept.bits(rank);
+    answer.order.assign(kept.order(rank).begin(), kept.order(rank).end());
+    answers.push_back(encode_answer(answer));
   }
   return answers;
+}
+
+// What this rank writes of what it described.
+Result<plan::WriteList> StepwiseSave::list_of(const Answer& answer) const {
+  const size_t entries = view_.forms.size() + view_.entries.objects.size();
+  const bool ordered = answer.order.empty() || answer.order.size() == entries;
+  if (answer.local_digest != local_digest_ || answer.bit_count != own().bit_count() || !ordered) {
+    return failed_precondition(fmt::format(
+        "the coordinator's answer to rank {} is that to another description: it says of "
+        "{} items which are written, and {} were described",
+        position_.rank, answer.bit_count, own().bit_count()));
+  }
+  plan::WriteList list;
+  list.rank = position_.rank;
+  list.world_size = position_.world_size;
+  list.generation = answer.generation;
+  list.plan_digest = answer.plan_digest;
+  list.items = plan::write_items(own(), answer.kept, answer.order);
+  return list;
 }
 
 Status StepwiseSave::take(std::span<const std::byte> bytes) {
   SHW_ASSIGN_OR_RETURN(Answer answer,
                        decode_answer(bytes, state_->tensors().size(), state_->objects().size()));
-  if (answer.kind == Answer::Kind::kWriteList) {
-    SHW_RETURN_IF_ERROR(finish(answer.list));
+  if (answer.kind == Answer::Kind::kPlan) {
+    SHW_ASSIGN_OR_RETURN(plan::WriteList list, list_of(answer));
+    SHW_RETURN_IF_ERROR(accept(std::move(list)));
     runtime_.plan_cache().keep(RankMemory{key_, answer.world, *list_, std::move(answer.sets)});
     return {};
   }

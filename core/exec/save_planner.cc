@@ -18,16 +18,13 @@
 #include "core/exec/generation_internal.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
-#include "core/format/native/file_layout.h"
 #include "core/format/native/native_format.h"
+#include "core/plan/describe/describe_state.h"
+#include "core/plan/describe/open_symbolic.h"
 #include "core/plan/digest.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/save/write_list_check.h"
-#include "core/plan/symbolic/describe_state.h"
-#include "core/plan/symbolic/open_symbolic.h"
-#include "core/plan/symbolic/symbolic_plan.h"
-#include "core/plan/wire/open_locals.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
@@ -102,22 +99,22 @@ Status StepwiseSave::describe(const CallContext& call) {
     SHW_ASSIGN_OR_RETURN(digests,
                          content_digests(runtime_, *state_, options_.rules, context.control));
   }
-  SHW_ASSIGN_OR_RETURN(plan::LocalSavePlan local,
-                       plan::make_local_plan(*state_, options_.rules, position_, digests));
-  local.options_text = shared_options_text(options_);
-  local.options_digest = plan::options_text_digest(local.options_text);
-  if (position_.world_size > 1 && plan::plans_symbolically(*state_, options_.rules)) {
-    SHW_ASSIGN_OR_RETURN(symbolic_, plan::describe_state(*state_, options_.rules, position_,
-                                                         digests, local.options_text));
-  }
-  local_ = std::move(local);
+  SHW_ASSIGN_OR_RETURN(local_, plan::describe_state(*state_, options_.rules, position_, digests,
+                                                    shared_options_text(options_)));
+  view_ = plan::view_of(local_->description);
+  part_ = plan::view_of(local_->part);
+  local_digest_ = plan::local_digest(local_->part.description_digest, part_, position_);
   note_time("local_plan", begin);
   return {};
 }
 
 Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
   SHW_RETURN_IF_ERROR(describe(call));
-  return symbolic_.has_value() ? plan::encode(*symbolic_) : plan::encode(*local_);
+  return plan::encode(*local_);
+}
+
+plan::RankView StepwiseSave::own() const {
+  return {view_, part_, static_cast<uint32_t>(position_.rank)};
 }
 
 // Step 0: what is at the path, whether it may be replaced, and can be without a moment in between.
@@ -139,13 +136,15 @@ Status StepwiseSave::check_target(const format::Location& location) {
 }
 
 Status StepwiseSave::check_free_space(const format::Location& location) const {
+  const plan::RankWrites& writes = merged_->writes;
   uint64_t planned = 0;
-  for (const plan::WriteList& list : merged_->lists) {
-    if (list.items.empty()) continue;
-    SHW_ASSIGN_OR_RETURN(const native::FileLayout layout, native::lay_out(list.items));
-    const uint64_t metadata = 2 * kBytesPerRecord * list.items.size() + kWriteBlockBytes / 16 +
-                              layout.data_bytes / kDigestBlockBytes * kDigestBytes;
-    if (!checked_add(planned, layout.data_bytes, &planned) ||
+  for (size_t rank = 0; rank < merged_->rank_count(); ++rank) {
+    if (writes.item_counts[rank] == 0) continue;
+    // Small chunks lie close together; the few large ones begin at multiples of more.
+    const uint64_t metadata =
+        (2 * kBytesPerRecord + kSlabAlignmentBytes) * writes.item_counts[rank] +
+        kWriteBlockBytes / 16 + writes.bytes[rank] / kDigestBlockBytes * kDigestBytes;
+    if (!checked_add(planned, writes.bytes[rank], &planned) ||
         !checked_add(planned, metadata, &planned)) {
       return invalid_argument("the planned bytes of all ranks cannot be counted");
     }
@@ -188,10 +187,7 @@ void StepwiseSave::discard_made() noexcept {
 Status StepwiseSave::make_generation(const format::Location& location) {
   Status status;
   for (int32_t draw = 0; draw < kMaxGenerationDraws; ++draw) {
-    if (draw > 0) {
-      SHW_ASSIGN_OR_RETURN(merged_->generation, draw_generation(runtime_));
-      for (plan::WriteList& list : merged_->lists) list.generation = merged_->generation;
-    }
+    SHW_ASSIGN_OR_RETURN(merged_->generation, draw_generation(runtime_));
     made_key_ = generation_key(location, merged_->generation);  // then nothing needs memory to go
     status = location.storage->create_prefix(made_key_);
     if (status.code() != StatusCode::kAlreadyExists) return status;
@@ -204,8 +200,7 @@ Status StepwiseSave::make_generation(const format::Location& location) {
 Status StepwiseSave::start(const format::Location& location, const CallControl& control,
                            const PlanSource& source) {
   SHW_RETURN_IF_ERROR(check_target(location));
-  SHW_ASSIGN_OR_RETURN(std::string generation, draw_generation(runtime_));
-  SHW_ASSIGN_OR_RETURN(merged_, source(std::move(generation)));
+  SHW_ASSIGN_OR_RETURN(merged_, source());
   SHW_RETURN_IF_ERROR(check_free_space(location));
   // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
   SHW_ASSIGN_OR_RETURN(fence_, share_path(runtime_, location, control));
@@ -241,37 +236,29 @@ Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> loca
                                                      const format::Location& location,
                                                      const CallContext& call) {
   if (merged_.has_value()) return out_of_order("global_plan", "local_plan");
-  SHW_RETURN_IF_ERROR(plan_buffers({locals.begin(), locals.end()}, location, call));
-  Result<std::vector<Bytes>> lists = encode_lists(*merged_);
+  const std::vector<std::span<const std::byte>> buffers(locals.begin(), locals.end());
+  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions described, plan::open_symbolic_locals(buffers));
+  const plan::RankPlans ranks = plan::rank_plans_of(described);
+  SHW_RETURN_IF_ERROR(plan_ranks(ranks, location, call));
+  Result<std::vector<Bytes>> lists = encode_lists(ranks);
   if (!lists.ok()) drop_world();
   return lists;
 }
 
-Status StepwiseSave::plan_buffers(std::vector<std::span<const std::byte>> buffers,
-                                  const format::Location& location, const CallContext& call) {
-  std::vector<size_t> symbolic;
-  for (size_t rank = 0; rank < buffers.size(); ++rank) {
-    const Result<plan::PlanKind> kind = plan::plan_kind(buffers[rank]);
-    if (kind.ok() && *kind == plan::PlanKind::kSymbolicLocal) symbolic.push_back(rank);
+Status StepwiseSave::plan_ranks(const plan::RankPlans& ranks, const format::Location& location,
+                                const CallContext& call) {
+  return plan_world(location, call, [&] { return plan::make_global_plan(ranks, options_.rules); });
+}
+
+// The write lists of all ranks as plan buffers, for hosts that move them.
+Result<std::vector<Bytes>> StepwiseSave::encode_lists(const plan::RankPlans& ranks) const {
+  std::vector<Bytes> lists;
+  lists.reserve(ranks.rank_count());
+  for (uint32_t rank = 0; rank < ranks.rank_count(); ++rank) {
+    SHW_ASSIGN_OR_RETURN(Bytes list, plan::encode(plan::write_list_of(*merged_, ranks.of(rank))));
+    lists.push_back(std::move(list));
   }
-  if (!symbolic.empty() && symbolic.size() == buffers.size()) {
-    SHW_ASSIGN_OR_RETURN(plan::RankDescriptions ranks, plan::open_symbolic_locals(buffers));
-    return plan_world(location, call, [&](std::string generation) -> Result<plan::GlobalSavePlan> {
-      SHW_ASSIGN_OR_RETURN(const plan::SymbolicSavePlan plan,
-                           plan::make_symbolic_plan(std::move(ranks), options_.rules));
-      return plan.expand(std::move(generation));
-    });
-  }
-  std::vector<Bytes> made_explicit;
-  for (const size_t rank : symbolic) {
-    SHW_ASSIGN_OR_RETURN(Bytes bytes, plan::explicit_local_save(buffers[rank]));
-    made_explicit.push_back(std::move(bytes));
-    buffers[rank] = made_explicit.back();
-  }
-  SHW_ASSIGN_OR_RETURN(const plan::LocalViews opened, plan::open_local_saves(buffers));
-  return plan_world(location, call, [&](std::string generation) {
-    return plan::make_global_plan(opened, options_.rules, std::move(generation));
-  });
+  return lists;
 }
 
 Status StepwiseSave::accept(plan::WriteList list) {

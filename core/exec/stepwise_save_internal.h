@@ -20,7 +20,7 @@
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/trace.h"
 #include "core/format/native/native_checkpoint.h"
-#include "core/plan/local_view.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/symbolic_description.h"
 #include "core/plan/wire/wire.h"
 
@@ -68,25 +68,21 @@ class StepwiseSave final : public SaveSteps {
   Status check_free_space(const format::Location& location) const;
   Status make_generation(const format::Location& location);
   Status describe(const CallContext& call);
-  // Gives the plan of all ranks under the generation.
-  using PlanSource = std::function<Result<plan::GlobalSavePlan>(std::string generation)>;
+  using PlanSource = std::function<Result<plan::GlobalSavePlan>()>;  // of all ranks
   Status plan_world(const format::Location& location, const CallContext& call,
                     const PlanSource& source);
   Status start(const format::Location& location, const CallControl& control,
                const PlanSource& source);
   void drop_world();
   void discard_made() noexcept;
-  // Plans what these local plans describe, in rank order; all by layouts, or some.
-  Status plan_buffers(std::vector<std::span<const std::byte>> buffers,
-                      const format::Location& location, const CallContext& call);
+  Status plan_ranks(const plan::RankPlans& ranks, const format::Location& location,
+                    const CallContext& call);
+  Result<std::vector<Bytes>> encode_lists(const plan::RankPlans& ranks) const;
+  plan::RankView own() const;
   Result<Bytes> full_offer() const;
-  Result<Bytes> local_plan_offer() const;
   Result<std::vector<Bytes>> answer_to_shares(const Offers& offers, size_t count,
                                               const format::Location& location,
                                               const CallContext& call);
-  Result<std::vector<Bytes>> merge_local_plans(const Offers& offers,
-                                               const format::Location& location,
-                                               const CallContext& call);
   // Asks for the descriptions that this rank does not have, or plans when there are none.
   Result<std::vector<Bytes>> gather_descriptions(const Offers& offers,
                                                  const format::Location& location,
@@ -94,9 +90,11 @@ class StepwiseSave final : public SaveSteps {
   Result<std::vector<Bytes>> plan_descriptions(std::span<const OfferedPlan> descriptions,
                                                const format::Location& location,
                                                const CallContext& call);
-  // The lists of the plan that was made, and what ranks with these keys remember of it.
-  Result<std::vector<Bytes>> answers_with_lists(std::span<const Digest128> keys,
-                                                Result<std::vector<plan::ReplicaSets>> sets);
+  // What each rank writes of the plan that was made, and what ranks with these keys remember of it.
+  Result<std::vector<Bytes>> answers_with_plan(std::span<const Digest128> keys,
+                                               const plan::RankDescriptions& described,
+                                               const plan::RankPlans& ranks);
+  Result<plan::WriteList> list_of(const Answer& answer) const;
   Status accept(plan::WriteList list);
   void note_time(std::string_view stage, int64_t begin_ns) noexcept;
 
@@ -105,10 +103,11 @@ class StepwiseSave final : public SaveSteps {
   const SaveOptions options_;
   const plan::RankPosition position_;
   Trace trace_;
-  std::optional<int64_t> begin_ns_;           // of the first step
-  std::optional<plan::LocalSavePlan> local_;  // after local_plan or offer
-  // After local_plan or offer of a state that is planned by its layouts.
-  std::optional<plan::LocalSymbolicPlan> symbolic_;
+  std::optional<int64_t> begin_ns_;               // of the first step
+  std::optional<plan::LocalSymbolicPlan> local_;  // after local_plan or offer
+  plan::DescriptionView view_;                    // of local_, as the part
+  plan::PartView part_;
+  Digest128 local_digest_{};
   Digest128 key_{};                           // of this rank in the cache, after offer
   std::shared_ptr<const RankMemory> memory_;  // co-owned with the cache; null = nothing remembered
   // Coordinator: what ranks offered, until their descriptions are there.
@@ -132,8 +131,5 @@ class StepwiseSave final : public SaveSteps {
   bool committed_ = false;  // commit was called, whatever came of it
   std::vector<StageTime> times_;
 };
-
-// The write lists of all ranks as plan buffers.
-Result<std::vector<Bytes>> encode_lists(const plan::GlobalSavePlan& plan);
 
 }  // namespace shardwright::exec::internal

@@ -88,9 +88,20 @@ struct Location {
 // What messages and reports call the place.
 std::string shown_path(const Location& location);
 
+// What open_checkpoint read: enough to open the same checkpoint without looking at its storage.
+struct StoredMetadata {
+  std::string format_name;
+  std::vector<std::byte> bytes;
+};
+
 // Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
 // INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but only
-// listed, or a newer version; DATA_LOSS: damaged.
-Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location);
+// listed, or a newer version; DATA_LOSS: damaged. metadata: receives what was read, or null.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location,
+                                                                StoredMetadata* metadata = nullptr);
+// What another rank has opened: its structure is checked again, for it has travelled; what was proved
+// of it (covers, no overlaps) is not. The failures of open_checkpoint, but NOT_FOUND.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
+                                                            const StoredMetadata& metadata);
 
 }  // namespace shardwright::format

@@ -170,10 +170,14 @@ std::string shown_path(const Location& location) {
   return location.prefix.empty() ? "." : location.prefix;
 }
 
-Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location) {
+Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location,
+                                                                StoredMetadata* metadata) {
   if (!location.prefix.empty()) SHW_RETURN_IF_ERROR(storage::check_key(location.prefix));
   const Result<bool> native = native::is_native(location);
-  if (native.ok() && *native) return native::open_native(location);
+  if (native.ok() && *native) {
+    if (metadata != nullptr) metadata->format_name = native::kFormatName;
+    return native::open_native(location, metadata == nullptr ? nullptr : &metadata->bytes);
+  }
   // A path through a file is INVALID_ARGUMENT; what the file is can be told below. Other failures
   // are the caller's.
   if (!native.ok() && native.status().code() != StatusCode::kInvalidArgument)
@@ -183,6 +187,16 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& 
   if (!native.ok()) return native.status();
   SHW_ASSIGN_OR_RETURN(const std::vector<std::string> names, look_around(location));
   return explain_directory(location, names);
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
+                                                            const StoredMetadata& metadata) {
+  if (metadata.format_name == native::kFormatName)
+    return native::open_shared(location, metadata.bytes);
+  return unimplemented(
+      fmt::format("another rank opened a checkpoint of format '{}', which this "
+                  "one does not know",
+                  escape_text(metadata.format_name, 64)));
 }
 
 }  // namespace shardwright::format

@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/plan/symbolic/builder.h"
+#include "core/plan/describe/builder.h"
+#include "core/plan/describe/gather_descriptions.h"
 
 namespace shardwright::job_description {
 namespace {
@@ -33,7 +34,10 @@ class RankDescriber {
  public:
   RankDescriber(const JobDescription& job, const std::string& agreement)
       : job_(job), agreement_(agreement) {
-    for (const JobTensor& tensor : job.tensors) uses_.emplace(tensor.layout, tensor.shape.size());
+    for (const JobTensor& tensor : job.tensors) {
+      if (tensor.layout != kHeldByBoxes) uses_.emplace(tensor.layout, tensor.shape.size());
+    }
+    index_boxes();
     for (const JobObject& object : job.objects) uses_.emplace(object.layout, kNotCut);
   }
 
@@ -53,6 +57,23 @@ class RankDescriber {
     SymbolicPart part;
   };
 
+  // One box that a rank holds: numbers of the tensor and of the box.
+  struct Held {
+    uint32_t tensor = 0;
+    uint32_t box = 0;
+  };
+
+  void index_boxes() {
+    held_.resize(static_cast<size_t>(job_.rank_count));
+    for (uint32_t t = 0; t < job_.tensors.size(); ++t) {
+      const std::vector<HeldBox>& boxes = job_.tensors[t].boxes;
+      for (uint32_t b = 0; b < boxes.size(); ++b) {
+        for (const int32_t rank : boxes[b].ranks)
+          held_[static_cast<size_t>(rank)].push_back({t, b});
+      }
+    }
+  }
+
   const Layout& layout(uint32_t number) const { return *job_.layouts[number].layout; }
 
   Status add_rank(int32_t rank) {
@@ -69,7 +90,7 @@ class RankDescriber {
     SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan plan, describe(rank));
     const plan::Digest128 digest = plan.part.description_digest;
     // Boxes are a rank's own.
-    if (ruled && plan.part.box_counts.empty()) known_.emplace(signature_, Known{digest, plan.part});
+    if (ruled && plan.part.lists.empty()) known_.emplace(signature_, Known{digest, plan.part});
     if (described_.insert(to_hex(digest)).second)
       descriptions_.push_back(std::move(plan.description));
     digests_.push_back(digest);
@@ -80,7 +101,7 @@ class RankDescriber {
   // Sets signature_; false when the rank's boxes are not all ruled by it.
   Result<bool> sign(int32_t rank) {
     signature_.clear();
-    bool ruled = true;
+    bool ruled = held_[static_cast<size_t>(rank)].empty();
     for (const auto& [number, dimensions] : uses_) {
       const bool held = layout(number).contains(rank);
       signature_ += held ? 'h' : '-';
@@ -95,10 +116,22 @@ class RankDescriber {
   Result<LocalSymbolicPlan> describe(int32_t rank) const {
     SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder,
                          SymbolicBuilder::create({}, agreement_, {rank, job_.rank_count}));
-    for (const JobTensor& tensor : job_.tensors) {
-      if (!layout(tensor.layout).contains(rank)) continue;
-      SHW_RETURN_IF_ERROR(builder.add_sharded(
-          {tensor.name, "", tensor.dtype, tensor.kind, tensor.shape}, layout(tensor.layout)));
+    const std::vector<Held>& held = held_[static_cast<size_t>(rank)];
+    auto next = held.begin();
+    std::vector<Box> boxes;
+    for (uint32_t t = 0; t < job_.tensors.size(); ++t) {
+      const JobTensor& tensor = job_.tensors[t];
+      const SymbolicBuilder::Tensor record{tensor.name, "", tensor.dtype, tensor.kind,
+                                           tensor.shape};
+      if (tensor.layout != kHeldByBoxes) {
+        if (layout(tensor.layout).contains(rank))
+          SHW_RETURN_IF_ERROR(builder.add_sharded(record, layout(tensor.layout)));
+        continue;
+      }
+      boxes.clear();
+      for (; next != held.end() && next->tensor == t; ++next)
+        boxes.push_back(tensor.boxes[next->box].box);
+      if (!boxes.empty()) SHW_RETURN_IF_ERROR(builder.add_boxes(record, boxes));
     }
     for (const JobObject& object : job_.objects) {
       if (!layout(object.layout).contains(rank)) continue;
@@ -111,7 +144,8 @@ class RankDescriber {
   const JobDescription& job_;
   const std::string& agreement_;
   std::set<Use> uses_;
-  std::string signature_;  // of the rank at hand
+  std::vector<std::vector<Held>> held_;  // of each rank, by tensor
+  std::string signature_;                // of the rank at hand
   std::unordered_map<std::string, Known> known_;
   std::unordered_set<std::string> described_;
   std::vector<plan::Digest128> digests_;           // one per rank
@@ -120,11 +154,6 @@ class RankDescriber {
 };
 
 }  // namespace
-
-bool has_layouts_only(const JobDescription& job) {
-  return std::ranges::none_of(
-      job.tensors, [](const JobTensor& tensor) { return tensor.layout == kHeldByBoxes; });
-}
 
 Result<RankDescriptions> describe_ranks(const JobDescription& job, const std::string& agreement) {
   return RankDescriber(job, agreement).run();

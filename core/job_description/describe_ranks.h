@@ -7,16 +7,13 @@
 #include <string>
 
 #include "core/job_description/job_description.h"
-#include "core/plan/symbolic/rank_descriptions.h"
+#include "core/plan/rank_descriptions.h"
 
 namespace shardwright::job_description {
 
-// Whether all tensors are held by layouts.
-bool has_layouts_only(const JobDescription& job);
-
-// What the ranks of a job whose tensors have layouts describe. agreement: the text that all ranks
-// must have alike. Ranks are told apart by their places in the meshes, so that a description is
-// made for each distinct one; ranks whose layouts are strided or flat are described one by one.
+// agreement: the text that all ranks must have alike. Ranks are told apart by their places in the
+// meshes, so that a description is made for each distinct one; ranks that hold boxes and those whose
+// layouts are strided or flat are described one by one.
 // RESOURCE_EXHAUSTED and INVALID_ARGUMENT as Layout::pieces.
 Result<plan::RankDescriptions> describe_ranks(const JobDescription& job,
                                               const std::string& agreement);

@@ -35,6 +35,9 @@ struct SaveRules {
   std::vector<KindPattern> kinds;  // first match wins, over the entry's own kind
 };
 
+// Rules as "option=value" lines, for ranks to compare.
+std::string save_rules_text(const SaveRules& rules);
+
 struct MergeRules {
   OwnerRule owner = OwnerRule::kBalanced;
   Preset preset = Preset::kStandard;

@@ -47,20 +47,29 @@ struct SymbolicDescription {
   }
 };
 
-// What one rank adds to its description. A piece is a box's number in its tensor; empty boxes count.
+// The boxes that a rank gives for one tensor of its description that is boxes.
+struct BoxList {
+  uint64_t split_mask = 0;  // dimensions that some box does not cover whole
+  uint64_t more_begin = 0;  // into the further pairs of the part
+  uint32_t begin = 0;       // into its boxes
+  uint32_t count = 0;
+  friend bool operator==(const BoxList&, const BoxList&) = default;
+};
+static_assert(sizeof(BoxList) == 24);
+
+// What one rank adds to its description. Boxes are those that hold an element.
 struct SymbolicPart {
   int32_t rank = 0;
   int32_t world_size = 1;
   Digest128 description_digest{};
-  std::vector<uint32_t> box_counts;    // one per tensor that is boxes, in order
-  std::vector<ExtentPair> extents;     // of all boxes, one pair per dimension
+  std::vector<BoxList> lists;          // one per tensor that is boxes, in order
+  std::vector<ChunkRecord> boxes;      // place = piece of the entry, number 0
+  std::vector<ExtentPair> more;        // third and further split dimensions, box after box
   std::vector<uint64_t> object_sizes;  // one per rank_local object, in order
   // Tensors that are not whole and have a content digest, ascending, and the digest of each.
   std::vector<uint32_t> digest_tensors;
   std::vector<Digest128> tensor_digests;
-  bool empty() const {
-    return box_counts.empty() && object_sizes.empty() && digest_tensors.empty();
-  }
+  bool empty() const { return lists.empty() && object_sizes.empty() && digest_tensors.empty(); }
 };
 
 // What a rank says about its state.
@@ -74,31 +83,5 @@ std::vector<std::string> description_findings(const SymbolicDescription& descrip
 // Counts of the part against its description, boxes against shapes; the digest is the caller's.
 std::vector<std::string> part_findings(const SymbolicDescription& description,
                                        const SymbolicPart& part, size_t limit);
-
-// The boxes of a part, tensor by tensor: next() in the order of the description's tensors that are
-// boxes. Views part.
-class PartBoxesView {
- public:
-  explicit PartBoxesView(const SymbolicPart& part) : part_(&part) {}
-  struct Boxes {
-    size_t count = 0;
-    size_t dimension_count = 0;
-    const ExtentPair* extents = nullptr;
-    std::span<const ExtentPair> operator[](size_t box) const {
-      return {extents + box * dimension_count, dimension_count};
-    }
-  };
-  Boxes next(size_t dimension_count) {
-    const Boxes boxes{part_->box_counts[tensor_++], dimension_count,
-                      part_->extents.data() + extent_};
-    extent_ += boxes.count * dimension_count;
-    return boxes;
-  }
-
- private:
-  const SymbolicPart* part_;
-  size_t tensor_ = 0;
-  size_t extent_ = 0;
-};
 
 }  // namespace shardwright::plan

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the numbers of a description and of a part must mean.
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/plan/box_list_internal.h"
 #include "core/plan/digest.h"
+#include "core/plan/flat_chunks_internal.h"
 #include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
@@ -116,53 +120,83 @@ std::vector<std::string> description_findings(const SymbolicDescription& descrip
   return findings;
 }
 
+namespace {
+
+// The lists of a part follow each other through its columns.
+bool check_lists(const SymbolicDescription& description, const SymbolicPart& part,
+                 Findings* findings) {
+  const Catalog& catalog = description.catalog;
+  size_t number = 0;
+  uint64_t boxes = 0;
+  uint64_t more = 0;
+  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+    if (description.forms[t] != kBoxes) continue;
+    if (number == part.lists.size()) break;
+    const BoxList& list = part.lists[number++];
+    const uint32_t dimensions = catalog.tensors[t].dimension_count;
+    const bool masked = dimensions == 64 || list.split_mask >> dimensions == 0;
+    const auto split = static_cast<uint32_t>(std::popcount(list.split_mask));
+    if (list.begin != boxes || list.more_begin != more || !masked) {
+      findings->push_back(
+          fmt::format("the boxes of rank {} of tensor '{}' do not follow those before them",
+                      part.rank, escape_text(catalog.tensor_name(t))));
+      return false;
+    }
+    boxes += list.count;
+    more += list.count * internal::more_per_chunk(split);
+  }
+  size_t expected = 0;
+  for (const uint32_t form : description.forms) expected += form == kBoxes ? 1 : 0;
+  size_t own = 0;
+  for (const ObjectRecord& object : catalog.objects) own += object.kind == EntryKind::kRankLocal;
+  if (expected == part.lists.size() && own == part.object_sizes.size() &&
+      boxes == part.boxes.size() && more == part.more.size())
+    return true;
+  findings->push_back(
+      fmt::format("rank {} gives {} lists of {} boxes with {} further pairs and {} object sizes; "
+                  "its description "
+                  "and its lists have {}, {}, {} and {}",
+                  part.rank, part.lists.size(), part.boxes.size(), part.more.size(),
+                  part.object_sizes.size(), expected, boxes, more, own));
+  return false;
+}
+
+// Boxes of one tensor: each inside it, with elements, its piece ascending.
+void check_boxes(const SymbolicDescription& description, const SymbolicPart& part, size_t tensor,
+                 const BoxList& list, Findings* findings) {
+  const std::span<const int64_t> shape = description.catalog.shape(tensor);
+  const internal::SplitDims split = internal::split_dims(shape, list.split_mask);
+  const PartView view = view_of(part);
+  for (uint32_t b = 0; b < list.count; ++b) {
+    const ChunkRecord& box = part.boxes[list.begin + b];
+    bool sound = box.tensor == tensor && box.number == 0 && box.place != kObjectPiece &&
+                 (b == 0 || box.place > part.boxes[list.begin + b - 1].place) &&
+                 (split.count > 0 || (box.offset0 | box.size0) == 0) &&
+                 (split.count > 1 || (box.offset1 | box.size1) == 0) && split.unsplit_elements != 0;
+    for (uint32_t k = 0; k < split.count && sound; ++k) {
+      const ExtentPair pair = internal::list_pair(view, list, b, k);
+      sound = pair.offset >= 0 && pair.size > 0 && pair.offset <= split.extents[k] &&
+              pair.size <= split.extents[k] - pair.offset;
+    }
+    if (sound) continue;
+    findings->push_back(fmt::format(
+        "box {} of tensor '{}' of rank {} leaves its shape, holds nothing or is out of order", b,
+        escape_text(description.catalog.tensor_name(tensor)), part.rank));
+    return;
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> part_findings(const SymbolicDescription& description,
                                        const SymbolicPart& part, size_t limit) {
   Findings findings;
   const Catalog& catalog = description.catalog;
-  size_t listed = 0;
-  uint64_t pairs = 0;
-  for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-    if (description.forms[t] != kBoxes) continue;
-    if (listed < part.box_counts.size()) {
-      const uint32_t dimensions = catalog.tensors[t].dimension_count;
-      // Boxes without dimensions take no room in the part, so their number is bounded here.
-      if (dimensions == 0 && part.box_counts[listed] > 1) {
-        return {fmt::format("rank {} lists {} boxes of tensor '{}', which has no dimensions",
-                            part.rank, part.box_counts[listed],
-                            escape_text(catalog.tensor_name(t)))};
-      }
-      pairs += uint64_t{part.box_counts[listed]} * dimensions;
-    }
-    ++listed;
-  }
-  size_t local = 0;
-  for (const ObjectRecord& object : catalog.objects) local += object.kind == EntryKind::kRankLocal;
-  if (listed != part.box_counts.size() || local != part.object_sizes.size() ||
-      pairs != part.extents.size()) {
-    return {
-        fmt::format("rank {} gives {} lists of boxes with {} pairs and {} object sizes; its "
-                    "description has {}, {} and {}",
-                    part.rank, part.box_counts.size(), part.extents.size(),
-                    part.object_sizes.size(), listed, pairs, local)};
-  }
-  PartBoxesView boxes(part);
+  if (!check_lists(description, part, &findings)) return findings;
+  size_t number = 0;
   for (size_t t = 0; t < catalog.tensors.size() && findings.size() < limit; ++t) {
-    if (description.forms[t] != kBoxes) continue;
-    const std::span<const int64_t> shape = catalog.shape(t);
-    const PartBoxesView::Boxes own = boxes.next(shape.size());
-    for (size_t b = 0; b < own.count; ++b) {
-      for (size_t d = 0; d < shape.size(); ++d) {
-        const ExtentPair pair = own[b][d];
-        if (pair.offset < 0 || pair.size < 0 || pair.offset > shape[d] ||
-            pair.size > shape[d] - pair.offset)
-          findings.push_back(
-              fmt::format("box {} of tensor '{}' of rank {} leaves the shape in "
-                          "dimension {}: {} elements from {} of {}",
-                          b, escape_text(catalog.tensor_name(t)), part.rank, d, pair.size,
-                          pair.offset, shape[d]));
-      }
-    }
+    if (description.forms[t] == kBoxes)
+      check_boxes(description, part, t, part.lists[number++], &findings);
   }
   for (size_t i = 0; i < part.object_sizes.size(); ++i) {
     if (part.object_sizes[i] > kMaxObjectBytes)

@@ -52,8 +52,8 @@ shw_symbolic_representatives(const void* digests, uint64_t rank_count, shw_buffe
 
 /* Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a
  * blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order
- * (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED
- * or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
+ * (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but
+ * ALL, and `cover` FULL.
  * Threads: any
  * Blocks: no
  * Owns: out

@@ -186,7 +186,7 @@ static void refuses_what_does_not_fit(void) {
   shw_error* error = NULL;
   CHECK_FAILS(try_plan(&all, SHW_OWNER_BALANCED, RANKS - 1, &plan, &error), SHW_INVALID_ARGUMENT,
               "rank 3");
-  CHECK_FAILS(try_plan(&all, SHW_OWNER_EXACT, RANKS, &plan, &error), SHW_UNIMPLEMENTED, "balanced");
+  CHECK_FAILS(try_plan(&all, SHW_OWNER_ALL, RANKS, &plan, &error), SHW_INVALID_ARGUMENT, "owner");
   all.digests[2][5] ^= 1;
   CHECK_FAILS(try_plan(&all, SHW_OWNER_BALANCED, RANKS, &plan, &error), SHW_INVALID_ARGUMENT,
               "1 descriptions for 2");

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/layout/layout.h"
-#include "core/plan/symbolic/builder.h"
+#include "core/plan/describe/builder.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace shardwright::fuzz {

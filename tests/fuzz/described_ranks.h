@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/save/describe.h"
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/wire/wire.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/support/entry_arrays_builder.h"

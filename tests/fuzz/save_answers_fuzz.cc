@@ -41,8 +41,7 @@ void check_offers(ByteSource* source) {
     return;
   }
   check(read->share_count <= offers.size() && read->keys.size() <= offers.size());
-  check(read->local_plans.size() + read->digests.size() == read->keys.size());
-  for (const auto& plan : read->local_plans) check(inside(plan, offers));
+  check(read->digests.size() == read->keys.size());
   for (const auto* list : {&read->parts, &read->descriptions}) {
     for (const OfferedPlan& plan : *list)
       check(plan.rank < offers.size() && inside(plan.bytes, offers));
@@ -62,8 +61,7 @@ void check_answer(ByteSource* source) {
     for (const uint32_t tensor : set.tensors) check(tensor < tensors);
     for (const uint32_t object : set.objects) check(object < objects);
   }
-  const bool plan =
-      answer->kind == Answer::Kind::kWriteList || answer->kind == Answer::Kind::kAsBefore;
+  const bool plan = answer->kind == Answer::Kind::kPlan || answer->kind == Answer::Kind::kAsBefore;
   check(asks_for_offer(bytes) != plan);
 }
 

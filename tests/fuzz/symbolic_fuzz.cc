@@ -2,8 +2,8 @@
 //
 // Symbolic plans of hostile descriptions and parts of several ranks. They are described entry by
 // entry from the input and then perhaps damaged on their way, or they are the input itself, cut into
-// buffers. Where the symbolic planner makes a plan, the explicit planner makes the same one of the
-// local plans that the descriptions stand for; where it refuses, that one refuses too.
+// buffers. The plan is that of the explicit local plans that the descriptions stand for; where it is
+// refused, those are refused too.
 //
 //   input = rules, mode, ranks, descriptions
 //   rules : owner and preset 0 to 5, + 8 x verify_replicas
@@ -18,9 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/describe/explicit_plan.h"
+#include "core/plan/describe/gather_descriptions.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/symbolic/symbolic_plan.h"
+#include "core/plan/save/replica_sets.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/explicit_plan.h"
 #include "tests/fuzz/described_job.h"
 
 namespace {
@@ -49,7 +53,7 @@ SaveRules read_rules(uint8_t byte) {
        {OwnerRule::kExact, Preset::kMegatron},
        {OwnerRule::kBalanced, Preset::kDefault},
        {OwnerRule::kLowestRank, Preset::kMegatron},
-       {OwnerRule::kExact, Preset::kStandard}}};  // the last is refused
+       {OwnerRule::kExact, Preset::kStandard}}};
   SaveRules rules;
   std::tie(rules.owner, rules.preset) = kRules[byte % 8 % kRules.size()];
   rules.verify_replicas = static_cast<VerifyReplicas>(byte / 8 % 3);
@@ -139,59 +143,36 @@ Result<GlobalSavePlan> explicit_plan(const RankDescriptions& ranks, const SaveRu
     if (!local.ok()) return std::move(local).status();
     locals.push_back(*std::move(local));
   }
-  return make_global_plan(locals, rules, kGeneration);
+  return make_global_plan(locals, rules);
 }
 
-bool same_items(const WriteList& a, const WriteList& b) {
-  return std::ranges::equal(a.items, b.items, [](const WriteItem& x, const WriteItem& y) {
-    return x.entry == y.entry && x.piece == y.piece && x.size_bytes == y.size_bytes;
-  });
+std::vector<WriteItem> items_of(const RankPlans& ranks, const GlobalSavePlan& plan, uint32_t rank) {
+  return write_items(ranks.of(rank), plan.writes.kept.bits(rank), plan.writes.kept.order(rank));
 }
 
-void check_lists(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
+// Each rank makes the items of its list that the plan counts, and all lists together are the catalog.
+void check_lists(const RankPlans& ranks, const GlobalSavePlan& plan) {
+  uint64_t items = 0;
   uint64_t bytes = 0;
-  std::vector<int32_t> writers;
-  for (size_t r = 0; r < expected.lists.size(); ++r) {
-    const auto rank = static_cast<int32_t>(r);
-    if (!expected.lists[r].items.empty()) writers.push_back(rank);
-    const Result<WriteList> list = plan.write_list(rank, {kGeneration, expected.plan_digest});
-    check(list.ok() && same_items(*list, expected.lists[r]));
-    uint64_t of_rank = 0;
-    for (const WriteItem& item : list->items) of_rank += item.size_bytes;
-    check(plan.bytes_of_rank(rank) == of_rank);
-    bytes += of_rank;
+  for (uint32_t r = 0; r < ranks.rank_count(); ++r) {
+    const std::vector<WriteItem> list = items_of(ranks, plan, r);
+    check(list.size() == plan.writes.item_counts[r]);
+    check(payload_bytes(list) == plan.writes.bytes[r]);
+    items += list.size();
+    bytes += payload_bytes(list);
   }
-  const SymbolicTotals totals = plan.totals();
-  check(totals.bytes == bytes && totals.chunks == expected.catalog.chunk_count());
-  check(totals.objects == expected.catalog.objects.size());
-  check(totals.writers == writers.size() && plan.writers() == writers);
+  check(items == plan.catalog.chunk_count() + plan.catalog.objects.size());
+  check(bytes == plan.catalog.payload_bytes());
 }
 
-void check_owners(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
-  size_t shared = 0;
-  for (const TensorRecord& tensor : expected.catalog.tensors) {
-    if (tensor.rank >= 0) continue;
-    check(plan.chunk_count(shared) == tensor.chunk_count);
-    for (uint64_t c = 0; c < tensor.chunk_count; ++c) {
-      const Result<int32_t> owner = plan.owner(shared, c);
-      const uint32_t place = expected.catalog.place_of(tensor.chunk_begin + c);
-      check(owner.ok() && std::cmp_equal(*owner, place));
-    }
-    ++shared;
-  }
-  check(plan.tensor_count() == shared);
-}
-
-void check_equal(const SymbolicSavePlan& plan, const GlobalSavePlan& expected) {
-  const Result<GlobalSavePlan> expanded = plan.expand(kGeneration);
-  check(expanded.ok() && expanded->plan_digest == expected.plan_digest);
-  const Result<Bytes> bytes = encode(*expanded);
-  const Result<Bytes> expected_bytes = encode(expected);
-  check(bytes.ok() && expected_bytes.ok() && *bytes == *expected_bytes);
-  check(validate_plan(*bytes).empty());
-  check_lists(plan, expected);
-  check_owners(plan, expected);
-  check(plan.replica_sets().size() == expected.lists.size());
+void check_equal(const GlobalSavePlan& plan, const GlobalSavePlan& expected) {
+  check(plan.plan_digest == expected.plan_digest);
+  check(plan.writes.bytes == expected.writes.bytes);
+  check(plan.writes.item_counts == expected.writes.item_counts);
+  GlobalSavePlan named = plan;
+  named.generation = kGeneration;
+  const Result<Bytes> bytes = encode(named);
+  check(bytes.ok() && validate_plan(*bytes).empty());
 }
 
 }  // namespace
@@ -207,14 +188,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_reason(ranks.status());
     return 0;
   }
-  const Result<SymbolicSavePlan> plan = make_symbolic_plan(*ranks, rules);
+  const RankPlans plans = rank_plans_of(*ranks);
+  const Result<GlobalSavePlan> plan = make_global_plan(plans, rules);
   if (!plan.ok()) check_reason(plan.status());
-  if (!follows_owner_rule(rules)) {
-    check(plan.status().code() == StatusCode::kUnimplemented);
-    return 0;
-  }
   const Result<GlobalSavePlan> expected = explicit_plan(*ranks, rules);
   check(plan.ok() == expected.ok());
-  if (plan.ok()) check_equal(*plan, *expected);
+  if (!plan.ok()) return 0;
+  check_equal(*plan, *expected);
+  check_lists(plans, *plan);
+  check(replica_sets(plans).ok());
   return 0;
 }

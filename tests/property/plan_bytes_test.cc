@@ -15,10 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/digest.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/make_load_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
@@ -76,13 +76,21 @@ void add_saves(const std::vector<State>& states, Digests* digests) {
     SaveRules rules;
     rules.owner = owner;
     const std::string key = fmt::format("save {}", name);
-    const Result<GlobalSavePlan> plan = plan_save(states, rules);
+    const Result<PlannedSave> plan = plan_save(states, rules);
     if (!plan.ok()) {
       digests->add(key, plan.status());
       continue;
     }
     digests->add(key, *encode(*plan));
-    for (const WriteList& list : plan->lists) digests->add(key, *encode(list));
+    WriteList list;
+    list.world_size = static_cast<int32_t>(plan->lists.size());
+    list.generation = plan->generation;
+    list.plan_digest = plan->plan_digest;
+    for (const RankList& each : plan->lists) {
+      list.items = each.items;
+      digests->add(key, *encode(list));
+      ++list.rank;
+    }
   }
 }
 
@@ -107,7 +115,7 @@ void add_merges(const std::vector<Buffer>& buffers, Digests* digests) {
 
 void add_loads(const std::vector<State>& stored, const World& wanted, const LoadRules& rules,
                Digests* digests) {
-  const Result<GlobalSavePlan> plan = plan_save(stored);
+  const Result<PlannedSave> plan = plan_save(stored);
   if (!plan.ok()) return;
   const CatalogIndex index(plan->catalog);
   const std::vector<State> readers = states_of(wanted);

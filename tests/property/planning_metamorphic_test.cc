@@ -171,7 +171,7 @@ Memory numbered(const World& world) {
 // What `to` holds after it loaded what `from` saved, taking each chunk from the rank that writes it.
 Memory carried(const World& from, const Memory& memory, const World& to) {
   const std::vector<State> writers = states_of(from);
-  const GlobalSavePlan plan = planned(writers);
+  const PlannedSave plan = planned(writers);
   std::map<uint64_t, std::vector<int64_t>> chunks;
   std::vector<size_t> next(plan.lists.size(), 0);  // item of each list, in the order of the catalog
   for (uint64_t c = 0; c < plan.catalog.chunk_count(); ++c) {

@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/catalog_boxes.h"
@@ -58,7 +58,8 @@ Result<GlobalSavePlan> plan_by_wire(const std::vector<State>& states, const Save
     SHW_ASSIGN_OR_RETURN(LocalSavePlan local, decode_local_save(buffer));
     locals.push_back(std::move(local));
   }
-  return make_global_plan(locals, rules, kGeneration);
+  SHW_ASSIGN_OR_RETURN(GlobalSavePlan plan, plan_explicitly(locals, rules));
+  return plan;
 }
 
 // The same world without files, merged as the presets do.

@@ -14,7 +14,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 ORDER = ("base", "concurrency", "tensor", "layout", "state", "plan", "integrity", "job_description", "estimate",
          "storage", "format", "collective", "device", "exec", "hsdp")
 # The same inside core/plan; its own files, here "", are values and checks of values.
-PLAN_ORDER = ("grid", "", "cover", "search", "wire", "save", "load", "symbolic")
+PLAN_ORDER = ("grid", "", "cover", "search", "wire", "describe", "save", "load")
 # Jobs that are described from outside: nothing that plans, saves or loads knows of them.
 _DESCRIBED = {"job_description", "estimate"}
 # Folders that are pure functions of what they are given.

@@ -44,7 +44,9 @@ struct Manifest {
 Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest);
 // DATA_LOSS for damage (detail offset where known), UNIMPLEMENTED for a newer version (detail
 // needed_version), INVALID_ARGUMENT when it is no manifest at all.
-Result<Manifest> decode_manifest(std::span<const std::byte> bytes);
+// Proof::kOfAnother: another rank of this call has decoded the same bytes with all proofs.
+enum class Proof { kWhole, kOfAnother };
+Result<Manifest> decode_manifest(std::span<const std::byte> bytes, Proof proof = Proof::kWhole);
 
 // What the ends of a large file say before memory is taken for the rest: identifier, length prefix,
 // and that a digest was written. Failures as decode_manifest.

@@ -110,7 +110,7 @@ class NativeCheckpoint final : public OpenedCheckpoint {
     }
   }
 
-  std::string_view format_name() const override { return "native"; }
+  std::string_view format_name() const override { return kFormatName; }
   std::string_view generation() const override { return manifest_.generation; }
   int32_t world_size() const override { return manifest_.world_size; }
   int64_t created_unix_ns() const override { return manifest_.created_unix_ns; }
@@ -409,8 +409,9 @@ Status as_damage_of(std::string_view key, Status status) {
       .with_detail("file", key);
 }
 
-Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view name) {
-  Result<Manifest> manifest = decode_manifest(bytes);
+Result<Manifest> decode_named_manifest(std::span<const std::byte> bytes, std::string_view name,
+                                       Proof proof = Proof::kWhole) {
+  Result<Manifest> manifest = decode_manifest(bytes, proof);
   if (manifest.ok()) return manifest;
   return as_damage_of(name, manifest.status());
 }
@@ -449,6 +450,7 @@ struct NamedManifest {
   Status status;
   Manifest manifest;
   integrity::Digest128 digest{};
+  std::vector<std::byte> bytes;
   uint64_t version = 0;
 };
 
@@ -471,6 +473,7 @@ Result<NamedManifest> read_named_manifest(storage::StorageObject& object, std::s
     if (manifest.ok()) {
       named.manifest = std::move(*manifest);
       named.digest = own_digest(bytes);
+      named.bytes = std::move(bytes);
     }
   }
   SHW_RETURN_IF_ERROR(object.close());
@@ -497,6 +500,14 @@ Status NativeCheckpoint::check_manifest() const {
   return kept ? Status() : replaced(current.generation);
 }
 
+Result<std::shared_ptr<const OpenedCheckpoint>> opened_from(const Location& location,
+                                                            Manifest manifest,
+                                                            const integrity::Digest128& digest) {
+  SHW_ASSIGN_OR_RETURN(FileItems items, FileItems::create(manifest.catalog, manifest.files));
+  return std::shared_ptr<const OpenedCheckpoint>(std::make_shared<const NativeCheckpoint>(
+      location, std::move(manifest), digest, std::move(items)));
+}
+
 }  // namespace
 
 Result<bool> is_native(const Location& location) {
@@ -506,15 +517,21 @@ Result<bool> is_native(const Location& location) {
   return stat.status();
 }
 
-Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location) {
+Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location,
+                                                            std::vector<std::byte>* bytes) {
   SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
                        open_manifest(location));
   SHW_ASSIGN_OR_RETURN(NamedManifest named, read_named_manifest(*object, manifest_key(location)));
   SHW_RETURN_IF_ERROR(named.status);
-  Manifest& manifest = named.manifest;
-  SHW_ASSIGN_OR_RETURN(FileItems items, FileItems::create(manifest.catalog, manifest.files));
-  return std::shared_ptr<const OpenedCheckpoint>(std::make_shared<const NativeCheckpoint>(
-      location, std::move(manifest), named.digest, std::move(items)));
+  if (bytes != nullptr) *bytes = std::move(named.bytes);
+  return opened_from(location, std::move(named.manifest), named.digest);
+}
+
+Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
+                                                            std::span<const std::byte> bytes) {
+  SHW_ASSIGN_OR_RETURN(Manifest manifest,
+                       decode_named_manifest(bytes, manifest_key(location), Proof::kOfAnother));
+  return opened_from(location, std::move(manifest), own_digest(bytes));
 }
 
 bool CurrentManifest::names(std::string_view which) const {

@@ -4,8 +4,11 @@
 // digest holds and whose files have the named sizes, trailers and index digests is trusted.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/format/format.h"
@@ -13,9 +16,16 @@
 
 namespace shardwright::format::native {
 
+inline constexpr std::string_view kFormatName = "native";
+
 // True when the prefix holds manifest.shw.
 Result<bool> is_native(const Location& location);
-Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location);
+// manifest: receives the bytes of the manifest, or null.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location,
+                                                            std::vector<std::byte>* manifest);
+// By the bytes of a manifest that another rank has opened.
+Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
+                                                            std::span<const std::byte> manifest);
 
 // Identity of the manifest that is current now, for conditional commits: version 0 and an empty
 // generation when none. A manifest that is damaged exists with an empty generation: a save may

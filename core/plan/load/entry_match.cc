@@ -10,8 +10,8 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/entry_index_internal.h"
-#include "core/plan/save/describe.h"
 #include "core/plan/search/prove_disjoint_internal.h"
 
 namespace shardwright::plan {

@@ -2,11 +2,10 @@
 //
 // The local plans must be those of all ranks, in order, made under the same options.
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "core/plan/save/conflicts_internal.h"
+#include "core/plan/rank_position.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/shared_options.h"
 
@@ -34,29 +33,6 @@ Status check_rank(std::span<const LocalView> locals, size_t i) {
 }
 
 }  // namespace
-
-Status check_position(RankPosition position, size_t index, size_t count) {
-  const std::string rank = std::to_string(position.rank);
-  if (std::cmp_not_equal(position.rank, index)) {
-    // The plans before this one stand at their places.
-    const bool doubled = position.rank >= 0 && std::cmp_less(position.rank, index);
-    return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
-                                        "rank order, one per rank",
-                                        index, count, position.rank,
-                                        doubled ? " a second time" : ""))
-        .with_detail("rank", rank)
-        .with_detail("expected", std::to_string(index))
-        .with_detail("found", rank);
-  }
-  if (position.world_size != 0 && std::cmp_not_equal(position.world_size, count)) {
-    return invalid_argument(fmt::format("rank {} plans for {} ranks, but there are plans of {}",
-                                        position.rank, position.world_size, count))
-        .with_detail("rank", rank)
-        .with_detail("expected", std::to_string(position.world_size))
-        .with_detail("found", std::to_string(count));
-  }
-  return {};
-}
 
 Status check_ranks(std::span<const LocalView> locals) {
   if (locals.empty()) return invalid_argument("there is no local plan to merge");

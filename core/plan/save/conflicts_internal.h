@@ -11,7 +11,6 @@
 
 #include "core/base/status.h"
 #include "core/layout/box.h"
-#include "core/plan/save_plan.h"
 #include "core/state/tensor_entry.h"
 
 namespace shardwright::plan::internal {
@@ -43,9 +42,5 @@ Status replicas_differ(std::string_view name, std::string_view property, int32_t
 
 // A rank that gives the same box of a tensor twice.
 Status listed_twice(std::string_view name, int32_t rank, const Box& box);
-
-// Whether the plan at this place of `count` may stand there; those before it may. World size 0 = not
-// known.
-Status check_position(RankPosition position, size_t index, size_t count);
 
 }  // namespace shardwright::plan::internal

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the merged catalog: per group the distinct boxes of all members in row-major order of
-// their offsets, and for each the members that hold it. Scratch columns are reused from group to
-// group. Tensors of a model are mostly cut alike, so the order that sorted the boxes of one group is
-// tried on the next before sorting: the work per item is a copy and two comparisons. What this
-// enumerates, symbolic plans have in closed form where a tensor is a grid of shards
-// (core/plan/symbolic/shard_grid_internal.h) and with a plain sort where it is not (listed_tensor.cc);
-// SymbolicPlan.RandomJobsEqualTheExplicitPlan holds all of them equal.
+// Writes the merged catalog: tensors that are cut by a rule as they are; of any other the distinct
+// boxes of all members in row-major order of their offsets, and for each the members that hold it.
+// Scratch columns are reused from tensor to tensor. Tensors of a model are mostly cut alike, so the
+// order that sorted the boxes of one is tried on the next before sorting: the work per box is a copy
+// and two comparisons.
 #include <algorithm>
 #include <limits>
 
@@ -14,9 +12,11 @@
 
 #include "core/base/huge_pages.h"
 #include "core/base/text.h"
+#include "core/plan/box_list_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
+#include "core/plan/save/shard_rules_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -31,10 +31,10 @@ struct Candidate {
   UnitHolder holder;
 };
 
-// The columns of a rank that are read once per item: they lie close to those of the next rank.
+// The columns of a rank that are read once per box: they lie close to those of the next rank.
 struct Source {
-  const TensorRecord* tensors = nullptr;
-  const ChunkRecord* chunks = nullptr;
+  const BoxList* lists = nullptr;
+  const ChunkRecord* boxes = nullptr;
 };
 
 // Offsets in the first two split dimensions.
@@ -46,131 +46,227 @@ struct Key {
 
 class Deduplication {
  public:
-  Deduplication(std::span<const LocalView> locals, const MergePolicy& policy)
-      : locals_(locals), policy_(policy) {
-    sources_.reserve(locals.size());
-    for (const LocalView& local : locals)
-      sources_.push_back({local.catalog.tensors.data(), local.catalog.boxes.data()});
+  Deduplication(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy)
+      : ranks_(ranks),
+        entries_(entries),
+        policy_(policy),
+        by_rule_(goes_by_rule(policy)),
+        members_(ranks),
+        rules_(ranks, &out_) {
+    sources_.reserve(ranks.rank_count());
+    for (uint32_t r = 0; r < ranks.rank_count() && !ranks.parts.empty(); ++r)
+      sources_.push_back({ranks.parts[r].lists.data(), ranks.parts[r].boxes.data()});
   }
 
-  Result<Deduplicated> run(MergedEntries* merged) {
-    SHW_RETURN_IF_ERROR(reserve(*merged));
+  Result<Merged> run() {
+    SHW_RETURN_IF_ERROR(reserve());
     out_.holder_begins.push_back(0);
-    for (size_t g = 0; g < merged->tensors.size(); ++g)
-      SHW_RETURN_IF_ERROR(add_tensor(merged->tensors.of(g)));
-    for (size_t g = 0; g < merged->objects.size(); ++g) add_object(merged->objects.of(g));
+    for (const CatalogEntry& entry : catalog_order(ranks_, entries_.tensors))
+      SHW_RETURN_IF_ERROR(add_tensor(entry));
+    for (const CatalogEntry& entry : catalog_order(ranks_, entries_.objects)) add_object(entry);
+    out_.chosen.assign(out_.box_count(), 0);
     return std::move(out_);
   }
 
  private:
-  Status reserve(const MergedEntries& merged) {
-    size_t items = 0;
-    for (const LocalView& local : locals_) items += local.item_count();
-    if (items >= std::numeric_limits<uint32_t>::max()) {
-      return resource_exhausted("items", fmt::format("{} boxes of all ranks are too many", items));
+  // Owners of a rule are chosen for a tensor as a whole, and its chunks are those of its columns
+  // that hold elements, in their order.
+  static bool goes_by_rule(const MergePolicy& policy) {
+    return (policy.choice == MergePolicy::Choice::kBalanced ||
+            policy.choice == MergePolicy::Choice::kLowestRank) &&
+           policy.numbering == MergePolicy::Numbering::kRowMajor && !policy.keep_empty;
+  }
+
+  Status reserve() {
+    size_t boxes = 0;
+    for (const PartView& part : ranks_.parts) boxes += part.boxes.size();
+    if (boxes >= std::numeric_limits<uint32_t>::max()) {
+      return resource_exhausted("items", fmt::format("{} boxes of all ranks are too many", boxes));
     }
-    out_.catalog.texts.reserve(2 * merged.tensors.size() + 3 * merged.objects.size(),
-                               locals_[0].catalog.texts.blob().size());
-    out_.catalog.tensors.reserve(merged.tensors.size());
-    out_.catalog.objects.reserve(merged.objects.size());
+    const size_t tensors = entries_.tensors.size();
+    const size_t objects = entries_.objects.size();
+    out_.catalog.texts.reserve(2 * tensors + 3 * objects,
+                               ranks_.descriptions[0].entries.texts.blob().size());
+    out_.catalog.tensors.reserve(tensors);
+    out_.catalog.objects.reserve(objects);
     // Room for the case that nothing is held twice; what is not used stays untouched.
-    reserve_large(&out_.catalog.boxes, items);
-    reserve_large(&out_.holder_begins, items + 1);
-    reserve_large(&out_.holders, items);
+    reserve_large(&out_.catalog.boxes, boxes);
+    reserve_large(&out_.holder_begins, boxes + 1);
+    reserve_large(&out_.holders, boxes);
     return {};
   }
 
-  Status add_tensor(std::span<const Member> members) {
+  Status add_tensor(const CatalogEntry& entry) {
     Catalog& catalog = out_.catalog;
-    const CatalogView& source = locals_[members[0].rank].catalog;
-    const TensorRecord& from = source.tensors[members[0].entry];
-    const std::span<const int64_t> shape = source.shape(members[0].entry);
+    const CatalogView& source = ranks_.of(entry.rank).description.entries;
+    const TensorRecord& from = source.tensors[entry.entry];
+    const std::span<const int64_t> shape = source.shape(entry.entry);
     TensorRecord record;
     record.name = catalog.texts.append(source.texts.at(from.name));
     record.path = catalog.texts.append(source.texts.at(from.path));
     record.dtype = from.dtype;
     record.kind = from.kind;
-    record.rank = owner_of(from.kind, members[0]);
+    record.rank = owner_of(from.kind, entry);
     record.shape_begin = catalog.shapes.size();
     record.dimension_count = from.dimension_count;
-    record.chunk_begin = record.box_begin = catalog.boxes.size();
+    record.chunk_begin = catalog.chunk_count();
+    record.box_begin = catalog.boxes.size();
     record.more_begin = catalog.more.size();
-    for (const Member& member : members) record.split_mask |= tensor_of(member).split_mask;
     catalog.shapes.insert(catalog.shapes.end(), shape.begin(), shape.end());
-    split_ = split_dims(shape, record.split_mask);
     uneven_ = false;
-    if (record.split_mask != 0 || !emit_replicas(members)) {
-      gather(members, record.split_mask);
-      sort_candidates();
-      SHW_RETURN_IF_ERROR(emit_distinct(source.texts.at(from.name)));
+    TensorSource tensor;
+    tensor.entry = entry;
+    const std::span<const Member> members = members_of(entry);
+    if (by_rule_ && entry.group != kOwnEntry) SHW_RETURN_IF_ERROR(rules_.find(members, &tensor));
+    if (tensor.is_ruled()) {
+      const ShardGrid& grid = out_.grids[tensor.grid];
+      record.chunk_count = grid.chunk_count();
+      record.split_mask = grid.split_mask();
+      if (record.chunk_count != 0) record.rank_map = 0;  // until its ranks are known
+    } else {
+      SHW_RETURN_IF_ERROR(add_boxes(entry, members, source.texts.at(from.name), &record));
     }
-    record.chunk_count = catalog.boxes.size() - record.chunk_begin;
     catalog.tensors.push_back(record);
+    out_.tensors.push_back(tensor);
     out_.uneven.push_back(uneven_);
     return {};
   }
 
-  // Of a rank_local group, whose only member may not have known its rank when it was described.
-  static int32_t owner_of(EntryKind kind, const Member& first) {
-    return kind == EntryKind::kRankLocal ? static_cast<int32_t>(first.rank) : -1;
+  // A rank_local entry belongs to who lists it, who may not have known its rank.
+  static int32_t owner_of(EntryKind kind, const CatalogEntry& entry) {
+    return kind == EntryKind::kRankLocal ? static_cast<int32_t>(entry.rank) : -1;
   }
 
-  void gather(std::span<const Member> members, uint64_t mask) {
+  std::span<const Member> members_of(const CatalogEntry& entry) const {
+    return entry.group == kOwnEntry ? std::span<const Member>() : entries_.tensors.of(entry.group);
+  }
+
+  Status add_boxes(const CatalogEntry& entry, std::span<const Member> members,
+                   std::string_view name, TensorRecord* record) {
+    const RankMember own{entry.rank, ranks_.description_of_rank[entry.rank], entry.entry};
+    const std::span<const RankMember> all =
+        entry.group == kOwnEntry ? std::span(&own, 1) : members_.of(members);
+    const std::span<const int64_t> shape =
+        ranks_.of(entry.rank).description.entries.shape(entry.entry);
+    for (const RankMember& member : all) record->split_mask |= mask_of(member);
+    split_ = split_dims(shape, record->split_mask);
+    if (record->split_mask != 0 || !emit_replicas(all)) {
+      gather(all, record->split_mask);
+      sort_candidates();
+      SHW_RETURN_IF_ERROR(emit_distinct(name));
+    }
+    record->chunk_count = out_.catalog.boxes.size() - record->box_begin;
+    return {};
+  }
+
+  uint32_t form_of(const RankMember& member) const {
+    return ranks_.descriptions[member.description].forms[member.entry];
+  }
+  const BoxList& list_of(const RankMember& member) const {
+    return sources_[member.rank]
+        .lists[ranks_.descriptions[member.description].list_numbers[member.entry]];
+  }
+
+  // The box of a member that has one by a rule.
+  Box ruled_box(const RankMember& member) const {
+    const DescriptionView& description = ranks_.descriptions[member.description];
+    return box_of_axes(description.axes_of(member.entry), description.entries.shape(member.entry),
+                       static_cast<int32_t>(member.rank));
+  }
+
+  uint64_t mask_of(const RankMember& member) const {
+    const uint32_t form = form_of(member);
+    if (form == kBoxes) return list_of(member).split_mask;
+    if (form == kWhole || form == kNothing) return 0;
+    const Box box = ruled_box(member);
+    if (box_is_empty(box)) return 0;
+    const auto shape = ranks_.descriptions[member.description].entries.shape(member.entry);
+    uint64_t mask = 0;
+    for (size_t d = 0; d < shape.size(); ++d) mask |= uint64_t{box.sizes[d] != shape[d]} << d;
+    return mask;
+  }
+
+  void gather(std::span<const RankMember> members, uint64_t mask) {
     candidates_.clear();
     more_.clear();
     for (size_t m = 0; m < members.size(); ++m) {
       if (m + kAhead < members.size()) prefetch(members[m + kAhead]);
-      const uint32_t rank = members[m].rank;
-      const TensorRecord& tensor = tensor_of(members[m]);
-      for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-        const ChunkRecord& chunk = sources_[rank].chunks[c];
-        Candidate candidate;
-        candidate.holder = {rank, static_cast<uint32_t>(c)};
-        candidate.more = more_.size();
-        if (tensor.split_mask == mask) {
-          candidate.first = {chunk.offset0, chunk.size0};
-          candidate.second = {chunk.offset1, chunk.size1};
-          for (uint32_t k = 2; k < split_.count; ++k)
-            more_.push_back(chunk_pair(locals_[rank].catalog, tensor, c, k));
-        } else {
-          widen(locals_[rank].catalog, tensor, c, &candidate);
-        }
-        if (policy_.keep_empty || !is_empty(candidate)) {
-          candidates_.push_back(candidate);
-        } else {
-          more_.resize(candidate.more);
-        }
+      const uint32_t form = form_of(members[m]);
+      if (form == kBoxes) {
+        gather_list(members[m], mask);
+      } else if (form != kNothing) {
+        gather_ruled(members[m]);
       }
     }
   }
 
-  const TensorRecord& tensor_of(const Member& member) const {
-    return sources_[member.rank].tensors[member.entry];
+  void gather_list(const RankMember& member, uint64_t mask) {
+    const BoxList& list = list_of(member);
+    for (uint32_t b = 0; b < list.count; ++b) {
+      const ChunkRecord& box = sources_[member.rank].boxes[list.begin + b];
+      Candidate candidate;
+      candidate.holder = {member.rank, list.begin + b};
+      candidate.more = more_.size();
+      if (list.split_mask == mask) {
+        candidate.first = {box.offset0, box.size0};
+        candidate.second = {box.offset1, box.size1};
+        for (uint32_t k = 2; k < split_.count; ++k)
+          more_.push_back(list_pair(ranks_.parts[member.rank], list, b, k));
+      } else {
+        widen(ranks_.parts[member.rank], list, b, &candidate);
+      }
+      take(candidate);
+    }
   }
 
-  void prefetch(const Member& member) const {
-    const TensorRecord& tensor = tensor_of(member);
-    if (tensor.chunk_count == 0) return;
-    const ChunkRecord* chunk = sources_[member.rank].chunks + tensor.chunk_begin;
-    __builtin_prefetch(chunk);
-    __builtin_prefetch(&chunk->number);  // where the record goes on in the next line
+  // A rule that leaves a rank nothing lists no box of it.
+  void gather_ruled(const RankMember& member) {
+    const Box box = ruled_box(member);
+    if (box_is_empty(box)) return;
+    Candidate candidate;
+    candidate.holder = {member.rank, ranks_.of(member.rank).tensor_item(member.entry)};
+    candidate.more = more_.size();
+    for (uint32_t k = 0; k < split_.count; ++k) {
+      const size_t d = split_.dims[k];
+      set_pair(k, {box.offsets[d], box.sizes[d]}, &candidate);
+    }
+    take(candidate);
   }
 
-  // Of a member that is split in fewer dimensions than the group.
-  void widen(const CatalogView& catalog, const TensorRecord& tensor, uint64_t chunk,
-             Candidate* candidate) {
+  void take(const Candidate& candidate) {
+    if (policy_.keep_empty || !is_empty(candidate)) {
+      candidates_.push_back(candidate);
+    } else {
+      more_.resize(candidate.more);
+    }
+  }
+
+  void set_pair(uint32_t k, const ExtentPair& pair, Candidate* candidate) {
+    if (k == 0) {
+      candidate->first = pair;
+    } else if (k == 1) {
+      candidate->second = pair;
+    } else {
+      more_.push_back(pair);
+    }
+  }
+
+  void prefetch(const RankMember& member) const {
+    if (form_of(member) != kBoxes) return;
+    const BoxList& list = list_of(member);
+    if (list.count == 0) return;
+    const ChunkRecord* box = sources_[member.rank].boxes + list.begin;
+    __builtin_prefetch(box);
+    __builtin_prefetch(&box->number);  // where the record goes on in the next line
+  }
+
+  // Of a member that is split in fewer dimensions than the tensor.
+  void widen(const PartView& part, const BoxList& list, uint32_t box, Candidate* candidate) {
     uint32_t own = 0;  // split dimensions of the member passed so far
     for (uint32_t k = 0; k < split_.count; ++k) {
-      const bool is_own = (tensor.split_mask >> split_.dims[k] & 1) != 0;
-      const ExtentPair pair =
-          is_own ? chunk_pair(catalog, tensor, chunk, own++) : ExtentPair{0, split_.extents[k]};
-      if (k == 0) {
-        candidate->first = pair;
-      } else if (k == 1) {
-        candidate->second = pair;
-      } else {
-        more_.push_back(pair);
-      }
+      const bool is_own = (list.split_mask >> split_.dims[k] & 1) != 0;
+      set_pair(k, is_own ? list_pair(part, list, box, own++) : ExtentPair{0, split_.extents[k]},
+               candidate);
     }
   }
 
@@ -248,17 +344,25 @@ class Deduplication {
     return false;
   }
 
-  // Of a tensor that nobody cuts: one unit. False, and nothing done, when that is not all there is
-  // to it.
-  bool emit_replicas(std::span<const Member> members) {
-    if (is_empty(Candidate()) && !policy_.keep_empty) return false;
-    for (const Member& member : members) {
-      if (tensor_of(member).chunk_count != 1) return false;
+  // Of a tensor that nobody cuts: one box. False, and nothing done, when that is not all there is to
+  // it.
+  bool emit_replicas(std::span<const RankMember> members) {
+    const bool empty = is_empty(Candidate());
+    if (empty && !policy_.keep_empty) return false;
+    for (const RankMember& member : members) {
+      const uint32_t form = form_of(member);
+      if (form == kNothing || (form == kWhole && empty) ||
+          (form == kBoxes && list_of(member).count != 1))
+        return false;
+      if (form >= kFirstLayout && box_is_empty(ruled_box(member))) return false;
     }
     more_.clear();
     begin_chunk(Candidate());
-    for (const Member& member : members) {
-      out_.holders.push_back({member.rank, static_cast<uint32_t>(tensor_of(member).chunk_begin)});
+    for (const RankMember& member : members) {
+      const bool listed = form_of(member) == kBoxes;
+      out_.holders.push_back({member.rank, listed
+                                               ? list_of(member).begin
+                                               : ranks_.of(member.rank).tensor_item(member.entry)});
     }
     out_.holder_begins.back() = out_.holders.size();
     return true;
@@ -304,12 +408,12 @@ class Deduplication {
   // Stands apart from the loop over the candidates.
   Status lists_twice(std::string_view name, const UnitHolder& holder) const {
     return listed_twice(name, static_cast<int32_t>(holder.rank),
-                        chunk_box_of(locals_[holder.rank].catalog, holder.item));
+                        ranks_.of(holder.rank).box_of(holder.item));
   }
 
   Status sizes_differ(std::string_view name, const UnitHolder& a, const UnitHolder& b) const {
-    const std::string first = box_text(chunk_box_of(locals_[a.rank].catalog, a.item));
-    const std::string second = box_text(chunk_box_of(locals_[b.rank].catalog, b.item));
+    const std::string first = box_text(ranks_.of(a.rank).box_of(a.item));
+    const std::string second = box_text(ranks_.of(b.rank).box_of(b.item));
     return invalid_argument(fmt::format("tensor '{}': box {} of rank {} overlaps box {} of rank {}",
                                         escape_text(name), first, a.rank, second, b.rank))
         .with_detail("tensor", name)
@@ -322,18 +426,26 @@ class Deduplication {
   // The first size of an object that is not unknown, else 0.
   uint64_t known_size(std::span<const Member> members) const {
     for (const Member& member : members) {
-      const uint64_t bytes = locals_[member.rank].catalog.objects[member.entry].size_bytes;
+      const uint64_t bytes =
+          ranks_.descriptions[member.description].entries.objects[member.entry].size_bytes;
       if (bytes != 0) return bytes;
     }
     return 0;
   }
 
-  void add_object(std::span<const Member> members) {
+  void add_object(const CatalogEntry& entry) {
     Catalog& catalog = out_.catalog;
-    const CatalogView& source = locals_[members[0].rank].catalog;
-    ObjectRecord record = source.objects[members[0].entry];
-    record.rank = owner_of(record.kind, members[0]);
-    if (policy_.described) record.size_bytes = known_size(members);
+    const CatalogView& source = ranks_.of(entry.rank).description.entries;
+    ObjectRecord record = source.objects[entry.entry];
+    ObjectSource object{entry};
+    record.rank = owner_of(record.kind, entry);
+    if (entry.group == kOwnEntry) {
+      record.size_bytes = ranks_.of(entry.rank).object_bytes(entry.entry);
+    } else {
+      const std::span<const Member> members = entries_.objects.of(entry.group);
+      object.map = rules_.map_of(members);
+      if (policy_.described) record.size_bytes = known_size(members);
+    }
     record.name = catalog.texts.append(source.texts.at(record.name));
     record.path = catalog.texts.append(source.texts.at(record.path));
     const std::string_view type = source.texts.at(record.content_type);
@@ -342,17 +454,17 @@ class Deduplication {
     record.content_type =
         same_type ? catalog.objects.back().content_type : catalog.texts.append(type);
     catalog.objects.push_back(record);
-    for (const Member& member : members) {
-      const size_t chunks = locals_[member.rank].catalog.boxes.size();
-      out_.holders.push_back({member.rank, static_cast<uint32_t>(chunks + member.entry)});
-    }
-    out_.holder_begins.push_back(out_.holders.size());
+    out_.objects.push_back(object);
   }
 
-  std::span<const LocalView> locals_;
-  std::vector<Source> sources_;  // of each rank
+  const RankPlans& ranks_;
+  const MergedEntries& entries_;
   const MergePolicy& policy_;
-  Deduplicated out_;
+  const bool by_rule_;
+  Merged out_;
+  RankMembers members_;
+  ShardRules rules_;
+  std::vector<Source> sources_;  // of each rank
   SplitDims split_;
   bool uneven_ = false;  // as Deduplicated::uneven, of the tensor at hand
   std::vector<Candidate> candidates_;
@@ -364,9 +476,9 @@ class Deduplication {
 
 }  // namespace
 
-Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,
-                                 const MergePolicy& policy) {
-  return Deduplication(locals, policy).run(merged);
+Result<Merged> deduplicate(const RankPlans& ranks, const MergedEntries& entries,
+                           const MergePolicy& policy) {
+  return Deduplication(ranks, entries, policy).run();
 }
 
 }  // namespace shardwright::plan::internal

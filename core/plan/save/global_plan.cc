@@ -11,8 +11,8 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/digest.h"
-#include "core/plan/generation_internal.h"
 #include "core/plan/save/merge_internal.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/wire/catalog_wire.h"
 
 namespace shardwright::plan {
@@ -35,46 +35,38 @@ Status check_object_sizes(const Catalog& catalog) {
 
 }  // namespace
 
-Result<GlobalSavePlan> make_global_plan(const LocalViews& locals, const SaveRules& rules,
-                                        std::string generation) {
-  if (!internal::is_generation_text(generation)) {
-    return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
-                                        escape_text(generation)))
-        .with_detail("generation", generation);
-  }
+Result<GlobalSavePlan> make_global_plan(const RankPlans& ranks, const SaveRules& rules) {
   SHW_ASSIGN_OR_RETURN(const MergePolicy policy, native_policy(rules.preset, rules.owner));
-  SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
-  SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(
-      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
-  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
-                       internal::deduplicate(locals.views, &groups, policy));
-  const std::vector<uint32_t> chosen = internal::choose_owners(locals.views, policy, &distinct);
-  SHW_RETURN_IF_ERROR(check_object_sizes(distinct.catalog));
-  const internal::Owners owners = internal::owners_of(distinct, chosen);
-
+  SHW_ASSIGN_OR_RETURN(const internal::MergedEntries entries, internal::merge_entries(ranks));
+  SHW_RETURN_IF_ERROR(internal::check_replicas(ranks, entries, rules.verify_replicas, policy));
+  SHW_ASSIGN_OR_RETURN(internal::Merged merged, internal::deduplicate(ranks, entries, policy));
+  internal::choose_owners(ranks, entries, policy, &merged);
+  SHW_RETURN_IF_ERROR(check_object_sizes(merged.catalog));
   GlobalSavePlan plan;
-  plan.catalog = std::move(distinct.catalog);
-  plan.lists.resize(locals.views.size());
-  internal::list_writes(owners, &plan);
-  internal::name_items(locals.views, &plan.lists);
-  find_grids(&plan.catalog);
+  plan.writes = internal::list_writes(ranks, entries, merged);
+  internal::finish_grids(&merged);
+  plan.catalog = std::move(merged.catalog);
   SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(plan.catalog, "rank"));
   SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
-  plan.generation = std::move(generation);
-  for (size_t r = 0; r < plan.lists.size(); ++r) {
-    WriteList& list = plan.lists[r];
-    list.rank = static_cast<int32_t>(r);
-    list.world_size = static_cast<int32_t>(plan.lists.size());
-    list.generation = plan.generation;
-    list.plan_digest = plan.plan_digest;
-  }
   return plan;
 }
 
 Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
-                                        const SaveRules& rules, std::string generation) {
-  return make_global_plan(views_of(locals), rules, std::move(generation));
+                                        const SaveRules& rules) {
+  const LocalViews views = views_of(locals);
+  SHW_RETURN_IF_ERROR(internal::check_ranks(views.views));
+  return make_global_plan(rank_plans_of(views), rules);
+}
+
+WriteList write_list_of(const GlobalSavePlan& plan, const RankView& rank) {
+  WriteList list;
+  list.rank = static_cast<int32_t>(rank.rank);
+  list.world_size = static_cast<int32_t>(plan.rank_count());
+  list.generation = plan.generation;
+  list.plan_digest = plan.plan_digest;
+  const KeptItems& kept = plan.writes.kept;
+  list.items = write_items(rank, kept.bits(rank.rank), kept.order(rank.rank));
+  return list;
 }
 
 }  // namespace shardwright::plan

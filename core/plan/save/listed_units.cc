@@ -13,8 +13,9 @@
 namespace shardwright::plan::internal {
 namespace {
 
-bool lists_by_number(const LocalView& view) {
-  return view.listing.order.empty() && view.listing.object_begins.empty();
+bool lists_by_number(const RankView& rank) {
+  const ListingView& listing = rank.part.listing;
+  return listing.order.empty() && listing.object_begins.empty() && !rank.description.has_ruled;
 }
 
 // The holder of the lowest rank that comes first in that rank's order.
@@ -27,10 +28,14 @@ uint32_t first_place(const ListedPlaces& places, std::span<const UnitHolder> hol
 
 class UnitLister {
  public:
-  UnitLister(std::span<const LocalView> locals, const Deduplicated& merged,
+  UnitLister(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
              std::span<const uint64_t> weights, ListedChoice choice)
-      : merged_(merged), weights_(weights), choice_(choice), places_(locals) {
-    out_.begins.assign(locals.size() + 1, 0);
+      : unit_count_(merged.unit_count()),
+        holders_(ranks, entries, merged),
+        weights_(weights),
+        choice_(choice),
+        places_(ranks) {
+    out_.begins.assign(ranks.rank_count() + 1, 0);
   }
 
   ListedUnits run() {
@@ -42,9 +47,9 @@ class UnitLister {
 
  private:
   template <typename Visit>
-  void for_each_wanted(const Visit& visit) const {
-    for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+  void for_each_wanted(const Visit& visit) {
+    for (uint32_t unit = 0; unit < unit_count_; ++unit) {
+      const std::span<const UnitHolder> holders = holders_.of(unit);
       if (choice_ == ListedChoice::kAll || is_shared(holders)) visit(unit, holders);
     }
   }
@@ -72,11 +77,12 @@ class UnitLister {
     const auto units =
         std::span(out_.units).subspan(out_.begins[rank], out_.begins[rank + 1] - out_.begins[rank]);
     std::ranges::sort(units, {}, [this](const ListedUnits::Unit& listed) {
-      return first_place(places_, merged_.holders_of(listed.unit));
+      return first_place(places_, holders_.of(listed.unit));
     });
   }
 
-  const Deduplicated& merged_;
+  const size_t unit_count_;
+  UnitHolders holders_;
   std::span<const uint64_t> weights_;
   ListedChoice choice_;
   ListedPlaces places_;
@@ -85,24 +91,27 @@ class UnitLister {
 
 }  // namespace
 
-ListedPlaces::ListedPlaces(std::span<const LocalView> locals) {
-  if (std::ranges::all_of(locals, lists_by_number)) return;
-  begins_.reserve(locals.size() + 1);
+ListedPlaces::ListedPlaces(const RankPlans& ranks) {
+  const auto count = static_cast<uint32_t>(ranks.rank_count());
+  bool by_number = true;
+  for (uint32_t r = 0; r < count && by_number; ++r) by_number = lists_by_number(ranks.of(r));
+  if (by_number) return;
+  begins_.reserve(count + 1);
   begins_.push_back(0);
-  for (const LocalView& view : locals) begins_.push_back(begins_.back() + view.item_count());
+  for (uint32_t r = 0; r < count; ++r) begins_.push_back(begins_.back() + ranks.of(r).item_count());
   reserve_large(&places_, begins_.back());
   places_.resize(begins_.back());
   std::vector<uint32_t> scratch;
-  for (size_t r = 0; r < locals.size(); ++r) {
+  for (uint32_t r = 0; r < count; ++r) {
     uint32_t place = 0;
-    for_each_listed(locals[r], &scratch,
+    for_each_listed(ranks.of(r), &scratch,
                     [&](uint32_t item) { places_[begins_[r] + item] = place++; });
   }
 }
 
-ListedUnits list_units(std::span<const LocalView> locals, const Deduplicated& merged,
+ListedUnits list_units(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
                        std::span<const uint64_t> weights, ListedChoice choice) {
-  return UnitLister(locals, merged, weights, choice).run();
+  return UnitLister(ranks, entries, merged, weights, choice).run();
 }
 
 }  // namespace shardwright::plan::internal

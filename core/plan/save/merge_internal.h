@@ -1,127 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of merging local plans, each a pure function over flat columns:
+// The stages of merging what all ranks hold, each a pure function over flat columns:
 //   1 check_ranks       ranks, world sizes, options
-//   2 merge_entries     entries of all ranks to groups by name; conflicts
+//   2 merge_entries     entries of all descriptions to groups by name; conflicts
 //   3 check_replicas    content digests of replicated groups
-//   4 deduplicate       distinct boxes of each group with their holders: the units
-//   5 choose_owners     one holder per unit, in listed order by list_units
-//   6 native saves: the cover proof, list_writes;
-//     descriptions: number_chunks, the cover proof, kept plans
-// A group is one entry of the merged catalog: a shared name, or one rank's own under a rank_local
-// name. Units are the chunks of the merged catalog and then its objects.
+//   4 deduplicate       each entry of the merged catalog: a tensor that is cut by a rule is a grid
+//                       whose columns have holders, any other is its distinct boxes with theirs
+//   5 choose_owners     who writes what several hold
+//   6 native saves: finish_grids, kept_items; descriptions: number_chunks, kept plans; then the proof
+// A group is one entry of the merged catalog that is not rank_local. Units are the boxes of the merged
+// catalog and then its objects.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/plan/local_view.h"
+#include "core/plan/rank_plans.h"
+#include "core/plan/save/holder_map_internal.h"
 #include "core/plan/save/merge_policy.h"
+#include "core/plan/save/shard_grid_internal.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::plan::internal {
 
-// One rank's record of a group.
+Status check_ranks(std::span<const LocalView> locals);
+
+// ---- groups ----
+
+// A description's record of a group.
 struct Member {
-  uint32_t rank = 0;
-  uint32_t entry = 0;  // tensor or object in that rank's catalog
+  uint32_t description = 0;
+  uint32_t entry = 0;  // tensor or object of the description
 };
 
-// Groups in order of first appearance (ranks ascending, then the rank's own order), members by
-// ascending rank.
-struct Groups {
+inline constexpr uint32_t kOwnEntry = 0xFFFFFFFF;  // of a rank_local entry, which has no group
+
+// Groups in the order in which descriptions list them first, members by ascending description.
+struct EntryGroups {
   std::vector<uint64_t> begins;  // one more than groups, into members
   std::vector<Member> members;
+  std::vector<std::vector<uint32_t>> group_of;  // description, entry: its group or kOwnEntry
   size_t size() const { return begins.empty() ? 0 : begins.size() - 1; }
   std::span<const Member> of(size_t group) const {
     return {members.data() + begins[group], begins[group + 1] - begins[group]};
   }
 };
+struct MergedEntries {
+  EntryGroups tensors;
+  EntryGroups objects;
+};
+// INVALID_ARGUMENT naming the first ranks of two descriptions that contradict each other.
+Result<MergedEntries> merge_entries(const RankPlans& ranks);
 
-// The same for tensors, by tables instead of ranks: nothing here is proportional to ranks x
-// tensors.
-class TensorGroups {
+// An entry of the merged catalog: a group, or one rank's own.
+struct CatalogEntry {
+  uint32_t group = kOwnEntry;
+  uint32_t rank = 0;   // that lists it first
+  uint32_t entry = 0;  // of that rank
+};
+// By the first rank that lists the entry, then that rank's order.
+std::vector<CatalogEntry> catalog_order(const RankPlans& ranks, const EntryGroups& groups);
+
+// One rank's record of a group.
+struct RankMember {
+  uint32_t rank = 0;
+  uint32_t description = 0;
+  uint32_t entry = 0;
+};
+
+// The ranks of groups. Groups asked for one after the other mostly have the same descriptions: what
+// the last call found is used again.
+class RankMembers {
  public:
-  TensorGroups() = default;
-  // by_table: Groups whose members have a table for a rank.
-  TensorGroups(Groups by_table, std::span<const LocalView> views, uint32_t table_count);
-
-  size_t size() const { return by_table_.size(); }
-  // The member of the lowest rank.
-  Member first(size_t group) const;
-  // Members by ascending rank. Groups asked for one after the other mostly have the same ranks:
-  // what the last call found is used again, and is valid until the next.
-  std::span<const Member> of(size_t group);
+  explicit RankMembers(const RankPlans& ranks);
+  // By ascending ranks; valid until the next call.
+  std::span<const RankMember> of(std::span<const Member> members);
+  // Ranks of a description, ascending.
+  std::span<const uint32_t> ranks_of(uint32_t description) const {
+    return {ranks_.data() + begins_[description], begins_[description + 1] - begins_[description]};
+  }
 
  private:
-  void gather(std::span<const Member> tables);
+  void gather(std::span<const Member> members);
 
-  Groups by_table_;
-  std::vector<uint64_t> rank_begins_;  // per table and one more, into ranks_
-  std::vector<uint32_t> ranks_;        // of each table, ascending
-  std::vector<Member> members_;        // of the last call
-  std::vector<uint32_t> slots_;        // which of its tables each member has
-  std::vector<uint32_t> tables_;       // of the last call
+  std::vector<uint64_t> begins_;  // per description and one more, into ranks_
+  std::vector<uint32_t> ranks_;
+  std::vector<RankMember> found_;       // of the last call
+  std::vector<uint32_t> slots_;         // which of its members each has
+  std::vector<uint32_t> descriptions_;  // of the last call
 };
 
-struct MergedEntries {
-  TensorGroups tensors;
-  Groups objects;
-};
+// ---- replicas ----
 
-// Where a unit comes from: a candidate for its owner.
+Status check_replicas(const RankPlans& ranks, const MergedEntries& merged, VerifyReplicas rule,
+                      const MergePolicy& policy);
+
+// ---- tensors and their holders ----
+
+// Where a box comes from: a candidate for its owner.
 struct UnitHolder {
   uint32_t rank = 0;
-  uint32_t item = 0;  // chunk in the rank's catalog; objects follow the chunks
+  uint32_t item = 0;  // of the rank, see rank_plans.h
 };
 
-// The merged catalog before files are known, with the holders of every unit.
-struct Deduplicated {
-  Catalog catalog;                      // place and position not set
-  std::vector<UnitHolder> holders;      // of each unit, ascending rank, then item
-  std::vector<uint64_t> holder_begins;  // one more than units
-  std::vector<bool> uneven;             // per tensor: holders of a unit list it with other sizes
-  size_t unit_count() const { return holder_begins.size() - 1; }
-  std::span<const UnitHolder> holders_of(size_t unit) const {
-    return {holders.data() + holder_begins[unit], holder_begins[unit + 1] - holder_begins[unit]};
+inline constexpr uint32_t kByBoxes = 0xFFFFFFFF;
+
+// A tensor of the merged catalog.
+struct TensorSource {
+  CatalogEntry entry;
+  uint32_t grid = kByBoxes;  // of a tensor that is cut by a rule: into Merged::grids
+  uint32_t map = 0;          // into Merged::maps
+  uint32_t replicas = 0;     // holders of each column that holds elements
+  uint32_t replica = 0;      // which of them writes
+  bool is_ruled() const { return grid != kByBoxes; }
+};
+
+struct ObjectSource {
+  CatalogEntry entry;
+  uint32_t map = kByBoxes;  // of one column; none for a rank's own
+  uint32_t replica = 0;
+};
+
+struct Merged {
+  Catalog
+      catalog;  // tensors that are ruled have no splits and ranks yet, boxes and objects no place
+  std::vector<TensorSource> tensors;
+  std::vector<ObjectSource> objects;
+  std::vector<UnitHolder> holders;      // of each box, ascending rank, then item
+  std::vector<uint64_t> holder_begins;  // one more than boxes
+  std::vector<uint32_t> chosen;         // of each box: which of its holders writes
+  std::vector<bool> uneven;             // per tensor: holders of a box list it with other sizes
+  std::vector<ShardGrid> grids;
+  std::vector<HolderMap> maps;
+
+  size_t box_count() const { return catalog.boxes.size(); }
+  size_t unit_count() const { return box_count() + objects.size(); }
+  std::span<const UnitHolder> holders_of(size_t box) const {
+    return {holders.data() + holder_begins[box], holder_begins[box + 1] - holder_begins[box]};
+  }
+  const UnitHolder& owner_of(size_t box) const { return holders[holder_begins[box] + chosen[box]]; }
+  // Ranks that hold an object, ascending.
+  std::span<const uint32_t> ranks_of_object(size_t object) const {
+    const ObjectSource& source = objects[object];
+    return source.map == kByBoxes ? std::span(&source.entry.rank, 1) : maps[source.map].of(0);
+  }
+  uint32_t owner_of_object(size_t object) const {
+    return ranks_of_object(object)[objects[object].replica];
+  }
+  // Of a column of a ruled tensor that holds elements.
+  uint32_t owner_of_column(const TensorSource& tensor, uint32_t column) const {
+    return maps[tensor.map].of(column)[tensor.replica];
+  }
+  uint64_t bits(size_t tensor) const {
+    return static_cast<uint64_t>(dtype_bits(catalog.tensors[tensor].dtype));
   }
 };
 
-Status check_ranks(std::span<const LocalView> locals);
-
-// Entries of some views by name: the rank of a member is the number of its view in the list. One
-// group per rank_local entry, all entries of another name in one. INVALID_ARGUMENT naming the ranks
-// of two views that contradict each other.
-struct NamedGroups {
-  Groups tensors;
-  Groups objects;
-};
-Result<NamedGroups> group_entries(std::vector<const LocalView*> with_tensors,
-                                  std::vector<const LocalView*> with_objects);
-Result<MergedEntries> merge_entries(const LocalViews& locals);
-Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged, VerifyReplicas rule,
-                      const MergePolicy& policy);
-// The replicas of a group's members that have a digest, sorted as check_contents wants them.
-struct HeldContent;  // replica_contents_internal.h
-void collect_tensor_contents(std::span<const LocalView> locals, std::span<const Member> members,
-                             std::vector<HeldContent>* held);
-void collect_object_contents(std::span<const LocalView> locals, std::span<const Member> members,
-                             std::vector<HeldContent>* held);
 // INVALID_ARGUMENT when a rank lists a box twice and the policy does not allow that, or when two
 // boxes begin alike and differ in size.
-Result<Deduplicated> deduplicate(std::span<const LocalView> locals, MergedEntries* merged,
-                                 const MergePolicy& policy);
+Result<Merged> deduplicate(const RankPlans& ranks, const MergedEntries& entries,
+                           const MergePolicy& policy);
 
-// The holder that writes, for each unit, as an index into its holders. Sets place of the catalog's
-// records to its rank, and sizes (when it knows them) and types of objects to what it holds. Choice::kAll gives the first.
-std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
-                                    Deduplicated* merged);
+// What number the entry has with a rank that has it.
+uint32_t entry_of(const EntryGroups& groups, const RankPlans& ranks, const CatalogEntry& entry,
+                  uint32_t rank);
 
-// Where each item stands among those that its rank lists. Views the locals until it is made.
+// ---- owners ----
+
+// Sets chosen and replicas, places of boxes and objects, and of objects size (where it is known) and
+// type to what the owner holds. Choice::kAll gives the first.
+void choose_owners(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy,
+                   Merged* merged);
+
+// Where each item stands among those that its rank lists. Views the plans until it is made.
 class ListedPlaces {
  public:
-  explicit ListedPlaces(std::span<const LocalView> locals);
+  explicit ListedPlaces(const RankPlans& ranks);
   uint32_t of(const UnitHolder& holder) const {
     return places_.empty() ? holder.item : places_[begins_[holder.rank] + holder.item];
   }
@@ -129,6 +184,21 @@ class ListedPlaces {
  private:
   std::vector<uint64_t> begins_;
   std::vector<uint32_t> places_;  // empty: all ranks list their items by their numbers
+};
+
+// The holders of a unit as items: those of an object are made.
+class UnitHolders {
+ public:
+  UnitHolders(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged)
+      : ranks_(ranks), entries_(entries), merged_(merged) {}
+  // Valid until the next call.
+  std::span<const UnitHolder> of(size_t unit);
+
+ private:
+  const RankPlans& ranks_;
+  const MergedEntries& entries_;
+  const Merged& merged_;
+  std::vector<UnitHolder> made_;
 };
 
 // Units in the order in which the host listed them first: by rank, then by the rank's own order.
@@ -145,29 +215,20 @@ struct ListedUnits {
   }
 };
 enum class ListedChoice { kAll, kShared };
-ListedUnits list_units(std::span<const LocalView> locals, const Deduplicated& merged,
+ListedUnits list_units(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
                        std::span<const uint64_t> weights, ListedChoice choice);
 // Whether several ranks hold a unit.
 inline bool is_shared(std::span<const UnitHolder> holders) {
   return holders.back().rank != holders.front().rank;
 }
 
-// Entry and piece in the State of the rank that writes a chunk or object.
-struct Holder {
-  uint32_t rank = 0;
-  uint32_t entry = 0;
-  uint32_t piece = 0;  // kObjectPiece for an object
-};
+// ---- results ----
 
-// The chosen holder of each chunk and object.
-struct Owners {
-  std::vector<Holder> chunks;
-  std::vector<Holder> objects;
-};
-// With the number of the item for the entry: name_items puts entry and piece into the write lists,
-// rank by rank, which reads the plans of the ranks in their order.
-Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen);
-void name_items(std::span<const LocalView> locals, std::vector<WriteList>* lists);
+// Gives ruled tensors their splits and ranks; then finds grids among boxes.
+void finish_grids(Merged* merged);
+
+// What each rank writes, after choose_owners.
+RankWrites list_writes(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged);
 
 // Number of a chunk that a rank does not write.
 inline constexpr uint32_t kNotKept = 0xFFFFFFFF;
@@ -179,16 +240,11 @@ struct NumberedChunks {
   std::vector<uint64_t> item_begins;  // per rank and one more, into numbers
   std::vector<uint32_t> numbers;      // of each item: chunk in its tensor, 0 for objects, kNotKept
 };
-NumberedChunks number_chunks(std::span<const LocalView> locals, MergedEntries* groups,
-                             Deduplicated merged, std::span<const uint32_t> owners,
+NumberedChunks number_chunks(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
                              const MergePolicy& policy);
 
 // The rank's local plan without the items that are not kept. plan is overwritten and keeps its
 // capacity.
 void make_kept_plan(const LocalView& view, std::span<const uint32_t> numbers, LocalSavePlan* plan);
-
-// Fills the lists, of which there is one per rank: items in the order of the catalog. Empty objects
-// have items of no bytes.
-void list_writes(const Owners& owners, GlobalSavePlan* plan);
 
 }  // namespace shardwright::plan::internal

@@ -3,7 +3,14 @@
 // The stages of merge_internal.h over plan buffers.
 #include "core/plan/save/merge_plans.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
 #include "core/plan/cover/cover_internal.h"
+#include "core/plan/describe/explicit_plan.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/search/prove_disjoint_internal.h"
 #include "core/plan/wire/open_locals.h"
@@ -43,25 +50,50 @@ Result<PlanParts> begin_parts(std::span<const LocalView> locals, Catalog catalog
   return parts;
 }
 
+// Buffers of which those by layouts are made explicit.
+struct ExplicitBuffers {
+  std::vector<std::span<const std::byte>> plans;
+  std::vector<Bytes> made;  // stay where they are
+};
+
+Result<ExplicitBuffers> explicit_buffers(std::span<const std::span<const std::byte>> plans) {
+  ExplicitBuffers buffers;
+  buffers.plans.assign(plans.begin(), plans.end());
+  buffers.made.reserve(plans.size());
+  for (size_t rank = 0; rank < plans.size(); ++rank) {
+    const Result<PlanKind> kind = plan_kind(plans[rank]);
+    if (!kind.ok() || *kind != PlanKind::kSymbolicLocal) continue;
+    Result<Bytes> made = explicit_local_save(plans[rank]);
+    if (!made.ok()) {
+      return Status(made.status())
+          .with_detail("rank", std::to_string(rank))
+          .annotated(fmt::format("read the plan of rank {}", rank));
+    }
+    buffers.made.push_back(std::move(*made));
+    buffers.plans[rank] = buffers.made.back();
+  }
+  return buffers;
+}
+
 }  // namespace
 
-Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
+Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> given,
                               const MergeRules& rules) {
+  SHW_ASSIGN_OR_RETURN(const ExplicitBuffers buffers, explicit_buffers(given));
+  const std::span<const std::span<const std::byte>> plans = buffers.plans;
   const MergePolicy policy = merge_policy(rules.preset, rules.owner);
   SHW_ASSIGN_OR_RETURN(const LocalViews locals, open_local_saves(plans));
   SHW_RETURN_IF_ERROR(internal::check_ranks(locals.views));
-  SHW_ASSIGN_OR_RETURN(internal::MergedEntries groups, internal::merge_entries(locals));
-  SHW_RETURN_IF_ERROR(
-      internal::check_replicas(locals.views, &groups, rules.verify_replicas, policy));
-  SHW_ASSIGN_OR_RETURN(internal::Deduplicated distinct,
-                       internal::deduplicate(locals.views, &groups, policy));
-  const std::vector<uint32_t> owners = internal::choose_owners(locals.views, policy, &distinct);
+  const RankPlans ranks = rank_plans_of(locals);
+  SHW_ASSIGN_OR_RETURN(const internal::MergedEntries entries, internal::merge_entries(ranks));
+  SHW_RETURN_IF_ERROR(internal::check_replicas(ranks, entries, rules.verify_replicas, policy));
+  SHW_ASSIGN_OR_RETURN(internal::Merged merged, internal::deduplicate(ranks, entries, policy));
+  internal::choose_owners(ranks, entries, policy, &merged);
   // Replicas that are all kept are no overlap: then the distinct boxes are what must tile.
   const bool all = policy.choice == MergePolicy::Choice::kAll;
-  if (all) SHW_RETURN_IF_ERROR(prove(distinct.catalog, rules));
+  if (all) SHW_RETURN_IF_ERROR(prove(merged.catalog, rules));
   internal::NumberedChunks numbered =
-      internal::number_chunks(locals.views, &groups, std::move(distinct), owners, policy);
-  find_grids(&numbered.catalog);
+      internal::number_chunks(ranks, entries, std::move(merged), policy);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
   SHW_ASSIGN_OR_RETURN(PlanParts parts, begin_parts(locals.views, std::move(numbered.catalog),

@@ -19,19 +19,20 @@ constexpr uint32_t kNobody = 0xFFFFFFFF;
 
 class Numbering {
  public:
-  Numbering(std::span<const LocalView> locals, MergedEntries* groups, Deduplicated merged,
-            std::span<const uint32_t> owners, const MergePolicy& policy)
-      : locals_(locals),
-        groups_(groups),
+  Numbering(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
+            const MergePolicy& policy)
+      : ranks_(ranks),
+        entries_(entries),
         merged_(std::move(merged)),
-        owners_(owners),
+        holders_(ranks, entries, merged_),
         policy_(policy) {}
 
   NumberedChunks run() {
-    out_.item_begins.reserve(locals_.size() + 1);
+    const auto count = static_cast<uint32_t>(ranks_.rank_count());
+    out_.item_begins.reserve(count + 1);
     out_.item_begins.push_back(0);
-    for (const LocalView& local : locals_)
-      out_.item_begins.push_back(out_.item_begins.back() + local.item_count());
+    for (uint32_t r = 0; r < count; ++r)
+      out_.item_begins.push_back(out_.item_begins.back() + ranks_.of(r).item_count());
     reserve_large(&out_.numbers, out_.item_begins.back());
     out_.numbers.assign(out_.item_begins.back(), kNotKept);
     if (policy_.numbering == MergePolicy::Numbering::kRowMajor) {
@@ -47,36 +48,57 @@ class Numbering {
     return out_.numbers[out_.item_begins[holder.rank] + holder.item];
   }
 
+  // The index of the holder that writes the unit.
+  size_t chosen(size_t unit) const {
+    return unit < merged_.box_count() ? merged_.chosen[unit]
+                                      : merged_.objects[unit - merged_.box_count()].replica;
+  }
+
   void number_row_major() {
-    out_.catalog = std::move(merged_.catalog);
-    for (const TensorRecord& tensor : out_.catalog.tensors) {
-      for (uint64_t k = 0; k < tensor.chunk_count; ++k) {
-        const uint64_t unit = tensor.chunk_begin + k;
-        number_of(merged_.holders_of(unit)[owners_[unit]]) = static_cast<uint32_t>(k);
+    const Catalog& catalog = merged_.catalog;
+    for (size_t t = 0; t < catalog.tensors.size(); ++t) {
+      const TensorRecord& tensor = catalog.tensors[t];
+      if (merged_.tensors[t].is_ruled()) {
+        number_ruled(t);
+        continue;
       }
+      for (uint64_t k = 0; k < tensor.chunk_count; ++k)
+        number_of(merged_.owner_of(tensor.box_begin + k)) = static_cast<uint32_t>(k);
     }
-    for (size_t unit = out_.catalog.boxes.size(); unit < owners_.size(); ++unit)
-      number_of(merged_.holders_of(unit)[owners_[unit]]) = 0;
-    for (uint32_t t = 0; t < out_.catalog.tensors.size(); ++t) add_tensor_attribute(t);
-    for (uint32_t i = 0; i < out_.catalog.objects.size(); ++i) add_object_attribute(i);
+    for (size_t unit = merged_.box_count(); unit < merged_.unit_count(); ++unit)
+      number_of(holders_.of(unit)[chosen(unit)]) = 0;
+    for (uint32_t t = 0; t < catalog.tensors.size(); ++t) add_tensor_attribute(t);
+    for (uint32_t i = 0; i < catalog.objects.size(); ++i) add_object_attribute(i);
     finish_attributes();
+    finish_grids(&merged_);
+    out_.catalog = std::move(merged_.catalog);
+  }
+
+  void number_ruled(size_t t) {
+    const TensorSource& tensor = merged_.tensors[t];
+    const ShardGrid& grid = merged_.grids[tensor.grid];
+    for (uint64_t c = 0; c < grid.chunk_count(); ++c) {
+      const uint32_t rank = merged_.owner_of_column(tensor, grid.column_of_chunk(c));
+      const uint32_t entry = entry_of(entries_.tensors, ranks_, tensor.entry, rank);
+      number_of({rank, ranks_.of(rank).tensor_item(entry)}) = static_cast<uint32_t>(c);
+    }
   }
 
   // Calls visit(holder) for everyone who writes the unit.
   template <typename Visit>
-  void for_each_writer(size_t unit, const Visit& visit) const {
-    const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+  void for_each_writer(size_t unit, const Visit& visit) {
+    const std::span<const UnitHolder> holders = holders_.of(unit);
     const bool all = policy_.choice == MergePolicy::Choice::kAll;
-    const UnitHolder& owner = holders[owners_[unit]];
+    const UnitHolder owner = holders[chosen(unit)];
     visit(owner);
-    for (size_t i = owners_[unit] + 1; i < holders.size(); ++i) {
+    for (size_t i = chosen(unit) + 1; i < holders.size(); ++i) {
       if (!all && !(policy_.twice_on_rank && holders[i].rank == owner.rank)) break;
       visit(holders[i]);
     }
   }
 
   void number_as_kept() {
-    places_.emplace(locals_);
+    places_.emplace(ranks_);
     std::vector<Entry> entries = number_tensors();
     number_objects(&entries);
     const auto by_first = [](const Entry& a, const Entry& b) {
@@ -102,6 +124,7 @@ class Numbering {
       }
     }
     out_.catalog.texts = std::move(merged_.catalog.texts);
+    find_grids(&out_.catalog);
     finish_attributes();
   }
 
@@ -124,8 +147,7 @@ class Numbering {
     const TensorRecord& record = merged_.catalog.tensors[tensor];
     kept_.clear();
     bool sorted = true;
-    for (uint64_t unit = record.chunk_begin; unit < record.chunk_begin + record.chunk_count;
-         ++unit) {
+    for (uint64_t unit = record.box_begin; unit < record.box_begin + record.chunk_count; ++unit) {
       for_each_writer(unit, [&](const UnitHolder& holder) {
         const Kept kept{holder, places_->of(holder)};
         sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
@@ -157,7 +179,7 @@ class Numbering {
 
   void number_objects(std::vector<Entry>* entries) {
     const Catalog& from = merged_.catalog;
-    for (size_t unit = from.boxes.size(); unit < owners_.size(); ++unit) {
+    for (size_t unit = from.boxes.size(); unit < merged_.unit_count(); ++unit) {
       Entry entry;
       entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.boxes.size());
       for_each_writer(unit, [&](const UnitHolder& holder) {
@@ -185,7 +207,7 @@ class Numbering {
     const auto each_chunk = [&](size_t begin, size_t end, const auto& visit) {
       for (size_t t = begin; t < end; ++t) {
         const TensorRecord& tensor = merged_.catalog.tensors[tensors[t]];
-        for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
+        for (uint64_t c = tensor.box_begin; c < tensor.box_begin + tensor.chunk_count; ++c) {
           chunks[c].tensor = static_cast<uint32_t>(t);
           visit(chunks[c]);
         }
@@ -207,7 +229,7 @@ class Numbering {
     const TensorRecord& record = merged_.catalog.tensors[entry.number];
     if (entry.as_merged) {
       Catalog& to = out_.catalog;
-      for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
+      for (uint64_t c = record.box_begin; c < record.box_begin + record.chunk_count; ++c) {
         to.boxes.push_back(merged_.catalog.boxes[c]);
         to.boxes.back().tensor = static_cast<uint32_t>(to.tensors.size());
       }
@@ -245,18 +267,14 @@ class Numbering {
 
   // The box as its writer lists it, in the split dimensions of the merged tensor.
   void copy_kept(const Kept& kept, uint64_t split_mask, std::span<const int64_t> shape) {
-    const CatalogView& from = locals_[kept.holder.rank].catalog;
-    const uint32_t item = kept.holder.item;
-    const TensorRecord& own_tensor = from.tensors[from.boxes[item].tensor];
+    const Box box = ranks_.of(kept.holder.rank).box_of(kept.holder.item);
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(out_.catalog.tensors.size());
     record.place = kept.holder.rank;
     const SplitDims split = split_dims(shape, split_mask);
-    uint32_t own = 0;
     for (uint32_t k = 0; k < split.count; ++k) {
-      const bool is_own = (own_tensor.split_mask >> split.dims[k] & 1) != 0;
-      const ExtentPair pair =
-          is_own ? chunk_pair(from, own_tensor, item, own++) : ExtentPair{0, split.extents[k]};
+      const size_t d = split.dims[k];
+      const ExtentPair pair{box.offsets[d], box.sizes[d]};
       if (k == 0) {
         record.offset0 = pair.offset;
         record.size0 = pair.size;
@@ -276,15 +294,16 @@ class Numbering {
     add_object_attribute(from);
   }
 
-  void add_tensor_attribute(uint32_t group) {
-    const Member first = groups_->tensors.first(group);
-    tensor_attributes_.push_back(locals_[first.rank].listing.attribute(first.entry));
+  // number: in the merged catalog.
+  void add_tensor_attribute(uint32_t number) {
+    const CatalogEntry& first = merged_.tensors[number].entry;
+    tensor_attributes_.push_back(ranks_.part(first.rank).listing.attribute(first.entry));
   }
-  void add_object_attribute(uint32_t group) {
-    const Member first = groups_->objects.of(group)[0];
-    const LocalView& local = locals_[first.rank];
+  void add_object_attribute(uint32_t number) {
+    const CatalogEntry& first = merged_.objects[number].entry;
     object_attributes_.push_back(
-        local.listing.attribute(local.catalog.tensors.size() + first.entry));
+        ranks_.part(first.rank)
+            .listing.attribute(ranks_.of(first.rank).description.forms.size() + first.entry));
   }
 
   void finish_attributes() {
@@ -302,10 +321,10 @@ class Numbering {
     }
   }
 
-  std::span<const LocalView> locals_;
-  MergedEntries* groups_;
-  Deduplicated merged_;
-  std::span<const uint32_t> owners_;
+  const RankPlans& ranks_;
+  const MergedEntries& entries_;
+  Merged merged_;
+  UnitHolders holders_;
   const MergePolicy& policy_;
   NumberedChunks out_;
   std::optional<ListedPlaces> places_;               // of items that are numbered as kept
@@ -317,10 +336,9 @@ class Numbering {
 
 }  // namespace
 
-NumberedChunks number_chunks(std::span<const LocalView> locals, MergedEntries* groups,
-                             Deduplicated merged, std::span<const uint32_t> owners,
+NumberedChunks number_chunks(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
                              const MergePolicy& policy) {
-  return Numbering(locals, groups, std::move(merged), owners, policy).run();
+  return Numbering(ranks, entries, std::move(merged), policy).run();
 }
 
 }  // namespace shardwright::plan::internal

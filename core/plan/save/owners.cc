@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who writes what several ranks hold. Looking at every holder of every unit is linear in what was
-// listed, so no heap is needed; sorts make it O(n log n).
+// Who writes what several ranks hold. Looking at every holder of every box is linear in what was
+// listed, so no heap is needed; sorts make it O(n log n). A tensor that is cut by a rule costs what
+// its rule costs, once for all tensors of that rule.
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/base/huge_pages.h"
@@ -24,43 +27,44 @@ using Weight = MergePolicy::Weight;
 
 class OwnerChoice {
  public:
-  OwnerChoice(std::span<const LocalView> locals, const MergePolicy& policy,
-              const Deduplicated& merged)
-      : locals_(locals),
+  OwnerChoice(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy,
+              Merged* merged)
+      : ranks_(ranks),
+        entries_(entries),
         policy_(policy),
-        merged_(merged),
-        chosen_(merged.unit_count(), 0),
-        loads_(locals.size(), 0) {}
+        merged_(*merged),
+        holders_(ranks, entries, *merged),
+        loads_(ranks.rank_count(), 0),
+        lockstep_(&loads_) {}
 
-  std::vector<uint32_t> run() {
+  void run() {
     if (policy_.choice == Choice::kLowestRank) pass_empty_boxes();
-    if (policy_.choice == Choice::kLowestRank || policy_.choice == Choice::kAll)
-      return std::move(chosen_);
+    if (policy_.choice == Choice::kLowestRank || policy_.choice == Choice::kAll) return;
     weigh();
-    const auto chunks = static_cast<uint32_t>(merged_.catalog.boxes.size());
-    const auto units = static_cast<uint32_t>(merged_.unit_count());
     switch (policy_.choice) {
       case Choice::kBalanced:
         // Objects fill up what the chunks have left uneven.
-        give_singles(0, chunks);
-        balance(shared_chunks());
-        balance(shared_objects(give_singles(chunks, units)));
+        give_single_columns();
+        give_single_boxes();
+        balance(shared_tensors());
+        give_single_objects();
+        balance(shared_objects());
         break;
       case Choice::kSinglesThenListed:
-        give_singles(0, units);
+        give_single_boxes();
+        give_single_objects();
         choose_listed(ListedChoice::kShared);
         break;
       case Choice::kListed:
         choose_listed(ListedChoice::kAll);
         break;
       case Choice::kGreedy:
-        choose(greedy_order());
+        for (const uint32_t unit : greedy_order()) choose(unit);
         break;
       case Choice::kLowestRank:
       case Choice::kAll:
         break;
     }
-    return std::move(chosen_);
   }
 
  private:
@@ -69,101 +73,174 @@ class OwnerChoice {
     reserve_large(&weights_, merged_.unit_count());
     weights_.resize(merged_.unit_count());
     for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-      const TensorRecord& tensor = catalog.tensors[t];
-      const SplitDims split = split_dims(catalog, t);
-      const auto bits = static_cast<uint64_t>(dtype_bits(tensor.dtype));
-      const bool whole = policy_.weight == Weight::kTensorBytesOrOne;
-      const uint64_t least = policy_.weight == Weight::kChunkBytes ? 0 : 1;
-      const uint64_t tensor_bytes = whole ? catalog.tensor_bytes(t) : 0;
-      for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-        const uint64_t bytes =
-            whole ? tensor_bytes : packed_bytes(bits, chunk_elements(catalog, tensor, split, c));
-        weights_[c] = std::max(bytes, least);
-      }
+      if (!merged_.tensors[t].is_ruled()) weigh_boxes(t);
     }
     for (size_t i = 0; i < catalog.objects.size(); ++i) {
-      weights_[catalog.boxes.size() + i] =
+      weights_[merged_.box_count() + i] =
           policy_.objects_weigh_one ? 1 : catalog.objects[i].size_bytes;
     }
   }
 
-  // Gives what one rank holds to it; the units that several hold.
-  std::vector<uint32_t> give_singles(uint32_t begin, uint32_t end) {
-    std::vector<uint32_t> open;
-    for (uint32_t unit = begin; unit < end; ++unit) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
-      if (is_shared(holders)) {
-        open.push_back(unit);
-      } else {
-        loads_[holders[0].rank] += weights_[unit];
-      }
+  void weigh_boxes(size_t t) {
+    const Catalog& catalog = merged_.catalog;
+    const TensorRecord& tensor = catalog.tensors[t];
+    const SplitDims split = split_dims(catalog, t);
+    const bool whole = policy_.weight == Weight::kTensorBytesOrOne;
+    const uint64_t least = policy_.weight == Weight::kChunkBytes ? 0 : 1;
+    const uint64_t tensor_bytes = whole ? catalog.tensor_bytes(t) : 0;
+    for (uint64_t k = 0; k < tensor.chunk_count; ++k) {
+      const int64_t elements = chunk_elements(catalog, tensor, split, tensor.chunk_begin + k);
+      const uint64_t bytes = whole ? tensor_bytes : packed_bytes(merged_.bits(t), elements);
+      weights_[tensor.box_begin + k] = std::max(bytes, least);
     }
-    return open;
   }
 
-  // Units that are given together, and what the largest of them weighs.
-  struct Lockstep {
-    uint64_t weight = 0;
-    uint32_t first = 0;
-    uint32_t count = 1;
+  // Columns with one holder. Tensors of one grid, map and width are counted together.
+  void give_single_columns() {
+    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint64_t> counts;
+    for (size_t t = 0; t < merged_.tensors.size(); ++t) {
+      const TensorSource& tensor = merged_.tensors[t];
+      if (tensor.is_ruled() && tensor.replicas == 1)
+        ++counts[{tensor.map, tensor.grid, merged_.bits(t)}];
+    }
+    for (const auto& [kind, count] : counts) {
+      const auto [map, grid, bits] = kind;
+      for (const ColumnRun& run : runs_of(grid)) {
+        const uint64_t bytes = packed_bytes(bits, run.elements) * count;
+        for (uint32_t column = run.first; column < run.first + run.count; ++column)
+          loads_[merged_.maps[map].of(column)[0]] += bytes;
+      }
+    }
+  }
+
+  void give_single_boxes() {
+    for (uint32_t box = 0; box < merged_.box_count(); ++box) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(box);
+      if (!is_shared(holders)) loads_[holders[0].rank] += weights_[box];
+    }
+  }
+
+  void give_single_objects() {
+    for (size_t i = 0; i < merged_.objects.size(); ++i) {
+      const std::span<const uint32_t> holders = merged_.ranks_of_object(i);
+      if (holders.size() == 1) loads_[holders[0]] += weights_[merged_.box_count() + i];
+    }
+  }
+
+  std::span<const ColumnRun> runs_of(uint32_t grid) {
+    if (runs_.empty()) runs_.resize(merged_.grids.size());
+    if (!runs_[grid].has_value()) runs_[grid] = merged_.grids[grid].runs();
+    return *runs_[grid];
+  }
+
+  // What is given together: a ruled tensor, boxes of a tensor, or an object.
+  struct Item {
+    enum class Kind : uint8_t { kRuled, kBoxes, kObject };
+    uint64_t weight = 0;  // of the largest chunk
+    Kind kind = Kind::kBoxes;
+    uint32_t first = 0;  // tensor, first box or object
+    uint32_t count = 1;  // of boxes
   };
 
-  // In catalog order.
-  std::vector<Lockstep> shared_chunks() const {
-    std::vector<Lockstep> items;
-    for (const TensorRecord& tensor : merged_.catalog.tensors) {
-      const auto first = static_cast<uint32_t>(tensor.chunk_begin);
-      const auto count = static_cast<uint32_t>(tensor.chunk_count);
-      if (goes_in_lockstep(first, count)) {
-        const auto weights = std::span(weights_).subspan(first, count);
-        items.push_back({*std::ranges::max_element(weights), first, count});
-        continue;
-      }
-      for (uint32_t unit = first; unit < first + count; ++unit) {
-        if (is_shared(merged_.holders_of(unit))) items.push_back({weights_[unit], unit});
+  // What several ranks hold of tensors, in catalog order.
+  std::vector<Item> shared_tensors() {
+    std::vector<Item> items;
+    for (uint32_t t = 0; t < merged_.tensors.size(); ++t) {
+      const TensorSource& tensor = merged_.tensors[t];
+      if (!tensor.is_ruled()) {
+        add_shared_boxes(merged_.catalog.tensors[t], &items);
+      } else if (tensor.replicas > 1 && !runs_of(tensor.grid).empty()) {
+        const int64_t elements = merged_.grids[tensor.grid].sizes()[0];
+        items.push_back({packed_bytes(merged_.bits(t), elements), Item::Kind::kRuled, t});
       }
     }
     return items;
   }
 
-  std::vector<Lockstep> shared_objects(const std::vector<uint32_t>& units) const {
-    std::vector<Lockstep> items;
-    items.reserve(units.size());
-    for (const uint32_t unit : units) items.push_back({weights_[unit], unit});
-    return items;
+  void add_shared_boxes(const TensorRecord& tensor, std::vector<Item>* items) const {
+    const auto first = static_cast<uint32_t>(tensor.box_begin);
+    const auto count = static_cast<uint32_t>(tensor.chunk_count);
+    if (goes_in_lockstep(first, count)) {
+      const auto weights = std::span(weights_).subspan(first, count);
+      items->push_back({*std::ranges::max_element(weights), Item::Kind::kBoxes, first, count});
+      return;
+    }
+    for (uint32_t box = first; box < first + count; ++box) {
+      if (is_shared(merged_.holders_of(box)))
+        items->push_back({weights_[box], Item::Kind::kBoxes, box});
+    }
   }
 
-  // Whether all of the units have equally many holders, and several.
+  // Whether all of the boxes have equally many holders, and several.
   bool goes_in_lockstep(uint32_t first, uint32_t count) const {
     if (count == 0) return false;
     const size_t replicas = merged_.holders_of(first).size();
-    for (uint32_t unit = first; unit < first + count; ++unit) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+    for (uint32_t box = first; box < first + count; ++box) {
+      const std::span<const UnitHolder> holders = merged_.holders_of(box);
       if (holders.size() != replicas || !is_shared(holders)) return false;
     }
     return true;
   }
 
+  std::vector<Item> shared_objects() const {
+    std::vector<Item> items;
+    for (uint32_t i = 0; i < merged_.objects.size(); ++i) {
+      if (merged_.ranks_of_object(i).size() > 1)
+        items.push_back({weights_[merged_.box_count() + i], Item::Kind::kObject, i});
+    }
+    return items;
+  }
+
   // Largest first, each to the replica that bears least so far.
-  void balance(std::vector<Lockstep> items) {
-    std::ranges::stable_sort(items, std::greater<>(), &Lockstep::weight);
-    for (const Lockstep& item : items) {
-      const uint32_t replica = lightest_replica(
-          item.count, merged_.holders_of(item.first).size(), loads_,
-          [&](size_t shard, uint32_t k) { return merged_.holders_of(item.first + shard)[k].rank; });
-      for (uint32_t unit = item.first; unit < item.first + item.count; ++unit) {
-        chosen_[unit] = replica;
-        loads_[merged_.holders_of(unit)[replica].rank] += weights_[unit];
+  void balance(std::vector<Item> items) {
+    std::ranges::stable_sort(items, std::greater<>(), &Item::weight);
+    std::map<uint64_t, ColumnRun> object_runs;  // by bytes; stay where they are
+    for (const Item& item : items) {
+      switch (item.kind) {
+        case Item::Kind::kRuled: {
+          TensorSource& tensor = merged_.tensors[item.first];
+          tensor.replica = lockstep_.choose(
+              {&merged_.maps[tensor.map], runs_of(tensor.grid), merged_.bits(item.first)},
+              tensor.replicas);
+          break;
+        }
+        case Item::Kind::kBoxes:
+          balance_boxes(item);
+          break;
+        case Item::Kind::kObject: {
+          // An object is one column of its bytes.
+          constexpr uint64_t kBits = 8;
+          const ColumnRun& run =
+              object_runs
+                  .try_emplace(item.weight, ColumnRun{0, 1, static_cast<int64_t>(item.weight)})
+                  .first->second;
+          ObjectSource& object = merged_.objects[item.first];
+          const HolderMap& map = merged_.maps[object.map];
+          object.replica = lockstep_.choose({&map, {&run, 1}, kBits}, map.most());
+          break;
+        }
       }
+    }
+    lockstep_.settle();
+  }
+
+  void balance_boxes(const Item& item) {
+    lockstep_.settle();
+    const uint32_t replica = lightest_replica(
+        item.count, merged_.holders_of(item.first).size(), loads_,
+        [&](size_t box, uint32_t k) { return merged_.holders_of(item.first + box)[k].rank; });
+    for (uint32_t box = item.first; box < item.first + item.count; ++box) {
+      merged_.chosen[box] = replica;
+      loads_[merged_.holders_of(box)[replica].rank] += weights_[box];
     }
   }
 
   // True when no holder has the unit as a main replica.
   bool is_secondary(uint32_t unit) const {
-    if (unit >= merged_.catalog.boxes.size()) return false;
+    if (unit >= merged_.box_count()) return false;
     return std::ranges::all_of(merged_.holders_of(unit), [this](const UnitHolder& holder) {
-      const std::span<const uint8_t> marks = locals_[holder.rank].listing.secondary;
-      return !marks.empty() && marks[holder.item] != 0;
+      const std::span<const uint8_t> marks = ranks_.part(holder.rank).listing.secondary;
+      return holder.item < marks.size() && marks[holder.item] != 0;
     });
   }
 
@@ -182,6 +259,11 @@ class OwnerChoice {
     return places;
   }
 
+  size_t holder_count(uint32_t unit) const {
+    return unit < merged_.box_count() ? merged_.holders_of(unit).size()
+                                      : merged_.ranks_of_object(unit - merged_.box_count()).size();
+  }
+
   std::vector<uint32_t> greedy_order() const {
     struct Key {
       GreedyTurn turn;
@@ -193,10 +275,10 @@ class OwnerChoice {
     std::vector<Key> keys;
     keys.reserve(merged_.unit_count());
     for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
-      const size_t entry = unit < catalog.boxes.size()
+      const size_t entry = unit < merged_.box_count()
                                ? catalog.boxes[unit].tensor
-                               : catalog.tensors.size() + unit - catalog.boxes.size();
-      const GreedyTurn turn{is_secondary(unit), merged_.holders_of(unit).size(), weights_[unit]};
+                               : catalog.tensors.size() + unit - merged_.box_count();
+      const GreedyTurn turn{is_secondary(unit), holder_count(unit), weights_[unit]};
       keys.push_back({turn, names[entry], unit});
     }
     std::ranges::sort(keys, [](const Key& a, const Key& b) {
@@ -210,14 +292,9 @@ class OwnerChoice {
     return order;
   }
 
-  // Each unit in turn to the holder with the least so far.
-  void choose(const std::vector<uint32_t>& order) {
-    for (const uint32_t unit : order) choose(unit);
-  }
-
   void choose_listed(ListedChoice wanted) {
-    const ListedUnits listed = list_units(locals_, merged_, weights_, wanted);
-    for (size_t rank = 0; rank < locals_.size(); ++rank) {
+    const ListedUnits listed = list_units(ranks_, entries_, merged_, weights_, wanted);
+    for (size_t rank = 0; rank < ranks_.rank_count(); ++rank) {
       for (const ListedUnits::Unit& unit : listed.of_rank(rank)) {
         if (unit.shared) {
           choose(unit.unit);
@@ -228,42 +305,48 @@ class OwnerChoice {
     }
   }
 
+  // To the holder with the least so far.
   void choose(uint32_t unit) {
-    const std::span<const UnitHolder> holders = merged_.holders_of(unit);
+    const std::span<const UnitHolder> holders = holders_.of(unit);
+    uint32_t chosen = 0;
     if (is_shared(holders)) {
-      chosen_[unit] = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
-                                                                   : lightest_of_set(holders);
-      if (may_be_empty(unit)) pass_empty_box(unit);
+      chosen = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
+                                                            : lightest_of_set(holders);
+      if (may_be_empty(unit)) chosen = pass_empty_box(holders, chosen);
     }
-    loads_[holders[chosen_[unit]].rank] += weights_[unit];
+    loads_[holders[chosen].rank] += weights_[unit];
+    if (unit < merged_.box_count()) {
+      merged_.chosen[unit] = chosen;
+    } else {
+      merged_.objects[unit - merged_.box_count()].replica = chosen;
+    }
   }
 
   // Whether holders of a chunk list it with other sizes, so that some may have nothing of it.
   bool may_be_empty(uint32_t unit) const {
-    const Catalog& catalog = merged_.catalog;
-    return unit < catalog.boxes.size() && merged_.uneven[catalog.boxes[unit].tensor];
+    return unit < merged_.box_count() && merged_.uneven[merged_.catalog.boxes[unit].tensor];
   }
 
   void pass_empty_boxes() {
-    for (uint32_t unit = 0; unit < merged_.catalog.boxes.size(); ++unit) {
-      if (may_be_empty(unit)) pass_empty_box(unit);
+    for (uint32_t box = 0; box < merged_.box_count(); ++box) {
+      if (may_be_empty(box))
+        merged_.chosen[box] = pass_empty_box(merged_.holders_of(box), merged_.chosen[box]);
     }
   }
 
   // Where the chosen rank has no elements of a box and others do: to the lightest of those.
-  void pass_empty_box(uint32_t unit) {
-    const std::span<const UnitHolder> holders = merged_.holders_of(unit);
-    const uint32_t chosen = holders[chosen_[unit]].rank;
+  uint32_t pass_empty_box(std::span<const UnitHolder> holders, uint32_t chosen) const {
+    const uint32_t rank = holders[chosen].rank;
     std::optional<uint32_t> best;
     uint32_t first = 0;  // of the rank at hand, which may list the box twice
     for (uint32_t i = 0; i < holders.size(); ++i) {
       const UnitHolder& holder = holders[i];
       if (holder.rank != holders[first].rank) first = i;
-      if (box_is_empty(chunk_box_of(locals_[holder.rank].catalog, holder.item))) continue;
-      if (holder.rank == chosen) return;
+      if (box_is_empty(ranks_.of(holder.rank).box_of(holder.item))) continue;
+      if (holder.rank == rank) return chosen;
       if (!best || loads_[holder.rank] < loads_[holders[*best].rank]) best = first;
     }
-    chosen_[unit] = best.value_or(chosen_[unit]);
+    return best.value_or(chosen);
   }
 
   uint32_t lightest(std::span<const UnitHolder> holders) const {
@@ -272,13 +355,13 @@ class OwnerChoice {
   }
 
   uint32_t lightest_of_set(std::span<const UnitHolder> holders) {
-    ranks_.clear();
+    set_.clear();
     for (const UnitHolder& holder : holders) {
-      if (ranks_.empty() || ranks_.back() != holder.rank) ranks_.push_back(holder.rank);
+      if (set_.empty() || set_.back() != holder.rank) set_.push_back(holder.rank);
     }
-    if (ranks_ != set_of_) {
-      set_of_ = ranks_;
-      set_order_ = python_set_order(ranks_);
+    if (set_ != set_of_) {
+      set_of_ = set_;
+      set_order_ = python_set_order(set_);
     }
     const uint32_t best =
         set_order_[lightest_of(set_order_, [this](uint32_t rank) { return loads_[rank]; })];
@@ -286,13 +369,16 @@ class OwnerChoice {
                                  holders.begin());
   }
 
-  std::span<const LocalView> locals_;
+  const RankPlans& ranks_;
+  const MergedEntries& entries_;
   const MergePolicy& policy_;
-  const Deduplicated& merged_;
-  std::vector<uint32_t> chosen_;
-  std::vector<uint64_t> loads_;    // of each rank so far
-  std::vector<uint64_t> weights_;  // of each unit
-  std::vector<uint32_t> ranks_;
+  Merged& merged_;
+  UnitHolders holders_;
+  std::vector<uint64_t> loads_;  // of each rank so far
+  Lockstep lockstep_;
+  std::vector<uint64_t> weights_;                            // of each unit
+  std::vector<std::optional<std::vector<ColumnRun>>> runs_;  // of each grid
+  std::vector<uint32_t> set_;
   std::vector<uint32_t> set_of_;  // the ranks whose order set_order_ is
   std::vector<uint32_t> set_order_;
 };
@@ -300,70 +386,54 @@ class OwnerChoice {
 // Holders may disagree on size and type when nobody compared them; what is stored is the owner's.
 class OwnersValues {
  public:
-  OwnersValues(const MergePolicy& policy, Catalog* catalog) : policy_(policy), catalog_(catalog) {}
+  OwnersValues(const RankPlans& ranks, const MergePolicy& policy, Catalog* catalog)
+      : ranks_(ranks), policy_(policy), catalog_(catalog) {}
 
-  void take(const LocalView& local, const ObjectRecord& own, ObjectRecord* record) {
-    if (own.size_bytes != 0 || !policy_.described) record->size_bytes = own.size_bytes;
-    const std::string_view type = local.catalog.texts.at(own.content_type);
+  // entry: the object of the rank.
+  void take(uint32_t rank, uint32_t entry, ObjectRecord* record) {
+    const RankView owner = ranks_.of(rank);
+    const uint64_t bytes = owner.object_bytes(entry);
+    if (bytes != 0 || !policy_.described) record->size_bytes = bytes;
+    const CatalogView& entries = owner.description.entries;
+    const std::string_view type = entries.texts.at(entries.objects[entry].content_type);
     if (catalog_->texts.at(record->content_type) == type) return;
-    // Objects that share a type in a description share it here. Native saves have one per object, as
-    // symbolic plans do.
-    TextId& known = types_[{local.rank, own.content_type}];
-    if (known == 0 || !policy_.described) known = catalog_->texts.append(type);
-    record->content_type = known;
+    const auto [known, is_new] = types_.try_emplace(std::string(type), TextId{0});
+    if (is_new) known->second = catalog_->texts.append(type);
+    record->content_type = known->second;
   }
 
  private:
+  const RankPlans& ranks_;
   const MergePolicy& policy_;
   Catalog* catalog_;
-  std::map<std::pair<int32_t, TextId>, TextId> types_;  // by rank and text there: text here
+  std::map<std::string, TextId> types_;  // that were added
 };
 
 }  // namespace
 
-std::vector<uint32_t> choose_owners(std::span<const LocalView> locals, const MergePolicy& policy,
-                                    Deduplicated* merged) {
-  std::vector<uint32_t> chosen = OwnerChoice(locals, policy, *merged).run();
+std::span<const UnitHolder> UnitHolders::of(size_t unit) {
+  if (unit < merged_.box_count()) return merged_.holders_of(unit);
+  const size_t object = unit - merged_.box_count();
+  made_.clear();
+  for (const uint32_t rank : merged_.ranks_of_object(object)) {
+    const uint32_t entry = entry_of(entries_.objects, ranks_, merged_.objects[object].entry, rank);
+    made_.push_back({rank, ranks_.of(rank).object_item(entry)});
+  }
+  return made_;
+}
+
+void choose_owners(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy,
+                   Merged* merged) {
+  OwnerChoice(ranks, entries, policy, merged).run();
   Catalog& catalog = merged->catalog;
-  const size_t chunks = catalog.boxes.size();
-  OwnersValues values(policy, &catalog);
-  for (size_t c = 0; c < chunks; ++c)
-    catalog.boxes[c].place = merged->holders_of(c)[chosen[c]].rank;
+  for (size_t box = 0; box < merged->box_count(); ++box)
+    catalog.boxes[box].place = merged->owner_of(box).rank;
+  OwnersValues values(ranks, policy, &catalog);
   for (size_t i = 0; i < catalog.objects.size(); ++i) {
-    const UnitHolder owner = merged->holders_of(chunks + i)[chosen[chunks + i]];
-    const LocalView& local = locals[owner.rank];
-    catalog.objects[i].place = owner.rank;
-    values.take(local, local.catalog.objects[owner.item - local.catalog.boxes.size()],
+    const uint32_t owner = merged->owner_of_object(i);
+    catalog.objects[i].place = owner;
+    values.take(owner, entry_of(entries.objects, ranks, merged->objects[i].entry, owner),
                 &catalog.objects[i]);
-  }
-  return chosen;
-}
-
-Owners owners_of(const Deduplicated& merged, std::span<const uint32_t> chosen) {
-  Owners owners;
-  const size_t chunks = merged.catalog.boxes.size();
-  reserve_large(&owners.chunks, chunks);
-  owners.objects.reserve(merged.catalog.objects.size());
-  for (size_t unit = 0; unit < chosen.size(); ++unit) {
-    const UnitHolder owner = merged.holders_of(unit)[chosen[unit]];
-    (unit < chunks ? owners.chunks : owners.objects).push_back({owner.rank, owner.item, 0});
-  }
-  return owners;
-}
-
-void name_items(std::span<const LocalView> locals, std::vector<WriteList>* lists) {
-  for (size_t rank = 0; rank < locals.size(); ++rank) {
-    const std::span<const ChunkRecord> chunks = locals[rank].catalog.boxes;
-    for (WriteItem& item : (*lists)[rank].items) {
-      const uint32_t number = item.entry;
-      if (number < chunks.size()) {
-        item.entry = chunks[number].tensor;
-        item.piece = chunks[number].place;
-      } else {
-        item.entry = static_cast<uint32_t>(number - chunks.size());
-        item.piece = kObjectPiece;
-      }
-    }
   }
 }
 

@@ -11,96 +11,96 @@
 namespace shardwright::plan::internal {
 namespace {
 
-// Replicas of the members that have a digest, without boxes. column: LocalView::tensor_digests or
-// object_digests.
-void collect(std::span<const LocalView> locals, std::span<const Member> members,
-             std::span<const Digest128> LocalView::* column, std::vector<HeldContent>* held) {
-  held->clear();
-  for (const Member& member : members) {
-    const std::span<const Digest128> digests = locals[member.rank].*column;
-    if (!digests.empty() && digests[member.entry] != Digest128{})
-      held->push_back({member.rank, member.entry, digests[member.entry], {}});
+class ReplicaCheck {
+ public:
+  ReplicaCheck(const RankPlans& ranks, const MergePolicy& policy)
+      : ranks_(ranks), policy_(policy), contents_(ranks) {}
+
+  Status run(const MergedEntries& merged) {
+    const bool any = contents_.any_of_ranks() ||
+                     std::ranges::any_of(ranks_.descriptions, [](const DescriptionView& each) {
+                       return !each.tensor_digests.empty();
+                     });
+    for (size_t g = 0; any && g < merged.tensors.size(); ++g)
+      SHW_RETURN_IF_ERROR(check_tensor(merged.tensors.of(g)));
+    for (size_t g = 0; g < merged.objects.size(); ++g)
+      SHW_RETURN_IF_ERROR(check_object(merged.objects.of(g)));
+    return {};
   }
-}
 
-std::vector<Box> boxes_of(const CatalogView& catalog, size_t tensor) {
-  const TensorRecord& record = catalog.tensors[tensor];
-  std::vector<Box> boxes;
-  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c)
-    boxes.push_back(chunk_box_of(catalog, c));
-  return boxes;
-}
+ private:
+  using Digests = std::span<const Digest128> DescriptionView::*;
 
-Status members_differ(std::string_view name, std::string_view property, const Member& first,
-                      const Member& other) {
-  return replicas_differ(name, property, static_cast<int32_t>(first.rank),
-                         static_cast<int32_t>(other.rank));
-}
+  const CatalogView& entries(const Member& member) const {
+    return ranks_.descriptions[member.description].entries;
+  }
+  int32_t rank(const Member& member) const {
+    return static_cast<int32_t>(ranks_.first_ranks[member.description]);
+  }
 
-// Sizes of 0 are unknown in descriptions: then the known ones must agree.
-Status check_object(std::span<const LocalView> locals, std::span<const Member> members,
-                    const MergePolicy& policy) {
-  const auto record = [&](const Member& member) -> const ObjectRecord& {
-    return locals[member.rank].catalog.objects[member.entry];
-  };
-  const auto type = [&](const Member& member) {
-    return locals[member.rank].catalog.texts.at(record(member).content_type);
-  };
-  const std::string_view name = locals[members[0].rank].catalog.object_name(members[0].entry);
-  const Member* sized = nullptr;
-  for (const Member& member : members) {
-    if (!policy.described || record(member).size_bytes != 0) {
-      if (sized == nullptr) sized = &member;
-      if (record(member).size_bytes != record(*sized).size_bytes)
-        return members_differ(name, "size", *sized, member);
+  Status check_tensor(std::span<const Member> members) {
+    const CatalogView& first = entries(members[0]);
+    const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
+    if (sharded && element_count_of(first.shape(members[0].entry)) == 0) return {};
+    const std::string_view name = first.tensor_name(members[0].entry);
+    if (!contents_.any_of_ranks())
+      return check_descriptions(members, &DescriptionView::tensor_digests, name);
+    contents_.collect_tensor(members, &held_);
+    return check_contents(name, held_);
+  }
+
+  // Sizes of 0 are unknown in descriptions: then the known ones must agree.
+  Status check_object(std::span<const Member> members) {
+    const CatalogView& first = entries(members[0]);
+    const std::string_view name = first.object_name(members[0].entry);
+    const Member* sized = nullptr;
+    for (const Member& member : members) {
+      const ObjectRecord& record = entries(member).objects[member.entry];
+      if (!policy_.described || record.size_bytes != 0) {
+        if (sized == nullptr) sized = &member;
+        if (record.size_bytes != entries(*sized).objects[sized->entry].size_bytes)
+          return replicas_differ(name, "size", rank(*sized), rank(member));
+      }
+      if (entries(member).texts.at(record.content_type) !=
+          first.texts.at(first.objects[members[0].entry].content_type))
+        return replicas_differ(name, "content type", rank(members[0]), rank(member));
     }
-    if (type(member) != type(members[0]))
-      return members_differ(name, "content type", members[0], member);
+    if (!contents_.any_of_ranks())
+      return check_descriptions(members, &DescriptionView::object_digests, name);
+    contents_.collect_object(members, &held_);
+    return check_contents(name, held_);
   }
-  std::vector<HeldContent> held;
-  collect_object_contents(locals, members, &held);
-  return check_contents(name, held);
-}
+
+  // When all contents stand in descriptions.
+  Status check_descriptions(std::span<const Member> members, Digests column,
+                            std::string_view name) const {
+    const Digest128* expected = nullptr;
+    int32_t expected_rank = 0;
+    for (const Member& member : members) {
+      const std::span<const Digest128> digests = ranks_.descriptions[member.description].*column;
+      if (digests.empty() || digests[member.entry] == Digest128{}) continue;
+      if (expected == nullptr) {
+        expected = &digests[member.entry];
+        expected_rank = rank(member);
+      } else if (digests[member.entry] != *expected) {
+        return replicas_differ(name, "content", expected_rank, rank(member));
+      }
+    }
+    return {};
+  }
+
+  const RankPlans& ranks_;
+  const MergePolicy& policy_;
+  RankContents contents_;
+  std::vector<HeldContent> held_;
+};
 
 }  // namespace
 
-void collect_tensor_contents(std::span<const LocalView> locals, std::span<const Member> members,
-                             std::vector<HeldContent>* held) {
-  collect(locals, members, &LocalView::tensor_digests, held);
-  const CatalogView& first = locals[members[0].rank].catalog;
-  if (first.tensors[members[0].entry].kind != EntryKind::kSharded) return;
-  std::erase_if(*held, [&](const HeldContent& each) {
-    return locals[each.rank].catalog.tensors[each.entry].chunk_count == 0;
-  });
-  for (HeldContent& each : *held)
-    each.boxes = digest_of_boxes(boxes_of(locals[each.rank].catalog, each.entry));
-  sort_by_boxes(held);
-}
-
-void collect_object_contents(std::span<const LocalView> locals, std::span<const Member> members,
-                             std::vector<HeldContent>* held) {
-  collect(locals, members, &LocalView::object_digests, held);
-}
-
-Status check_replicas(std::span<const LocalView> locals, MergedEntries* merged, VerifyReplicas rule,
+Status check_replicas(const RankPlans& ranks, const MergedEntries& merged, VerifyReplicas rule,
                       const MergePolicy& policy) {
   if (rule == VerifyReplicas::kOff) return {};
-  const bool tensors_have_digests =
-      std::any_of(locals.begin(), locals.end(),
-                  [](const LocalView& local) { return !local.tensor_digests.empty(); });
-  std::vector<HeldContent> held;
-  for (size_t g = 0; tensors_have_digests && g < merged->tensors.size(); ++g) {
-    const std::span<const Member> members = merged->tensors.of(g);
-    const CatalogView& catalog = locals[members[0].rank].catalog;
-    if (members.size() < 2) continue;
-    collect_tensor_contents(locals, members, &held);
-    SHW_RETURN_IF_ERROR(check_contents(catalog.tensor_name(members[0].entry), held));
-  }
-  for (size_t g = 0; g < merged->objects.size(); ++g) {
-    const std::span<const Member> members = merged->objects.of(g);
-    if (members.size() > 1) SHW_RETURN_IF_ERROR(check_object(locals, members, policy));
-  }
-  return {};
+  return ReplicaCheck(ranks, policy).run(merged);
 }
 
 }  // namespace shardwright::plan::internal

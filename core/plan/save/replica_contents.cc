@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparing replicas, and the sets that they make.
+// Digests of whole tensors stand in descriptions, those of what a rank holds a part of in its part;
+// explicit plans have all in their parts.
 #include "core/plan/save/replica_contents_internal.h"
 
 #include <algorithm>
@@ -10,7 +11,13 @@
 #include "core/plan/save/conflicts_internal.h"
 
 namespace shardwright::plan::internal {
+namespace {
 
+bool is_set(const Digest128& digest) {
+  return digest != Digest128{};
+}
+
+// Of the boxes that a rank holds, in whatever order it listed them.
 Digest128 digest_of_boxes(std::vector<Box> boxes) {
   std::ranges::sort(boxes);
   std::vector<int64_t> values;
@@ -22,20 +29,83 @@ Digest128 digest_of_boxes(std::vector<Box> boxes) {
 }
 
 void sort_by_boxes(std::vector<HeldContent>* held) {
-  std::ranges::sort(*held, [](const HeldContent& a, const HeldContent& b) {
+  const auto before = [](const HeldContent& a, const HeldContent& b) {
     return a.boxes != b.boxes ? a.boxes < b.boxes : a.rank < b.rank;
-  });
+  };
+  if (!std::ranges::is_sorted(*held, before)) std::ranges::sort(*held, before);
 }
 
-std::span<const HeldContent> first_alike(std::span<const HeldContent> sorted) {
+// Those who hold the same as the first.
+std::span<const HeldContent> first_alike(std::span<const HeldContent> held) {
   size_t end = 0;
-  while (end < sorted.size() && sorted[end].boxes == sorted[0].boxes) ++end;
-  return sorted.first(end);
+  while (end < held.size() && held[end].boxes == held[0].boxes) ++end;
+  return held.first(end);
 }
 
-Status check_contents(std::string_view name, std::span<const HeldContent> sorted) {
+}  // namespace
+
+RankContents::RankContents(const RankPlans& ranks)
+    : ranks_(ranks),
+      members_(ranks),
+      any_of_ranks_(std::ranges::any_of(ranks.parts, [](const PartView& part) {
+        return !part.tensor_digests.empty() || !part.object_digests.empty();
+      })) {}
+
+Digest128 RankContents::content_of_tensor(const RankMember& member) const {
+  const DescriptionView& description = ranks_.descriptions[member.description];
+  if (!description.tensor_digests.empty() && is_set(description.tensor_digests[member.entry]))
+    return description.tensor_digests[member.entry];
+  const PartView& part = ranks_.part(member.rank);
+  if (part.tensor_digests.empty()) return {};
+  if (part.digest_tensors.empty()) return part.tensor_digests[member.entry];
+  const auto found = std::ranges::lower_bound(part.digest_tensors, member.entry);
+  if (found == part.digest_tensors.end() || *found != member.entry) return {};
+  return part.tensor_digests[static_cast<size_t>(found - part.digest_tensors.begin())];
+}
+
+Digest128 RankContents::content_of_object(const RankMember& member) const {
+  const DescriptionView& description = ranks_.descriptions[member.description];
+  if (!description.object_digests.empty()) return description.object_digests[member.entry];
+  const PartView& part = ranks_.part(member.rank);
+  return part.object_digests.empty() ? Digest128{} : part.object_digests[member.entry];
+}
+
+void RankContents::collect_tensor(std::span<const Member> members, std::vector<HeldContent>* held) {
+  held->clear();
+  const CatalogView& first = ranks_.descriptions[members[0].description].entries;
+  const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
+  Digest128 whole{};  // of the boxes of a rank that holds all of it
+  for (const RankMember& member : members_.of(members)) {
+    HeldContent content{member.rank, member.entry, content_of_tensor(member), {}};
+    if (!is_set(content.content)) continue;
+    if (sharded) {
+      const bool is_whole = ranks_.descriptions[member.description].forms[member.entry] == kWhole;
+      if (!is_whole || whole == Digest128{}) {
+        std::vector<Box> boxes = ranks_.of(member.rank).boxes_of(member.entry);
+        std::erase_if(boxes, box_is_empty);
+        if (boxes.empty()) continue;
+        content.boxes = digest_of_boxes(std::move(boxes));
+        if (is_whole) whole = content.boxes;
+      } else {
+        content.boxes = whole;
+      }
+    }
+    held->push_back(content);
+  }
+  sort_by_boxes(held);
+}
+
+void RankContents::collect_object(std::span<const Member> members, std::vector<HeldContent>* held) {
+  held->clear();
+  for (const RankMember& member : members_.of(members)) {
+    const HeldContent content{member.rank, member.entry, content_of_object(member), {}};
+    if (is_set(content.content)) held->push_back(content);
+  }
+}
+
+Status check_contents(std::string_view name, std::span<const HeldContent> held) {
   const HeldContent* first = nullptr;
-  for (const HeldContent& each : sorted) {
+  for (const HeldContent& each : held) {
     if (first == nullptr || first->boxes != each.boxes) {
       first = &each;
     } else if (first->content != each.content) {
@@ -46,16 +116,16 @@ Status check_contents(std::string_view name, std::span<const HeldContent> sorted
   return {};
 }
 
-void ReplicaSetBuilder::add_tensor(std::span<const HeldContent> sorted) {
-  while (!sorted.empty()) {
-    const std::span<const HeldContent> alike = first_alike(sorted);
+void ReplicaSetBuilder::add_tensor(std::span<const HeldContent> held) {
+  while (!held.empty()) {
+    const std::span<const HeldContent> alike = first_alike(held);
     add_entry(alike, &ReplicaSet::tensors);
-    sorted = sorted.subspan(alike.size());
+    held = held.subspan(alike.size());
   }
 }
 
-void ReplicaSetBuilder::add_object(std::span<const HeldContent> sorted) {
-  add_entry(sorted, &ReplicaSet::objects);
+void ReplicaSetBuilder::add_object(std::span<const HeldContent> held) {
+  add_entry(held, &ReplicaSet::objects);
 }
 
 void ReplicaSetBuilder::add_entry(std::span<const HeldContent> alike,

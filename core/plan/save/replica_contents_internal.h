@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks say of the contents of their replicas, whichever engine asks: compared entry by entry,
-// and put into the sets by which later saves compare them in 16 bytes. Pure functions.
+// What ranks say of the contents of their replicas: compared entry by entry, and put into the sets by
+// which later saves compare them in 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/save/merge_internal.h"
 #include "core/plan/save/replica_sets.h"
 
 namespace shardwright::plan::internal {
@@ -17,31 +18,47 @@ namespace shardwright::plan::internal {
 // One rank's replica of an entry.
 struct HeldContent {
   uint32_t rank = 0;
-  uint32_t entry = 0;   // in the rank's State
+  uint32_t entry = 0;   // in the rank's description
   Digest128 content{};  // never all-zero
   // Of a sharded tensor the digest of the boxes that the rank holds: only those that hold the same
   // are compared. Else all-zero.
   Digest128 boxes{};
 };
 
-// Digest of the boxes that a rank holds of a tensor, in whatever order it listed them.
-Digest128 digest_of_boxes(std::vector<Box> boxes);
+// The content digests that ranks gave, entry by entry. Costs O(ranks) per entry that is asked for.
+// Views the plans. One thread.
+class RankContents {
+ public:
+  explicit RankContents(const RankPlans& ranks);
 
-// Puts those who hold the same behind one another, by ascending ranks.
-void sort_by_boxes(std::vector<HeldContent>* held);
-// Those who hold the same as the first of `sorted`.
-std::span<const HeldContent> first_alike(std::span<const HeldContent> sorted);
+  // Whether some rank gave digests of its own: else those of the descriptions are all there are, and
+  // one comparison per description is enough.
+  bool any_of_ranks() const { return any_of_ranks_; }
+  // Replicas of a group that have a digest; those who hold the same follow each other, by ascending
+  // ranks. members: not empty.
+  void collect_tensor(std::span<const Member> members, std::vector<HeldContent>* held);
+  void collect_object(std::span<const Member> members, std::vector<HeldContent>* held);
+
+ private:
+  // All-zero = none.
+  Digest128 content_of_tensor(const RankMember& member) const;
+  Digest128 content_of_object(const RankMember& member) const;
+
+  const RankPlans& ranks_;
+  RankMembers members_;
+  bool any_of_ranks_ = false;
+};
 
 // replicas_differ naming the first rank and the next that differs, of those who hold the same.
-Status check_contents(std::string_view name, std::span<const HeldContent> sorted);
+Status check_contents(std::string_view name, std::span<const HeldContent> held);
 
 // Collects the sets of all ranks. Entries come in the order of the merge.
 class ReplicaSetBuilder {
  public:
   explicit ReplicaSetBuilder(size_t rank_count) : ranks_(rank_count) {}
-  // sorted: of one tensor; those who hold the same make a set.
-  void add_tensor(std::span<const HeldContent> sorted);
-  void add_object(std::span<const HeldContent> sorted);
+  // Those who hold the same make a set.
+  void add_tensor(std::span<const HeldContent> held);
+  void add_object(std::span<const HeldContent> held);
   std::vector<ReplicaSets> take() { return std::move(ranks_); }
 
  private:

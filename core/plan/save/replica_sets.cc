@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shares, and the sets of explicit plans: the groups of the merge are walked in their order, which all
-// ranks share.
+// Shares, and the sets: the groups of the merge are walked in their order, which all ranks share.
 #include "core/plan/save/replica_sets.h"
 
 #include <xxhash.h>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/digest.h"
-#include "core/plan/save/local_plan.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/replica_contents_internal.h"
 
@@ -44,19 +43,17 @@ Share term(const Digest128& contents, const Digest128& world, uint32_t set, uint
 
 }  // namespace
 
-Result<std::vector<ReplicaSets>> replica_sets(const LocalViews& locals) {
-  SHW_ASSIGN_OR_RETURN(internal::MergedEntries merged, internal::merge_entries(locals));
-  const std::span<const LocalView> views = locals.views;
-  internal::ReplicaSetBuilder builder(views.size());
+Result<std::vector<ReplicaSets>> replica_sets(const RankPlans& ranks) {
+  SHW_ASSIGN_OR_RETURN(const internal::MergedEntries merged, internal::merge_entries(ranks));
+  internal::ReplicaSetBuilder builder(ranks.rank_count());
+  internal::RankContents contents(ranks);
   std::vector<internal::HeldContent> held;
   for (size_t g = 0; g < merged.tensors.size(); ++g) {
-    const std::span<const internal::Member> members = merged.tensors.of(g);
-    if (members.size() < 2) continue;
-    internal::collect_tensor_contents(views, members, &held);
+    contents.collect_tensor(merged.tensors.of(g), &held);
     builder.add_tensor(held);
   }
   for (size_t g = 0; g < merged.objects.size(); ++g) {
-    internal::collect_object_contents(views, merged.objects.of(g), &held);
+    contents.collect_object(merged.objects.of(g), &held);
     builder.add_object(held);
   }
   return builder.take();

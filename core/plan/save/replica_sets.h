@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/local_view.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/describe/replica_digests.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
@@ -44,7 +44,7 @@ using ReplicaSets = std::vector<ReplicaSet>;
 // What the content digests of the plans are compared by, per rank: entries that several ranks hold
 // and have a digest of, of sharded tensors those ranks that hold the same boxes. The plans passed
 // make_global_plan.
-Result<std::vector<ReplicaSets>> replica_sets(const LocalViews& locals);
+Result<std::vector<ReplicaSets>> replica_sets(const RankPlans& ranks);
 
 // Digest of the keys of all ranks in rank order.
 Digest128 world_key(std::span<const Digest128> keys);

@@ -13,7 +13,7 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/digest.h"
-#include "core/plan/generation_internal.h"
+#include "core/plan/generation_text.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/findings_internal.h"
 #include "core/plan/wire/plan_parts_internal.h"

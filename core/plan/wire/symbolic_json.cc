@@ -88,9 +88,9 @@ void write_part(const SymbolicPart& part, uint64_t item_limit, JsonWriter* out) 
   json.key("rank").number(part.rank).key("world_size").number(part.world_size);
   json.key("description_digest").text(to_hex(part.description_digest));
   json.key("box_counts").begin_array();
-  for (size_t i = 0; i < shown(part.box_counts.size(), item_limit); ++i)
-    json.number_unsigned(part.box_counts[i]);
-  json.end_array().key("extent_count").number_unsigned(part.extents.size());
+  for (size_t i = 0; i < shown(part.lists.size(), item_limit); ++i)
+    json.number_unsigned(part.lists[i].count);
+  json.end_array().key("box_count").number_unsigned(part.boxes.size());
   json.key("object_sizes").begin_array();
   for (size_t i = 0; i < shown(part.object_sizes.size(), item_limit); ++i)
     json.number_unsigned(part.object_sizes[i]);

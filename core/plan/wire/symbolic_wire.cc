@@ -244,21 +244,22 @@ Result<Bytes> encode(const SymbolicDescription& description) {
 }
 
 Result<Bytes> encode(const SymbolicPart& part) {
-  const uint64_t size = kFixedBytes + sizeof(uint32_t) * part.box_counts.size() +
-                        sizeof(ExtentPair) * part.extents.size() +
-                        sizeof(uint64_t) * part.object_sizes.size() +
-                        (sizeof(uint32_t) + sizeof(Digest128)) * part.digest_tensors.size();
+  const uint64_t size =
+      kFixedBytes + sizeof(BoxList) * part.lists.size() + sizeof(ChunkRecord) * part.boxes.size() +
+      sizeof(ExtentPair) * part.more.size() + sizeof(uint64_t) * part.object_sizes.size() +
+      (sizeof(uint32_t) + sizeof(Digest128)) * part.digest_tensors.size();
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the symbolic part"));
   FlatBufferBuilder builder(size);
-  const auto box_counts = numbers(&builder, part.box_counts);
-  const auto extents = records<wire::ExtentPair>(&builder, part.extents);
+  const auto lists = records<wire::BoxList>(&builder, part.lists);
+  const auto boxes = records<wire::ChunkRecord>(&builder, part.boxes);
+  const auto more = records<wire::ExtentPair>(&builder, part.more);
   const auto object_sizes = numbers(&builder, part.object_sizes);
   const auto digest_tensors = numbers(&builder, part.digest_tensors);
   const auto tensor_digests = records<wire::Digest>(&builder, part.tensor_digests);
   const wire::Digest digest = wire::encode_digest(part.description_digest);
   return finish(&builder, wire::PlanBufferKind::SymbolicPart,
-                wire::CreateSymbolicPart(builder, part.rank, part.world_size, &digest, box_counts,
-                                         extents, object_sizes, digest_tensors, tensor_digests));
+                wire::CreateSymbolicPart(builder, part.rank, part.world_size, &digest, lists, boxes,
+                                         more, object_sizes, digest_tensors, tensor_digests));
 }
 
 Result<Bytes> encode(const LocalSymbolicPlan& plan) {
@@ -299,8 +300,9 @@ Result<SymbolicPart> internal::copy_symbolic_part(const wire::SymbolicPart* body
   part.rank = body->rank();
   part.world_size = body->world_size();
   part.description_digest = wire::decode_digest(body->description_digest());
-  part.box_counts = copy_column<uint32_t>(body->box_counts());
-  part.extents = copy_column<ExtentPair>(body->extents());
+  part.lists = copy_column<BoxList>(body->lists());
+  part.boxes = copy_column<ChunkRecord>(body->boxes());
+  part.more = copy_column<ExtentPair>(body->more());
   part.object_sizes = copy_column<uint64_t>(body->object_sizes());
   part.digest_tensors = copy_column<uint32_t>(body->digest_tensors());
   part.tensor_digests = copy_column<Digest128>(body->tensor_digests());
@@ -332,12 +334,6 @@ std::vector<std::string> internal::symbolic_part_findings(const SymbolicPart& pa
   if (part.world_size < 1 || part.world_size > kMaxWorldSize || part.rank < 0 ||
       part.rank >= part.world_size)
     findings.push_back(fmt::format("rank {} of {} is no position", part.rank, part.world_size));
-  for (const ExtentPair& pair : part.extents) {
-    if (pair.offset < 0 || pair.size < 0)
-      findings.push_back(
-          fmt::format("a box has {} elements from {} in a dimension", pair.size, pair.offset));
-    if (findings.size() >= limit) break;
-  }
   if (part.digest_tensors.size() != part.tensor_digests.size())
     findings.push_back(fmt::format("{} digests of {} tensors", part.tensor_digests.size(),
                                    part.digest_tensors.size()));

@@ -58,6 +58,8 @@ Result<Bytes> encode(const LocalSymbolicPlan& plan);  // both in one buffer
 // Digest of what the plan describes: equal for equal entries in equal order on equal ranks, whatever
 // their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
 Result<Digest128> description_digest(const LocalSavePlan& plan);
+// The same for a local plan by layouts.
+Result<Digest128> items_digest(const LocalSymbolicPlan& plan);
 // 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
 Result<Digest128> symbolic_digest(const SymbolicDescription& description);
 

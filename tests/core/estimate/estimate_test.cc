@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/estimate/estimate_internal.h"
+#include "core/job_description/describe_ranks.h"
+#include "core/plan/describe/explicit_plan.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load_plan.h"
 #include "core/plan/save/global_plan.h"
@@ -18,9 +20,13 @@ namespace shardwright::estimate {
 namespace {
 
 namespace test = plan::test;
+using job_description::describe_ranks;
 using job_description::job_of_checkpoint;
 using job_description::read_job_description;
 using plan::CatalogBuilder;
+using plan::encode;
+using plan::expand_local_plan;
+using plan::LocalSavePlan;
 using plan::ObjectRead;
 using plan::OwnerRule;
 using plan::ReadItem;
@@ -78,16 +84,19 @@ TEST(SimulateSave, PlansWhatTheRanksWouldPlan) {
     rules.owner = owner;
     rules.verify_replicas = VerifyReplicas::kOff;
     const std::vector<LocalSavePlan> real = test::local_plans(states_of(job), rules);
-    const auto simulated = internal::local_plans_of(job, rules);
-    ASSERT_TRUE(simulated.ok()) << simulated.status().to_string();
-    ASSERT_EQ(simulated->locals.size(), real.size());
-    for (size_t r = 0; r < real.size(); ++r)
-      EXPECT_EQ(*encode(simulated->locals[r]), *encode(real[r])) << "rank " << r;
+    const auto described = describe_ranks(job, save_rules_text(rules));
+    ASSERT_TRUE(described.ok()) << described.status().to_string();
+    ASSERT_EQ(described->rank_count(), static_cast<int32_t>(real.size()));
+    for (size_t r = 0; r < real.size(); ++r) {
+      const auto local = expand_local_plan(*described, static_cast<int32_t>(r));
+      ASSERT_TRUE(local.ok()) << local.status().to_string();
+      EXPECT_EQ(*encode(*local), *encode(real[r])) << "rank " << r;
+    }
     EstimateOptions options;
     options.owner = owner;
     const auto save = simulate_save(job, options);
     ASSERT_TRUE(save.ok()) << save.status().to_string();
-    const auto plan = make_global_plan(real, rules, std::string(32, '0'));
+    const auto plan = make_global_plan(real, rules);
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(*encode(save->plan), *encode(*plan));
   }
@@ -104,8 +113,8 @@ TEST(SimulateSave, AddsUpWhatEachRankWrites) {
   for (size_t r = 0; r < 8; ++r) {
     payload += estimate.moved_bytes[r];
     EXPECT_EQ(estimate.over_bytes[r], 0U);
-    EXPECT_EQ(estimate.moved_bytes[r], save->plan.lists[r].payload_bytes());
-    EXPECT_EQ(estimate.operations[r], save->plan.lists[r].items.size());
+    EXPECT_EQ(estimate.moved_bytes[r], save->plan.writes.bytes[r]);
+    EXPECT_EQ(estimate.operations[r], save->plan.writes.item_counts[r]);
     EXPECT_EQ(estimate.staging_bytes[r], estimate.moved_bytes[r]);
     EXPECT_EQ(estimate.peak_bytes[r], estimate.held_bytes[r] + estimate.staging_bytes[r] +
                                           (r == 0 ? estimate.plan_bytes : 0));

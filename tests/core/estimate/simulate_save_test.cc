@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs planned by arithmetic against the local plan of each rank: equal plans, equal estimates.
+// What the ranks of jobs describe, and that jobs are planned as their ranks would be box by box.
 #include "core/job_description/describe_ranks.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/estimate/estimate_internal.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/describe/explicit_plan.h"
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
 #include "tests/support/random_source.h"
@@ -19,7 +20,9 @@ namespace {
 using job_description::describe_ranks;
 using job_description::read_job_description;
 using plan::encode;
+using plan::expand_local_plan;
 using plan::OwnerRule;
+using plan::save_rules_text;
 using shardwright::test::RandomSource;
 
 JobDescription read(const std::string& text) {
@@ -70,42 +73,62 @@ std::string random_job(RandomSource& random) {
       mesh, tensors);
 }
 
-void expect_same_locals(const JobDescription& job) {
-  const SaveRules rules;
-  const auto locals = internal::local_plans_of(job, rules);
-  ASSERT_TRUE(locals.ok()) << locals.status().to_string();
-  const auto ranks = describe_ranks(job, save_rules_text(rules));
+// Each rank describes the boxes that its layouts give.
+void expect_boxes_of_layouts(const JobDescription& job) {
+  const auto ranks = describe_ranks(job, save_rules_text({}));
   ASSERT_TRUE(ranks.ok()) << ranks.status().to_string();
   ASSERT_EQ(ranks->rank_count(), job.rank_count);
-  for (int32_t r = 0; r < job.rank_count; ++r) {
-    const auto local = expand_local_plan(*ranks, r);
-    ASSERT_TRUE(local.ok()) << local.status().to_string();
-    ASSERT_EQ(*encode(*local), *encode(locals->locals[static_cast<size_t>(r)])) << "rank " << r;
+  const plan::RankPlans plans = plan::rank_plans_of(*ranks);
+  for (uint32_t r = 0; r < plans.rank_count(); ++r) {
+    const plan::RankView rank = plans.of(r);
+    uint32_t described = 0;
+    for (const JobTensor& tensor : job.tensors) {
+      const Layout& layout = *job.layouts[tensor.layout].layout;
+      if (!layout.contains(static_cast<int32_t>(r))) continue;
+      const auto pieces = layout.pieces(tensor.shape, static_cast<int32_t>(r));
+      ASSERT_TRUE(pieces.ok()) << pieces.status().to_string();
+      std::vector<Box> expected;
+      for (const Piece& piece : *pieces) expected.push_back(piece.box);
+      std::vector<Box> found = rank.boxes_of(described);
+      std::erase_if(expected, box_is_empty);
+      std::erase_if(found, box_is_empty);
+      ASSERT_EQ(rank.description.entries.tensor_name(described), tensor.name);
+      ASSERT_EQ(found, expected) << "rank " << r << ", tensor " << tensor.name;
+      ++described;
+    }
+    ASSERT_EQ(rank.description.forms.size(), described);
   }
 }
 
-void expect_same_estimate(const JobDescription& job, OwnerRule owner) {
+// The plan is that of the same job described box by box.
+void expect_same_plan(const JobDescription& job, OwnerRule owner) {
   EstimateOptions options;
   options.owner = owner;
   options.rank_bytes_per_second = 1000;
-  ASSERT_TRUE(has_layouts_only(job));
   const auto found = simulate_save(job, options);
-  const auto expected = internal::simulate_explicit_save(job, options);
+  plan::SaveRules rules;
+  rules.owner = owner;
+  rules.verify_replicas = plan::VerifyReplicas::kOff;
+  const auto ranks = describe_ranks(job, save_rules_text(rules));
+  ASSERT_TRUE(ranks.ok()) << ranks.status().to_string();
+  std::vector<plan::LocalSavePlan> locals;
+  for (int32_t r = 0; r < job.rank_count; ++r) locals.push_back(*expand_local_plan(*ranks, r));
+  const auto expected = make_global_plan(locals, rules);
   ASSERT_EQ(found.status().to_string(), expected.status().to_string());
   if (!found.ok()) return;
-  EXPECT_EQ(estimate_json(found->estimate), estimate_json(expected->estimate));
-  EXPECT_EQ(*encode(found->plan), *encode(expected->plan));
+  EXPECT_EQ(*encode(found->plan), *encode(*expected));
+  EXPECT_EQ(found->estimate.moved_bytes, expected->writes.bytes);
 }
 
 TEST(DescribeRanks, StagesAreDescribedOnceEach) {
   const JobDescription job = read(kStages);
-  expect_same_locals(job);
+  expect_boxes_of_layouts(job);
   const auto ranks = describe_ranks(job, "");
   ASSERT_TRUE(ranks.ok());
   EXPECT_EQ(ranks->descriptions.size(), 2U);
   EXPECT_EQ(ranks->parts.size(), 12U) << "sizes of rank_local objects";
-  expect_same_estimate(job, OwnerRule::kBalanced);
-  expect_same_estimate(job, OwnerRule::kLowestRank);
+  expect_same_plan(job, OwnerRule::kBalanced);
+  expect_same_plan(job, OwnerRule::kLowestRank);
 }
 
 TEST(DescribeRanks, RandomJobsHaveOneEstimate) {
@@ -117,17 +140,20 @@ TEST(DescribeRanks, RandomJobsHaveOneEstimate) {
     const std::string text = random_job(random);
     SCOPED_TRACE("job of start " + std::to_string(start) + ": " + text);
     const JobDescription job = read(text);
-    expect_same_locals(job);
-    expect_same_estimate(job, random.chance(30) ? OwnerRule::kLowestRank : OwnerRule::kBalanced);
+    expect_boxes_of_layouts(job);
+    expect_same_plan(job, random.chance(30) ? OwnerRule::kLowestRank : OwnerRule::kBalanced);
   }
 }
 
-TEST(DescribeRanks, JobsOfBoxesArePlannedExplicitly) {
+TEST(DescribeRanks, JobsOfBoxesArePlannedToo) {
   const JobDescription job = read(R"json({"schema": 1, "meshes": {"m": {"axes": {"a": 2}}},
     "tensors": [{"name": "w", "dtype": "int8", "shape": [2],
                  "boxes": [{"offsets": [0], "sizes": [2], "ranks": [1]}]}]})json");
-  EXPECT_FALSE(has_layouts_only(job));
-  EXPECT_TRUE(simulate_save(job, {}).ok());
+  expect_same_plan(job, OwnerRule::kBalanced);
+  const auto save = simulate_save(job, {});
+  ASSERT_TRUE(save.ok()) << save.status().to_string();
+  EXPECT_EQ(save->estimate.held_bytes, (RankColumn{0, 2}));
+  EXPECT_EQ(save->estimate.moved_bytes, (RankColumn{0, 2}));
 }
 
 }  // namespace

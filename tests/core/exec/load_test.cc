@@ -365,18 +365,44 @@ TEST_F(LoadTest, PlacesAndOptionsThatDifferAreNamedOnAllRanks) {
   }
 }
 
-TEST_F(LoadTest, ARankThatCannotOpenWhatAllWereToldFailsAll) {
-  const auto hidden = storage::make_fault_storage(
-      *fixture.store(), [](const storage::StorageEvent& event, uint64_t*) {
-        return event.key.ends_with("manifest.shw") ? permission_denied("no") : Status();
-      });
-  const std::shared_ptr<storage::Storage> blind(hidden.get(), [](storage::Storage*) {});
+// What rank 1 of two sees of a storage in which it may not read some keys.
+class BlindRank {
+ public:
+  using Hides = std::function<bool(std::string_view key)>;
+  BlindRank(std::shared_ptr<storage::Storage> inner, const Hides& hides)
+      : inner_(std::move(inner)),
+        blind_(storage::make_fault_storage(
+            *inner_, [hides](const storage::StorageEvent& event, uint64_t*) {
+              return hides(event.key) ? permission_denied("no") : Status();
+            })) {}
+  format::Location place(int32_t rank) const { return {rank == 1 ? blind_ : inner_, "ckpt"}; }
+
+ private:
+  std::shared_ptr<storage::Storage> inner_;
+  std::shared_ptr<storage::Storage> blind_;
+};
+
+TEST_F(LoadTest, OneRankReadsTheManifestForAll) {
+  const BlindRank storages(fixture.store(),
+                           [](std::string_view key) { return key.ends_with("manifest.shw"); });
   on_ranks(2, [&](int32_t rank, collective::Collective& collective) {
     Holding target;
     add_whole(&target, weight, false);
-    const format::Location place{rank == 1 ? blind : fixture.store(), "ckpt"};
+    const Result<Report> loaded =
+        load(fixture.runtime(), storages.place(rank), *target.state, collective, {}, CallContext());
+    EXPECT_TRUE(loaded.ok()) << loaded.status().to_string();
+  });
+}
+
+TEST_F(LoadTest, ARankThatCannotReadWhatAllWereToldFailsAll) {
+  const BlindRank storages(fixture.store(),
+                           [](std::string_view key) { return !key.ends_with("manifest.shw"); });
+  on_ranks(2, [&](int32_t rank, collective::Collective& collective) {
+    Holding target;
+    add_whole(&target, weight, false);
     const Status status =
-        load(fixture.runtime(), place, *target.state, collective, {}, CallContext()).status();
+        load(fixture.runtime(), storages.place(rank), *target.state, collective, {}, CallContext())
+            .status();
     EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.to_string();
     EXPECT_EQ(status.detail("rank"), "1");
   });

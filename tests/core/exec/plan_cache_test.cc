@@ -32,7 +32,7 @@ class Job {
     }
   }
 
-  // Meetings 1 and 2. Bytes that the ranks brought, meeting by meeting.
+  // Bytes that the ranks offered, round by round, until each has its answer.
   Result<std::vector<uint64_t>> plan() {
     std::vector<Bytes> offers;
     for (const auto& rank : ranks_) {
@@ -41,7 +41,7 @@ class Job {
     }
     std::vector<uint64_t> brought{total(offers)};
     SHW_ASSIGN_OR_RETURN(std::vector<Bytes> answers, ranks_[0]->answer(offers, location_, call_));
-    if (internal::asks_for_offer(answers[0])) {
+    while (internal::asks_for_offer(answers[0])) {
       for (size_t r = 0; r < ranks_.size(); ++r) {
         SHW_ASSIGN_OR_RETURN(offers[r], ranks_[r]->further_offer(answers[r]));
       }
@@ -140,7 +140,7 @@ TEST_F(PlanCacheTest, ADescriptionThatChangedOnOneRankIsPlannedAnew) {
   save(world.states());
   add_object(&world.ranks[1], "new", "text", EntryKind::kRankLocal);
   const std::vector<uint64_t> brought = save(world.states());
-  ASSERT_EQ(brought.size(), 2U);
+  ASSERT_EQ(brought.size(), 3U);  // shares, then what ranks add, then the new description
   EXPECT_GT(brought[1], brought[0]);
   EXPECT_TRUE(last_save_stores(world));
   EXPECT_EQ(save(world.states()), std::vector<uint64_t>{3 * kShareBytes});

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/describe/describe_boxes.h"
 #include "core/plan/entry_arrays.h"
-#include "core/plan/save/describe.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"

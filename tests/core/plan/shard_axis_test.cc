@@ -3,7 +3,7 @@
 // Layouts as axes: each rank's box is the layout's, and ranks of regular meshes share their axes.
 #include "core/plan/shard_axis.h"
 
-#include "tests/core/plan/symbolic/random_job.h"
+#include "tests/core/plan/describe/random_job.h"
 
 namespace shardwright::plan::test {
 namespace {

@@ -11,11 +11,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/load_plan.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
+#include "core/plan/save/write_items.h"
 #include "core/plan/save_plan.h"
 #include "core/state/state.h"
+#include "tests/core/plan/explicit_plan.h"
 #include "tests/core/plan/read_list.h"
 
 namespace shardwright::plan::test {
@@ -104,15 +106,71 @@ inline std::vector<LocalSavePlan> local_plans(const std::vector<State>& states,
   return plans;
 }
 
-inline Result<GlobalSavePlan> plan_save(const std::vector<State>& states,
-                                        const SaveRules& rules = {}) {
-  return make_global_plan(local_plans(states, rules), rules, kGeneration);
+// A plan with what each rank writes, item by item.
+struct RankList {
+  std::vector<WriteItem> items;
+  uint64_t payload_bytes() const { return plan::payload_bytes(items); }
+};
+struct PlannedSave : GlobalSavePlan {
+  std::vector<RankList> lists;
+};
+
+// What the plan says of each rank's bytes and items is what the rank makes of it.
+inline Result<PlannedSave> plan_listed(const RankPlans& ranks, const SaveRules& rules) {
+  PlannedSave made;
+  SHW_ASSIGN_OR_RETURN(static_cast<GlobalSavePlan&>(made), make_global_plan(ranks, rules));
+  made.generation = kGeneration;
+  for (uint32_t r = 0; r < ranks.rank_count(); ++r) {
+    const KeptItems& kept = made.writes.kept;
+    made.lists.push_back({write_items(ranks.of(r), kept.bits(r), kept.order(r))});
+    EXPECT_EQ(made.lists[r].items.size(), made.writes.item_counts[r]) << "rank " << r;
+    EXPECT_EQ(made.lists[r].payload_bytes(), made.writes.bytes[r]) << "rank " << r;
+  }
+  return made;
 }
 
-inline GlobalSavePlan planned(const std::vector<State>& states, const SaveRules& rules = {}) {
-  Result<GlobalSavePlan> plan = plan_save(states, rules);
+inline Result<PlannedSave> plan_explicitly(std::span<const LocalSavePlan> locals,
+                                           const SaveRules& rules) {
+  SHW_RETURN_IF_ERROR(make_global_plan(locals, rules).status());
+  return plan_listed(rank_plans_of(views_of(locals)), rules);
+}
+
+// Catalog and digest.
+inline std::vector<std::byte> bytes_of(const GlobalSavePlan& plan) {
+  Result<std::vector<std::byte>> bytes = encode(plan);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
+  return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
+}
+
+inline void expect_equal_plans(const PlannedSave& plan, const PlannedSave& expected) {
+  ASSERT_EQ(bytes_of(plan), bytes_of(expected));
+  ASSERT_EQ(plan.lists.size(), expected.lists.size());
+  for (size_t r = 0; r < expected.lists.size(); ++r)
+    ASSERT_EQ(plan.lists[r].items, expected.lists[r].items) << "rank " << r;
+}
+
+// Plans what the states describe, and what their explicit local plans do: both are equal.
+inline Result<PlannedSave> plan_save(const std::vector<State>& states,
+                                     const SaveRules& rules = {}) {
+  std::vector<LocalSymbolicPlan> locals;
+  for (size_t r = 0; r < states.size(); ++r) {
+    const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
+    SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan local,
+                         describe_state(states[r], rules, position, {}, save_rules_text(rules)));
+    locals.push_back(std::move(local));
+  }
+  SHW_ASSIGN_OR_RETURN(const RankDescriptions ranks, gather(locals));
+  Result<PlannedSave> plan = plan_listed(rank_plans_of(ranks), rules);
+  const Result<PlannedSave> expected = plan_explicitly(local_plans(states, rules), rules);
+  EXPECT_EQ(plan.status().to_string(), expected.status().to_string());
+  if (plan.ok() && expected.ok()) expect_equal_plans(*plan, *expected);
+  return plan;
+}
+
+inline PlannedSave planned(const std::vector<State>& states, const SaveRules& rules = {}) {
+  Result<PlannedSave> plan = plan_save(states, rules);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
-  return plan.ok() ? *std::move(plan) : GlobalSavePlan();
+  return plan.ok() ? *std::move(plan) : PlannedSave();
 }
 
 // Adds a stored tensor of one-byte elements in these chunks, each at the place of its number.

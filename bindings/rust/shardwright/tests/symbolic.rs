@@ -160,8 +160,8 @@ fn refusals_name_ranks() {
     let one = SymbolicPlan::new(&digests, &[&all[0].description], &[], &rules);
     refused(one, invalid, "1 descriptions for 2 distinct");
     refused(symbolic::representatives(&[]), invalid, "rank_count");
-    let rules = MergeOptions { owner: Owner::Exact, ..Default::default() };
-    refused(plan_of(&all, &rules), StatusCode::Unimplemented, "lowest_rank");
+    let rules = MergeOptions { owner: Owner::All, ..Default::default() };
+    refused(plan_of(&all, &rules), invalid, "owner");
     let rules = MergeOptions { cover: Cover::Off, ..Default::default() };
     refused(plan_of(&all, &rules), invalid, "cover");
     refused(made(&all).owners("nothing"), StatusCode::NotFound, "nothing");

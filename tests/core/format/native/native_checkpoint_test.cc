@@ -37,7 +37,8 @@ std::string rank_key(int32_t rank) {
 
 // Opens, prepares all files and checks all blocks: the first failure.
 Status check_everything(const Location& location) {
-  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedCheckpoint> opened, open_native(location));
+  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedCheckpoint> opened,
+                       open_native(location, nullptr));
   for (uint32_t file = 0; file < opened->files().size(); ++file)
     SHW_RETURN_IF_ERROR(opened->prepare_file(file));
   const plan::Catalog& catalog = opened->catalog();
@@ -70,7 +71,7 @@ Status check_damaged(const Sample& sample, const std::string& key, Bytes bytes) 
 }
 
 TEST(NativeCheckpoint, TellsWhatTheManifestSays) {
-  const auto opened = open_native(stored(make_sample()));
+  const auto opened = open_native(stored(make_sample()), nullptr);
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->format_name(), "native");
   EXPECT_EQ((*opened)->generation(), kSampleGeneration);
@@ -178,7 +179,7 @@ TEST(NativeCheckpoint, FindsWholeBlocksThatChangedPlaces) {
 
 TEST(NativeCheckpoint, SaysWhichFileIsMissing) {
   const Location location = stored(make_sample());
-  const auto opened = open_native(location);
+  const auto opened = open_native(location, nullptr);
   ASSERT_TRUE(location.storage->remove(storage::join_key(location.prefix, rank_key(1))).ok());
   EXPECT_TRUE((*opened)->prepare_file(0).ok());
   const Status status = (*opened)->prepare_file(1);
@@ -189,7 +190,7 @@ TEST(NativeCheckpoint, SaysWhichFileIsMissing) {
 
 TEST(NativeCheckpoint, SaysThatItWasReplacedWhileReading) {
   const Location location = stored(make_sample());
-  const auto opened = open_native(location);
+  const auto opened = open_native(location, nullptr);
   SampleOptions newer;
   newer.generation = std::string(32, '9');
   test::store_sample(make_sample(newer), location.storage.get(), location.prefix);
@@ -209,7 +210,7 @@ TEST(NativeCheckpoint, TriesAFileAgainThatFailedForAWhile) {
                                 return hit ? unavailable("injected") : Status();
                               }),
                           inner.prefix};
-  const auto opened = open_native(location);
+  const auto opened = open_native(location, nullptr);
   EXPECT_EQ((*opened)->prepare_file(0).code(), StatusCode::kUnavailable);
   failing = false;
   EXPECT_TRUE((*opened)->prepare_file(0).ok());
@@ -225,7 +226,7 @@ TEST(NativeCheckpoint, PreparesAFileOnceForAllThreads) {
                                   ++opens;
                               }),
                           inner.prefix};
-  const auto opened = open_native(location);
+  const auto opened = open_native(location, nullptr);
   opens = 0;
   std::vector<std::thread> threads;
   for (int each = 0; each < 4; ++each) {
@@ -239,7 +240,7 @@ TEST(NativeCheckpoint, ListsThePaddingBetweenWhatIsStored) {
   SampleOptions options;
   options.large = true;
   const Sample sample = make_sample(options);
-  const auto opened = open_native(stored(sample));
+  const auto opened = open_native(stored(sample), nullptr);
   const Result<std::vector<Extent>> gaps = (*opened)->padding(0);
   ASSERT_TRUE(gaps.ok());
   constexpr uint64_t kSlab = 4096 + 2621440;  // behind the large tensor
@@ -252,7 +253,7 @@ TEST(NativeCheckpoint, ListsThePaddingBetweenWhatIsStored) {
 }
 
 TEST(NativeCheckpoint, RefusesToCheckBytesOfAFileThatWasNotPrepared) {
-  const auto opened = open_native(stored(make_sample()));
+  const auto opened = open_native(stored(make_sample()), nullptr);
   const Bytes bytes(64);
   EXPECT_EQ((*opened)->check_chunk_block(0, 0, bytes).code(), StatusCode::kInternal);
   ASSERT_TRUE((*opened)->prepare_file(0).ok());
@@ -305,7 +306,7 @@ uint64_t bytes_read_of_sparse(uint64_t size, bool identified, StatusCode expecte
                                                         read += event.size_bytes;
                                                     }),
                     ""};
-  EXPECT_EQ(open_native(location).status().code(), expected);
+  EXPECT_EQ(open_native(location, nullptr).status().code(), expected);
   const Result<CurrentManifest> current = read_current(location);
   EXPECT_TRUE(current.ok() && current->exists && current->damaged);
   return read;

@@ -3,8 +3,8 @@
 // Ranks that contradict each other are refused, naming both.
 #include <functional>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -97,16 +97,15 @@ TEST(Merge, RefusesPlansThatAreNotThoseOfAllRanks) {
   const std::vector<State> states = two({whole("w", {2})}, {whole("w", {2})});
   std::vector<LocalSavePlan> locals = local_plans(states);
   std::vector<LocalSavePlan> swapped{locals[1], locals[0]};
-  EXPECT_FAILURE(make_global_plan(swapped, {}, kGeneration).status(), StatusCode::kInvalidArgument,
+  EXPECT_FAILURE(make_global_plan(swapped, {}).status(), StatusCode::kInvalidArgument,
                  "plan 0 of 2 is that of rank 1");
   std::vector<LocalSavePlan> doubled{locals[0], locals[0]};
-  EXPECT_FAILURE(make_global_plan(doubled, {}, kGeneration).status(), StatusCode::kInvalidArgument,
+  EXPECT_FAILURE(make_global_plan(doubled, {}).status(), StatusCode::kInvalidArgument,
                  "rank 0 a second time");
-  EXPECT_FAILURE(make_global_plan(std::span(locals).first(1), {}, kGeneration).status(),
+  EXPECT_FAILURE(make_global_plan(std::span(locals).first(1), {}).status(),
                  StatusCode::kInvalidArgument, "plans for 2 ranks, but there are plans of 1");
   locals[1].tensor_digests.resize(3);
-  EXPECT_FAILURE(make_global_plan(locals, {}, kGeneration).status(), StatusCode::kInvalidArgument,
-                 "3 tensor");
+  EXPECT_FAILURE(make_global_plan(locals, {}).status(), StatusCode::kInvalidArgument, "3 tensor");
 }
 
 TEST(Merge, NamesTheOptionThatDiffers) {
@@ -116,12 +115,12 @@ TEST(Merge, NamesTheOptionThatDiffers) {
   std::vector<LocalSavePlan> locals;
   locals.push_back(*make_local_plan(state, {}, {0, 2}, {}));
   locals.push_back(*make_local_plan(state, other, {1, 2}, {}));
-  const Status status = make_global_plan(locals, {}, kGeneration).status();
+  const Status status = make_global_plan(locals, {}).status();
   EXPECT_FAILURE(status, StatusCode::kInvalidArgument, "verify_replicas", "rank 0", "auto",
                  "rank 1", "off");
   EXPECT_EQ(status.detail("parameter"), "verify_replicas");
   locals[1].options_text = locals[0].options_text + "overwrite=refuse\n";
-  EXPECT_FAILURE(make_global_plan(locals, {}, kGeneration).status(), StatusCode::kInvalidArgument,
+  EXPECT_FAILURE(make_global_plan(locals, {}).status(), StatusCode::kInvalidArgument,
                  "'overwrite'");
 }
 

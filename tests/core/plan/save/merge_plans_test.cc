@@ -471,7 +471,7 @@ TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
                  "'o'", "1099511627777", "1099511627776");
   Result<LocalSavePlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  EXPECT_FAILURE(make_global_plan(std::span(&*plan, 1), {}, kGeneration).status(),
+  EXPECT_FAILURE(make_global_plan(std::span(&*plan, 1), {}).status(),
                  StatusCode::kResourceExhausted, "'o'", "rank 0", "68157440");
   plan->catalog.objects[0].size_bytes = kMost + 1;
   EXPECT_FAILURE(decode_local_save(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");

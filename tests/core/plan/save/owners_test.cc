@@ -7,9 +7,9 @@ namespace shardwright::plan::test {
 namespace {
 
 // Bytes that each rank writes.
-std::vector<uint64_t> written(const GlobalSavePlan& plan) {
+std::vector<uint64_t> written(const PlannedSave& plan) {
   std::vector<uint64_t> bytes;
-  for (const WriteList& list : plan.lists) {
+  for (const RankList& list : plan.lists) {
     bytes.push_back(0);
     for (const WriteItem& item : list.items) bytes.back() += item.size_bytes;
   }
@@ -31,7 +31,7 @@ TEST(Owners, BalancesBytesLargestFirst) {
 }
 
 TEST(Owners, TiesGoToTheLowestRank) {
-  const GlobalSavePlan plan =
+  const PlannedSave plan =
       planned(equal_states(3, {whole("a", {4}), whole("b", {4}), whole("c", {4})}));
   EXPECT_EQ(plan.catalog.place_of(0), 0U);
   EXPECT_EQ(plan.catalog.place_of(1), 1U);
@@ -48,7 +48,7 @@ TEST(Owners, CountsWhatOnlyOneRankHoldsFirst) {
 TEST(Owners, LowestRankWritesAllWhenAskedFor) {
   SaveRules rules;
   rules.owner = OwnerRule::kLowestRank;
-  const GlobalSavePlan plan =
+  const PlannedSave plan =
       planned(equal_states(3, {whole("a", {4}), whole("b", {4})}, {{"o", "1"}}), rules);
   EXPECT_EQ(plan.lists[0].items.size(), 3U);
   EXPECT_TRUE(plan.lists[2].items.empty());
@@ -59,7 +59,7 @@ TEST(Owners, OnlyAHolderWrites) {
   states.push_back(state_of({whole("a", {1000})}));
   states.push_back(state_of({whole("b", {1}), whole("c", {1})}));
   states.push_back(state_of({whole("c", {1}), whole("b", {1})}));
-  const GlobalSavePlan plan = planned(states);
+  const PlannedSave plan = planned(states);
   EXPECT_EQ(written(plan), (std::vector<uint64_t>{4000, 4, 4}));
 }
 
@@ -69,14 +69,14 @@ TEST(Owners, ReplicatedBoxesOfAShardedTensorAreWrittenOnce) {
     const int64_t half = r / 2;
     states.push_back(state_of({{"w", DType::kFloat32, {8}, {box({4 * half}, {4})}}}));
   }
-  const GlobalSavePlan plan = planned(states);
+  const PlannedSave plan = planned(states);
   EXPECT_EQ(plan.catalog.chunk_count(), 2U);
   EXPECT_EQ(plan.catalog.place_of(0), 0U);
   EXPECT_EQ(plan.catalog.place_of(1), 2U);
 }
 
 TEST(Owners, ObjectsFollowTheBytesOfTensors) {
-  const GlobalSavePlan plan = planned(equal_states(2, {whole("a", {4})}, {{"o", "12345678"}}));
+  const PlannedSave plan = planned(equal_states(2, {whole("a", {4})}, {{"o", "12345678"}}));
   EXPECT_EQ(written(plan), (std::vector<uint64_t>{16, 8}));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replicas that differ are found, and the message says what to do.
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -28,7 +28,7 @@ Result<GlobalSavePlan> plan_of(const std::vector<int>& tensor_digests,
     locals.push_back(
         *make_local_plan(state_of({whole("w", {2})}, {{"o", "12"}}), rules, position, digests));
   }
-  return make_global_plan(locals, rules, kGeneration);
+  return make_global_plan(locals, rules);
 }
 
 TEST(ReplicaCheck, TakesEqualReplicas) {

@@ -13,7 +13,8 @@ namespace {
 TEST(CheckWriteList, NamesWhatDoesNotFit) {
   std::vector<State> states;
   states.push_back(state_of({whole("a", {2}), whole("b", {3})}, {{"o", "123"}}));
-  const WriteList good = planned(states).lists[0];
+  WriteList good;
+  good.items = planned(states).lists[0].items;
   EXPECT_TRUE(check_write_list(good, states[0], {0, 1}).ok());
   struct Case {
     std::string_view text;

@@ -234,7 +234,7 @@ TEST(PlanBufferDamage, LocalPlansMeanSomething) {
 
 TEST(PlanBufferDamage, WriteListsMeanSomething) {
   expect_findings<WriteList>(
-      sample_global_save().lists[1], PlanKind::kWriteList,
+      sample_write_list(), PlanKind::kWriteList,
       {{"rank 5 of 2", [](WriteList& list) { list.rank = 5; }},
        {"generation", [](WriteList& list) { list.generation = "x"; }},
        {"past 2^62", [](WriteList& list) { list.items.back().size_bytes = uint64_t{1} << 62; }},
@@ -302,7 +302,7 @@ TEST(PlanBufferDamage, MergedPlansMeanSomething) {
 }
 
 TEST(PlanBufferDamage, ValidateListsSeveralFindings) {
-  WriteList list = sample_global_save().lists[1];
+  WriteList list = sample_write_list();
   list.rank = 9;
   list.generation = "x";
   list.items.push_back(list.items.front());

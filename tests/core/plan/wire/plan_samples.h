@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/describe/builder.h"
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/load/make_load_plan.h"
-#include "core/plan/save/local_plan.h"
-#include "core/plan/symbolic/builder.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/world.h"
@@ -51,6 +51,17 @@ inline LocalSavePlan sample_local_save() {
 
 inline GlobalSavePlan sample_global_save() {
   return planned(sample_states());
+}
+
+inline WriteList sample_write_list() {
+  const PlannedSave plan = planned(sample_states());
+  WriteList list;
+  list.rank = 1;
+  list.world_size = static_cast<int32_t>(plan.rank_count());
+  list.generation = plan.generation;
+  list.plan_digest = plan.plan_digest;
+  list.items = plan.lists[1].items;
+  return list;
 }
 
 // What two ranks describe and merge: an object between tensors, an order, attributes, a mark.
@@ -151,7 +162,7 @@ std::vector<std::byte> encoded(const Plan& plan) {
 
 inline std::vector<Sample> all_samples() {
   return {{"local_save", PlanKind::kLocalSave, encoded(sample_local_save())},
-          {"write_list", PlanKind::kWriteList, encoded(sample_global_save().lists[1])},
+          {"write_list", PlanKind::kWriteList, encoded(sample_write_list())},
           {"load", PlanKind::kLoad, encoded(sample_load())},
           {"write_result", PlanKind::kWriteResult, encoded(sample_write_result())},
           {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())},

@@ -3,8 +3,8 @@
 // Plans survive their encoding.
 #include <algorithm>
 
+#include "core/plan/describe/replica_digests.h"
 #include "core/plan/save/global_plan.h"
-#include "core/plan/save/local_plan.h"
 #include "tests/core/plan/random_world.h"
 #include "tests/core/plan/wire/plan_samples.h"
 
@@ -57,7 +57,7 @@ TEST(PlanBuffer, LocalSaveComesBack) {
 }
 
 TEST(PlanBuffer, WriteListComesBack) {
-  const WriteList list = sample_global_save().lists[1];
+  const WriteList list = sample_write_list();
   ASSERT_FALSE(list.items.empty());
   const Result<WriteList> back = decode_write_list(encoded(list));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
@@ -116,7 +116,7 @@ TEST(PlanBuffer, MergedSaveComesBackWithoutLists) {
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->generation, plan.generation);
   EXPECT_EQ(back->plan_digest, plan.plan_digest);
-  EXPECT_TRUE(back->lists.empty());
+  EXPECT_EQ(back->rank_count(), 0U);
   expect_equal(back->catalog, plan.catalog);
 }
 
@@ -131,10 +131,12 @@ TEST(PlanBuffer, RandomWorldsPlanTheSameAfterATrip) {
       ASSERT_TRUE(back.ok()) << back.status().to_string();
       travelled.push_back(*std::move(back));
     }
-    const Result<GlobalSavePlan> plan = make_global_plan(travelled, {}, kGeneration);
+    const Result<PlannedSave> plan = plan_explicitly(travelled, {});
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(plan->plan_digest, planned(states).plan_digest);
-    for (const WriteList& list : plan->lists) EXPECT_TRUE(decode_write_list(encoded(list)).ok());
+    const RankPlans ranks = rank_plans_of(views_of(travelled));
+    for (uint32_t r = 0; r < states.size(); ++r)
+      EXPECT_TRUE(decode_write_list(encoded(write_list_of(*plan, ranks.of(r)))).ok());
     EXPECT_TRUE(decode_merged_save(encoded(*plan)).ok());
   }
 }

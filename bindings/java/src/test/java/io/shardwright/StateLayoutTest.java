@@ -82,7 +82,7 @@ class StateLayoutTest {
             assertEquals(values(plans.get(0), "description_digest"), values(plans.get(1), "description_digest"));
             assertFalse(values(plans.get(0), "description_digest").isEmpty(), plans.get(0));
             for (String plan : save(storage, "boxes", StateLayoutTest::byBoxes)) {
-                assertEquals(List.of("local_save"), values(plan, "kind").subList(0, 1), plan);
+                assertEquals(List.of("boxes"), values(plan, "form"), plan);
             }
             assertEquals(digest(storage, "boxes"), digest(storage, "layout"));
             try (Loaded loaded = Shardwright.load("layout", new LoadOptions().storage(storage))) {

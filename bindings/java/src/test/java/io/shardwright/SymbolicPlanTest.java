@@ -141,7 +141,7 @@ class SymbolicPlanTest {
         assertTrue(noPart.getMessage().contains("part of rank 0"), noPart.getMessage());
         assertThrows(InvalidArgumentException.class, () -> SymbolicPlan.representatives(List.of(new byte[5])));
         assertThrows(InvalidArgumentException.class, () -> SymbolicPlan.representatives(List.of()));
-        assertThrows(UnimplementedException.class, () -> plan(all, new MergeOptions().owner(Owner.EXACT)));
+        assertThrows(InvalidArgumentException.class, () -> plan(all, new MergeOptions().owner(Owner.ALL)));
         assertThrows(InvalidArgumentException.class, () -> plan(all, new MergeOptions().cover(Cover.OFF)));
         SymbolicPlan plan = plan(all, new MergeOptions());
         assertThrows(NotFoundException.class, () -> plan.owners("nothing"));
