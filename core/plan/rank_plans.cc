@@ -157,8 +157,8 @@ PartView view_of(const SymbolicPart& part) {
 }
 
 const PartView& RankPlans::part(uint32_t rank) const {
-  static const PartView nothing;
-  return parts.empty() ? nothing : parts[rank];
+  static const PartView kNothing;
+  return parts.empty() ? kNothing : parts[rank];
 }
 
 size_t RankView::item_count() const {

@@ -164,6 +164,7 @@ Result<MergedEntries> merge_entries(const RankPlans& ranks) {
 
 std::vector<CatalogEntry> catalog_order(const RankPlans& ranks, const EntryGroups& groups) {
   std::vector<bool> has_own;
+  has_own.reserve(groups.group_of.size());
   for (const std::vector<uint32_t>& column : groups.group_of)
     has_own.push_back(std::ranges::find(column, kOwnEntry) != column.end());
   std::vector<CatalogEntry> order;

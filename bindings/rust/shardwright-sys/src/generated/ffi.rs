@@ -2136,7 +2136,7 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
+    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
     pub fn shw_symbolic_plan_create(
         options: *const shw_merge_options,
         digests: *const c_void,
@@ -4558,7 +4558,7 @@ mod dispatch {
         unsafe { (table().symbolic_representatives.unwrap_unchecked())(digests, rank_count, out, err) }
     }
 
-    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
+    /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_symbolic_plan_create(

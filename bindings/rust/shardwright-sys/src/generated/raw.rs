@@ -1694,7 +1694,7 @@ pub unsafe fn symbolic_representatives(digests: *const c_void, rank_count: u64) 
     Ok(unsafe { out.assume_init() })
 }
 
-/// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is BALANCED or LOWEST_RANK, or EXACT with the preset MEGATRON, and `cover` FULL.
+/// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn symbolic_plan_create(
