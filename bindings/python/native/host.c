@@ -6,17 +6,28 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-int shw_py_enter(PyGILState_STATE* gil) {
+int shw_py_enter(shw_py_stay* stay) {
   if (shw_py_finalizing()) return 0;
-  *gil = PyGILState_Ensure();
+  stay->inside = 1; /* first: the interpreter may end the thread while it waits for its turn */
+  stay->state = PyGILState_Ensure();
   return 1;
 }
 
-shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err) {
+void shw_py_exit(shw_py_stay* stay) {
+  PyGILState_Release(stay->state);
+  stay->inside = 0;
+}
+
+void shw_py_hold(shw_py_stay* stay) {
+  while (stay->inside) pause();
+}
+
+shw_status shw_py_leave(shw_py_stay* stay, PyObject* result, shw_error** err) {
   const shw_status status = result ? SHW_OK : shw_py_status_of_exception(err);
   Py_XDECREF(result);
-  PyGILState_Release(gil);
+  shw_py_exit(stay);
   return status;
 }
 
@@ -80,8 +91,8 @@ shw_py_host* shw_py_host_create(PyObject* object, const char* fallback_name) {
 
 void shw_py_host_release(void* user) {
   shw_py_host* host = user;
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return; /* the interpreter takes its objects with it */
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return; /* the interpreter takes its objects with it */
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace); /* the reason for the release may be on its way */
   PyObject* closed = shw_py_call(host->object, "close", "()");
@@ -90,6 +101,6 @@ void shw_py_host_release(void* user) {
   Py_DECREF(host->object);
   Py_DECREF(host->name);
   PyErr_Restore(type, value, trace);
-  PyGILState_Release(gil);
+  shw_py_exit(&stay);
   free(host);
 }

@@ -7,10 +7,19 @@
 
 #include "bindings/python/native/native.h"
 
+/* A thread's stay in Python. An interpreter that goes down ends the threads that want its lock (CPython before 3.14) by
+ * unwinding them, which the library's threads cannot be: such a thread is held where it is until the process ends. */
+typedef struct {
+  PyGILState_STATE state;
+  int inside;
+} shw_py_stay;
+#define SHW_PY_STAY __attribute__((cleanup(shw_py_hold))) shw_py_stay
+void shw_py_hold(shw_py_stay* stay);
 /* Enters Python; 0 when it is shutting down, then nothing may be called. */
-int shw_py_enter(PyGILState_STATE* gil);
+int shw_py_enter(shw_py_stay* stay);
+void shw_py_exit(shw_py_stay* stay);
 /* Leaves Python with the status of a method: that of the exception that is set where `result` is NULL. Takes `result`. */
-shw_status shw_py_leave(PyGILState_STATE gil, PyObject* result, shw_error** err);
+shw_status shw_py_leave(shw_py_stay* stay, PyObject* result, shw_error** err);
 /* Result of a method; `format` gives a tuple of the arguments, as Py_BuildValue takes it. */
 PyObject* shw_py_call(PyObject* object, const char* method, const char* format, ...);
 /* A memoryview over native bytes that must not outlive the call. */

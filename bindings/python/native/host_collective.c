@@ -21,32 +21,32 @@ static PyObject* timeout_of(const shw_collective_call* call) {
 }
 
 static shw_status on_barrier(void* user, const shw_collective_call* call, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, shw_py_call(object_of(user), "barrier", "(N)", timeout_of(call)), err);
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
+  return shw_py_leave(&stay, shw_py_call(object_of(user), "barrier", "(N)", timeout_of(call)), err);
 }
 
 static shw_status on_broadcast(void* user, const shw_collective_call* call, void* data,
                                uint64_t size, int32_t root, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 1);
   PyObject* done =
       view ? shw_py_call(object_of(user), "broadcast", "(OiN)", view, (int)root, timeout_of(call))
            : NULL;
-  return shw_py_leave(gil, shw_py_take_back(view, done), err);
+  return shw_py_leave(&stay, shw_py_take_back(view, done), err);
 }
 
 static shw_status on_all_gather(void* user, const shw_collective_call* call, const void* in,
                                 uint64_t size, void* out, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* mine = shw_py_lend(in, size, 0);
   PyObject* all = shw_py_lend(out, size * (uint64_t)((shw_py_host*)user)->ranks, 1);
   PyObject* done =
       mine && all ? shw_py_call(object_of(user), "all_gather", "(OON)", mine, all, timeout_of(call))
                   : NULL;
-  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+  return shw_py_leave(&stay, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
 /* The sizes as a list, or None for NULL; their sum. */
@@ -66,8 +66,8 @@ static PyObject* list_of_sizes(const void* user, const uint64_t* sizes, uint64_t
 static shw_status on_all_gather_v(void* user, const shw_collective_call* call, const void* in,
                                   uint64_t size, void* out, const uint64_t* sizes,
                                   shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   PyObject* list = list_of_sizes(user, sizes, &total);
   PyObject* mine = shw_py_lend(in, size, 0);
@@ -76,14 +76,14 @@ static shw_status on_all_gather_v(void* user, const shw_collective_call* call, c
                                                      mine, all, list, timeout_of(call))
                                        : NULL;
   Py_XDECREF(list);
-  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+  return shw_py_leave(&stay, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
 static shw_status on_gather_v(void* user, const shw_collective_call* call, const void* in,
                               uint64_t size, void* out, const uint64_t* sizes, int32_t root,
                               shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   PyObject* list = list_of_sizes(user, sizes, &total);
   PyObject* mine = shw_py_lend(in, size, 0);
@@ -92,14 +92,14 @@ static shw_status on_gather_v(void* user, const shw_collective_call* call, const
                                                      all, list, (int)root, timeout_of(call))
                                        : NULL;
   Py_XDECREF(list);
-  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+  return shw_py_leave(&stay, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
 static shw_status on_scatter_v(void* user, const shw_collective_call* call, const void* in,
                                const uint64_t* sizes, void* out, uint64_t size, int32_t root,
                                shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   uint64_t total = 0;
   PyObject* list = list_of_sizes(user, sizes, &total);
   PyObject* all = shw_py_lend(in, total, 0);
@@ -108,15 +108,15 @@ static shw_status on_scatter_v(void* user, const shw_collective_call* call, cons
                                                      list, mine, (int)root, timeout_of(call))
                                        : NULL;
   Py_XDECREF(list);
-  return shw_py_leave(gil, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
+  return shw_py_leave(&stay, shw_py_take_back(all, shw_py_take_back(mine, done)), err);
 }
 
 static const char* const reduce_words[] = {"min", "max", "sum"};
 
 static shw_status on_all_reduce(void* user, const shw_collective_call* call, int64_t* values,
                                 uint64_t count, int32_t operation, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   const char* word = operation >= 0 && operation < 3 ? reduce_words[operation] : "unknown";
   PyObject* view = shw_py_lend(values, count * sizeof *values, 1);
   PyObject* numbers = view ? shw_py_call(view, "cast", "(s)", "q") : NULL;
@@ -124,19 +124,19 @@ static shw_status on_all_reduce(void* user, const shw_collective_call* call, int
                                          timeout_of(call))
                            : NULL;
   done = shw_py_take_back(numbers, done);
-  return shw_py_leave(gil, shw_py_take_back(view, done), err);
+  return shw_py_leave(&stay, shw_py_take_back(view, done), err);
 }
 
 static void on_abort(void* user, shw_status code, const char* message, uint64_t message_size) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return;
   PyObject* text =
       PyUnicode_DecodeUTF8(message ? message : "", (Py_ssize_t)message_size, "replace");
   PyObject* done = text ? shw_py_call(object_of(user), "abort", "(iO)", (int)code, text) : NULL;
   if (!done) PyErr_WriteUnraisable(object_of(user));
   Py_XDECREF(done);
   Py_XDECREF(text);
-  PyGILState_Release(gil);
+  shw_py_exit(&stay);
 }
 
 static int attribute(PyObject* object, const char* name, int32_t* out) {

@@ -11,26 +11,26 @@ static PyObject* object_of(void* user) {
 static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_t mode,
                           void** object, shw_error** err) {
   static const char* const words[] = {"read", "create", "create_visible"};
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   const char* word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
   PyObject* made = shw_py_call(object_of(user), "open", "(s#s)", key, (Py_ssize_t)key_size, word);
   if (made) {
     *object = made;
     Py_INCREF(made);
   }
-  return shw_py_leave(gil, made, err);
+  return shw_py_leave(&stay, made, err);
 }
 
 /* close, abort and release cannot fail: an exception goes to the unraisable hook. */
 static void call_quietly(void* object, const char* method, int last) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return;
   PyObject* done = shw_py_call(object, method, "()");
   if (!done) PyErr_WriteUnraisable(object);
   Py_XDECREF(done);
   if (last) Py_DECREF((PyObject*)object);
-  PyGILState_Release(gil);
+  shw_py_exit(&stay);
 }
 static void on_close(void* user, void* object) {
   (void)user;
@@ -63,11 +63,11 @@ static int read_stat(void* user, PyObject* tuple, shw_storage_stat* out) {
 
 static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out,
                           shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* found = shw_py_call(object_of(user), "stat", "(s#)", key, (Py_ssize_t)key_size);
   if (found && read_stat(user, found, out) < 0) Py_CLEAR(found);
-  return shw_py_leave(gil, found, err);
+  return shw_py_leave(&stay, found, err);
 }
 
 /* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
@@ -89,8 +89,8 @@ static int give_entry(void* user, PyObject* row, shw_storage_list_fn sink, void*
 
 static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
                           shw_storage_list_fn sink, void* sink_user, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* rows = shw_py_call(object_of(user), "list", "(s#)", prefix, (Py_ssize_t)prefix_size);
   PyObject* walk = rows ? PyObject_GetIter(rows) : NULL;
   if (rows && !walk) wrong_result(user, "list", rows, "tuples (key, size, modified_ns, version)");
@@ -102,15 +102,15 @@ static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
     Py_DECREF(row);
   }
   if (PyErr_Occurred()) Py_CLEAR(walk);
-  const shw_status status = shw_py_leave(gil, walk, err);
+  const shw_status status = shw_py_leave(&stay, walk, err);
   return status == SHW_OK ? stopped : status;
 }
 
 static shw_status on_read(void* user, void* object, uint64_t offset, void* data, uint64_t size,
                           uint64_t* done, shw_error** err) {
-  PyGILState_STATE gil;
+  SHW_PY_STAY stay = {0};
   *done = 0;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 1);
   PyObject* result =
       view ? shw_py_call(object, "read_at", "(KO)", (unsigned long long)offset, view) : NULL;
@@ -127,50 +127,51 @@ static shw_status on_read(void* user, void* object, uint64_t offset, void* data,
     Py_CLEAR(result);
   }
   if (result) *done = (uint64_t)count;
-  const shw_status status = shw_py_leave(gil, result, err);
+  const shw_status status = shw_py_leave(&stay, result, err);
   return status == SHW_OK && (uint64_t)count < size ? SHW_OUT_OF_RANGE : status;
 }
 
 static shw_status on_write(void* user, void* object, uint64_t offset, const void* data,
                            uint64_t size, shw_error** err) {
   (void)user;
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* view = shw_py_lend(data, size, 0);
   PyObject* result =
       view ? shw_py_call(object, "write_at", "(KO)", (unsigned long long)offset, view) : NULL;
-  return shw_py_leave(gil, shw_py_take_back(view, result), err);
+  return shw_py_leave(&stay, shw_py_take_back(view, result), err);
 }
 
 static shw_status on_sync(void* user, void* object, shw_error** err) {
   (void)user;
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
-  return shw_py_leave(gil, shw_py_call(object, "sync", "()"), err);
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
+  return shw_py_leave(&stay, shw_py_call(object, "sync", "()"), err);
 }
 
 static shw_status on_commit(void* user, void* object, int32_t condition, uint64_t expected_version,
                             shw_error** err) {
   (void)user;
   static const char* const words[] = {"none", "if_absent", "if_version"};
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   const char* word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
   return shw_py_leave(
-      gil, shw_py_call(object, "commit", "(sK)", word, (unsigned long long)expected_version), err);
+      &stay, shw_py_call(object, "commit", "(sK)", word, (unsigned long long)expected_version),
+      err);
 }
 
 static shw_status on_remove(void* user, const char* key, uint64_t key_size, shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   return shw_py_leave(
-      gil, shw_py_call(object_of(user), "remove", "(s#)", key, (Py_ssize_t)key_size), err);
+      &stay, shw_py_call(object_of(user), "remove", "(s#)", key, (Py_ssize_t)key_size), err);
 }
 
 static shw_status on_space(void* user, const char* key, uint64_t key_size, uint64_t* free_bytes,
                            shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* found = shw_py_call(object_of(user), "space", "(s#)", key, (Py_ssize_t)key_size);
   const uint64_t count = found ? PyLong_AsUnsignedLongLong(found) : 0;
   if (found && PyErr_Occurred()) {
@@ -178,13 +179,13 @@ static shw_status on_space(void* user, const char* key, uint64_t key_size, uint6
     Py_CLEAR(found);
   }
   if (found) *free_bytes = count;
-  return shw_py_leave(gil, found, err);
+  return shw_py_leave(&stay, found, err);
 }
 
 static shw_status on_lock(void* user, const char* key, uint64_t key_size, int32_t mode, void** lock,
                           shw_error** err) {
-  PyGILState_STATE gil;
-  if (!shw_py_enter(&gil)) return SHW_UNAVAILABLE;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   PyObject* found = shw_py_call(object_of(user), "lock", "(s#s)", key, (Py_ssize_t)key_size,
                                 mode == SHW_LOCK_SHARED ? "shared" : "exclusive");
   const int held = found && found != Py_None;
@@ -192,7 +193,7 @@ static shw_status on_lock(void* user, const char* key, uint64_t key_size, int32_
     *lock = found;
     Py_INCREF(found);
   }
-  const shw_status status = shw_py_leave(gil, found, err);
+  const shw_status status = shw_py_leave(&stay, found, err);
   return status == SHW_OK && !held ? SHW_PENDING : status;
 }
 

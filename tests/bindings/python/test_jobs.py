@@ -232,6 +232,28 @@ def test_a_process_ends_while_a_job_runs(kind, tmp_path, run_python):
         assert shardwright.open(tmp_path / "p").verify(deep=True).damage == []
 
 
+def test_a_process_ends_while_a_storage_of_its_own_is_called(run_python):
+    """The thread of the call wakes up while the interpreter, which is held up by an object of the script, goes down."""
+    done = run_python("""
+        import threading
+        import numpy as np, shardwright, host_storage
+        never = threading.Event()
+        class Endless(host_storage.DictStorage):
+            def open(self, key, mode):
+                self.entered.set()
+                while True: never.wait(0.01)
+        class Slow:
+            def __del__(self, never=never): never.wait(0.5)
+        storage = Endless()
+        shardwright.context._EXIT_SECONDS = 0
+        shardwright.save_async({"w": np.ones(4)}, "p", storage=storage)
+        storage.entered.wait()
+        slow = Slow()
+        print("end")
+    """)
+    assert (done.stdout.strip(), done.returncode, done.stderr) == ("end", 0, "")
+
+
 def test_nothing_holds_a_job_that_ended_before_its_process(tmp_path, run_python):
     done = run_python("""
         import atexit, sys
