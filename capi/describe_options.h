@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/describe_entries.h"
 #include "shardwright/planning.h"
 
 namespace shardwright::capi {

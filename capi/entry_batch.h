@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/describe_entries.h"
 #include "core/plan/entry_arrays.h"
 #include "shardwright/planning.h"
 

@@ -14,7 +14,6 @@
 #include "capi/boundary/handles.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/plan_handle.h"
-#include "core/plan/describe/explicit_plan.h"
 
 namespace shardwright::capi {
 namespace {
@@ -66,12 +65,12 @@ Status read_plan(PlanImpl* impl) {
       return read_load(impl);
     case plan::PlanKind::kLocalSave: {
       SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_local_save(impl->bytes));
-      impl->rank = impl->local->rank;
+      impl->rank = impl->local->part.rank;
       return {};
     }
     case plan::PlanKind::kKeptSave: {
       SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_kept_save(impl->bytes));
-      impl->rank = impl->local->rank;
+      impl->rank = impl->local->part.rank;
       return {};
     }
     case plan::PlanKind::kWriteResult: {
@@ -83,17 +82,11 @@ Status read_plan(PlanImpl* impl) {
       SHW_ASSIGN_OR_RETURN(impl->merged, plan::decode_merged_save(impl->bytes));
       return {};
     }
-    case plan::PlanKind::kSymbolicSave:
+    case plan::PlanKind::kDescription:
       return check_findings(impl->bytes);
-    case plan::PlanKind::kSymbolicPart: {
-      SHW_ASSIGN_OR_RETURN(const auto part, plan::decode_symbolic_part(impl->bytes));
+    case plan::PlanKind::kLocalPart: {
+      SHW_ASSIGN_OR_RETURN(const auto part, plan::decode_local_part(impl->bytes));
       impl->rank = part.rank;
-      return {};
-    }
-    case plan::PlanKind::kSymbolicLocal: {
-      SHW_ASSIGN_OR_RETURN(const auto local, plan::decode_symbolic_local(impl->bytes));
-      SHW_ASSIGN_OR_RETURN(impl->local, plan::expand_local_plan(local));
-      impl->rank = local.part.rank;
       return {};
     }
   }

@@ -19,6 +19,7 @@
 #include "capi/describe_options.h"
 #include "capi/entry_batch.h"
 #include "core/base/limits.h"
+#include "core/plan/describe/entry_columns.h"
 #include "core/plan/digest.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/load/entry_match.h"
@@ -125,8 +126,7 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
   const std::scoped_lock lock(plan.mutex);
   if (plan.entries == nullptr) {
     if (plan.local.has_value()) {
-      plan.entries =
-          std::make_unique<const plan::EntryColumns>(plan::view_of(*plan.local), plan.local->kept);
+      plan.entries = std::make_unique<const plan::EntryColumns>(*plan.local);
     } else if (plan.merged.has_value()) {
       SHW_RETURN_IF_ERROR(check_box_count(plan.merged->catalog));
       plan.entries = std::make_unique<const plan::EntryColumns>(*plan.merged);
@@ -284,7 +284,7 @@ shw_status shw_plan_digest(const shw_plan* plan, shw_buffer** out, shw_error** e
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     if (impl->local.has_value()) {
-      SHW_ASSIGN_OR_RETURN(const auto digest, plan::description_digest(*impl->local));
+      SHW_ASSIGN_OR_RETURN(const auto digest, plan::items_digest(*impl->local));
       SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
       return {};
     }

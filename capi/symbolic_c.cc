@@ -23,7 +23,6 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/describe/describe_entries.h"
-#include "core/plan/describe/gather_descriptions.h"
 #include "core/plan/generation_text.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/save/global_plan.h"
@@ -32,11 +31,13 @@
 namespace shardwright::capi {
 
 struct SymbolicPlanImpl {
+  int32_t rank_count() const { return static_cast<int32_t>(ranks.rank_count()); }
+
   static constexpr uint64_t kMagic = 0x7368772d73796d62;
   static constexpr const char* kNoun = "symbolic plan";
-  SymbolicPlanImpl(plan::RankDescriptions all, plan::GlobalSavePlan made)
+  SymbolicPlanImpl(plan::RankPlans all, plan::GlobalSavePlan made)
       : ranks(std::move(all)), plan(std::move(made)) {}
-  plan::RankDescriptions ranks;
+  plan::RankPlans ranks;
   plan::GlobalSavePlan plan;
 };
 
@@ -79,15 +80,16 @@ Result<std::vector<const Layout*>> read_layouts(const shw_layout* const* layouts
 
 Result<shw_buffer*> describe(const shw_describe_options& options, const shw_entry_batch& batch,
                              const shw_layout* const* layouts) {
-  if (options.kind != 0 && options.kind != SHW_PLAN_SYMBOLIC_SAVE)
-    return bad_argument("kind", fmt::format("plans of kind {} are not symbolic", options.kind));
+  if (options.kind != 0 && options.kind != SHW_PLAN_DESCRIPTION)
+    return bad_argument("kind",
+                        fmt::format("plans of kind {} are not described by layouts", options.kind));
   SHW_ASSIGN_OR_RETURN(const auto arrays, read_entry_batch(batch));
   SHW_ASSIGN_OR_RETURN(const auto read, read_layouts(layouts, batch.count));
   SHW_ASSIGN_OR_RETURN(const plan::DescribeRules rules, read_describe_rules(options));
-  SHW_ASSIGN_OR_RETURN(const auto local, plan::describe_symbolic(arrays, read, rules));
+  SHW_ASSIGN_OR_RETURN(const auto local, plan::describe_local(arrays, read, rules));
   SHW_ASSIGN_OR_RETURN(const plan::Bytes description, plan::encode(local.description));
   plan::Bytes part;
-  if (!local.part.empty()) {
+  if (!plan::view_of(local.part).empty()) {
     SHW_ASSIGN_OR_RETURN(part, plan::encode(local.part));
   }
   const std::string_view parts[] = {bytes_of(description), bytes_of(local.part.description_digest),
@@ -111,32 +113,31 @@ Result<plan::SaveRules> read_rules(const shw_merge_options* given) {
   return rules;
 }
 
-Result<std::vector<plan::SymbolicDescription>> read_descriptions(const void* blob,
-                                                                 const uint64_t* offsets,
-                                                                 uint64_t count) {
+Result<std::vector<plan::Description>> read_descriptions(const void* blob, const uint64_t* offsets,
+                                                         uint64_t count) {
   SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "descriptions"));
-  std::vector<plan::SymbolicDescription> descriptions;
+  std::vector<plan::Description> descriptions;
   for (uint64_t i = 0; i < count; ++i) {
-    SHW_ASSIGN_OR_RETURN(auto description, plan::decode_symbolic_save(span_of(list.at(i))));
+    SHW_ASSIGN_OR_RETURN(auto description, plan::decode_description(span_of(list.at(i))));
     descriptions.push_back(std::move(description));
   }
   return descriptions;
 }
 
-Result<std::vector<plan::SymbolicPart>> read_parts(const void* blob, const uint64_t* offsets,
-                                                   uint64_t count) {
-  std::vector<plan::SymbolicPart> parts;
+Result<std::vector<plan::LocalPart>> read_parts(const void* blob, const uint64_t* offsets,
+                                                uint64_t count) {
+  std::vector<plan::LocalPart> parts;
   if (count == 0) return parts;
   SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "parts"));
   for (uint64_t i = 0; i < count; ++i) {
-    SHW_ASSIGN_OR_RETURN(auto part, plan::decode_symbolic_part(span_of(list.at(i))));
+    SHW_ASSIGN_OR_RETURN(auto part, plan::decode_local_part(span_of(list.at(i))));
     parts.push_back(std::move(part));
   }
   return parts;
 }
 
 // Entries of all ranks.
-uint64_t item_count(const plan::RankDescriptions& ranks) {
+uint64_t item_count(const plan::RankPlans& ranks) {
   uint64_t items = 0;
   for (const uint32_t number : ranks.description_of_rank) {
     const plan::Catalog& catalog = ranks.descriptions[number].catalog;
@@ -152,13 +153,13 @@ std::string totals_json(const SymbolicPlanImpl& impl) {
   const auto nothing = std::ranges::count(writes.item_counts, 0U);
   JsonWriter json;
   json.begin_object().key("schema").number(1);
-  json.key("ranks").number(impl.ranks.rank_count());
+  json.key("ranks").number(impl.rank_count());
   json.key("descriptions").number_unsigned(impl.ranks.descriptions.size());
   json.key("tensors").number(shared);
   json.key("items").number_unsigned(item_count(impl.ranks));
   json.key("chunks").number_unsigned(catalog.chunk_count());
   json.key("objects").number_unsigned(catalog.objects.size());
-  json.key("writers").number(impl.ranks.rank_count() - nothing);
+  json.key("writers").number(impl.rank_count() - nothing);
   json.key("bytes").number_unsigned(std::reduce(writes.bytes.begin(), writes.bytes.end()));
   json.key("most_bytes").number_unsigned(*std::ranges::max_element(writes.bytes));
   json.end_object();
@@ -185,15 +186,13 @@ Status check_rank_and_generation(const SymbolicPlanImpl& impl, int32_t rank,
                                         escape_text(generation)))
         .with_detail("generation", generation);
   }
-  if (rank >= 0 && rank < impl.ranks.rank_count()) return {};
-  return invalid_argument(
-             fmt::format("the plan has no rank {} of {}", rank, impl.ranks.rank_count()))
+  if (rank >= 0 && rank < impl.rank_count()) return {};
+  return invalid_argument(fmt::format("the plan has no rank {} of {}", rank, impl.rank_count()))
       .with_detail("rank", fmt::to_string(rank));
 }
 
-plan::WriteList list_of(const SymbolicPlanImpl& impl, const plan::RankPlans& ranks, int32_t rank,
-                        std::string generation) {
-  plan::WriteList list = plan::write_list_of(impl.plan, ranks.of(static_cast<uint32_t>(rank)));
+plan::WriteList list_of(const SymbolicPlanImpl& impl, int32_t rank, std::string generation) {
+  plan::WriteList list = plan::write_list_of(impl.plan, impl.ranks.of(static_cast<uint32_t>(rank)));
   list.generation = std::move(generation);
   return list;
 }
@@ -202,12 +201,11 @@ Result<shw_buffer*> expand(const SymbolicPlanImpl& impl, const std::string& gene
   SHW_RETURN_IF_ERROR(check_rank_and_generation(impl, 0, generation));
   plan::GlobalSavePlan merged = impl.plan;
   merged.generation = generation;
-  const plan::RankPlans ranks = plan::rank_plans_of(impl.ranks);
   std::vector<plan::Bytes> plans;
   SHW_ASSIGN_OR_RETURN(plan::Bytes first, plan::encode(merged));
   plans.push_back(std::move(first));
-  for (int32_t rank = 0; rank < impl.ranks.rank_count(); ++rank) {
-    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list_of(impl, ranks, rank, generation)));
+  for (int32_t rank = 0; rank < impl.rank_count(); ++rank) {
+    SHW_ASSIGN_OR_RETURN(plan::Bytes bytes, plan::encode(list_of(impl, rank, generation)));
     plans.push_back(std::move(bytes));
   }
   return buffer_of_parts(plans);
@@ -263,9 +261,9 @@ shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void
         auto representatives,
         capi::read_descriptions(descriptions, description_offsets, description_count));
     SHW_ASSIGN_OR_RETURN(auto of_ranks, capi::read_parts(parts, part_offsets, part_count));
-    SHW_ASSIGN_OR_RETURN(auto world, plan::make_rank_descriptions(read, std::move(representatives),
-                                                                  std::move(of_ranks)));
-    SHW_ASSIGN_OR_RETURN(auto made, plan::make_global_plan(plan::rank_plans_of(world), rules));
+    SHW_ASSIGN_OR_RETURN(
+        auto world, plan::make_rank_plans(read, std::move(representatives), std::move(of_ranks)));
+    SHW_ASSIGN_OR_RETURN(auto made, plan::make_global_plan(world, rules));
     *out = capi::make_handle<shw_symbolic_plan>(
         std::make_shared<capi::SymbolicPlanImpl>(std::move(world), std::move(made)));
     return {};
@@ -280,8 +278,7 @@ shw_status shw_symbolic_plan_write_list(const shw_symbolic_plan* plan, int32_t r
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
     SHW_ASSIGN_OR_RETURN(std::string text, capi::path_argument(generation, "generation"));
     SHW_RETURN_IF_ERROR(capi::check_rank_and_generation(*impl, rank, text));
-    const plan::RankPlans ranks = plan::rank_plans_of(impl->ranks);
-    plan::WriteList list = capi::list_of(*impl, ranks, rank, std::move(text));
+    plan::WriteList list = capi::list_of(*impl, rank, std::move(text));
     if (plan_digest != nullptr)
       std::memcpy(list.plan_digest.data(), plan_digest, list.plan_digest.size());
     SHW_ASSIGN_OR_RETURN(const plan::Bytes bytes, plan::encode(list));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/describe_entries.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
@@ -30,7 +30,7 @@ struct Bench {
   bool all_cut = false;
   std::vector<std::byte> blob;
   std::vector<std::span<const std::byte>> plans;
-  plan::LocalSavePlan first;
+  plan::LocalPlan first;
   plan::PlanEncoder encoder;
 };
 
@@ -89,6 +89,13 @@ void place_boxes(const Bench& bench, int64_t rank, Rank* arrays) {
   }
 }
 
+// Into the memory of the plan before it.
+shardwright::Result<std::span<const std::byte>> encode(const plan::LocalPlan& local,
+                                                       plan::PlanEncoder* encoder) {
+  SHW_ASSIGN_OR_RETURN(const plan::Bytes description, plan::encode(local.description));
+  return encoder->encode(description, local.part, plan::PlanKind::kLocalSave);
+}
+
 bool fill(Bench* bench) {
   Rank arrays = rank_of(*bench);
   std::vector<size_t> ends;
@@ -99,7 +106,7 @@ bool fill(Bench* bench) {
     rules.world_size = static_cast<int32_t>(bench->ranks);
     auto local = plan::describe_local(arrays.arrays(), rules);
     if (!local.ok()) return false;
-    const auto bytes = bench->encoder.encode(*local);
+    const auto bytes = encode(*local, &bench->encoder);
     if (!bytes.ok()) return false;
     if (r == 0) {
       bench->blob.reserve((bytes->size() + 64) * static_cast<size_t>(bench->ranks));
@@ -153,15 +160,14 @@ BENCH_API int64_t bench_save_merge(void* handle, int32_t preset, int32_t owner) 
 // The native global plan with the write lists of all ranks; the number of items written.
 BENCH_API int64_t bench_save_global_plan(void* handle) {
   auto* bench = static_cast<Bench*>(handle);
-  const auto locals = plan::open_local_saves(bench->plans);
-  if (!locals.ok()) return 0;
-  const plan::RankPlans ranks = plan::rank_plans_of(*locals);
-  const auto merged = plan::make_global_plan(ranks, {});
+  const auto ranks = plan::open_local_saves(bench->plans);
+  if (!ranks.ok()) return 0;
+  const auto merged = plan::make_global_plan(*ranks, {});
   if (!merged.ok()) return 0;
   size_t items = 0;
-  for (uint32_t r = 0; r < ranks.rank_count(); ++r) {
+  for (uint32_t r = 0; r < ranks->rank_count(); ++r) {
     items += merged->writes.item_counts[r];
-    if (!plan::encode(plan::write_list_of(*merged, ranks.of(r))).ok()) return 0;
+    if (!plan::encode(plan::write_list_of(*merged, ranks->of(r))).ok()) return 0;
   }
   return static_cast<int64_t>(items);
 }
@@ -177,21 +183,21 @@ BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) 
   for (size_t r = 0; r < bench->plans.size(); ++r) {
     const auto mine = plan::decode_kept_save(parts->part(1 + r));
     if (!mine.ok()) return 0;
-    kept += mine->catalog.chunk_count();
+    kept += mine->part.boxes.size();
   }
   return kept == merged->catalog.chunk_count() ? 1 : 0;
 }
 
 // Opening of the plans of all ranks: structure and meaning.
 BENCH_API int64_t bench_save_open(void* handle) {
-  const auto locals = plan::open_local_saves(static_cast<Bench*>(handle)->plans);
-  return locals.ok() ? static_cast<int64_t>(locals->views.size()) : 0;
+  const auto ranks = plan::open_local_saves(static_cast<Bench*>(handle)->plans);
+  return ranks.ok() ? static_cast<int64_t>(ranks->rank_count()) : 0;
 }
 
 // One rank's plan into the memory of the plan before it.
 BENCH_API int64_t bench_save_encode(void* handle) {
   auto* bench = static_cast<Bench*>(handle);
-  const auto bytes = bench->encoder.encode(bench->first);
+  const auto bytes = encode(bench->first, &bench->encoder);
   return bytes.ok() ? static_cast<int64_t>(bytes->size()) : 0;
 }
 

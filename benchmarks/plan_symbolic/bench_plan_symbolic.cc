@@ -13,10 +13,9 @@
 
 #include "core/format/native/manifest.h"
 #include "core/plan/describe/describe_state.h"
-#include "core/plan/describe/explicit_plan.h"
-#include "core/plan/describe/gather_descriptions.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load_plan.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
 #include "core/plan/wire/wire.h"
@@ -36,7 +35,8 @@ struct Job {
   std::vector<plan::Digest128> digests;  // what all ranks have exchanged
   plan::Bytes representative;
   std::optional<plan::GlobalSavePlan> planned;
-  std::vector<plan::LocalSavePlan> locals;
+  std::optional<plan::RankPlans> listed;  // what the ranks say box by box
+  std::vector<plan::Digest128> listed_digests;
   std::optional<plan::GlobalSavePlan> merged;
   std::vector<std::byte> manifest;
   uint64_t plan_bytes = 0;
@@ -87,7 +87,7 @@ int32_t rank_count() {
   return static_cast<int32_t>(element_count_of(job().mesh.shape));
 }
 
-Result<plan::LocalSymbolicPlan> describe_rank() {
+Result<plan::LocalPlan> describe_rank() {
   return plan::describe_state(job().state, {}, {0, rank_count()}, {}, plan::save_rules_text({}));
 }
 
@@ -97,26 +97,26 @@ Status make_job(const Mesh& mesh, int32_t tensors, bool all_differ) {
   job().tensors = tensors;
   job().all_differ = all_differ;
   SHW_RETURN_IF_ERROR(make_state());
-  SHW_ASSIGN_OR_RETURN(const plan::LocalSymbolicPlan local, describe_rank());
+  SHW_ASSIGN_OR_RETURN(const plan::LocalPlan local, describe_rank());
   job().digests.assign(static_cast<size_t>(rank_count()), local.part.description_digest);
   SHW_ASSIGN_OR_RETURN(job().representative, plan::encode(local.description));
   return {};
 }
 
-Result<plan::RankDescriptions> world_of_job() {
-  SHW_ASSIGN_OR_RETURN(plan::SymbolicDescription description,
-                       plan::decode_symbolic_save(job().representative));
-  std::vector<plan::SymbolicDescription> descriptions;
+Result<plan::RankPlans> world_of_job() {
+  SHW_ASSIGN_OR_RETURN(plan::Description description,
+                       plan::decode_description(job().representative));
+  std::vector<plan::Description> descriptions;
   descriptions.push_back(std::move(description));
-  return plan::make_rank_descriptions(job().digests, std::move(descriptions), {});
+  return plan::make_rank_plans(job().digests, std::move(descriptions), {});
 }
 
 // What the coordinator does: descriptions decoded and checked, the plan, what one rank is told.
 Status plan_job() {
   job().planned.reset();
   const size_t before = mallinfo2().uordblks;
-  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions world, world_of_job());
-  SHW_ASSIGN_OR_RETURN(job().planned, plan::make_global_plan(plan::rank_plans_of(world), {}));
+  SHW_ASSIGN_OR_RETURN(const plan::RankPlans world, world_of_job());
+  SHW_ASSIGN_OR_RETURN(job().planned, plan::make_global_plan(world, {}));
   job().plan_bytes = mallinfo2().uordblks - before;
   job().planned->generation = kGeneration;
   return job().planned->writes.kept.bits(0).empty() ? internal_error("rank 0 has no bits")
@@ -125,14 +125,14 @@ Status plan_job() {
 
 // What any other rank does: its description and digest, then the items that it is told to write.
 Status plan_rank() {
-  SHW_ASSIGN_OR_RETURN(const plan::LocalSymbolicPlan local, describe_rank());
-  const plan::DescriptionView description = plan::view_of(local.description);
+  SHW_ASSIGN_OR_RETURN(const plan::LocalPlan local, describe_rank());
   const plan::PartView part = plan::view_of(local.part);
   if (plan::local_digest(local.part.description_digest, part,
                          {local.part.rank, local.part.world_size}) == plan::Digest128{})
     return internal_error("the local plan has no digest");
   const plan::KeptItems& kept = job().planned->writes.kept;
-  const plan::RankView rank{description, part, 0};
+  const plan::EntryNumbers numbers(local.description);
+  const plan::RankView rank{local.description, numbers, part, 0};
   return plan::write_items(rank, kept.bits(0), kept.order(0)).size() ==
                  job().planned->writes.item_counts[0]
              ? Status()
@@ -162,26 +162,31 @@ Status plan_load() {
   return plan::make_load_plan(job().state, job().planned->catalog, {}, 0).status();
 }
 
-Status expand_locals() {
-  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions world, world_of_job());
-  for (int32_t r = 0; r < world.rank_count(); ++r) {
-    SHW_ASSIGN_OR_RETURN(plan::LocalSavePlan local, plan::expand_local_plan(world, r));
-    job().locals.push_back(std::move(local));
-  }
+Status list_ranks() {
+  SHW_ASSIGN_OR_RETURN(const plan::RankPlans world, world_of_job());
+  SHW_ASSIGN_OR_RETURN(job().listed, plan::test::listed_ranks(world));
+  job().listed_digests.clear();
+  for (const uint32_t description : job().listed->description_of_rank)
+    job().listed_digests.push_back(job().listed->digests[description]);
   return {};
 }
 
-Status plan_explicitly() {
+// Local plans put together and checked, and the plan.
+Status plan_listed() {
   job().merged.reset();
-  SHW_ASSIGN_OR_RETURN(job().merged, plan::make_global_plan(job().locals, {}));
+  const plan::RankPlans& listed = *job().listed;
+  SHW_ASSIGN_OR_RETURN(
+      const plan::RankPlans world,
+      plan::make_rank_plans(job().listed_digests, listed.descriptions, listed.parts, {}));
+  SHW_ASSIGN_OR_RETURN(job().merged, plan::make_global_plan(world, {}));
   return {};
 }
 
 // Catalog, and what each rank writes.
 Status compare() {
   SHW_RETURN_IF_ERROR(plan_job());
-  if (job().locals.empty()) SHW_RETURN_IF_ERROR(expand_locals());
-  SHW_RETURN_IF_ERROR(plan_explicitly());
+  if (!job().listed.has_value()) SHW_RETURN_IF_ERROR(list_ranks());
+  SHW_RETURN_IF_ERROR(plan_listed());
   job().merged->generation = kGeneration;
   SHW_ASSIGN_OR_RETURN(const plan::Bytes planned, plan::encode(*job().planned));
   SHW_ASSIGN_OR_RETURN(const plan::Bytes merged, plan::encode(*job().merged));
@@ -216,10 +221,10 @@ BENCH_EXPORT int bench_plan_load() {
   return plan_load().ok() ? 1 : 0;
 }
 BENCH_EXPORT int bench_expand_locals() {
-  return expand_locals().ok() ? 1 : 0;
+  return list_ranks().ok() ? 1 : 0;
 }
 BENCH_EXPORT int bench_plan_explicit() {
-  return plan_explicitly().ok() ? 1 : 0;
+  return plan_listed().ok() ? 1 : 0;
 }
 BENCH_EXPORT int bench_compare() {
   return compare().ok() ? 1 : 0;

@@ -25,7 +25,7 @@
 #include "core/exec/save.h"
 #include "core/job_description/job_description.h"
 #include "core/layout/layout.h"
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/entry_columns.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/wire.h"
 #include "core/state/state.h"
@@ -90,7 +90,7 @@ struct PlanImpl {
   int32_t rank = 0;
   std::vector<shw_plan_item> items;
   // What was decoded of a local or kept plan, or of a merged one.
-  std::optional<plan::LocalSavePlan> local;
+  std::optional<plan::LocalPlan> local;
   std::optional<plan::GlobalSavePlan> merged;
   mutable std::mutex mutex;
   mutable std::unique_ptr<const plan::EntryColumns> entries;  // made when they are asked for

@@ -53,7 +53,8 @@ class HashIndex {
   }
 
   // Asks the processor for the slot that find and insert will look at first.
-  void prefetch(uint64_t hash) const {
+  // In line: of a function of its own the compiler may believe that it does nothing.
+  [[gnu::always_inline]] void prefetch(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[start_of(hash)]);
   }
 

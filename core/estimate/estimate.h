@@ -33,7 +33,6 @@ using job_description::StoredCheckpoint;
 using plan::box_bytes;
 using plan::GlobalSavePlan;
 using plan::LoadPlan;
-using plan::LocalSavePlan;
 using plan::SaveRules;
 
 // Pieces that all ranks together may hold; more is refused with RESOURCE_EXHAUSTED.

@@ -18,7 +18,7 @@ using plan::CatalogIndex;
 using plan::ChunkRecord;
 using plan::ExtentPair;
 using plan::ObjectRecord;
-using plan::RankDescriptions;
+using plan::RankPlans;
 using plan::TensorRecord;
 
 uint64_t grid_bytes_of(const Catalog& catalog) {
@@ -37,13 +37,13 @@ uint64_t memory_of(const Catalog& catalog) {
          grid_bytes_of(catalog) + catalog.objects.size() * sizeof(ObjectRecord);
 }
 
-uint64_t memory_of(const RankDescriptions& ranks) {
+uint64_t memory_of(const RankPlans& ranks) {
   uint64_t bytes = ranks.description_of_rank.size() * sizeof(uint32_t);
-  for (const plan::SymbolicDescription& description : ranks.descriptions) {
+  for (const plan::Description& description : ranks.descriptions) {
     bytes += memory_of(description.catalog) + description.forms.size() * sizeof(uint32_t) +
              description.axes.size() * sizeof(plan::ShardAxis);
   }
-  for (const plan::SymbolicPart& part : ranks.parts) {
+  for (const plan::PartView& part : ranks.parts) {
     bytes += part.lists.size() * sizeof(plan::BoxList) + part.boxes.size() * sizeof(ChunkRecord) +
              part.more.size() * sizeof(ExtentPair);
   }
@@ -124,9 +124,9 @@ Result<SimulatedSave> simulate_save(const JobDescription& job, const EstimateOpt
   const SaveRules rules = rules_of(options);
   SimulatedSave made;
   SHW_ASSIGN_OR_RETURN(made.estimate.held_bytes, internal::held_bytes_of(job));
-  SHW_ASSIGN_OR_RETURN(const RankDescriptions ranks, describe_ranks(job, save_rules_text(rules)));
+  SHW_ASSIGN_OR_RETURN(const RankPlans ranks, describe_ranks(job, save_rules_text(rules)));
   made.estimate.plan_bytes = memory_of(ranks);
-  SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(rank_plans_of(ranks), rules));
+  SHW_ASSIGN_OR_RETURN(made.plan, make_global_plan(ranks, rules));
   return estimated(job, options, std::move(made));
 }
 

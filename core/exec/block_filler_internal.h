@@ -14,8 +14,8 @@
 
 #include "core/exec/write_tasks_internal.h"
 #include "core/integrity/digest.h"
+#include "core/plan/local_plan.h"
 #include "core/plan/save_plan.h"
-#include "core/plan/symbolic_description.h"
 #include "core/state/state.h"
 
 namespace shardwright::exec::internal {
@@ -24,7 +24,7 @@ namespace shardwright::exec::internal {
 // the list.
 struct FillSource {
   const State& state;
-  const plan::LocalSymbolicPlan& local;
+  const plan::LocalPlan& local;
   const plan::WriteList& list;
   const format::native::FileLayout& layout;
   bool digests = true;

@@ -17,7 +17,7 @@ namespace shardwright::exec::internal {
 struct RankFileInput {
   Runtime& runtime;
   const State& state;
-  const plan::LocalSymbolicPlan& local;
+  const plan::LocalPlan& local;
   const plan::WriteList& list;
   const SaveOptions& options;
   const format::Location& location;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/exec/stepwise_save_internal.h"
-#include "core/plan/describe/gather_descriptions.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
 #include "core/plan/wire/wire.h"
@@ -40,7 +40,7 @@ Result<Bytes> StepwiseSave::offer(const CallContext& call) {
 
 Result<Bytes> StepwiseSave::full_offer() const {
   Bytes part;
-  if (!local_->part.empty()) {
+  if (!part_.empty()) {
     SHW_ASSIGN_OR_RETURN(part, plan::encode(local_->part));
   }
   return encode_offer(key_, local_->part.description_digest, part);
@@ -94,7 +94,7 @@ Result<std::vector<Bytes>> StepwiseSave::gather_descriptions(const Offers& offer
                                                              const CallContext& call) {
   Gathering gathering{offers.keys, offers.digests, {}};
   for (const OfferedPlan& offered : offers.parts) {
-    Result<plan::SymbolicPart> part = plan::decode_symbolic_part(offered.bytes);
+    Result<plan::LocalPart> part = plan::decode_local_part(offered.bytes);
     if (!part.ok()) return of_rank(part.status(), offered.rank);
     if (std::cmp_not_equal(part->rank, offered.rank))
       return of_rank(invalid_argument(fmt::format("it is that of rank {}", part->rank)),
@@ -121,7 +121,7 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(
     const CallContext& call) {
   Gathering gathering = std::move(*gathering_);
   gathering_.reset();
-  std::vector<plan::SymbolicDescription> distinct;
+  std::vector<plan::Description> distinct;
   for (const int32_t rank : plan::representative_ranks(gathering.digests)) {
     const auto index = static_cast<size_t>(rank);
     if (gathering.digests[index] == local_->part.description_digest) {
@@ -132,35 +132,33 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(
     const auto sent = std::ranges::lower_bound(descriptions, index, {}, &OfferedPlan::rank);
     if (sent == descriptions.end() || sent->rank != index)
       return of_rank(invalid_argument("it was not sent"), index);
-    Result<plan::SymbolicDescription> description = plan::decode_symbolic_save(sent->bytes);
+    Result<plan::Description> description = plan::decode_description(sent->bytes);
     if (!description.ok()) return of_rank(description.status(), index);
     distinct.push_back(std::move(*description));
   }
-  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions described,
-                       plan::make_rank_descriptions(gathering.digests, std::move(distinct),
-                                                    std::move(gathering.parts)));
-  const plan::RankPlans ranks = plan::rank_plans_of(described);
+  SHW_ASSIGN_OR_RETURN(
+      const plan::RankPlans ranks,
+      plan::make_rank_plans(gathering.digests, std::move(distinct), std::move(gathering.parts)));
   SHW_RETURN_IF_ERROR(plan_ranks(ranks, location, call));
-  Result<std::vector<Bytes>> answers = answers_with_plan(gathering.keys, described, ranks);
+  Result<std::vector<Bytes>> answers = answers_with_plan(gathering.keys, ranks);
   if (!answers.ok()) drop_world();
   return answers;
 }
 
 Result<std::vector<Bytes>> StepwiseSave::answers_with_plan(std::span<const Digest128> keys,
-                                                           const plan::RankDescriptions& described,
                                                            const plan::RankPlans& ranks) {
   SHW_ASSIGN_OR_RETURN(std::vector<plan::ReplicaSets> sets, plan::replica_sets(ranks));
   world_.emplace().world = plan::world_key(keys);
   const plan::KeptItems& kept = merged_->writes.kept;
   std::vector<Bytes> answers;
   answers.reserve(ranks.rank_count());
-  for (size_t rank = 0; rank < ranks.rank_count(); ++rank) {
+  for (uint32_t rank = 0; rank < ranks.rank_count(); ++rank) {
     world_->expected += plan::key_share(keys[rank], world_->world);
     Answer answer;
     answer.kind = Answer::Kind::kPlan;
     answer.generation = merged_->generation;
     answer.plan_digest = merged_->plan_digest;
-    answer.local_digest = plan::local_digest_of(described, static_cast<int32_t>(rank));
+    answer.local_digest = plan::local_digest_of(ranks, rank);
     answer.world = world_->world;
     answer.sets = std::move(sets[rank]);
     answer.bit_count = kept.bit_counts[rank];
@@ -173,7 +171,8 @@ Result<std::vector<Bytes>> StepwiseSave::answers_with_plan(std::span<const Diges
 
 // What this rank writes of what it described.
 Result<plan::WriteList> StepwiseSave::list_of(const Answer& answer) const {
-  const size_t entries = view_.forms.size() + view_.entries.objects.size();
+  const size_t entries =
+      local_->description.forms.size() + local_->description.catalog.objects.size();
   const bool ordered = answer.order.empty() || answer.order.size() == entries;
   if (answer.local_digest != local_digest_ || answer.bit_count != own().bit_count() || !ordered) {
     return failed_precondition(fmt::format(

@@ -20,11 +20,11 @@
 #include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
 #include "core/plan/describe/describe_state.h"
-#include "core/plan/describe/open_symbolic.h"
 #include "core/plan/digest.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
 #include "core/plan/save/write_list_check.h"
+#include "core/plan/wire/open_locals.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
@@ -101,7 +101,7 @@ Status StepwiseSave::describe(const CallContext& call) {
   }
   SHW_ASSIGN_OR_RETURN(local_, plan::describe_state(*state_, options_.rules, position_, digests,
                                                     shared_options_text(options_)));
-  view_ = plan::view_of(local_->description);
+  numbers_.emplace(local_->description);
   part_ = plan::view_of(local_->part);
   local_digest_ = plan::local_digest(local_->part.description_digest, part_, position_);
   note_time("local_plan", begin);
@@ -114,7 +114,7 @@ Result<Bytes> StepwiseSave::local_plan(const CallContext& call) {
 }
 
 plan::RankView StepwiseSave::own() const {
-  return {view_, part_, static_cast<uint32_t>(position_.rank)};
+  return {local_->description, *numbers_, part_, static_cast<uint32_t>(position_.rank)};
 }
 
 // Step 0: what is at the path, whether it may be replaced, and can be without a moment in between.
@@ -237,8 +237,7 @@ Result<std::vector<Bytes>> StepwiseSave::global_plan(std::span<const Bytes> loca
                                                      const CallContext& call) {
   if (merged_.has_value()) return out_of_order("global_plan", "local_plan");
   const std::vector<std::span<const std::byte>> buffers(locals.begin(), locals.end());
-  SHW_ASSIGN_OR_RETURN(const plan::RankDescriptions described, plan::open_symbolic_locals(buffers));
-  const plan::RankPlans ranks = plan::rank_plans_of(described);
+  SHW_ASSIGN_OR_RETURN(const plan::RankPlans ranks, plan::open_local_saves(buffers));
   SHW_RETURN_IF_ERROR(plan_ranks(ranks, location, call));
   Result<std::vector<Bytes>> lists = encode_lists(ranks);
   if (!lists.ok()) drop_world();

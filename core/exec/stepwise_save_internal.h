@@ -20,8 +20,8 @@
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/trace.h"
 #include "core/format/native/native_checkpoint.h"
+#include "core/plan/local_plan.h"
 #include "core/plan/rank_plans.h"
-#include "core/plan/symbolic_description.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::exec::internal {
@@ -92,7 +92,6 @@ class StepwiseSave final : public SaveSteps {
                                                const CallContext& call);
   // What each rank writes of the plan that was made, and what ranks with these keys remember of it.
   Result<std::vector<Bytes>> answers_with_plan(std::span<const Digest128> keys,
-                                               const plan::RankDescriptions& described,
                                                const plan::RankPlans& ranks);
   Result<plan::WriteList> list_of(const Answer& answer) const;
   Status accept(plan::WriteList list);
@@ -103,9 +102,9 @@ class StepwiseSave final : public SaveSteps {
   const SaveOptions options_;
   const plan::RankPosition position_;
   Trace trace_;
-  std::optional<int64_t> begin_ns_;               // of the first step
-  std::optional<plan::LocalSymbolicPlan> local_;  // after local_plan or offer
-  plan::DescriptionView view_;                    // of local_, as the part
+  std::optional<int64_t> begin_ns_;            // of the first step
+  std::optional<plan::LocalPlan> local_;       // after local_plan or offer
+  std::optional<plan::EntryNumbers> numbers_;  // of local_, as the part
   plan::PartView part_;
   Digest128 local_digest_{};
   Digest128 key_{};                           // of this rank in the cache, after offer
@@ -114,7 +113,7 @@ class StepwiseSave final : public SaveSteps {
   struct Gathering {
     std::vector<Digest128> keys;
     std::vector<Digest128> digests;
-    std::vector<plan::SymbolicPart> parts;
+    std::vector<plan::LocalPart> parts;
   };
   std::optional<Gathering> gathering_;
   std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or answer

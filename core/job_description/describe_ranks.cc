@@ -12,18 +12,18 @@
 
 #include "core/base/text.h"
 #include "core/plan/describe/builder.h"
-#include "core/plan/describe/gather_descriptions.h"
+#include "core/plan/rank_plans.h"
 
 namespace shardwright::job_description {
 namespace {
 
-using plan::LocalSymbolicPlan;
-using plan::RankDescriptions;
+using plan::Description;
+using plan::DescriptionBuilder;
+using plan::LocalPart;
+using plan::LocalPlan;
+using plan::RankPlans;
 using plan::shard_axes_of;
 using plan::ShardAxis;
-using plan::SymbolicBuilder;
-using plan::SymbolicDescription;
-using plan::SymbolicPart;
 
 template <typename Value>
 void append_bytes(std::string* text, std::span<const Value> values) {
@@ -41,9 +41,9 @@ class RankDescriber {
     for (const JobObject& object : job.objects) uses_.emplace(object.layout, kNotCut);
   }
 
-  Result<RankDescriptions> run() && {
+  Result<RankPlans> run() && {
     for (int32_t rank = 0; rank < job_.rank_count; ++rank) SHW_RETURN_IF_ERROR(add_rank(rank));
-    return make_rank_descriptions(digests_, std::move(descriptions_), std::move(parts_));
+    return make_rank_plans(digests_, std::move(descriptions_), std::move(parts_));
   }
 
  private:
@@ -54,7 +54,7 @@ class RankDescriber {
   // A description that a rank made, and what other ranks with its signature add.
   struct Known {
     plan::Digest128 digest{};
-    SymbolicPart part;
+    LocalPart part;
   };
 
   // One box that a rank holds: numbers of the tensor and of the box.
@@ -87,7 +87,7 @@ class RankDescriber {
         return {};
       }
     }
-    SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan plan, describe(rank));
+    SHW_ASSIGN_OR_RETURN(LocalPlan plan, describe(rank));
     const plan::Digest128 digest = plan.part.description_digest;
     // Boxes are a rank's own.
     if (ruled && plan.part.lists.empty()) known_.emplace(signature_, Known{digest, plan.part});
@@ -113,16 +113,16 @@ class RankDescriber {
     return ruled;
   }
 
-  Result<LocalSymbolicPlan> describe(int32_t rank) const {
-    SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder,
-                         SymbolicBuilder::create({}, agreement_, {rank, job_.rank_count}));
+  Result<LocalPlan> describe(int32_t rank) const {
+    SHW_ASSIGN_OR_RETURN(DescriptionBuilder builder,
+                         DescriptionBuilder::create({}, agreement_, {rank, job_.rank_count}));
     const std::vector<Held>& held = held_[static_cast<size_t>(rank)];
     auto next = held.begin();
     std::vector<Box> boxes;
     for (uint32_t t = 0; t < job_.tensors.size(); ++t) {
       const JobTensor& tensor = job_.tensors[t];
-      const SymbolicBuilder::Tensor record{tensor.name, "", tensor.dtype, tensor.kind,
-                                           tensor.shape};
+      const DescriptionBuilder::Tensor record{tensor.name, "", tensor.dtype, tensor.kind,
+                                              tensor.shape};
       if (tensor.layout != kHeldByBoxes) {
         if (layout(tensor.layout).contains(rank))
           SHW_RETURN_IF_ERROR(builder.add_sharded(record, layout(tensor.layout)));
@@ -148,14 +148,14 @@ class RankDescriber {
   std::string signature_;                // of the rank at hand
   std::unordered_map<std::string, Known> known_;
   std::unordered_set<std::string> described_;
-  std::vector<plan::Digest128> digests_;           // one per rank
-  std::vector<SymbolicDescription> descriptions_;  // distinct, by their first rank
-  std::vector<SymbolicPart> parts_;
+  std::vector<plan::Digest128> digests_;   // one per rank
+  std::vector<Description> descriptions_;  // distinct, by their first rank
+  std::vector<LocalPart> parts_;
 };
 
 }  // namespace
 
-Result<RankDescriptions> describe_ranks(const JobDescription& job, const std::string& agreement) {
+Result<RankPlans> describe_ranks(const JobDescription& job, const std::string& agreement) {
   return RankDescriber(job, agreement).run();
 }
 

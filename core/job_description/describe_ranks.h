@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/job_description/job_description.h"
-#include "core/plan/rank_descriptions.h"
+#include "core/plan/rank_plans.h"
 
 namespace shardwright::job_description {
 
@@ -15,7 +15,6 @@ namespace shardwright::job_description {
 // meshes, so that a description is made for each distinct one; ranks that hold boxes and those whose
 // layouts are strided or flat are described one by one.
 // RESOURCE_EXHAUSTED and INVALID_ARGUMENT as Layout::pieces.
-Result<plan::RankDescriptions> describe_ranks(const JobDescription& job,
-                                              const std::string& agreement);
+Result<plan::RankPlans> describe_ranks(const JobDescription& job, const std::string& agreement);
 
 }  // namespace shardwright::job_description

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/layout/box.h"
-#include "core/plan/rank_plans.h"
+#include "core/plan/local_plan.h"
 
 namespace shardwright::plan::internal {
 

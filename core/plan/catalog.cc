@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/plan/catalog_view.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan {
@@ -46,22 +45,6 @@ Box box_of(std::span<const ExtentPair> pairs) {
   return box;
 }
 
-namespace {
-
-template <typename Columns>
-Box box_of_chunk(const Columns& catalog, size_t tensor, uint64_t chunk) {
-  Box box = whole_box(catalog.shape(tensor));
-  const internal::SplitDims split = internal::split_dims(catalog, tensor);
-  for (uint32_t k = 0; k < split.count; ++k) {
-    const ExtentPair pair = internal::chunk_pair(catalog, catalog.tensors[tensor], chunk, k);
-    box.offsets[split.dims[k]] = pair.offset;
-    box.sizes[split.dims[k]] = pair.size;
-  }
-  return box;
-}
-
-}  // namespace
-
 ExtentPair internal::grid_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
                                uint32_t k) {
   uint64_t part = chunk - tensor.chunk_begin;
@@ -70,20 +53,6 @@ ExtentPair internal::grid_pair(const Catalog& catalog, const TensorRecord& tenso
   const DimSplit& split = split_of(catalog, tensor, k);
   const IndexRange range = split[part % split.part_count()];
   return {range.begin, range.size};
-}
-
-Box chunk_box_of(const CatalogView& catalog, size_t chunk) {
-  return box_of_chunk(catalog, catalog.boxes[chunk].tensor, chunk);
-}
-
-uint64_t tensor_bytes_of(const CatalogView& catalog, size_t tensor) {
-  int64_t elements = 1;
-  for (const int64_t extent : catalog.shape(tensor)) {
-    if (extent == 0) return 0;
-    elements *= extent;
-  }
-  const auto bits = static_cast<uint64_t>(dtype_bits(catalog.tensors[tensor].dtype));
-  return internal::packed_bytes(bits, elements);
 }
 
 // Begins where the tensor would be if all had equally many chunks, and goes on from there in steps
@@ -130,7 +99,15 @@ uint32_t Catalog::place_of(size_t tensor, uint64_t chunk) const {
 }
 
 Box Catalog::chunk_box(uint64_t chunk) const {
-  return box_of_chunk(*this, tensor_of(chunk), chunk);
+  const size_t tensor = tensor_of(chunk);
+  Box box = whole_box(shape(tensor));
+  const internal::SplitDims split = internal::split_dims(*this, tensor);
+  for (uint32_t k = 0; k < split.count; ++k) {
+    const ExtentPair pair = internal::chunk_pair(*this, tensors[tensor], chunk, k);
+    box.offsets[split.dims[k]] = pair.offset;
+    box.sizes[split.dims[k]] = pair.size;
+  }
+  return box;
 }
 
 int64_t Catalog::chunk_elements(uint64_t chunk) const {
@@ -145,7 +122,8 @@ uint64_t Catalog::chunk_bytes(uint64_t chunk) const {
 }
 
 uint64_t Catalog::tensor_bytes(size_t tensor) const {
-  return tensor_bytes_of(view_of(*this), tensor);
+  const auto bits = static_cast<uint64_t>(dtype_bits(tensors[tensor].dtype));
+  return internal::packed_bytes(bits, element_count_of(shape(tensor)));
 }
 
 uint64_t Catalog::payload_bytes() const {

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/layout/box.h"
 #include "core/plan/grid/dim_split.h"
@@ -154,7 +155,9 @@ class Catalog {
 // whole.
 class CatalogBuilder {
  public:
-  explicit CatalogBuilder(Catalog* target) : catalog_(target) {}
+  // Objects of others' files may be larger than ours.
+  explicit CatalogBuilder(Catalog* target, uint64_t max_object_bytes = kMaxObjectBytes)
+      : catalog_(target), max_object_bytes_(max_object_bytes) {}
   struct Tensor {
     std::string_view name;
     std::string_view path;
@@ -177,6 +180,7 @@ class CatalogBuilder {
 
  private:
   Catalog* catalog_;
+  uint64_t max_object_bytes_;
 };
 
 // Writes the chunks of each tensor as a grid where they are one in their order: rows and boxes that

@@ -74,7 +74,10 @@ Status check_tensor(const Catalog& catalog, const CatalogBuilder::Tensor& tensor
   return {};
 }
 
-uint64_t mask_of(std::span<const int64_t> shape, std::span<const BoxReference> boxes) {
+}  // namespace
+
+uint64_t internal::split_mask_of(std::span<const int64_t> shape,
+                                 std::span<const BoxReference> boxes) {
   uint64_t mask = 0;
   for (const BoxReference& each : boxes) {
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -84,27 +87,6 @@ uint64_t mask_of(std::span<const int64_t> shape, std::span<const BoxReference> b
   }
   return mask;
 }
-
-void append_chunk(Catalog* catalog, const internal::SplitDims& split, const BoxReference& from) {
-  ChunkRecord record;
-  record.tensor = static_cast<uint32_t>(catalog->tensors.size() - 1);
-  record.place = from.place;
-  record.number = from.number;
-  if (split.count > 0) {
-    record.offset0 = from.box->offsets[split.dims[0]];
-    record.size0 = from.box->sizes[split.dims[0]];
-  }
-  if (split.count > 1) {
-    record.offset1 = from.box->offsets[split.dims[1]];
-    record.size1 = from.box->sizes[split.dims[1]];
-  }
-  for (uint32_t k = 2; k < split.count; ++k) {
-    catalog->more.push_back({from.box->offsets[split.dims[k]], from.box->sizes[split.dims[k]]});
-  }
-  catalog->boxes.push_back(record);
-}
-
-}  // namespace
 
 Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& tensor,
                                std::span<const BoxReference> boxes) {
@@ -117,7 +99,7 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
   record.rank = tensor.rank;
   record.shape_begin = catalog->shapes.size();
   record.dimension_count = static_cast<uint32_t>(tensor.shape.size());
-  record.split_mask = mask_of(tensor.shape, boxes);
+  record.split_mask = split_mask_of(tensor.shape, boxes);
   record.chunk_begin = catalog->chunk_count();
   record.chunk_count = boxes.size();
   record.box_begin = catalog->boxes.size();
@@ -125,7 +107,14 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
   catalog->shapes.insert(catalog->shapes.end(), tensor.shape.begin(), tensor.shape.end());
   catalog->tensors.push_back(record);
   const SplitDims split = split_dims(tensor.shape, record.split_mask);
-  for (const BoxReference& each : boxes) append_chunk(catalog, split, each);
+  for (const BoxReference& each : boxes) {
+    ChunkRecord chunk;
+    chunk.tensor = static_cast<uint32_t>(catalog->tensors.size() - 1);
+    chunk.place = each.place;
+    chunk.number = each.number;
+    pack_box(split, *each.box, &chunk, &catalog->more);
+    catalog->boxes.push_back(chunk);
+  }
   return {};
 }
 
@@ -148,10 +137,10 @@ Status CatalogBuilder::add_object(const ObjectRecord& record, std::string_view n
         fmt::format("the content type of object '{}' is not UTF-8 of at most {} bytes",
                     escape_text(name), kMaxNameBytes));
   }
-  if (record.size_bytes > kMaxObjectBytes) {
+  if (record.size_bytes > max_object_bytes_) {
     return resource_exhausted(
         "object_bytes", fmt::format("object '{}' has {} bytes, more than {}", escape_text(name),
-                                    record.size_bytes, kMaxObjectBytes));
+                                    record.size_bytes, max_object_bytes_));
   }
   ObjectRecord added = record;
   added.name = catalog_->texts.append(name);

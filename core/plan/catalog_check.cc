@@ -14,8 +14,8 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/catalog.h"
-#include "core/plan/catalog_view.h"
 #include "core/plan/entry_index_internal.h"
+#include "core/plan/findings_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan {
@@ -23,27 +23,24 @@ namespace {
 
 class CatalogCheck {
  public:
-  // grids: of the catalog, or null where there may be none.
-  CatalogCheck(const CatalogView& catalog, const Catalog* grids, size_t limit,
-               uint64_t max_object_bytes)
-      : catalog_(catalog), grids_(grids), limit_(limit), max_object_bytes_(max_object_bytes) {}
+  CatalogCheck(const Catalog& catalog, size_t limit, uint64_t max_object_bytes)
+      : catalog_(catalog), max_object_bytes_(max_object_bytes), findings_(limit) {}
 
-  std::vector<std::string> run(bool table_is_known) {
-    if (table_is_known ? check_column_sizes() : check_texts() && check_tensor_records()) {
+  std::vector<std::string> run() {
+    if (check_texts() && check_tensor_records()) {
       check_chunks();
       check_objects();
-      if (names_sound_ && !full()) check_names(table_is_known);
+      if (names_sound_ && !findings_.full()) check_names();
     }
-    return std::move(findings_);
+    return findings_.take();
   }
 
  private:
-  bool full() const { return findings_.size() >= limit_; }
+  bool full() const { return findings_.full(); }
 
   template <typename... Arguments>
   bool add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (!full()) findings_.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
-    return false;
+    return findings_.add(format, std::forward<Arguments>(arguments)...);
   }
 
   // True when texts.at() is safe for every id below texts.size().
@@ -92,21 +89,6 @@ class CatalogCheck {
     return true;
   }
 
-  // The tensor records are sound: their last one says where the columns end.
-  bool check_column_sizes() {
-    uint64_t chunks = 0;
-    uint64_t pairs = 0;
-    if (!catalog_.tensors.empty()) {
-      const TensorRecord& last = catalog_.tensors.back();
-      chunks = last.box_begin + last.chunk_count;
-      pairs = last.more_begin +
-              last.chunk_count * internal::more_per_chunk(internal::split_count(last));
-    }
-    if (chunks == catalog_.boxes.size() && pairs == catalog_.more.size()) return true;
-    return add("the tensors use {} of {} boxes, {} of {} further pairs", chunks,
-               catalog_.boxes.size(), pairs, catalog_.more.size());
-  }
-
   // Where the next tensor must begin.
   struct Begins {
     uint64_t extents = 0;
@@ -125,7 +107,7 @@ class CatalogCheck {
       if (!check_tensor_record(t, &begins)) return false;
       check_tensor_values(t, catalog_.tensors[t]);
     }
-    const size_t grids = grids_ == nullptr ? 0 : grids_->grids.size();
+    const size_t grids = catalog_.grids.size();
     if (begins.extents != catalog_.shapes.size() || begins.boxes != catalog_.boxes.size() ||
         begins.pairs != catalog_.more.size() || begins.grids != grids) {
       return add(
@@ -177,21 +159,20 @@ class CatalogCheck {
   // Splits that fill the shape, and a rank for each chunk.
   bool check_grid_columns(size_t t, Begins* begins) {
     const TensorRecord& tensor = catalog_.tensors[t];
-    if (grids_ == nullptr) return add("tensor {} is a grid where boxes are said", t);
     const uint32_t count = internal::split_count(tensor);
-    if (count > grids_->grids.size() - begins->grids)
+    if (count > catalog_.grids.size() - begins->grids)
       return add("the splits of tensor {} leave their column", t);
     begins->grids += count;
-    if (tensor.rank_map >= grids_->rank_maps.size()) {
-      return add("tensor {} uses rank map {} of {}", t, tensor.rank_map, grids_->rank_maps.size());
+    if (tensor.rank_map >= catalog_.rank_maps.size()) {
+      return add("tensor {} uses rank map {} of {}", t, tensor.rank_map, catalog_.rank_maps.size());
     }
     const internal::SplitDims split = internal::split_dims(catalog_, t);
     uint64_t chunks = split.unsplit_elements == 0 ? 0 : 1;
     for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t number = grids_->grids[tensor.grid_begin + k];
-      if (number >= grids_->splits.size())
-        return add("tensor {} uses split {} of {}", t, number, grids_->splits.size());
-      const DimSplit& own = grids_->splits[number];
+      const uint32_t number = catalog_.grids[tensor.grid_begin + k];
+      if (number >= catalog_.splits.size())
+        return add("tensor {} uses split {} of {}", t, number, catalog_.splits.size());
+      const DimSplit& own = catalog_.splits[number];
       if (own.extent() != split.extents[k] || own.part_count() < 2) {
         return add("tensor {} cuts {} elements of {} into {} parts in dimension {}", t,
                    own.extent(), split.extents[k], own.part_count(), split.dims[k]);
@@ -199,7 +180,7 @@ class CatalogCheck {
       if (!checked_multiply(chunks, own.part_count(), &chunks))
         return add("the chunks of tensor {} cannot be counted", t);
     }
-    const uint64_t ranks = grids_->rank_maps[tensor.rank_map].count();
+    const uint64_t ranks = catalog_.rank_maps[tensor.rank_map].count();
     if (chunks == 0 || chunks != tensor.chunk_count || chunks != ranks) {
       return add("tensor {} has {} chunks, its splits make {} and its rank map {}", t,
                  tensor.chunk_count, chunks, ranks);
@@ -247,7 +228,7 @@ class CatalogCheck {
       return;
     }
     for (uint32_t k = 0; k < split.count; ++k) {
-      const ExtentPair pair = pair_of(tensor, c, k, chunk);
+      const ExtentPair pair = internal::chunk_pair(catalog_, tensor, tensor.chunk_begin + c, k);
       if (pair.offset < 0 || pair.size < 0 || pair.offset > split.extents[k] ||
           pair.size > split.extents[k] - pair.offset) {
         add("box {} of tensor {} has {} elements from {} of {} in dimension {}",
@@ -255,13 +236,6 @@ class CatalogCheck {
         return;
       }
     }
-  }
-
-  ExtentPair pair_of(const TensorRecord& tensor, uint64_t c, uint32_t k,
-                     const ChunkRecord& chunk) const {
-    if (k == 0) return {chunk.offset0, chunk.size0};
-    if (k == 1) return {chunk.offset1, chunk.size1};
-    return catalog_.more[tensor.more_begin + c * (internal::split_count(tensor) - 2) + (k - 2)];
   }
 
   void check_objects() {
@@ -283,9 +257,8 @@ class CatalogCheck {
     }
   }
 
-  // One tensor or object per name and owner. Names of tensors that are known were looked at before;
-  // whether an object has one of them is for those to say who meet all ranks.
-  void check_names(bool tensors_are_known) {
+  // One tensor or object per name and owner.
+  void check_names() {
     const auto tensor_key = [this](size_t i) {
       return internal::EntryKey{catalog_.tensor_name(i), catalog_.tensors[i].rank};
     };
@@ -295,7 +268,6 @@ class CatalogCheck {
     internal::EntryIndex tensors;
     internal::EntryIndex objects;
     check_unique("objects", catalog_.objects.size(), object_key, &objects);
-    if (tensors_are_known) return;
     check_unique("tensors", catalog_.tensors.size(), tensor_key, &tensors);
     for (size_t i = 0; i < catalog_.objects.size() && !full(); ++i) {
       if (tensors.find(object_key(i), tensor_key) < 0) continue;
@@ -315,30 +287,21 @@ class CatalogCheck {
     }
   }
 
-  const CatalogView catalog_;
-  const Catalog* const grids_;
-  const size_t limit_;
+  const Catalog& catalog_;
   const uint64_t max_object_bytes_;
   uint64_t used_bytes_ = 0;  // of texts, by the records so far
   bool names_sound_ = true;  // of objects; tensor records are sound before names are looked at
-  std::vector<std::string> findings_;
+  internal::Findings findings_;
 };
 
 }  // namespace
 
-std::vector<std::string> view_findings(const CatalogView& catalog, size_t limit,
-                                       bool table_is_known) {
-  return CatalogCheck(catalog, nullptr, limit, kMaxDescribedObjectBytes).run(table_is_known);
-}
-
 std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(view_of(catalog), &catalog, limit, kMaxObjectBytes)
-      .run(/*table_is_known=*/false);
+  return CatalogCheck(catalog, limit, kMaxObjectBytes).run();
 }
 
 std::vector<std::string> described_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(view_of(catalog), &catalog, limit, kMaxDescribedObjectBytes)
-      .run(/*table_is_known=*/false);
+  return CatalogCheck(catalog, limit, kMaxDescribedObjectBytes).run();
 }
 
 Status check_catalog(const Catalog& catalog) {

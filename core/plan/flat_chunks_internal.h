@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flat access to chunks: inner loops of the planner read offsets and sizes of the split dimensions
-// straight from the columns and make no Box. Columns is Catalog or CatalogView, built by
-// CatalogBuilder or passed by check_catalog; a view has boxes only. Pure functions over values, any
-// thread.
+// straight from the columns and make no Box. The catalog was built by CatalogBuilder or passed by
+// check_catalog. Pure functions over values, any thread.
 #pragma once
 
 #include <array>
@@ -12,7 +11,6 @@
 
 #include "core/base/limits.h"
 #include "core/plan/catalog.h"
-#include "core/plan/catalog_view.h"
 
 namespace shardwright::plan::internal {
 
@@ -32,14 +30,15 @@ inline SplitDims split_dims(std::span<const int64_t> shape, uint64_t split_mask)
       split.dims[split.count] = static_cast<uint8_t>(d);
       split.extents[split.count++] = shape[d];
     } else {
-      split.unsplit_elements *= shape[d];
+      // Of a shape that is not proved yet the product may pass 2^63.
+      split.unsplit_elements = static_cast<int64_t>(static_cast<uint64_t>(split.unsplit_elements) *
+                                                    static_cast<uint64_t>(shape[d]));
     }
   }
   return split;
 }
 
-template <typename Columns>
-SplitDims split_dims(const Columns& catalog, size_t tensor) {
+inline SplitDims split_dims(const Catalog& catalog, size_t tensor) {
   return split_dims(catalog.shape(tensor), catalog.tensors[tensor].split_mask);
 }
 
@@ -53,10 +52,6 @@ inline uint64_t more_per_chunk(uint32_t split_count) {
 }
 
 // The record of a chunk that is no part of a grid.
-inline const ChunkRecord& box_record(const CatalogView& catalog, const TensorRecord&,
-                                     uint64_t chunk) {
-  return catalog.boxes[chunk];
-}
 inline const ChunkRecord& box_record(const Catalog& catalog, const TensorRecord& tensor,
                                      uint64_t chunk) {
   return catalog.boxes[tensor.box_begin + (chunk - tensor.chunk_begin)];
@@ -65,10 +60,6 @@ inline const ChunkRecord& box_record(const Catalog& catalog, const TensorRecord&
 // chunk_pair of a grid. O(split dimensions).
 ExtentPair grid_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
                      uint32_t k);
-// A view has none.
-inline ExtentPair grid_pair(const CatalogView&, const TensorRecord&, uint64_t, uint32_t) {
-  return {};
-}
 
 // Split k of a grid.
 inline const DimSplit& split_of(const Catalog& catalog, const TensorRecord& tensor, uint32_t k) {
@@ -76,16 +67,14 @@ inline const DimSplit& split_of(const Catalog& catalog, const TensorRecord& tens
 }
 
 // As chunk_pair, for boxes and k >= 2: apart, so that the usual case is small enough to be inlined.
-template <typename Columns>
-ExtentPair further_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
-                        uint32_t k) {
+inline ExtentPair further_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                               uint32_t k) {
   return catalog
       .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
 }
 
 // Offset and size of a chunk in split dimension k < split_count(tensor).
-template <typename Columns>
-inline ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor, uint64_t chunk,
+inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
                              uint32_t k) {
   if (tensor.is_grid()) return grid_pair(catalog, tensor, chunk, k);
   const ChunkRecord& record = box_record(catalog, tensor, chunk);
@@ -95,17 +84,13 @@ inline ExtentPair chunk_pair(const Columns& catalog, const TensorRecord& tensor,
 }
 
 // Place of a chunk, see ChunkRecord.
-inline uint32_t chunk_place(const CatalogView& catalog, const TensorRecord&, uint64_t chunk) {
-  return catalog.boxes[chunk].place;
-}
 inline uint32_t chunk_place(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk) {
   return tensor.is_grid() ? catalog.rank_maps[tensor.rank_map][chunk - tensor.chunk_begin]
                           : box_record(catalog, tensor, chunk).place;
 }
 
-template <typename Columns>
-int64_t chunk_elements(const Columns& catalog, const TensorRecord& tensor, const SplitDims& split,
-                       uint64_t chunk) {
+inline int64_t chunk_elements(const Catalog& catalog, const TensorRecord& tensor,
+                              const SplitDims& split, uint64_t chunk) {
   int64_t elements = split.unsplit_elements;
   if (elements == 0) return 0;
   for (uint32_t k = 0; k < split.count; ++k) {
@@ -114,6 +99,32 @@ int64_t chunk_elements(const Columns& catalog, const TensorRecord& tensor, const
     elements *= size;
   }
   return elements;
+}
+
+// Puts the box of `count` split dimensions into a record: pair_at(k) is its pair in dimension k, of
+// which the third and further ones go into the side column.
+template <typename PairAt>
+void pack_pairs(uint32_t count, const PairAt& pair_at, ChunkRecord* record,
+                std::vector<ExtentPair>* more) {
+  if (count > 0) {
+    const ExtentPair pair = pair_at(0U);
+    record->offset0 = pair.offset;
+    record->size0 = pair.size;
+  }
+  if (count > 1) {
+    const ExtentPair pair = pair_at(1U);
+    record->offset1 = pair.offset;
+    record->size1 = pair.size;
+  }
+  for (uint32_t k = 2; k < count; ++k) more->push_back(pair_at(k));
+}
+// The same of a Box.
+inline void pack_box(const SplitDims& split, const Box& box, ChunkRecord* record,
+                     std::vector<ExtentPair>* more) {
+  const auto pair_at = [&](uint32_t k) -> ExtentPair {
+    return {box.offsets[split.dims[k]], box.sizes[split.dims[k]]};
+  };
+  pack_pairs(split.count, pair_at, record, more);
 }
 
 // Bytes of elements packed without padding, rounded up; the tensor's byte count was checked to fit.

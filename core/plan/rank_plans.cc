@@ -1,183 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views of descriptions and parts. Explicit local plans of one table and equal objects share a
-// description in which all tensors are boxes.
+// Puts the descriptions of representatives and the parts of ranks together.
 #include "core/plan/rank_plans.h"
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include <fmt/format.h>
+
+#include "core/base/hash_index.h"
+#include "core/base/limits.h"
 #include "core/plan/box_list_internal.h"
 #include "core/plan/digest.h"
+#include "core/plan/shared_options.h"
 
 namespace shardwright::plan {
 namespace {
 
-// Number of the tensors that are boxes before each one.
-std::vector<uint32_t> number_lists(std::span<const uint32_t> forms) {
-  std::vector<uint32_t> numbers;
-  numbers.reserve(forms.size());
-  uint32_t next = 0;
-  for (const uint32_t form : forms) {
-    numbers.push_back(next);
-    if (form == kBoxes) ++next;
-  }
-  return numbers;
+uint64_t hash_of(const Digest128& digest) {
+  return hash_text({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
-std::vector<uint32_t> number_own(std::span<const ObjectRecord> objects) {
-  std::vector<uint32_t> numbers;
-  numbers.reserve(objects.size());
-  uint32_t next = 0;
-  for (const ObjectRecord& object : objects) {
-    numbers.push_back(next);
-    if (object.kind == EntryKind::kRankLocal) ++next;
-  }
-  return numbers;
-}
-
-// Objects of two plans of one table, whose texts are the same.
-bool same_objects(std::span<const ObjectRecord> a, std::span<const ObjectRecord> b) {
-  return std::ranges::equal(a, b, [](const ObjectRecord& first, const ObjectRecord& second) {
-    const bool own = first.kind == EntryKind::kRankLocal;
-    return first.name == second.name && first.path == second.path &&
-           first.content_type == second.content_type && first.kind == second.kind &&
-           (own || first.size_bytes == second.size_bytes);
-  });
-}
-
-// Explicit plans rank by rank.
-class ExplicitPlans {
- public:
-  explicit ExplicitPlans(const LocalViews& locals)
-      : locals_(locals), first_of_table_(locals.table_count, kNone) {}
-
-  RankPlans run() {
-    made_.parts.reserve(locals_.views.size());
-    made_.description_of_rank.reserve(locals_.views.size());
-    for (const LocalView& view : locals_.views) add(view);
-    return std::move(made_);
-  }
-
- private:
-  static constexpr uint32_t kNone = 0xFFFFFFFF;
-
-  void add(const LocalView& view) {
-    const uint32_t number = description_of(view);
-    PartView part;
-    part.lists = lists_[view.table];
-    part.boxes = view.catalog.boxes;
-    part.more = view.catalog.more;
-    part.object_sizes = own_sizes(view.catalog.objects);
-    part.tensor_digests = view.tensor_digests;
-    part.object_digests = view.object_digests;
-    part.listing = view.listing;
-    made_.parts.push_back(part);
-    made_.description_of_rank.push_back(number);
-  }
-
-  // Descriptions of one table are chained.
-  uint32_t description_of(const LocalView& view) {
-    uint32_t last = kNone;
-    for (uint32_t d = first_of_table_[view.table]; d != kNone; d = next_[d]) {
-      if (same_objects(made_.descriptions[d].entries.objects, view.catalog.objects)) return d;
-      last = d;
-    }
-    const auto number = static_cast<uint32_t>(made_.descriptions.size());
-    (last == kNone ? first_of_table_[view.table] : next_[last]) = number;
-    next_.push_back(kNone);
-    DescriptionView description;
-    description.entries = view.catalog;
-    description.entries.boxes = {};
-    description.entries.more = {};
-    description.forms = own(std::vector<uint32_t>(view.catalog.tensors.size(), uint32_t{kBoxes}));
-    description.list_numbers = number_lists(description.forms);
-    description.own_numbers = number_own(description.entries.objects);
-    made_.descriptions.push_back(std::move(description));
-    made_.first_ranks.push_back(static_cast<uint32_t>(made_.description_of_rank.size()));
-    if (last == kNone) add_lists(view);
-    return number;
-  }
-
-  void add_lists(const LocalView& view) {
-    std::vector<BoxList> lists;
-    lists.reserve(view.catalog.tensors.size());
-    for (const TensorRecord& tensor : view.catalog.tensors) {
-      lists.push_back({tensor.split_mask, tensor.more_begin,
-                       static_cast<uint32_t>(tensor.box_begin),
-                       static_cast<uint32_t>(tensor.chunk_count)});
-    }
-    if (lists_.size() <= view.table) lists_.resize(locals_.table_count);
-    lists_[view.table] = own(std::move(lists));
-  }
-
-  // Of rank_local objects.
-  std::span<const uint64_t> own_sizes(std::span<const ObjectRecord> objects) {
-    std::vector<uint64_t> sizes;
-    for (const ObjectRecord& object : objects) {
-      if (object.kind == EntryKind::kRankLocal) sizes.push_back(object.size_bytes);
-    }
-    return own(std::move(sizes));
-  }
-
-  template <typename Value>
-  std::span<const Value> own(std::vector<Value> values) {
-    if (values.empty()) return {};
-    auto kept = std::make_shared<const std::vector<Value>>(std::move(values));
-    const std::span<const Value> span = *kept;
-    made_.owned.push_back(std::move(kept));
-    return span;
-  }
-
-  const LocalViews& locals_;
-  RankPlans made_;
-  std::vector<uint32_t> first_of_table_;
-  std::vector<uint32_t> next_;                   // description of the same table, or kNone
-  std::vector<std::span<const BoxList>> lists_;  // of each table
+// The rank's number among distinct digests, in order of their first rank.
+struct Numbering {
+  std::vector<uint32_t> numbers;      // one per rank
+  std::vector<uint32_t> first_ranks;  // one per distinct digest
 };
+
+Numbering number_digests(std::span<const Digest128> digests) {
+  Numbering out;
+  HashIndex index;
+  const auto first_digest = [&](size_t i) -> const Digest128& {
+    return digests[out.first_ranks[i]];
+  };
+  out.numbers.reserve(digests.size());
+  for (uint32_t r = 0; r < digests.size(); ++r) {
+    if (r > 0 && digests[r] == digests[r - 1]) {
+      out.numbers.push_back(out.numbers.back());
+      continue;
+    }
+    const uint64_t hash = hash_of(digests[r]);
+    auto found = index.find(hash, [&](size_t i) { return first_digest(i) == digests[r]; });
+    if (!found.has_value()) {
+      found = out.first_ranks.size();
+      out.first_ranks.push_back(r);
+      index.reserve(out.first_ranks.size(), [&](size_t i) { return hash_of(first_digest(i)); });
+      index.insert(hash, *found);
+    }
+    out.numbers.push_back(static_cast<uint32_t>(*found));
+  }
+  return out;
+}
+
+Status of_rank(Status status, uint32_t rank) {
+  return std::move(status).with_detail("rank", fmt::to_string(rank));
+}
+
+bool needs_part(const Description& description) {
+  return std::ranges::find(description.forms, uint32_t{kBoxes}) != description.forms.end() ||
+         std::ranges::find(description.catalog.objects, EntryKind::kRankLocal,
+                           &ObjectRecord::kind) != description.catalog.objects.end();
+}
+
+Status check_description(const RankPlans& ranks, size_t d) {
+  const Description& description = ranks.descriptions[d];
+  const uint32_t rank = ranks.first_ranks[d];
+  const std::vector<std::string> findings = description_findings(description, 1);
+  if (!findings.empty()) {
+    return of_rank(
+        data_loss(fmt::format("the description of rank {} is wrong: {}", rank, findings[0])), rank);
+  }
+  if (description.digest != ranks.digests[d]) {
+    return of_rank(invalid_argument(fmt::format(
+                       "the description of rank {} is not the one whose digest it gave", rank)),
+                   rank);
+  }
+  const Description& first = ranks.descriptions[0];
+  if (description.options_digest == first.options_digest) return {};
+  return options_differ({0, first.options_text},
+                        {static_cast<int32_t>(rank), description.options_text});
+}
+
+Status check_part(const RankPlans& ranks, const PartView& part) {
+  const auto count = static_cast<int32_t>(ranks.rank_count());
+  const auto rank = static_cast<uint32_t>(part.rank);
+  if (part.rank < 0 || part.rank >= count || (part.world_size != count && part.world_size != 0)) {
+    return invalid_argument(fmt::format("a part is that of rank {} of {}, but there are {} ranks",
+                                        part.rank, part.world_size, count))
+        .with_detail("rank", fmt::to_string(part.rank));
+  }
+  const uint32_t number = ranks.description_of_rank[rank];
+  if (part.description_digest != ranks.digests[number]) {
+    return of_rank(
+        invalid_argument(fmt::format("the part of rank {} belongs to another description", rank)),
+        rank);
+  }
+  const std::vector<std::string> findings =
+      part_findings(part, &ranks.descriptions[number], /*kept=*/false, 1);
+  if (findings.empty()) return {};
+  return of_rank(invalid_argument(fmt::format("the part of rank {}: {}", rank, findings[0])), rank);
+}
+
+// Puts each part at the place of its rank.
+Status place_parts(std::vector<PartView> parts, RankPlans* ranks) {
+  for (const PartView& part : parts) SHW_RETURN_IF_ERROR(check_part(*ranks, part));
+  std::erase_if(parts, [](const PartView& part) { return part.empty(); });
+  std::vector<bool> placed(ranks->rank_count(), false);
+  if (!parts.empty()) ranks->parts.resize(ranks->rank_count());
+  for (const PartView& part : parts) {
+    const auto rank = static_cast<uint32_t>(part.rank);
+    if (placed[rank])
+      return of_rank(invalid_argument(fmt::format("rank {} gives two parts", rank)), rank);
+    placed[rank] = true;
+    ranks->parts[rank] = part;
+  }
+  std::vector<bool> needed;
+  needed.reserve(ranks->descriptions.size());
+  for (const Description& description : ranks->descriptions)
+    needed.push_back(needs_part(description));
+  for (uint32_t r = 0; r < ranks->rank_count(); ++r) {
+    if (placed[r] || !needed[ranks->description_of_rank[r]]) continue;
+    return of_rank(
+        invalid_argument(fmt::format(
+            "the part of rank {}, which has boxes or rank_local objects, is missing", r)),
+        r);
+  }
+  return {};
+}
 
 }  // namespace
 
-std::span<const ShardAxis> DescriptionView::axes_of(size_t tensor) const {
-  if (forms[tensor] == kWhole) return {};
-  const size_t number = forms[tensor] - kFirstLayout;
-  const size_t begin = number == 0 ? 0 : layout_ends[number - 1];
-  return axes.subspan(begin, layout_ends[number] - begin);
-}
-
-PartView view_of(const SymbolicPart& part) {
-  PartView view;
-  view.lists = part.lists;
-  view.boxes = part.boxes;
-  view.more = part.more;
-  view.object_sizes = part.object_sizes;
-  view.digest_tensors = part.digest_tensors;
-  view.tensor_digests = part.tensor_digests;
-  return view;
-}
-
-const PartView& RankPlans::part(uint32_t rank) const {
-  static const PartView kNothing;
-  return parts.empty() ? kNothing : parts[rank];
+EntryNumbers::EntryNumbers(const Description& description) {
+  uint32_t next = 0;
+  lists.reserve(description.forms.size());
+  for (size_t t = 0; t < description.forms.size(); ++t) {
+    lists.push_back(next);
+    next += description.forms[t] == kBoxes ? 1U : 0U;
+    has_ruled = has_ruled || description.is_ruled(t);
+  }
+  next = 0;
+  own_sizes.reserve(description.catalog.objects.size());
+  for (const ObjectRecord& object : description.catalog.objects) {
+    own_sizes.push_back(next);
+    next += object.kind == EntryKind::kRankLocal ? 1U : 0U;
+  }
 }
 
 size_t RankView::item_count() const {
-  return part.boxes.size() + description.entries.objects.size() +
-         (description.has_ruled ? description.forms.size() : 0);
+  return part.boxes.size() + description.catalog.objects.size() +
+         (numbers.has_ruled ? description.forms.size() : 0);
 }
 
 uint64_t RankView::bit_count() const {
-  return description.forms.size() + description.entries.objects.size() + part.boxes.size();
+  return description.forms.size() + description.catalog.objects.size() + part.boxes.size();
 }
 
 Box RankView::box_of(uint32_t item) const {
   if (item < part.boxes.size()) {
     const uint32_t tensor = part.boxes[item].tensor;
     const BoxList& boxes = list(tensor);
-    return internal::list_box(part, boxes, item - boxes.begin, description.entries.shape(tensor));
+    return internal::list_box(part, boxes, item - boxes.begin, description.catalog.shape(tensor));
   }
   const uint32_t tensor = item - tensor_item(0);
-  return box_of_axes(description.axes_of(tensor), description.entries.shape(tensor),
+  return box_of_axes(description.axes_of(tensor), description.catalog.shape(tensor),
                      static_cast<int32_t>(rank));
 }
 
@@ -193,44 +179,56 @@ std::vector<Box> RankView::boxes_of(uint32_t tensor) const {
 }
 
 uint64_t RankView::object_bytes(uint32_t object) const {
-  const ObjectRecord& record = description.entries.objects[object];
+  const ObjectRecord& record = description.catalog.objects[object];
   if (record.kind != EntryKind::kRankLocal) return record.size_bytes;
-  return part.object_sizes[description.own_numbers[object]];
+  return part.object_sizes[numbers.own_sizes[object]];
 }
 
-RankPlans rank_plans_of(const LocalViews& locals) {
-  return ExplicitPlans(locals).run();
+const PartView& RankPlans::part(uint32_t rank) const {
+  static const PartView kNothing;
+  return parts.empty() ? kNothing : parts[rank];
 }
 
-DescriptionView view_of(const SymbolicDescription& description) {
-  DescriptionView view;
-  view.entries = view_of(description.catalog);
-  view.forms = description.forms;
-  view.axes = description.axes;
-  view.layout_ends = description.layout_ends;
-  view.tensor_digests = description.tensor_digests;
-  view.object_digests = description.object_digests;
-  view.list_numbers = number_lists(description.forms);
-  view.own_numbers = number_own(description.catalog.objects);
-  view.has_ruled = std::ranges::any_of(
-      description.forms, [](uint32_t form) { return form != kBoxes && form != kNothing; });
-  return view;
+std::vector<int32_t> representative_ranks(std::span<const Digest128> digests) {
+  const std::vector<uint32_t> firsts = number_digests(digests).first_ranks;
+  return {firsts.begin(), firsts.end()};
 }
 
-RankPlans rank_plans_of(const RankDescriptions& ranks) {
-  RankPlans made;
-  made.description_of_rank = ranks.description_of_rank;
-  for (const SymbolicDescription& description : ranks.descriptions)
-    made.descriptions.push_back(view_of(description));
-  // A description is numbered by its first rank.
-  for (uint32_t r = 0; r < ranks.description_of_rank.size(); ++r) {
-    if (ranks.description_of_rank[r] == made.first_ranks.size()) made.first_ranks.push_back(r);
+Result<RankPlans> make_rank_plans(std::span<const Digest128> digests,
+                                  std::vector<Description> descriptions,
+                                  std::vector<PartView> parts,
+                                  std::vector<std::shared_ptr<const void>> owned) {
+  if (digests.empty() || digests.size() > static_cast<size_t>(kMaxWorldSize))
+    return invalid_argument(fmt::format("{} ranks are not 1 to {}", digests.size(), kMaxWorldSize));
+  Numbering numbering = number_digests(digests);
+  if (descriptions.size() != numbering.first_ranks.size()) {
+    return invalid_argument(fmt::format("{} descriptions for {} distinct digests",
+                                        descriptions.size(), numbering.first_ranks.size()))
+        .with_detail("expected", std::to_string(numbering.first_ranks.size()))
+        .with_detail("found", std::to_string(descriptions.size()));
   }
-  if (ranks.parts.empty()) return made;
-  made.parts.resize(ranks.description_of_rank.size());
-  for (const SymbolicPart& part : ranks.parts)
-    made.parts[static_cast<size_t>(part.rank)] = view_of(part);
-  return made;
+  RankPlans ranks;
+  ranks.descriptions = std::move(descriptions);
+  ranks.first_ranks = std::move(numbering.first_ranks);
+  ranks.description_of_rank = std::move(numbering.numbers);
+  ranks.owned = std::move(owned);
+  for (const uint32_t first : ranks.first_ranks) ranks.digests.push_back(digests[first]);
+  for (size_t d = 0; d < ranks.descriptions.size(); ++d) {
+    SHW_RETURN_IF_ERROR(check_description(ranks, d));
+    ranks.numbers.emplace_back(ranks.descriptions[d]);
+  }
+  SHW_RETURN_IF_ERROR(place_parts(std::move(parts), &ranks));
+  return ranks;
+}
+
+Result<RankPlans> make_rank_plans(std::span<const Digest128> digests,
+                                  std::vector<Description> descriptions,
+                                  std::vector<LocalPart> parts) {
+  auto kept = std::make_shared<const std::vector<LocalPart>>(std::move(parts));
+  std::vector<PartView> views;
+  views.reserve(kept->size());
+  for (const LocalPart& part : *kept) views.push_back(view_of(part));
+  return make_rank_plans(digests, std::move(descriptions), std::move(views), {std::move(kept)});
 }
 
 Digest128 local_digest(const Digest128& description, const PartView& part, RankPosition position) {
@@ -245,14 +243,17 @@ Digest128 local_digest(const Digest128& description, const PartView& part, RankP
   append(part.boxes);
   append(part.more);
   append(part.object_sizes);
+  append(part.listing.object_begins);
+  append(part.listing.order);
+  append(part.listing.secondary);
+  append(part.listing.attributes);
+  append(part.listing.attribute_ends);
   return content_digest(bytes);
 }
 
-Digest128 local_digest_of(const RankDescriptions& ranks, int32_t rank) {
-  const uint32_t description = ranks.description_of_rank[static_cast<size_t>(rank)];
-  const SymbolicPart* part = ranks.part_of(rank);
-  return local_digest(ranks.digests[description], part == nullptr ? PartView() : view_of(*part),
-                      {rank, ranks.rank_count()});
+Digest128 local_digest_of(const RankPlans& ranks, uint32_t rank) {
+  return local_digest(ranks.digests[ranks.description_of_rank[rank]], ranks.part(rank),
+                      {static_cast<int32_t>(rank), static_cast<int32_t>(ranks.rank_count())});
 }
 
 }  // namespace shardwright::plan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of a save: what a rank describes (LocalSavePlan), what all ranks store (GlobalSavePlan)
-// and what one of them writes (WriteList). Values; thread-compatible.
+// The plans of a save: what all ranks store (GlobalSavePlan) and what one of them writes (WriteList).
+// What a rank describes is a LocalPlan. Values; thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,10 @@
 
 #include "core/plan/catalog.h"
 #include "core/plan/digest.h"
+#include "core/plan/listing.h"
 #include "core/plan/rank_position.h"
 
 namespace shardwright::plan {
-
-// What a catalog cannot say about the entries that a host described: their order and its own bytes.
-struct Listing {
-  std::vector<uint32_t> object_begins;  // per object: tensors listed before it, ascending; empty =
-                                        // objects come last
-  // Boxes in the order in which the host lists them, numbered through all entries in their order,
-  // where an object is one box; empty = as they stand.
-  std::vector<uint32_t> order;
-  std::vector<uint8_t> secondary;        // per chunk, 1 = only wanted by others; empty = 0
-  std::vector<char> attributes;          // the host's own bytes of each tensor, then of each object
-  std::vector<uint64_t> attribute_ends;  // where each ends, one per entry; empty = none
-};
-
-// What rank describes to the coordinator. Chunk.place is the piece number in the entry.
-struct LocalSavePlan {
-  int32_t rank = 0;
-  int32_t world_size = 1;
-  Digest128 options_digest{};  // equal on all ranks or the save is refused
-  std::string options_text;    // "option=value" lines, to name the option that differs
-  Catalog catalog;             // tensors and objects in state order; empty boxes are not listed
-  std::vector<Digest128>
-      tensor_digests;  // one per tensor or empty: content digests for verify_replicas;
-  std::vector<Digest128> object_digests;  // all-zero = not compared
-  Listing listing;
-  bool kept = false;  // after a merge: what this rank writes, with the numbers of its chunks
-};
 
 // One chunk or object that a rank writes.
 struct WriteItem {

@@ -17,6 +17,9 @@ struct BoxReference {
   uint64_t number = 0;
 };
 
+// One bit per dimension that some box does not cover whole. The boxes lie inside the shape.
+uint64_t split_mask_of(std::span<const int64_t> shape, std::span<const BoxReference> boxes);
+
 // As CatalogBuilder::add_tensor.
 Status append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& tensor,
                      std::span<const BoxReference> boxes);

@@ -33,7 +33,7 @@ static void a_good_plan_passes(void) {
   CHECK_OK(shw_plan_findings(shw_buffer_data(bytes), shw_buffer_size(bytes), &findings, &error));
   CHECK_INT(shw_buffer_part_count(findings), 0);
   CHECK_OK(shw_plan_create(shw_buffer_data(bytes), shw_buffer_size(bytes), &plan, &error));
-  CHECK_INT(shw_plan_kind(plan), SHW_PLAN_SYMBOLIC_LOCAL);
+  CHECK_INT(shw_plan_kind(plan), SHW_PLAN_LOCAL_SAVE);
   CHECK_INT(shw_plan_size(plan), shw_buffer_size(bytes));
   CHECK(memcmp(shw_plan_data(plan), shw_buffer_data(bytes), shw_plan_size(plan)) == 0);
   CHECK_INT(shw_plan_item_count(plan), 0);

@@ -228,7 +228,7 @@ static void compares_boxes_with_layouts(void) {
   CHECK_OK(shw_save_planner_local_plan(planner, &local, &error));
   shw_plan* plan = NULL;
   CHECK_OK(shw_plan_create(shw_buffer_data(local), shw_buffer_size(local), &plan, &error));
-  CHECK_INT(shw_plan_kind(plan), SHW_PLAN_SYMBOLIC_LOCAL);
+  CHECK_INT(shw_plan_kind(plan), SHW_PLAN_LOCAL_SAVE);
   CHECK_INT(shw_plan_rank(plan), 1);
   shw_plan_release(plan);
   shw_buffer_release(local);

@@ -166,7 +166,7 @@ def dtensors_are_planned_by_their_layouts(folder):
     made = shardwright.State(state, rank=rank, convert=leaves.convert)
     with shardwright.SavePlanner(made, rank=rank, world_size=4) as planner:
         plan = shardwright.Plan.from_bytes(planner.local_plan())
-    assert plan.kind == "symbolic_local"
+    assert plan.kind == "local_save"
     found = plan.to_dict()["description_digest"]
     assert found == agreed(found), "ranks of one mesh describe alike"
     assert {tensor["form"] for tensor in plan.to_dict()["tensors"]} == {"whole", "layout"}

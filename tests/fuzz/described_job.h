@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symbolic descriptions of the ranks of a job out of a row of choices: layouts over groups of ranks,
-// and entries that follow one, are whole, are cut into boxes that each rank lists, or are objects.
-// Ranks of one group differ by their place only, as in a regular job; rare choices make a rank
-// another one.
+// Local plans of the ranks of a job out of a row of choices: layouts over groups of ranks, and
+// entries that follow one, are whole, are cut into boxes that each rank lists, or are objects. Ranks
+// of one group differ by their place only, as in a regular job; rare choices make a rank another one.
 #pragma once
 
 #include <array>
@@ -100,9 +99,10 @@ class JobRank {
   JobRank(ByteSource* source, const JobTable& table, plan::RankPosition position)
       : source_(*source), table_(table), position_(position) {}
 
-  Result<plan::LocalSymbolicPlan> describe(const plan::SaveRules& rules) {
-    SHW_ASSIGN_OR_RETURN(plan::SymbolicBuilder builder,
-                         plan::SymbolicBuilder::create(rules, position_));
+  Result<plan::LocalPlan> describe(const plan::SaveRules& rules) {
+    SHW_ASSIGN_OR_RETURN(
+        plan::DescriptionBuilder builder,
+        plan::DescriptionBuilder::create(rules.kinds, plan::save_rules_text(rules), position_));
     const bool odd = source_.rarely();
     const uint8_t left_out = odd ? source_.byte() : 0;  // one bit per entry
     const size_t count = table_.entries.size();
@@ -115,7 +115,7 @@ class JobRank {
   }
 
  private:
-  Status add(const JobEntry& entry, bool odd, plan::SymbolicBuilder* builder) {
+  Status add(const JobEntry& entry, bool odd, plan::DescriptionBuilder* builder) {
     plan::Digest128 digest{};
     if (entry.has_digest) digest[0] = std::byte{odd ? source_.byte() : uint8_t{1}};
     if (entry.form == JobEntry::Form::kObject) {
@@ -123,8 +123,8 @@ class JobRank {
       return builder->add_object(
           {entry.name, "", "application/octet-stream", entry.kind, size, digest});
     }
-    const plan::SymbolicBuilder::Tensor tensor{entry.name, "",          entry.dtype,
-                                               entry.kind, entry.shape, digest};
+    const plan::DescriptionBuilder::Tensor tensor{entry.name, "",          entry.dtype,
+                                                  entry.kind, entry.shape, digest};
     if (entry.form == JobEntry::Form::kLayout) {
       SHW_ASSIGN_OR_RETURN(const Layout::Ptr layout,
                            table_.layouts[entry.layout].of(position_.rank));
@@ -160,12 +160,12 @@ class JobRank {
 };
 
 // One per rank; none when a rank's description is refused, for which there is a reason in words.
-inline std::vector<plan::LocalSymbolicPlan> described_job(ByteSource* source, int32_t ranks,
-                                                          const plan::SaveRules& rules) {
+inline std::vector<plan::LocalPlan> described_job(ByteSource* source, int32_t ranks,
+                                                  const plan::SaveRules& rules) {
   const JobTable table = job_table(source);
-  std::vector<plan::LocalSymbolicPlan> locals;
+  std::vector<plan::LocalPlan> locals;
   for (int32_t r = 0; r < ranks; ++r) {
-    Result<plan::LocalSymbolicPlan> local = JobRank(source, table, {r, ranks}).describe(rules);
+    Result<plan::LocalPlan> local = JobRank(source, table, {r, ranks}).describe(rules);
     if (!local.ok() && local.status().message().empty()) __builtin_trap();
     if (!local.ok()) return {};
     locals.push_back(*std::move(local));

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/describe_entries.h"
 #include "core/plan/wire/wire.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/support/entry_arrays_builder.h"
@@ -143,7 +143,7 @@ inline Result<plan::Bytes> described_rank(ByteSource* source, const std::vector<
     if ((left_out >> i & 1) == 0) arrays.add(table[i]);
   }
   if ((left_out & 0x80) != 0) arrays.shuffle();
-  SHW_ASSIGN_OR_RETURN(const plan::LocalSavePlan plan, describe_local(arrays.arrays(), rules));
+  SHW_ASSIGN_OR_RETURN(const plan::LocalPlan plan, describe_local(arrays.arrays(), rules));
   return encode(plan);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What saves and loads of described jobs would cost. A save has the plan of the same job described
-// box by box. What a rank reads is what it wants, by
-// the estimate and by the load plans, which agree on what can be loaded. Jobs are small; a larger
-// one is left out.
+// box by box. What a rank reads is what it wants, by the estimate and by the load plans, which agree
+// on what can be loaded. Jobs are small; a larger one is left out.
 //
 //   input = owner + 4 x preset, description of the job that saves, perhaps the byte 0xFF, which no
 //           UTF-8 holds, and a description of the job that loads
@@ -21,7 +20,6 @@
 #include "core/estimate/estimate_internal.h"
 #include "core/job_description/describe_ranks.h"
 #include "core/job_description/json_tree.h"
-#include "core/plan/describe/explicit_plan.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/explicit_plan.h"
@@ -80,20 +78,14 @@ void check_estimate(const Estimate& estimate) {
 }
 
 // The plan of the job described box by box.
-Result<GlobalSavePlan> explicit_plan(const JobDescription& job, const EstimateOptions& options) {
+Result<GlobalSavePlan> plan_of_boxes(const JobDescription& job, const EstimateOptions& options) {
   SaveRules rules;
   rules.owner = options.owner;
   rules.preset = options.preset;
   rules.verify_replicas = VerifyReplicas::kOff;
-  Result<RankDescriptions> ranks = describe_ranks(job, save_rules_text(rules));
-  if (!ranks.ok()) return ranks.status();
-  std::vector<LocalSavePlan> locals;
-  for (int32_t r = 0; r < ranks->rank_count(); ++r) {
-    Result<LocalSavePlan> local = shardwright::plan::expand_local_plan(*ranks, r);
-    if (!local.ok()) return local.status();
-    locals.push_back(*std::move(local));
-  }
-  return make_global_plan(locals, rules);
+  SHW_ASSIGN_OR_RETURN(const RankPlans ranks, describe_ranks(job, save_rules_text(rules)));
+  SHW_ASSIGN_OR_RETURN(const RankPlans listed, shardwright::plan::test::listed_ranks(ranks));
+  return make_global_plan(listed, rules);
 }
 
 void check_equal(const SimulatedSave& save, const GlobalSavePlan& expected) {
@@ -111,7 +103,7 @@ bool check_save(const JobDescription& job, const EstimateOptions& options) {
     check_reason(save.status());
     return false;
   }
-  const Result<GlobalSavePlan> expected = explicit_plan(job, options);
+  const Result<GlobalSavePlan> expected = plan_of_boxes(job, options);
   check(expected.ok());
   check_estimate(save->estimate);
   check(sum(save->estimate.moved_bytes) == save->estimate.stored_bytes);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/rank_plans.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/save/merge_policy.h"
 #include "core/plan/wire/wire.h"
@@ -101,15 +102,21 @@ Key key_of(Name name, const Box& box, const MergePolicy& policy) {
   return {std::move(name), std::move(numbers)};
 }
 
-void collect(const Catalog& catalog, int32_t rank, const MergePolicy& policy, Items* items) {
-  for (const ChunkRecord& chunk : catalog.boxes) {
-    const Box box = catalog.chunk_box(static_cast<size_t>(&chunk - catalog.boxes.data()));
-    if (!policy.keep_empty && box_is_empty(box)) continue;
-    const Name name =
-        name_of(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].kind, rank);
-    Held& held = (*items)[key_of(name, box, policy)][rank];
-    ++held.times;
-    held.has_elements |= !box_is_empty(box);
+void collect(const LocalPlan& plan, int32_t rank, const MergePolicy& policy, Items* items) {
+  const EntryNumbers numbers(plan.description);
+  const PartView part = view_of(plan.part);
+  const RankView view{plan.description, numbers, part, static_cast<uint32_t>(rank)};
+  const Catalog& catalog = plan.description.catalog;
+  for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
+    const Name name = name_of(catalog.tensor_name(t), catalog.tensors[t].kind, rank);
+    // A rule that leaves the rank nothing lists no box of it.
+    const bool keep_empty = policy.keep_empty && !plan.description.is_ruled(t);
+    for (const Box& box : view.boxes_of(t)) {
+      if (!keep_empty && box_is_empty(box)) continue;
+      Held& held = (*items)[key_of(name, box, policy)][rank];
+      ++held.times;
+      held.has_elements |= !box_is_empty(box);
+    }
   }
   for (size_t i = 0; i < catalog.objects.size(); ++i)
     ++(*items)[{name_of(catalog.object_name(i), catalog.objects[i].kind, rank), {}}][rank].times;
@@ -154,22 +161,25 @@ std::map<Name, size_t> tensors_by_name(const Catalog& catalog) {
 }
 
 // Every kept box has a number of its own in the merged plan, which has nothing else.
-void check_numbers(const Catalog& merged, const std::vector<LocalSavePlan>& kept) {
+void check_numbers(const Catalog& merged, const std::vector<LocalPlan>& kept) {
   const std::map<Name, size_t> tensors = tensors_by_name(merged);
   std::set<uint64_t> used;
-  for (const LocalSavePlan& plan : kept) {
-    for (size_t c = 0; c < plan.catalog.chunk_count(); ++c) {
-      const ChunkRecord& chunk = plan.catalog.boxes[c];
-      const TensorRecord& own = plan.catalog.tensors[chunk.tensor];
-      const auto found =
-          tensors.find(name_of(plan.catalog.tensor_name(chunk.tensor), own.kind, plan.rank));
+  for (const LocalPlan& plan : kept) {
+    const EntryNumbers numbers(plan.description);
+    const PartView part = view_of(plan.part);
+    const RankView rank{plan.description, numbers, part, static_cast<uint32_t>(part.rank)};
+    const Catalog& own = plan.description.catalog;
+    for (uint32_t b = 0; b < part.boxes.size(); ++b) {
+      const ChunkRecord& box = part.boxes[b];
+      const auto found = tensors.find(
+          name_of(own.tensor_name(box.tensor), own.tensors[box.tensor].kind, part.rank));
       check(found != tensors.end());
       const TensorRecord& tensor = merged.tensors[found->second];
-      check(chunk.number < tensor.chunk_count);
-      const uint64_t number = tensor.chunk_begin + chunk.number;
+      check(box.number < tensor.chunk_count);
+      const uint64_t number = tensor.chunk_begin + box.number;
       check(used.insert(number).second);
-      check(merged.chunk_box(number) == plan.catalog.chunk_box(c));
-      check(merged.place_of(number) == static_cast<uint32_t>(plan.rank));
+      check(merged.chunk_box(number) == rank.box_of(b));
+      check(merged.place_of(number) == rank.rank);
     }
   }
   check(used.size() == merged.chunk_count());
@@ -202,16 +212,20 @@ void check_merged(const Input& input, const PlanParts& parts) {
   check(parts.size() == 1 + input.plans.size());
   Items listed;
   Items kept;
-  std::vector<LocalSavePlan> kept_plans;
+  std::vector<LocalPlan> kept_plans;
   for (size_t r = 0; r < input.plans.size(); ++r) {
     const auto rank = static_cast<int32_t>(r);
-    const Result<LocalSavePlan> local = decode_local_save(input.plans[r]);
+    const Result<LocalPlan> local = decode_local_save(input.plans[r]);
     check(local.ok());
-    collect(local->catalog, rank, policy, &listed);
+    collect(*local, rank, policy, &listed);
     check(validate_plan(parts.part(1 + r)).empty());
-    Result<LocalSavePlan> left = decode_kept_save(parts.part(1 + r));
-    check(left.ok() && left->rank == rank);
-    collect(left->catalog, rank, policy, &kept);
+    Result<LocalPlan> left = decode_kept_save(parts.part(1 + r));
+    check(left.ok() && left->kept && left->part.rank == rank);
+    // What a rank did not know may be known by then.
+    const int32_t ranks = left->part.world_size;
+    check(ranks == local->part.world_size || std::cmp_equal(ranks, input.plans.size()));
+    for (const uint32_t form : left->description.forms) check(form == kBoxes);
+    collect(*left, rank, policy, &kept);
     kept_plans.push_back(*std::move(left));
   }
   check_kept_once(listed, kept, policy);

@@ -64,7 +64,7 @@ class Digests {
 
 std::vector<Buffer> local_buffers(const std::vector<State>& states, Digests* digests) {
   std::vector<Buffer> buffers;
-  for (const LocalSavePlan& local : local_plans(states)) {
+  for (const LocalPlan& local : local_plans(states)) {
     buffers.push_back(*encode(local));
     digests->add("local", buffers.back());
   }

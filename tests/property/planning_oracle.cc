@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/plan/rank_plans.h"
+
 namespace shardwright::plan::test {
 namespace {
 
@@ -277,15 +279,14 @@ class KeptCheck {
   KeptCheck(const World& world, OwnerRule owner, const GlobalSavePlan& merged)
       : world_(world), owner_(owner), merged_(merged.catalog) {}
 
-  std::string run(const std::vector<LocalSavePlan>& kept) {
+  std::string run(const std::vector<LocalPlan>& kept) {
     if (kept.size() != static_cast<size_t>(world_.ranks))
       return fmt::format("{} kept plans", kept.size());
     for (int32_t r = 0; r < world_.ranks; ++r) {
-      const LocalSavePlan& plan = kept[static_cast<size_t>(r)];
-      if (plan.rank != r || plan.world_size != world_.ranks)
-        return fmt::format("the kept plan of rank {} is that of {}", r, plan.rank);
-      std::string wrong = items_of(plan.catalog) == expected(r) ? "" : "other items are kept";
-      if (wrong.empty()) wrong = check_entries(plan.catalog, r);
+      const LocalPlan& plan = kept[static_cast<size_t>(r)];
+      if (plan.part.rank != r || plan.part.world_size != world_.ranks || !plan.kept)
+        return fmt::format("the kept plan of rank {} is that of {}", r, plan.part.rank);
+      std::string wrong = check_rank(plan, r);
       if (!wrong.empty()) return fmt::format("rank {}: {}", r, wrong);
     }
     return "";
@@ -296,15 +297,34 @@ class KeptCheck {
   using Item = std::tuple<std::string, int32_t, int64_t, Box>;
   using Items = std::multiset<Item>;
 
-  static Items items_of(const Catalog& catalog) {
+  std::string check_rank(const LocalPlan& plan, int32_t rank) const {
+    const Description& description = plan.description;
+    const auto is_boxes = [](uint32_t form) { return form == kBoxes; };
+    if (description.forms.size() != description.catalog.tensors.size() ||
+        !std::ranges::all_of(description.forms, is_boxes))
+      return "a tensor is kept by a rule";
+    const EntryNumbers numbers(description);
+    const PartView part = view_of(plan.part);
+    const RankView kept{description, numbers, part, static_cast<uint32_t>(rank)};
+    return items_of(kept) == expected(rank) ? check_entries(kept, rank) : "other items are kept";
+  }
+
+  // Of a rank_local entry the description has rank 0, which stands for each rank.
+  static int32_t owner_rank(int32_t rank, const RankView& kept) {
+    return rank == 0 ? static_cast<int32_t>(kept.rank) : rank;
+  }
+
+  static Items items_of(const RankView& kept) {
     Items items;
-    for (size_t c = 0; c < catalog.chunk_count(); ++c) {
-      const ChunkRecord& chunk = catalog.boxes[c];
-      items.emplace(catalog.tensor_name(chunk.tensor), catalog.tensors[chunk.tensor].rank,
-                    static_cast<int64_t>(chunk.number), catalog.chunk_box(c));
+    const Catalog& catalog = kept.description.catalog;
+    for (uint32_t b = 0; b < kept.part.boxes.size(); ++b) {
+      const ChunkRecord& box = kept.part.boxes[b];
+      items.emplace(catalog.tensor_name(box.tensor),
+                    owner_rank(catalog.tensors[box.tensor].rank, kept),
+                    static_cast<int64_t>(box.number), kept.box_of(b));
     }
     for (size_t i = 0; i < catalog.objects.size(); ++i)
-      items.emplace(catalog.object_name(i), catalog.objects[i].rank, -1, Box());
+      items.emplace(catalog.object_name(i), owner_rank(catalog.objects[i].rank, kept), -1, Box());
     return items;
   }
 
@@ -336,20 +356,22 @@ class KeptCheck {
   }
 
   // Each tensor with a box, as the world says, boxes in the order of the rank; entries in its order.
-  std::string check_entries(const Catalog& kept, int32_t rank) const {
+  std::string check_entries(const RankView& kept, int32_t rank) const {
+    const Catalog& catalog = kept.description.catalog;
     std::vector<const TensorWorld*> own;  // in the order of the rank's state
     for (const TensorWorld& tensor : world_.tensors) {
       if (tensor.listed[static_cast<size_t>(rank)]) own.push_back(&tensor);
     }
     if (world_.reversed[static_cast<size_t>(rank)]) std::ranges::reverse(own);
     size_t next = 0;
-    for (size_t t = 0; t < kept.tensors.size(); ++t) {
+    for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
       const auto is_named = [&](const TensorWorld* each) {
-        return each->name == kept.tensor_name(t);
+        return each->name == catalog.tensor_name(t);
       };
       const auto found =
           std::find_if(own.begin() + static_cast<std::ptrdiff_t>(next), own.end(), is_named);
-      if (found == own.end()) return fmt::format("tensor {} is out of order", kept.tensor_name(t));
+      if (found == own.end())
+        return fmt::format("tensor {} is out of order", catalog.tensor_name(t));
       next = static_cast<size_t>(found - own.begin()) + 1;
       std::string wrong = check_tensor(kept, t, **found, rank);
       if (!wrong.empty()) return wrong;
@@ -357,32 +379,35 @@ class KeptCheck {
     return check_sizes(kept);
   }
 
-  static std::string check_tensor(const Catalog& kept, size_t t, const TensorWorld& tensor,
+  static std::string check_tensor(const RankView& kept, uint32_t t, const TensorWorld& tensor,
                                   int32_t rank) {
-    const TensorRecord& record = kept.tensors[t];
-    if (record.dtype != tensor.dtype || record.kind != tensor.kind || record.chunk_count == 0 ||
-        Dims(kept.shape(t)) != tensor.shape)
+    const Catalog& catalog = kept.description.catalog;
+    const TensorRecord& record = catalog.tensors[t];
+    const BoxList& list = kept.list(t);
+    if (record.dtype != tensor.dtype || record.kind != tensor.kind || list.count == 0 ||
+        Dims(catalog.shape(t)) != tensor.shape)
       return fmt::format("tensor {} is kept as another", tensor.name);
-    for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
-      const uint32_t piece = kept.place_of(c);
+    for (uint32_t b = list.begin; b < list.begin + list.count; ++b) {
+      const uint32_t piece = kept.part.boxes[b].place;
       const std::vector<Box>& boxes = tensor.boxes[static_cast<size_t>(rank)];
-      if (piece >= boxes.size() || boxes[piece] != kept.chunk_box(c))
+      if (piece >= boxes.size() || boxes[piece] != kept.box_of(b))
         return fmt::format("piece {} of tensor {} is kept as another", piece, tensor.name);
-      if (c > record.chunk_begin && piece <= kept.place_of(c - 1))
+      if (b > list.begin && piece <= kept.part.boxes[b - 1].place)
         return fmt::format("pieces of tensor {} are out of order", tensor.name);
     }
     return "";
   }
 
-  std::string check_sizes(const Catalog& kept) const {
-    for (size_t i = 0; i < kept.objects.size(); ++i) {
+  std::string check_sizes(const RankView& kept) const {
+    const Catalog& catalog = kept.description.catalog;
+    for (uint32_t i = 0; i < catalog.objects.size(); ++i) {
       const auto is_named = [&](const ObjectWorld& each) {
-        return each.name == kept.object_name(i);
+        return each.name == catalog.object_name(i);
       };
       const auto found = std::ranges::find_if(world_.objects, is_named);
-      if (found == world_.objects.end() || found->kind != kept.objects[i].kind ||
-          found->bytes.size() != kept.objects[i].size_bytes)
-        return fmt::format("object {} is kept as another", kept.object_name(i));
+      if (found == world_.objects.end() || found->kind != catalog.objects[i].kind ||
+          found->bytes.size() != kept.object_bytes(i))
+        return fmt::format("object {} is kept as another", catalog.object_name(i));
     }
     return "";
   }
@@ -492,7 +517,7 @@ std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan
 }
 
 std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
-                       const std::vector<LocalSavePlan>& kept) {
+                       const std::vector<LocalPlan>& kept) {
   return KeptCheck(world, owner, merged).run(kept);
 }
 

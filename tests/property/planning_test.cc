@@ -43,8 +43,7 @@ Result<Buffers> local_buffers(const std::vector<State>& states, const SaveRules&
   Buffers buffers;
   for (size_t r = 0; r < states.size(); ++r) {
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
-    SHW_ASSIGN_OR_RETURN(const LocalSavePlan local,
-                         make_local_plan(states[r], rules, position, {}));
+    SHW_ASSIGN_OR_RETURN(const LocalPlan local, make_local_plan(states[r], rules, position, {}));
     SHW_ASSIGN_OR_RETURN(auto bytes, encode(local));
     buffers.push_back(std::move(bytes));
   }
@@ -53,19 +52,19 @@ Result<Buffers> local_buffers(const std::vector<State>& states, const SaveRules&
 
 Result<GlobalSavePlan> plan_by_wire(const std::vector<State>& states, const SaveRules& rules) {
   SHW_ASSIGN_OR_RETURN(const Buffers buffers, local_buffers(states, rules));
-  std::vector<LocalSavePlan> locals;
+  std::vector<LocalPlan> locals;
   for (const std::vector<std::byte>& buffer : buffers) {
-    SHW_ASSIGN_OR_RETURN(LocalSavePlan local, decode_local_save(buffer));
+    SHW_ASSIGN_OR_RETURN(LocalPlan local, decode_local_save(buffer));
     locals.push_back(std::move(local));
   }
-  SHW_ASSIGN_OR_RETURN(GlobalSavePlan plan, plan_explicitly(locals, rules));
+  SHW_ASSIGN_OR_RETURN(GlobalSavePlan plan, plan_locals(locals, rules));
   return plan;
 }
 
 // The same world without files, merged as the presets do.
 struct Merge {
   GlobalSavePlan merged;
-  std::vector<LocalSavePlan> kept;  // by rank
+  std::vector<LocalPlan> kept;  // by rank
 };
 
 Result<Merge> merge_by_wire(const std::vector<State>& states, const MergeRules& rules) {
@@ -75,7 +74,7 @@ Result<Merge> merge_by_wire(const std::vector<State>& states, const MergeRules& 
   Merge merge;
   SHW_ASSIGN_OR_RETURN(merge.merged, decode_merged_save(parts.part(0)));
   for (size_t part = 1; part < parts.size(); ++part) {
-    SHW_ASSIGN_OR_RETURN(LocalSavePlan kept, decode_kept_save(parts.part(part)));
+    SHW_ASSIGN_OR_RETURN(LocalPlan kept, decode_kept_save(parts.part(part)));
     merge.kept.push_back(std::move(kept));
   }
   return merge;
@@ -296,17 +295,24 @@ TEST(PlanningWorlds, OfWrongKeptPlansAreFound) {
   };
   EXPECT_EQ(wrong([](Merge&) {}), "");
   EXPECT_NE(wrong([](Merge& m) { m.kept.pop_back(); }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].number = 0; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].offset0 = 0; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.boxes[0].place = 1; }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog.tensors[0].dtype = DType::kInt8; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].part.boxes[0].number = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].part.boxes[0].offset0 = 0; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].part.boxes[0].place = 1; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].description.catalog.tensors[0].dtype = DType::kInt8; }),
+            "");
   EXPECT_NE(wrong([](Merge& m) {
               m.merged.catalog = with_boxes(m.merged.catalog);
               m.merged.catalog.boxes[0].place = 1;
             }),
             "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[0].catalog.objects.clear(); }), "");
-  EXPECT_NE(wrong([](Merge& m) { m.kept[1].catalog = m.kept[0].catalog; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[0].description.catalog.objects.clear(); }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].description.forms[0] = kWhole; }), "");
+  EXPECT_NE(wrong([](Merge& m) { m.kept[1].kept = false; }), "");
+  EXPECT_NE(wrong([](Merge& m) {
+              m.kept[1] = m.kept[0];
+              m.kept[1].part.rank = 1;
+            }),
+            "");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/describe/replica_digests.h"
+#include "core/plan/describe/entry_kind.h"
 #include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/tensor_appender_internal.h"
@@ -19,26 +19,43 @@
 namespace shardwright::plan {
 namespace {
 
+using internal::BoxReference;
+
 constexpr size_t kKnownLayouts = 64;  // layouts whose cuts stay at hand
 
-// A tensor that must be whole on its rank, by the same proof and in the same words as a local plan.
-Status check_holds_all(const SymbolicBuilder::Tensor& tensor, EntryKind kind, int32_t rank,
-                       std::span<const Box> boxes) {
+std::vector<BoxReference> references_of(std::span<const Box> boxes) {
+  std::vector<BoxReference> references;
+  references.reserve(boxes.size());
+  for (size_t p = 0; p < boxes.size(); ++p) {
+    if (!box_is_empty(boxes[p])) references.push_back({&boxes[p], static_cast<uint32_t>(p), 0});
+  }
+  return references;
+}
+
+// A tensor that must be whole on its rank, by the proof that a merge makes.
+Status check_holds_all(const DescriptionBuilder::Tensor& tensor, EntryKind kind, int32_t rank,
+                       std::span<const BoxReference> boxes) {
   if (kind == EntryKind::kSharded) return {};
   Catalog catalog;
   CatalogBuilder::Tensor whole{tensor.name, tensor.path, tensor.dtype, EntryKind::kReplicated,
                                -1,          tensor.shape};
-  std::vector<internal::BoxReference> references;
-  for (size_t p = 0; p < boxes.size(); ++p) {
-    if (!box_is_empty(boxes[p])) references.push_back({&boxes[p], static_cast<uint32_t>(p), 0});
-  }
-  SHW_RETURN_IF_ERROR(internal::append_tensor(&catalog, whole, references));
+  SHW_RETURN_IF_ERROR(internal::append_tensor(&catalog, whole, boxes));
   Status status = internal::prove_cover_naming(catalog, 0, "piece");
   if (status.ok()) return status;
   return std::move(status)
       .with_detail("rank", std::to_string(rank))
       .annotated(fmt::format("describe {} tensor '{}' of rank {}, which must hold all of it",
                              entry_kind_name(kind), escape_text(tensor.name), rank));
+}
+
+// No piece is listed twice.
+Status check_pieces(std::span<const uint32_t> pieces) {
+  if (std::ranges::is_sorted(pieces, std::ranges::less_equal())) return {};
+  std::vector<uint32_t> sorted(pieces.begin(), pieces.end());
+  std::ranges::sort(sorted);
+  const auto doubled = std::ranges::adjacent_find(sorted);
+  if (doubled == sorted.end()) return {};
+  return invalid_argument(fmt::format("two of its boxes have number {}", *doubled));
 }
 
 std::string_view bytes_of(std::span<const ShardAxis> axes) {
@@ -58,34 +75,34 @@ bool agree(const Box& box, std::span<const Box> boxes) {
 
 }  // namespace
 
-Result<SymbolicBuilder> SymbolicBuilder::create(const SaveRules& rules, RankPosition position) {
-  return create(rules.kinds, save_rules_text(rules), position);
-}
-
-Result<SymbolicBuilder> SymbolicBuilder::create(std::vector<KindPattern> kinds,
-                                                std::string agreement, RankPosition position) {
-  if (position.world_size < 1 || position.world_size > kMaxWorldSize || position.rank < 0 ||
-      position.rank >= position.world_size) {
+Result<DescriptionBuilder> DescriptionBuilder::create(std::vector<KindPattern> kinds,
+                                                      std::string agreement,
+                                                      RankPosition position) {
+  const int32_t count = position.world_size == 0 ? kMaxWorldSize : position.world_size;
+  if (count < 1 || count > kMaxWorldSize || position.rank < 0 || position.rank >= count) {
     return invalid_argument(fmt::format("rank {} of {} is not a position among 1 to {} ranks",
                                         position.rank, position.world_size, kMaxWorldSize))
+        .with_detail("parameter", "rank")
         .with_detail("rank", std::to_string(position.rank));
   }
-  return SymbolicBuilder(std::move(kinds), std::move(agreement), position);
+  if (!is_valid_utf8(agreement))
+    return invalid_argument("the agreement is not UTF-8").with_detail("parameter", "agreement");
+  return DescriptionBuilder(std::move(kinds), std::move(agreement), position);
 }
 
-SymbolicBuilder::SymbolicBuilder(std::vector<KindPattern> kinds, std::string agreement,
-                                 RankPosition position)
+DescriptionBuilder::DescriptionBuilder(std::vector<KindPattern> kinds, std::string agreement,
+                                       RankPosition position)
     : kinds_(std::move(kinds)), position_(position) {
   description_.options_text = std::move(agreement);
   description_.options_digest = options_text_digest(description_.options_text);
 }
 
-std::string_view SymbolicBuilder::name_at(size_t position) const {
+std::string_view DescriptionBuilder::name_at(size_t position) const {
   const Catalog& catalog = description_.catalog;
   return position % 2 == 0 ? catalog.tensor_name(position / 2) : catalog.object_name(position / 2);
 }
 
-Status SymbolicBuilder::check_name(std::string_view name) const {
+Status DescriptionBuilder::check_name(std::string_view name) const {
   const bool known =
       name_index_.find(hash_text(name), [&](size_t i) { return name_at(i) == name; }).has_value();
   if (!known) return {};
@@ -93,22 +110,13 @@ Status SymbolicBuilder::check_name(std::string_view name) const {
       .with_detail("tensor", name);
 }
 
-void SymbolicBuilder::index_name(std::string_view name, size_t position) {
+void DescriptionBuilder::index_name(std::string_view name, size_t position) {
   name_index_.reserve(description_.catalog.tensors.size() + description_.catalog.objects.size(),
                       [this](size_t i) { return hash_text(name_at(i)); });
   name_index_.insert(hash_text(name), position);
 }
 
-EntryKind SymbolicBuilder::settle(const Tensor& tensor, bool whole) const {
-  for (const KindPattern& pattern : kinds_) {
-    if (pattern.kind != EntryKind::kAuto && glob_matches(pattern.glob, tensor.name))
-      return pattern.kind;
-  }
-  if (tensor.kind != EntryKind::kAuto) return tensor.kind;
-  return whole ? EntryKind::kReplicated : EntryKind::kSharded;
-}
-
-Status SymbolicBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t form) {
+Status DescriptionBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t form) {
   CatalogBuilder::Tensor record{
       tensor.name, tensor.path, tensor.dtype, kind, kind == EntryKind::kRankLocal ? 0 : -1,
       tensor.shape};
@@ -117,69 +125,69 @@ Status SymbolicBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t fo
   index_name(tensor.name, 2 * (description_.catalog.tensors.size() - 1));
   description_.forms.push_back(form);
   description_.tensor_digests.push_back(form == kWhole ? tensor.digest : Digest128{});
-  if (form != kWhole && kind != EntryKind::kRankLocal && tensor.digest != Digest128{}) {
+  if (form != kWhole && tensor.digest != Digest128{}) {
     part_.digest_tensors.push_back(static_cast<uint32_t>(description_.forms.size() - 1));
     part_.tensor_digests.push_back(tensor.digest);
   }
   return {};
 }
 
-Status SymbolicBuilder::add_whole(const Tensor& tensor) {
-  return append(tensor, settle(tensor, true), kWhole);
+Status DescriptionBuilder::add_whole(const Tensor& tensor) {
+  return append(tensor, internal::tensor_kind(kinds_, tensor.name, tensor.kind, true), kWhole);
 }
 
-Status SymbolicBuilder::append_boxes(const Tensor& tensor, EntryKind kind,
-                                     std::span<const Box> boxes) {
+Status DescriptionBuilder::append_boxes(const Tensor& tensor, EntryKind kind,
+                                        std::span<const Box> boxes) {
   for (const Box& box : boxes) SHW_RETURN_IF_ERROR(check_box(box, tensor.shape));
-  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, boxes));
+  const std::vector<BoxReference> references = references_of(boxes);
+  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, references));
   SHW_RETURN_IF_ERROR(append(tensor, kind, kBoxes));
-  add_list(tensor.shape, boxes);
+  add_list(tensor.shape, references);
   return {};
 }
 
-// Boxes that hold an element, by their split dimensions.
-void SymbolicBuilder::add_list(std::span<const int64_t> shape, std::span<const Box> boxes) {
+void DescriptionBuilder::add_list(std::span<const int64_t> shape,
+                                  std::span<const BoxReference> boxes) {
   BoxList list;
+  list.split_mask = internal::split_mask_of(shape, boxes);
   list.begin = static_cast<uint32_t>(part_.boxes.size());
   list.more_begin = part_.more.size();
-  for (const Box& box : boxes) {
-    if (box_is_empty(box)) continue;
-    for (size_t d = 0; d < shape.size(); ++d)
-      list.split_mask |= uint64_t{box.sizes[d] != shape[d]} << d;
-  }
+  list.count = static_cast<uint32_t>(boxes.size());
   const internal::SplitDims split = internal::split_dims(shape, list.split_mask);
-  const auto tensor = static_cast<uint32_t>(description_.forms.size() - 1);
-  for (size_t p = 0; p < boxes.size(); ++p) {
-    if (box_is_empty(boxes[p])) continue;
-    const auto pair = [&](uint32_t k) -> ExtentPair {
-      return {boxes[p].offsets[split.dims[k]], boxes[p].sizes[split.dims[k]]};
-    };
+  for (const BoxReference& each : boxes) {
     ChunkRecord record;
-    record.tensor = tensor;
-    record.place = static_cast<uint32_t>(p);
-    if (split.count > 0) {
-      record.offset0 = pair(0).offset;
-      record.size0 = pair(0).size;
-    }
-    if (split.count > 1) {
-      record.offset1 = pair(1).offset;
-      record.size1 = pair(1).size;
-    }
-    for (uint32_t k = 2; k < split.count; ++k) part_.more.push_back(pair(k));
+    record.tensor = static_cast<uint32_t>(description_.forms.size() - 1);
+    record.place = each.place;
+    internal::pack_box(split, *each.box, &record, &part_.more);
     part_.boxes.push_back(record);
   }
-  list.count = static_cast<uint32_t>(part_.boxes.size()) - list.begin;
   part_.lists.push_back(list);
 }
 
-Status SymbolicBuilder::add_boxes(const Tensor& tensor, std::span<const Box> boxes) {
+Status DescriptionBuilder::add_listed(const Tensor& tensor, std::span<const Box> boxes,
+                                      std::span<const uint32_t> pieces) {
+  std::vector<BoxReference> references;
+  references.reserve(boxes.size());
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    SHW_RETURN_IF_ERROR(check_box(boxes[i], tensor.shape));
+    references.push_back({&boxes[i], pieces[i], 0});
+  }
+  SHW_RETURN_IF_ERROR(check_pieces(pieces));
   const bool whole = boxes.size() == 1 && boxes[0] == whole_box(tensor.shape);
-  const EntryKind kind = settle(tensor, whole);
+  const EntryKind kind = internal::tensor_kind(kinds_, tensor.name, tensor.kind, whole);
+  SHW_RETURN_IF_ERROR(append(tensor, kind, kBoxes));
+  add_list(tensor.shape, references);
+  return {};
+}
+
+Status DescriptionBuilder::add_boxes(const Tensor& tensor, std::span<const Box> boxes) {
+  const bool whole = boxes.size() == 1 && boxes[0] == whole_box(tensor.shape);
+  const EntryKind kind = internal::tensor_kind(kinds_, tensor.name, tensor.kind, whole);
   if (whole) return append(tensor, kind, kWhole);
   return append_boxes(tensor, kind, boxes);
 }
 
-Result<const std::optional<std::vector<ShardAxis>>*> SymbolicBuilder::axes_for(
+Result<const std::optional<std::vector<ShardAxis>>*> DescriptionBuilder::axes_for(
     const Layout& layout, size_t dimension_count) {
   for (const Known& known : known_) {
     if (known.layout == &layout && known.dimension_count == dimension_count) return &known.axes;
@@ -190,7 +198,7 @@ Result<const std::optional<std::vector<ShardAxis>>*> SymbolicBuilder::axes_for(
   return &known_.back().axes;
 }
 
-uint32_t SymbolicBuilder::form_of(std::span<const ShardAxis> axes) {
+uint32_t DescriptionBuilder::form_of(std::span<const ShardAxis> axes) {
   const auto hash_at = [this](size_t i) { return hash_text(bytes_of(description_.layout(i))); };
   const auto found = layout_index_.find(hash_text(bytes_of(axes)), [&](size_t i) {
     return std::ranges::equal(description_.layout(i), axes);
@@ -204,7 +212,7 @@ uint32_t SymbolicBuilder::form_of(std::span<const ShardAxis> axes) {
   return kFirstLayout + static_cast<uint32_t>(number);
 }
 
-Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) {
+Status DescriptionBuilder::add_sharded(const Tensor& tensor, const Layout& layout) {
   SHW_ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
                        layout.pieces(tensor.shape, position_.rank));
   std::vector<Box> boxes;
@@ -213,8 +221,8 @@ Status SymbolicBuilder::add_sharded(const Tensor& tensor, const Layout& layout) 
   return add_ruled(tensor, layout, boxes);
 }
 
-Status SymbolicBuilder::add_pieces(const Tensor& tensor, const PieceList& pieces,
-                                   const Layout* layout) {
+Status DescriptionBuilder::add_pieces(const Tensor& tensor, const PieceList& pieces,
+                                      const Layout* layout) {
   std::vector<Box> boxes;
   boxes.reserve(pieces.size());
   for (size_t p = 0; p < pieces.size(); ++p) boxes.push_back(pieces[p].box);
@@ -224,30 +232,29 @@ Status SymbolicBuilder::add_pieces(const Tensor& tensor, const PieceList& pieces
   return layout == nullptr || !first ? add_boxes(tensor, boxes) : add_ruled(tensor, *layout, boxes);
 }
 
-Status SymbolicBuilder::add_ruled(const Tensor& tensor, const Layout& layout,
-                                  std::span<const Box> boxes) {
+Status DescriptionBuilder::add_ruled(const Tensor& tensor, const Layout& layout,
+                                     std::span<const Box> boxes) {
+  if (position_.world_size == 0) {
+    return invalid_argument(
+               "a layout says what each of some ranks holds, but their number is not known")
+        .with_detail("parameter", "world_size");
+  }
   SHW_ASSIGN_OR_RETURN(const auto* axes, axes_for(layout, tensor.shape.size()));
   const bool whole = axes->has_value() && (*axes)->empty() && !layout.is_flat();
-  const EntryKind kind = settle(tensor, whole);
+  const EntryKind kind = internal::tensor_kind(kinds_, tensor.name, tensor.kind, whole);
   const bool ruled = axes->has_value()
                          ? !layout.is_flat() && (*axes)->size() <= kMaxShardAxes &&
                                agree(box_of_axes(**axes, tensor.shape, position_.rank), boxes)
                          : std::ranges::all_of(boxes, box_is_empty);
   if (!ruled) return append_boxes(tensor, kind, boxes);
-  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, boxes));
+  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, references_of(boxes)));
   if (whole) return append(tensor, kind, kWhole);
   if (kind == EntryKind::kRankLocal) return append_boxes(tensor, kind, boxes);
   return append(tensor, kind, axes->has_value() ? form_of(**axes) : uint32_t{kNothing});
 }
 
-Status SymbolicBuilder::add_object(const Object& object) {
-  EntryKind kind = object.kind == EntryKind::kAuto ? EntryKind::kReplicated : object.kind;
-  for (const KindPattern& pattern : kinds_) {
-    if (pattern.kind == EntryKind::kAuto || pattern.kind == EntryKind::kSharded) continue;
-    if (!glob_matches(pattern.glob, object.name)) continue;
-    kind = pattern.kind;
-    break;
-  }
+Status DescriptionBuilder::add_object(const Object& object) {
+  const EntryKind kind = internal::object_kind(kinds_, object.name, object.kind);
   const bool local = kind == EntryKind::kRankLocal;
   ObjectRecord record;
   record.kind = kind;
@@ -255,8 +262,8 @@ Status SymbolicBuilder::add_object(const Object& object) {
   record.size_bytes = object.size_bytes;
   Catalog& catalog = description_.catalog;
   SHW_RETURN_IF_ERROR(check_name(object.name));
-  SHW_RETURN_IF_ERROR(
-      CatalogBuilder(&catalog).add_object(record, object.name, object.path, object.content_type));
+  SHW_RETURN_IF_ERROR(CatalogBuilder(&catalog, object.max_bytes)
+                          .add_object(record, object.name, object.path, object.content_type));
   index_name(object.name, 2 * (catalog.objects.size() - 1) + 1);
   description_.object_digests.push_back(local ? Digest128{} : object.digest);
   if (!local) return {};
@@ -265,8 +272,8 @@ Status SymbolicBuilder::add_object(const Object& object) {
   return {};
 }
 
-Result<LocalSymbolicPlan> SymbolicBuilder::finish() {
-  LocalSymbolicPlan plan{std::exchange(description_, {}), std::exchange(part_, {})};
+Result<LocalPlan> DescriptionBuilder::finish() {
+  LocalPlan plan{std::exchange(description_, {}), std::exchange(part_, {})};
   known_.clear();
   layout_index_ = HashIndex();
   name_index_ = HashIndex();
@@ -279,7 +286,8 @@ Result<LocalSymbolicPlan> SymbolicBuilder::finish() {
   if (all_zero(plan.description.object_digests)) plan.description.object_digests.clear();
   plan.part.rank = position_.rank;
   plan.part.world_size = position_.world_size;
-  SHW_ASSIGN_OR_RETURN(plan.part.description_digest, symbolic_digest(plan.description));
+  SHW_ASSIGN_OR_RETURN(plan.description.digest, description_digest(plan.description));
+  plan.part.description_digest = plan.description.digest;
   return plan;
 }
 

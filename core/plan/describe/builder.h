@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SymbolicBuilder: describes one rank's state entry by entry, in state order. What the layout says
+// DescriptionBuilder: describes what one rank holds entry by entry, in its order. What the layout says
 // about this rank is compared with the rule that the description keeps; a tensor for which they
 // differ is described by its boxes. One thread.
 #pragma once
@@ -13,20 +13,22 @@
 #include <vector>
 
 #include "core/base/hash_index.h"
+#include "core/base/limits.h"
 #include "core/layout/layout.h"
+#include "core/plan/local_plan.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/save_plan.h"
-#include "core/plan/symbolic_description.h"
+#include "core/plan/rank_position.h"
+#include "core/plan/tensor_appender_internal.h"
 
 namespace shardwright::plan {
 
-class SymbolicBuilder {
+class DescriptionBuilder {
  public:
-  // INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks.
-  static Result<SymbolicBuilder> create(const SaveRules& rules, RankPosition position);
-  // The same with the text that all ranks must have alike said by the host.
-  static Result<SymbolicBuilder> create(std::vector<KindPattern> kinds, std::string agreement,
-                                        RankPosition position);
+  // agreement: the text that all ranks must have alike. World size 0: not known, then there are no
+  // layouts. INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks, and an agreement that
+  // is not UTF-8.
+  static Result<DescriptionBuilder> create(std::vector<KindPattern> kinds, std::string agreement,
+                                           RankPosition position);
 
   struct Tensor {
     std::string_view name;
@@ -43,9 +45,13 @@ class SymbolicBuilder {
   Status add_whole(const Tensor& tensor);
   Status add_sharded(const Tensor& tensor, const Layout& layout);
   Status add_boxes(const Tensor& tensor, std::span<const Box> boxes);
+  // The boxes as they stand, empty ones too, whatever the kind. pieces: the number of each.
+  Status add_listed(const Tensor& tensor, std::span<const Box> boxes,
+                    std::span<const uint32_t> pieces);
   // The pieces of a state, in its order, and the layout that it says they follow, or null.
   Status add_pieces(const Tensor& tensor, const PieceList& pieces, const Layout* layout);
 
+  // Objects of others' files may be larger than ours.
   struct Object {
     std::string_view name;
     std::string_view path;
@@ -53,22 +59,22 @@ class SymbolicBuilder {
     EntryKind kind = EntryKind::kAuto;
     uint64_t size_bytes = 0;
     Digest128 digest{};
+    uint64_t max_bytes = kMaxObjectBytes;
   };
   Status add_object(const Object& object);
 
   // Ends the description; the builder is empty then.
-  Result<LocalSymbolicPlan> finish();
+  Result<LocalPlan> finish();
 
  private:
-  SymbolicBuilder(std::vector<KindPattern> kinds, std::string agreement, RankPosition position);
+  DescriptionBuilder(std::vector<KindPattern> kinds, std::string agreement, RankPosition position);
   // Positions in the index of names: twice that of a tensor, twice that of an object and one more.
   std::string_view name_at(size_t position) const;
   Status check_name(std::string_view name) const;
   void index_name(std::string_view name, size_t position);
-  EntryKind settle(const Tensor& tensor, bool whole) const;
   Status append(const Tensor& tensor, EntryKind kind, uint32_t form);
   Status append_boxes(const Tensor& tensor, EntryKind kind, std::span<const Box> boxes);
-  void add_list(std::span<const int64_t> shape, std::span<const Box> boxes);
+  void add_list(std::span<const int64_t> shape, std::span<const internal::BoxReference> boxes);
   // Boxes that the layout gives to this rank, unless it is mistaken.
   Status add_ruled(const Tensor& tensor, const Layout& layout, std::span<const Box> boxes);
   // Cuts of the layout for tensors of that many dimensions; those of the last layout stay at hand.
@@ -78,8 +84,8 @@ class SymbolicBuilder {
 
   std::vector<KindPattern> kinds_;
   RankPosition position_;
-  SymbolicDescription description_;
-  SymbolicPart part_;
+  Description description_;
+  LocalPart part_;
   HashIndex layout_index_;
   HashIndex name_index_;
   struct Known {

@@ -3,119 +3,243 @@
 // One pass over the entries.
 #include "core/plan/describe/describe_entries.h"
 
+#include <algorithm>
+#include <string>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
-#include "core/base/text.h"
-#include "core/plan/entry_arrays.h"
+#include "core/plan/describe/builder.h"
+#include "core/plan/describe/entry_kind.h"
+#include "core/plan/describe/entry_reader_internal.h"
 
 namespace shardwright::plan {
 namespace {
 
+using internal::EntryReader;
+using internal::ReadEntry;
+
 constexpr std::string_view kContentType = "application/octet-stream";
 
-class EntryDescriber {
- public:
-  EntryDescriber(const EntryArrays& entries, std::span<const Layout* const> layouts,
-                 SymbolicBuilder* builder)
-      : in_(entries), layouts_(layouts), builder_(*builder) {}
+DescriptionBuilder::Tensor tensor_of(const ReadEntry& entry) {
+  return {entry.name, entry.path, entry.dtype, entry.kind, entry.shape, entry.digest};
+}
 
-  Status run() {
-    for (size_t i = 0; i < in_.count; ++i) {
-      Status status = in_.dtypes[i] == 0 ? add_object(i) : add_tensor(i);
-      if (status.ok()) continue;
-      return std::move(status)
-          .with_detail("tensor", in_.names.at(i))
-          .annotated(fmt::format("entries[{}] '{}'", i, escape_text(in_.names.at(i))));
+DescriptionBuilder::Object object_of(const ReadEntry& entry) {
+  return {entry.name,
+          entry.path,
+          kContentType,
+          entry.kind,
+          entry.object_bytes,
+          entry.digest,
+          kMaxDescribedObjectBytes};
+}
+
+// How the host lists its entries.
+class ListingBuilder {
+ public:
+  void add(const ReadEntry& entry) {
+    if (entry.is_object()) {
+      object_begins_.push_back(tensors_);
+    } else {
+      ++tensors_;
+      objects_between_ = objects_between_ || !object_begins_.empty();
     }
-    return {};
+    (entry.is_object() ? object_attributes_ : tensor_attributes_).push_back(entry.attribute);
+  }
+
+  Listing take() {
+    Listing listing;
+    if (objects_between_) listing.object_begins = std::move(object_begins_);
+    const auto has_bytes = [](std::string_view text) { return !text.empty(); };
+    if (std::ranges::none_of(tensor_attributes_, has_bytes) &&
+        std::ranges::none_of(object_attributes_, has_bytes))
+      return listing;
+    for (const auto* column : {&tensor_attributes_, &object_attributes_}) {
+      for (const std::string_view text : *column) {
+        listing.attributes.insert(listing.attributes.end(), text.begin(), text.end());
+        listing.attribute_ends.push_back(listing.attributes.size());
+      }
+    }
+    return listing;
   }
 
  private:
-  Result<EntryKind> kind_of(size_t i) const {
-    if (in_.kinds.empty()) return EntryKind::kAuto;
-    const int32_t kind = in_.kinds[i];
-    if (kind < 0 || kind > static_cast<int32_t>(EntryKind::kRankLocal))
-      return invalid_argument(fmt::format("there is no kind {}", kind));
-    return static_cast<EntryKind>(kind);
-  }
+  uint32_t tensors_ = 0;
+  std::vector<uint32_t> object_begins_;
+  bool objects_between_ = false;  // a tensor came after an object
+  std::vector<std::string_view> tensor_attributes_;
+  std::vector<std::string_view> object_attributes_;
+};
 
-  Digest128 digest_of(size_t i) const { return in_.digests.empty() ? Digest128{} : in_.digests[i]; }
-  const Layout* layout_of(size_t i) const { return layouts_.empty() ? nullptr : layouts_[i]; }
-
-  Status add_object(size_t i) {
-    if (layout_of(i) != nullptr) return invalid_argument("a byte object has no layout");
-    if (!in_.box_ranges.empty()) box_ = in_.box_ranges[i + 1];
-    SHW_ASSIGN_OR_RETURN(const EntryKind kind, kind_of(i));
-    const uint64_t bytes = in_.object_sizes.empty() ? 0 : in_.object_sizes[i];
-    return builder_.add_object(
-        {in_.names.at(i), in_.paths.at(i), kContentType, kind, bytes, digest_of(i)});
-  }
-
-  Status add_tensor(size_t i) {
-    const int32_t number = in_.dtypes[i];
-    if (number < 0 || number > 0xFFFF)
-      return invalid_argument(fmt::format("dtype {} is no code + 256 x bits", number));
-    SymbolicBuilder::Tensor tensor{
-        in_.names.at(i), in_.paths.at(i), DType::kInvalid, EntryKind::kAuto, {}, digest_of(i)};
-    SHW_ASSIGN_OR_RETURN(tensor.dtype, dtype_from_dlpack(static_cast<uint8_t>(number & 0xFF),
-                                                         static_cast<uint8_t>(number >> 8), 1));
-    SHW_ASSIGN_OR_RETURN(tensor.kind, kind_of(i));
-    const uint64_t begin = in_.shape_offsets.empty() ? 0 : in_.shape_offsets[i];
-    const uint64_t end = in_.shape_offsets.empty() ? 0 : in_.shape_offsets[i + 1];
-    if (end - begin > static_cast<uint64_t>(kMaxTensorRank)) {
-      return invalid_argument(
-          fmt::format("{} dimensions are more than {}", end - begin, kMaxTensorRank));
+// The boxes in the order in which the host lists them, when that is not their own.
+Result<std::vector<uint32_t>> read_order(const uint64_t* order, uint64_t boxes) {
+  std::vector<uint32_t> read;
+  if (order == nullptr) return read;
+  std::vector<bool> listed(boxes, false);
+  read.reserve(boxes);
+  for (uint64_t i = 0; i < boxes; ++i) {
+    if (order[i] >= boxes || listed[order[i]]) {
+      return invalid_argument(fmt::format("order[{}] is {}, which is twice there or no box of {}",
+                                          i, order[i], boxes))
+          .with_detail("parameter", "order");
     }
-    if (end != begin) tensor.shape = {in_.shapes + begin, end - begin};
-    const std::vector<Box> boxes = take_boxes(i, tensor.shape.size());
-    const Layout* layout = layout_of(i);
-    if (layout == nullptr)
-      return in_.box_ranges.empty() ? builder_.add_whole(tensor)
-                                    : builder_.add_boxes(tensor, boxes);
-    if (!boxes.empty()) return invalid_argument("an entry has a layout and boxes");
-    return builder_.add_sharded(tensor, *layout);
+    listed[order[i]] = true;
+    read.push_back(static_cast<uint32_t>(order[i]));
+  }
+  if (std::ranges::is_sorted(read)) read.clear();
+  return read;
+}
+
+// One rank's boxes as they stand.
+class BoxDescriber {
+ public:
+  BoxDescriber(const EntryArrays& entries, DescriptionBuilder* builder)
+      : in_(entries), builder_(*builder) {}
+
+  Result<LocalPlan> run() {
+    EntryReader reader(in_);
+    SHW_RETURN_IF_ERROR(reader.for_each([this](const ReadEntry& entry) { return add(entry); }));
+    SHW_ASSIGN_OR_RETURN(LocalPlan plan, builder_.finish());
+    plan.part.listing = listing_.take();
+    if (std::ranges::find(secondary_, 1) != secondary_.end())
+      plan.part.listing.secondary = std::move(secondary_);
+    SHW_ASSIGN_OR_RETURN(plan.part.listing.order, read_order(in_.order, boxes_));
+    return plan;
   }
 
-  // The boxes of the entry, as they stand.
-  std::vector<Box> take_boxes(size_t i, size_t dimension_count) {
-    std::vector<Box> boxes;
-    if (in_.box_ranges.empty()) return boxes;
-    for (; box_ < in_.box_ranges[i + 1]; ++box_, value_ += dimension_count) {
-      if (dimension_count == 0) {
-        boxes.emplace_back();
-        continue;
+ private:
+  Status add(const ReadEntry& entry) {
+    listing_.add(entry);
+    boxes_ += entry.is_object() ? 1 : entry.boxes.size();
+    if (entry.is_object()) return builder_.add_object(object_of(entry));
+    pieces_.clear();
+    for (uint64_t b = 0; b < entry.boxes.size(); ++b) {
+      const uint64_t box = entry.first_box + b;
+      const uint64_t piece = in_.numbers == nullptr ? b : in_.numbers[box];
+      if (piece >= kObjectPiece) {
+        return invalid_argument(
+            fmt::format("number {} of box {} is not below {}", piece, box, kObjectPiece));
       }
-      boxes.push_back({Dims(std::span(in_.box_offsets + value_, dimension_count)),
-                       Dims(std::span(in_.box_sizes + value_, dimension_count))});
+      pieces_.push_back(static_cast<uint32_t>(piece));
+      if (in_.secondary != nullptr) secondary_.push_back(in_.secondary[box] != 0 ? 1 : 0);
     }
-    return boxes;
+    return builder_.add_listed(tensor_of(entry), entry.boxes, pieces_);
   }
 
   const EntryArrays& in_;
-  std::span<const Layout* const> layouts_;
-  SymbolicBuilder& builder_;
-  uint64_t box_ = 0;
-  uint64_t value_ = 0;  // of the next box in box_offsets and box_sizes
+  DescriptionBuilder& builder_;
+  ListingBuilder listing_;
+  uint64_t boxes_ = 0;
+  std::vector<uint8_t> secondary_;
+  std::vector<uint32_t> pieces_;  // of the entry at hand
 };
+
+// What is stored.
+class MergedDescriber {
+ public:
+  MergedDescriber(const EntryArrays& entries, std::span<const KindPattern> kinds)
+      : in_(entries), kinds_(kinds), builder_(&plan_.catalog, kMaxDescribedObjectBytes) {}
+
+  Result<GlobalSavePlan> run() {
+    if (in_.order != nullptr) return invalid_argument("a merged plan has no order of its own");
+    EntryReader reader(in_);
+    SHW_RETURN_IF_ERROR(reader.for_each([this](const ReadEntry& entry) { return add(entry); }));
+    plan_.listing = listing_.take();
+    return std::move(plan_);
+  }
+
+ private:
+  Status add(const ReadEntry& entry) {
+    if (!names_.insert(entry.name).second) return already_exists("another entry has the same name");
+    listing_.add(entry);
+    return entry.is_object() ? add_object(entry) : add_tensor(entry);
+  }
+
+  Result<uint32_t> rank_of(uint64_t box) const {
+    const uint64_t rank = in_.numbers == nullptr ? 0 : in_.numbers[box];
+    if (rank < static_cast<uint64_t>(kMaxWorldSize)) return static_cast<uint32_t>(rank);
+    return invalid_argument(
+        fmt::format("number {} of box {} is not below {}", rank, box, kMaxWorldSize));
+  }
+
+  Status add_tensor(const ReadEntry& entry) {
+    std::vector<CatalogBuilder::Chunk> chunks;
+    for (uint64_t b = 0; b < entry.boxes.size(); ++b) {
+      SHW_ASSIGN_OR_RETURN(const uint32_t rank, rank_of(entry.first_box + b));
+      chunks.push_back({entry.boxes[b], rank, 0});
+    }
+    const bool whole = chunks.size() == 1 && chunks[0].box == whole_box(entry.shape);
+    const EntryKind kind = internal::tensor_kind(kinds_, entry.name, entry.kind, whole);
+    int32_t owner = -1;
+    if (kind == EntryKind::kRankLocal) {
+      if (chunks.empty()) return invalid_argument("a rank_local entry without a box has no rank");
+      owner = static_cast<int32_t>(chunks[0].place);
+    }
+    return builder_.add_tensor({entry.name, entry.path, entry.dtype, kind, owner, entry.shape},
+                               chunks);
+  }
+
+  Status add_object(const ReadEntry& entry) {
+    ObjectRecord record;
+    SHW_ASSIGN_OR_RETURN(record.place, rank_of(entry.first_box));
+    record.kind = internal::object_kind(kinds_, entry.name, entry.kind);
+    if (record.kind == EntryKind::kRankLocal) record.rank = static_cast<int32_t>(record.place);
+    record.size_bytes = entry.object_bytes;
+    return builder_.add_object(record, entry.name, entry.path, kContentType);
+  }
+
+  const EntryArrays& in_;
+  std::span<const KindPattern> kinds_;
+  GlobalSavePlan plan_;
+  CatalogBuilder builder_;
+  ListingBuilder listing_;
+  std::unordered_set<std::string_view> names_;
+};
+
+Result<DescriptionBuilder> builder_of(const DescribeRules& rules) {
+  return DescriptionBuilder::create(rules.kinds, std::string(rules.agreement),
+                                    {rules.rank, rules.world_size});
+}
 
 }  // namespace
 
-Result<LocalSymbolicPlan> describe_symbolic(const EntryArrays& entries,
-                                            std::span<const Layout* const> layouts,
-                                            const DescribeRules& rules) {
+Result<LocalPlan> describe_local(const EntryArrays& entries, const DescribeRules& rules) {
+  SHW_ASSIGN_OR_RETURN(DescriptionBuilder builder, builder_of(rules));
+  return BoxDescriber(entries, &builder).run();
+}
+
+Result<LocalPlan> describe_local(const EntryArrays& entries, std::span<const Layout* const> layouts,
+                                 const DescribeRules& rules) {
   if (entries.numbers != nullptr || entries.order != nullptr || entries.secondary != nullptr ||
       !entries.attributes.offsets.empty()) {
     return invalid_argument(
-        "a symbolic description has no numbers, no order, nothing secondary and no attributes");
+        "what is described by layouts has no numbers, no order, nothing secondary and no "
+        "attributes");
   }
-  SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder,
-                       SymbolicBuilder::create(rules.kinds, std::string(rules.agreement),
-                                               {rules.rank, rules.world_size}));
-  SHW_RETURN_IF_ERROR(EntryDescriber(entries, layouts, &builder).run());
+  SHW_ASSIGN_OR_RETURN(DescriptionBuilder builder, builder_of(rules));
+  size_t i = 0;
+  EntryReader reader(entries);
+  SHW_RETURN_IF_ERROR(reader.for_each([&](const ReadEntry& entry) -> Status {
+    const Layout* layout = layouts.empty() ? nullptr : layouts[i];
+    ++i;
+    if (entry.is_object()) {
+      if (layout != nullptr) return invalid_argument("a byte object has no layout");
+      return builder.add_object(object_of(entry));
+    }
+    if (layout == nullptr) return builder.add_boxes(tensor_of(entry), entry.boxes);
+    if (!entries.box_ranges.empty() && !entry.boxes.empty())
+      return invalid_argument("an entry has a layout and boxes");
+    return builder.add_sharded(tensor_of(entry), *layout);
+  }));
   return builder.finish();
+}
+
+Result<GlobalSavePlan> describe_merged(const EntryArrays& entries,
+                                       std::span<const KindPattern> kinds) {
+  return MergedDescriber(entries, kinds).run();
 }
 
 }  // namespace shardwright::plan

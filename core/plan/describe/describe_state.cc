@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/plan/describe/builder.h"
-#include "core/plan/describe/entry_kind_internal.h"
 #include "core/plan/describe/replica_digests.h"
 
 namespace shardwright::plan {
@@ -20,22 +19,24 @@ Digest128 digest_at(const std::vector<Digest128>& digests, size_t index) {
 
 }  // namespace
 
-Result<LocalSymbolicPlan> describe_state(const State& state, const SaveRules& rules,
-                                         RankPosition position, const ReplicaDigests& digests,
-                                         std::string agreement) {
+Result<LocalPlan> describe_state(const State& state, const SaveRules& rules, RankPosition position,
+                                 const ReplicaDigests& digests, std::string agreement) {
   if ((!digests.tensors.empty() && digests.tensors.size() != state.tensors().size()) ||
       (!digests.objects.empty() && digests.objects.size() != state.objects().size())) {
     return invalid_argument(fmt::format(
         "{} tensor and {} object digests for {} tensors and {} objects", digests.tensors.size(),
         digests.objects.size(), state.tensors().size(), state.objects().size()));
   }
-  SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder,
-                       SymbolicBuilder::create(rules.kinds, std::move(agreement), position));
+  if (position.world_size == 0)
+    return invalid_argument("a state is described for a number of ranks, not for 0")
+        .with_detail("rank", std::to_string(position.rank));
+  SHW_ASSIGN_OR_RETURN(DescriptionBuilder builder,
+                       DescriptionBuilder::create(rules.kinds, std::move(agreement), position));
   for (size_t t = 0; t < state.tensors().size(); ++t) {
     const TensorRef entry = state.tensors()[t];
-    const SymbolicBuilder::Tensor tensor{entry.name,         entry.path,
-                                         entry.local.dtype,  internal::settle_kind(entry, rules),
-                                         entry.global_shape, digest_at(digests.tensors, t)};
+    const DescriptionBuilder::Tensor tensor{entry.name,         entry.path,
+                                            entry.local.dtype,  entry.kind,
+                                            entry.global_shape, digest_at(digests.tensors, t)};
     const Layout* layout = entry.layout == nullptr ? nullptr : entry.layout->get();
     SHW_RETURN_IF_ERROR(builder.add_pieces(tensor, entry.pieces, layout));
   }

@@ -3,7 +3,7 @@
 #include "core/plan/describe/replica_digests.h"
 
 #include "core/base/limits.h"
-#include "core/plan/describe/entry_kind_internal.h"
+#include "core/plan/describe/entry_kind.h"
 
 namespace shardwright::plan {
 namespace {
@@ -23,19 +23,21 @@ DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules) {
   if (rules.verify_replicas == VerifyReplicas::kOff) return needs;
   for (size_t t = 0; t < state.tensors().size(); ++t) {
     const TensorRef entry = state.tensors()[t];
-    const EntryKind kind = internal::settle_kind(entry, rules);
+    const EntryKind kind =
+        internal::tensor_kind(rules.kinds, entry.name, entry.kind, covers_whole(entry));
     if (kind == EntryKind::kRankLocal) continue;
     if (rules.verify_replicas == VerifyReplicas::kAll || is_small_replica(entry, kind))
       needs.tensors.push_back({t, kind == EntryKind::kSharded});
   }
   for (size_t i = 0; i < state.objects().size(); ++i) {
-    if (internal::settle_kind(state.objects()[i], rules) == EntryKind::kReplicated)
+    const ObjectEntry& entry = state.objects()[i];
+    if (internal::object_kind(rules.kinds, entry.name, entry.kind) == EntryKind::kReplicated)
       needs.objects.push_back(i);
   }
   return needs;
 }
 
-ReplicaDigests replica_digests_of(const LocalSymbolicPlan& plan) {
+ReplicaDigests replica_digests_of(const LocalPlan& plan) {
   ReplicaDigests digests;
   digests.objects = plan.description.object_digests;
   digests.tensors = plan.description.tensor_digests;

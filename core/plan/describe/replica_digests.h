@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/plan/local_plan.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/symbolic_description.h"
 #include "core/state/state.h"
 
 namespace shardwright::plan {
@@ -34,6 +34,6 @@ struct DigestNeeds {
 DigestNeeds replica_digest_needs(const State& state, const SaveRules& rules);
 
 // Those that a local plan carries, one per tensor and object of the state or none.
-ReplicaDigests replica_digests_of(const LocalSymbolicPlan& plan);
+ReplicaDigests replica_digests_of(const LocalPlan& plan);
 
 }  // namespace shardwright::plan

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "core/plan/search/chunk_search_internal.h"
 
@@ -21,16 +20,16 @@ constexpr size_t kFewWanted = 4;  // cheaper to look at all chunks for each than
 
 class BoxMatching {
  public:
-  BoxMatching(const Catalog& stored, size_t tensor, const WantedBoxes& wanted,
+  BoxMatching(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
               const BoxMatchRules& rules, BoxMatches* out)
-      : stored_(stored),
-        record_(stored.tensors[tensor]),
-        shape_(stored.shape(tensor)),
-        split_(internal::split_dims(stored, tensor)),
+      : stored_(stored.catalog()),
+        record_(stored_.tensors[tensor]),
+        shape_(stored_.shape(tensor)),
+        split_(internal::split_dims(stored_, tensor)),
         wanted_(wanted),
         rules_(rules),
         out_(out) {
-    if (wanted.count > kFewWanted || record_.is_grid()) search_.emplace(stored, tensor);
+    if (wanted.count > kFewWanted || record_.is_grid()) search_ = &stored.search(tensor);
     if (rules.copies == CopyMatch::kFirst && !record_.is_grid()) find_copies(tensor);
   }
 
@@ -121,7 +120,7 @@ class BoxMatching {
   }
 
   void find_hits() {
-    if (search_.has_value()) {
+    if (search_ != nullptr) {
       search_->meeting(region_.data(), &hits_);
       return;
     }
@@ -180,7 +179,7 @@ class BoxMatching {
   const WantedBoxes& wanted_;
   const BoxMatchRules& rules_;
   BoxMatches* const out_;
-  std::optional<ChunkSearch> search_;
+  const ChunkSearch* search_ = nullptr;
   std::vector<bool> first_;  // with copies = first: not a copy of an earlier chunk
   size_t sweep_ = 0;
   std::array<Interval, kMaxTensorRank> region_;  // of a wanted box in the split dimensions
@@ -189,7 +188,7 @@ class BoxMatching {
 
 }  // namespace
 
-void match_boxes(const Catalog& stored, size_t tensor, const WantedBoxes& wanted,
+void match_boxes(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
                  const BoxMatchRules& rules, BoxMatches* out) {
   BoxMatching(stored, tensor, wanted, rules, out).run();
 }

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/catalog.h"
+#include "core/plan/load/catalog_index.h"
 
 namespace shardwright::plan {
 
@@ -65,10 +65,10 @@ struct BoxMatches {
   std::vector<uint64_t> ends;
 };
 
-// The catalog passed check_catalog or was built by CatalogBuilder; wanted boxes have as many
+// Wanted boxes have as many
 // dimensions as the tensor and were checked to lie inside it. O(n log n + matches) for n chunks and
 // wanted boxes in all. Rows of earlier calls in `out` are replaced.
-void match_boxes(const Catalog& stored, size_t tensor, const WantedBoxes& wanted,
+void match_boxes(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
                  const BoxMatchRules& rules, BoxMatches* out);
 
 }  // namespace shardwright::plan

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind CatalogIndex: hash tables by (name, rank) and by name, and a chunk search per
-// tensor, built at once.
+// The tables behind CatalogIndex: hash tables by (name, rank) and by name, built at once, and a chunk
+// search for each tensor that somebody asks for: most loads want few of many.
 #include "core/plan/load/catalog_index.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "core/plan/entry_index_internal.h"
 #include "core/plan/load_plan.h"
@@ -63,8 +64,15 @@ struct CatalogIndex::Tables {
   explicit Tables(const Catalog& from) : catalog(from) {
     tensors.fill(from.tensors, [this](size_t i) { return tensor_key(i); });
     objects.fill(from.objects, [this](size_t i) { return object_key(i); });
-    searches.reserve(from.tensors.size());
-    for (size_t t = 0; t < from.tensors.size(); ++t) searches.emplace_back(from, t);
+    searches = std::make_unique<Search[]>(from.tensors.size());
+  }
+
+  const internal::ChunkSearch& search(size_t tensor) const {
+    Search& own = searches[tensor];
+    std::call_once(own.once, [&] {
+      own.made = std::make_unique<const internal::ChunkSearch>(catalog, tensor);
+    });
+    return *own.made;
   }
 
   internal::EntryKey tensor_key(size_t i) const {
@@ -77,7 +85,11 @@ struct CatalogIndex::Tables {
   const Catalog& catalog;
   NameTables tensors;
   NameTables objects;
-  std::vector<internal::ChunkSearch> searches;  // one per tensor
+  struct Search {
+    std::once_flag once;
+    std::unique_ptr<const internal::ChunkSearch> made;
+  };
+  std::unique_ptr<Search[]> searches;  // one per tensor
 };
 
 CatalogIndex::CatalogIndex(const Catalog& catalog)
@@ -107,7 +119,7 @@ int64_t CatalogIndex::find_object_of_any(std::string_view name) const {
 }
 
 const internal::ChunkSearch& CatalogIndex::search(size_t tensor) const {
-  return tables_->searches[tensor];
+  return tables_->search(tensor);
 }
 
 std::vector<uint64_t> CatalogIndex::chunks_meeting(size_t tensor, const Box& wanted) const {

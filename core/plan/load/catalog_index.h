@@ -20,8 +20,9 @@ class ChunkSearch;
 
 // Index over stored entries, built once per checkpoint: (name, rank) to entry by a hash table,
 // wanted box to chunks by arithmetic where the chunks of a tensor are a grid (rows included) and by
-// a tree of bounding boxes where they are not. Linear to build for grids, O(n log n) for others.
-// Immutable, any thread; the catalog must outlive it.
+// bounding boxes where they are not. Names are indexed at once, the chunks of a tensor when they are
+// first searched: at no cost where the catalog says that they are a grid, else O(n log n). Any thread;
+// the catalog must outlive it.
 class CatalogIndex {
  public:
   // The catalog passed check_catalog.
@@ -41,6 +42,7 @@ class CatalogIndex {
   // Chunks of tensor whose box has an element in common with the wanted box, in chunk order; of
   // copies the first one only.
   std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
+  // Valid as long as the index.
   const internal::ChunkSearch& search(size_t tensor) const;
 
  private:

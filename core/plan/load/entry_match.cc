@@ -10,27 +10,16 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/describe/describe_boxes.h"
-#include "core/plan/entry_index_internal.h"
+#include "core/plan/describe/describe_entries.h"
 #include "core/plan/search/prove_disjoint_internal.h"
 
 namespace shardwright::plan {
 namespace {
 
-using internal::EntryIndex;
-using internal::EntryKey;
-
 class EntryMatching {
  public:
   EntryMatching(const Catalog& stored, const EntryArrays& wanted, const EntryMatchRules& rules)
-      : stored_(stored), wanted_(wanted), rules_(rules) {
-    tensors_.reset(stored.tensors.size());
-    objects_.reset(stored.objects.size());
-    for (size_t t = 0; t < stored.tensors.size(); ++t)
-      tensors_.insert(tensor_key(t), t, [this](size_t i) { return tensor_key(i); });
-    for (size_t i = 0; i < stored.objects.size(); ++i)
-      objects_.insert(object_key(i), i, [this](size_t k) { return object_key(k); });
-  }
+      : stored_(stored), index_(stored), wanted_(wanted), rules_(rules) {}
 
   Result<EntryMatches> run() {
     // The wants are checked as a description is.
@@ -45,39 +34,20 @@ class EntryMatching {
   }
 
  private:
-  EntryKey tensor_key(size_t i) const { return {stored_.tensor_name(i), stored_.tensors[i].rank}; }
-  EntryKey object_key(size_t i) const { return {stored_.object_name(i), stored_.objects[i].rank}; }
-  int64_t find_tensor(std::string_view name) const {
-    return find(tensors_, name, [this](size_t i) { return tensor_key(i); });
-  }
-  int64_t find_object(std::string_view name) const {
-    return find(objects_, name, [this](size_t i) { return object_key(i); });
-  }
-  // The rank's own entry, or the one that all share.
-  template <typename KeyAt>
-  int64_t find(const EntryIndex& index, std::string_view name, const KeyAt& key_at) const {
-    const int64_t own = rules_.rank < 0 ? -1 : index.find({name, rules_.rank}, key_at);
-    return own >= 0 ? own : index.find({name, -1}, key_at);
-  }
-  bool is_stored_by_single_ranks(std::string_view name) const {
-    for (size_t t = 0; t < stored_.tensors.size(); ++t) {
-      if (stored_.tensors[t].rank >= 0 && stored_.tensor_name(t) == name) return true;
-    }
-    for (size_t k = 0; k < stored_.objects.size(); ++k) {
-      if (stored_.objects[k].rank >= 0 && stored_.object_name(k) == name) return true;
-    }
-    return false;
-  }
-
   Status not_stored(size_t i) const {
     const std::string_view name = wanted_.names.at(i);
     const bool tensor = wanted_.dtypes[i] != 0;
-    if ((tensor ? find_object(name) : find_tensor(name)) >= 0) {
+    const int64_t other =
+        tensor ? index_.find_object(name, rules_.rank) : index_.find_tensor(name, rules_.rank);
+    if (other >= 0) {
       return invalid_argument(fmt::format("'{}' is wanted as {} and stored as {}",
                                           escape_text(name), tensor ? "tensor" : "object",
                                           tensor ? "object" : "tensor"));
     }
-    if (rules_.rank < 0 && is_stored_by_single_ranks(name)) {
+    // Found by the name alone.
+    const bool of_single_ranks =
+        index_.find_tensor_of_any(name) >= 0 || index_.find_object_of_any(name) >= 0;
+    if (rules_.rank < 0 && of_single_ranks) {
       return invalid_argument(fmt::format(
           "'{}' is stored by single ranks, each its own; say which rank wants it (rank)",
           escape_text(name)));
@@ -96,7 +66,7 @@ class EntryMatching {
 
   Status match_object(size_t i) {
     const uint64_t box = box_++;
-    if (find_object(wanted_.names.at(i)) < 0) return not_stored(i);
+    if (index_.find_object(wanted_.names.at(i), rules_.rank) < 0) return not_stored(i);
     out_.wanted.push_back(box);
     out_.chunks.push_back(0);
     return {};
@@ -107,7 +77,7 @@ class EntryMatching {
     WantedBoxes boxes = boxes_of(i, shape);
     const uint64_t first_box = box_;
     box_ += boxes.count;
-    const int64_t found = find_tensor(wanted_.names.at(i));
+    const int64_t found = index_.find_tensor(wanted_.names.at(i), rules_.rank);
     if (found < 0) return not_stored(i);
     const auto tensor = static_cast<size_t>(found);
     if (!std::ranges::equal(shape, stored_.shape(tensor))) {
@@ -117,7 +87,7 @@ class EntryMatching {
           .with_detail("expected", fmt::format("[{}]", fmt::join(shape, ", ")))
           .with_detail("found", fmt::format("[{}]", fmt::join(stored_.shape(tensor), ", ")));
     }
-    match_boxes(stored_, tensor, boxes, rules_.boxes, &matches_);
+    match_boxes(index_, tensor, boxes, rules_.boxes, &matches_);
     if (rules_.cover != CoverRule::kOff) {
       for (size_t b = 0; b < boxes.count; ++b) SHW_RETURN_IF_ERROR(prove_filled(i, boxes, b));
     }
@@ -195,10 +165,9 @@ class EntryMatching {
   }
 
   const Catalog& stored_;
+  const CatalogIndex index_;
   const EntryArrays& wanted_;
   const EntryMatchRules& rules_;
-  EntryIndex tensors_;
-  EntryIndex objects_;
   EntryMatches out_;
   BoxMatches matches_;
   uint64_t box_ = 0;    // of the next entry

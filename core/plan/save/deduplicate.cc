@@ -6,7 +6,9 @@
 // order that sorted the boxes of one is tried on the next before sorting: the work per box is a copy
 // and two comparisons.
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,7 +23,7 @@
 namespace shardwright::plan::internal {
 namespace {
 
-constexpr size_t kAhead = 16;  // members whose boxes are asked for before they are needed
+constexpr size_t kAhead = 8;  // members whose boxes are asked for before they are needed
 
 // A listed box in the merged tensor's split dimensions.
 struct Candidate {
@@ -86,7 +88,7 @@ class Deduplication {
     const size_t tensors = entries_.tensors.size();
     const size_t objects = entries_.objects.size();
     out_.catalog.texts.reserve(2 * tensors + 3 * objects,
-                               ranks_.descriptions[0].entries.texts.blob().size());
+                               ranks_.descriptions[0].catalog.texts.blob().size());
     out_.catalog.tensors.reserve(tensors);
     out_.catalog.objects.reserve(objects);
     // Room for the case that nothing is held twice; what is not used stays untouched.
@@ -98,7 +100,7 @@ class Deduplication {
 
   Status add_tensor(const CatalogEntry& entry) {
     Catalog& catalog = out_.catalog;
-    const CatalogView& source = ranks_.of(entry.rank).description.entries;
+    const Catalog& source = ranks_.of(entry.rank).description.catalog;
     const TensorRecord& from = source.tensors[entry.entry];
     const std::span<const int64_t> shape = source.shape(entry.entry);
     TensorRecord record;
@@ -147,11 +149,12 @@ class Deduplication {
     const std::span<const RankMember> all =
         entry.group == kOwnEntry ? std::span(&own, 1) : members_.of(members);
     const std::span<const int64_t> shape =
-        ranks_.of(entry.rank).description.entries.shape(entry.entry);
+        ranks_.of(entry.rank).description.catalog.shape(entry.entry);
     for (const RankMember& member : all) record->split_mask |= mask_of(member);
     split_ = split_dims(shape, record->split_mask);
     if (record->split_mask != 0 || !emit_replicas(all)) {
       gather(all, record->split_mask);
+      if (dropped_) narrow(shape, record);
       sort_candidates();
       SHW_RETURN_IF_ERROR(emit_distinct(name));
     }
@@ -163,14 +166,13 @@ class Deduplication {
     return ranks_.descriptions[member.description].forms[member.entry];
   }
   const BoxList& list_of(const RankMember& member) const {
-    return sources_[member.rank]
-        .lists[ranks_.descriptions[member.description].list_numbers[member.entry]];
+    return sources_[member.rank].lists[ranks_.numbers[member.description].lists[member.entry]];
   }
 
   // The box of a member that has one by a rule.
   Box ruled_box(const RankMember& member) const {
-    const DescriptionView& description = ranks_.descriptions[member.description];
-    return box_of_axes(description.axes_of(member.entry), description.entries.shape(member.entry),
+    const Description& description = ranks_.descriptions[member.description];
+    return box_of_axes(description.axes_of(member.entry), description.catalog.shape(member.entry),
                        static_cast<int32_t>(member.rank));
   }
 
@@ -180,7 +182,7 @@ class Deduplication {
     if (form == kWhole || form == kNothing) return 0;
     const Box box = ruled_box(member);
     if (box_is_empty(box)) return 0;
-    const auto shape = ranks_.descriptions[member.description].entries.shape(member.entry);
+    const auto shape = ranks_.descriptions[member.description].catalog.shape(member.entry);
     uint64_t mask = 0;
     for (size_t d = 0; d < shape.size(); ++d) mask |= uint64_t{box.sizes[d] != shape[d]} << d;
     return mask;
@@ -189,6 +191,7 @@ class Deduplication {
   void gather(std::span<const RankMember> members, uint64_t mask) {
     candidates_.clear();
     more_.clear();
+    dropped_ = false;
     for (size_t m = 0; m < members.size(); ++m) {
       if (m + kAhead < members.size()) prefetch(members[m + kAhead]);
       const uint32_t form = form_of(members[m]);
@@ -238,7 +241,41 @@ class Deduplication {
       candidates_.push_back(candidate);
     } else {
       more_.resize(candidate.more);
+      dropped_ = true;
     }
+  }
+
+  // Boxes that are not kept cut no dimension of the tensor.
+  void narrow(std::span<const int64_t> shape, TensorRecord* record) {
+    uint64_t mask = 0;
+    for (const Candidate& candidate : candidates_) {
+      for (uint32_t k = 0; k < split_.count; ++k)
+        mask |= uint64_t{pair_of(candidate, k).size != split_.extents[k]} << split_.dims[k];
+    }
+    if (mask == record->split_mask) return;
+    const SplitDims wide = split_;
+    const std::vector<Candidate> candidates = std::exchange(candidates_, {});
+    const std::vector<ExtentPair> more = std::exchange(more_, {});
+    for (const Candidate& from : candidates) {
+      Candidate candidate;
+      candidate.holder = from.holder;
+      candidate.more = more_.size();
+      uint32_t next = 0;
+      for (uint32_t k = 0; k < wide.count; ++k) {
+        if ((mask >> wide.dims[k] & 1) == 0) continue;
+        const ExtentPair pair =
+            k < 2 ? (k == 0 ? from.first : from.second) : more[from.more + k - 2];
+        set_pair(next++, pair, &candidate);
+      }
+      candidates_.push_back(candidate);
+    }
+    record->split_mask = mask;
+    split_ = split_dims(shape, mask);
+  }
+
+  ExtentPair pair_of(const Candidate& candidate, uint32_t k) const {
+    if (k < 2) return k == 0 ? candidate.first : candidate.second;
+    return more_[candidate.more + k - 2];
   }
 
   void set_pair(uint32_t k, const ExtentPair& pair, Candidate* candidate) {
@@ -251,7 +288,8 @@ class Deduplication {
     }
   }
 
-  void prefetch(const RankMember& member) const {
+  // In line: of a function of its own the compiler believes that it does nothing, and drops the calls.
+  [[gnu::always_inline]] void prefetch(const RankMember& member) const {
     if (form_of(member) != kBoxes) return;
     const BoxList& list = list_of(member);
     if (list.count == 0) return;
@@ -260,12 +298,14 @@ class Deduplication {
     __builtin_prefetch(&box->number);  // where the record goes on in the next line
   }
 
-  // Of a member that is split in fewer dimensions than the tensor.
+  // Of a member that is not split in the dimensions of the tensor.
   void widen(const PartView& part, const BoxList& list, uint32_t box, Candidate* candidate) {
-    uint32_t own = 0;  // split dimensions of the member passed so far
     for (uint32_t k = 0; k < split_.count; ++k) {
-      const bool is_own = (list.split_mask >> split_.dims[k] & 1) != 0;
-      set_pair(k, is_own ? list_pair(part, list, box, own++) : ExtentPair{0, split_.extents[k]},
+      const uint64_t bit = uint64_t{1} << split_.dims[k];
+      const auto own = static_cast<uint32_t>(std::popcount(list.split_mask & (bit - 1)));
+      set_pair(k,
+               (list.split_mask & bit) != 0 ? list_pair(part, list, box, own)
+                                            : ExtentPair{0, split_.extents[k]},
                candidate);
     }
   }
@@ -395,13 +435,9 @@ class Deduplication {
     Catalog& catalog = out_.catalog;
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(catalog.tensors.size());
-    record.offset0 = candidate.first.offset;
-    record.size0 = candidate.first.size;
-    record.offset1 = candidate.second.offset;
-    record.size1 = candidate.second.size;
+    const auto pair_at = [&](uint32_t k) { return pair_of(candidate, k); };
+    pack_pairs(split_.count, pair_at, &record, &catalog.more);
     catalog.boxes.push_back(record);
-    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k)
-      catalog.more.push_back(more_[candidate.more + k]);
     out_.holder_begins.push_back(out_.holders.size());
   }
 
@@ -427,7 +463,7 @@ class Deduplication {
   uint64_t known_size(std::span<const Member> members) const {
     for (const Member& member : members) {
       const uint64_t bytes =
-          ranks_.descriptions[member.description].entries.objects[member.entry].size_bytes;
+          ranks_.descriptions[member.description].catalog.objects[member.entry].size_bytes;
       if (bytes != 0) return bytes;
     }
     return 0;
@@ -435,7 +471,7 @@ class Deduplication {
 
   void add_object(const CatalogEntry& entry) {
     Catalog& catalog = out_.catalog;
-    const CatalogView& source = ranks_.of(entry.rank).description.entries;
+    const Catalog& source = ranks_.of(entry.rank).description.catalog;
     ObjectRecord record = source.objects[entry.entry];
     ObjectSource object{entry};
     record.rank = owner_of(record.kind, entry);
@@ -468,6 +504,7 @@ class Deduplication {
   SplitDims split_;
   bool uneven_ = false;  // as Deduplicated::uneven, of the tensor at hand
   std::vector<Candidate> candidates_;
+  bool dropped_ = false;  // a box without elements is not among them
   std::vector<Candidate> sorted_;
   std::vector<Key> keys_;
   std::vector<uint32_t> permutation_;  // that sorted the last group that was not in order

@@ -16,10 +16,8 @@ namespace {
 // Columns of tensors, as Grouping wants them.
 struct TensorColumn {
   static constexpr std::string_view kNoun = "tensor";
-  static std::span<const TensorRecord> records(const CatalogView& entries) {
-    return entries.tensors;
-  }
-  static EntryFacts facts(const CatalogView& entries, uint32_t rank, uint32_t i) {
+  static std::span<const TensorRecord> records(const Catalog& entries) { return entries.tensors; }
+  static EntryFacts facts(const Catalog& entries, uint32_t rank, uint32_t i) {
     const TensorRecord& record = entries.tensors[i];
     return {static_cast<int32_t>(rank), record.kind, entries.texts.at(record.path), record.dtype,
             entries.shape(i)};
@@ -28,10 +26,8 @@ struct TensorColumn {
 
 struct ObjectColumn {
   static constexpr std::string_view kNoun = "object";
-  static std::span<const ObjectRecord> records(const CatalogView& entries) {
-    return entries.objects;
-  }
-  static EntryFacts facts(const CatalogView& entries, uint32_t rank, uint32_t i) {
+  static std::span<const ObjectRecord> records(const Catalog& entries) { return entries.objects; }
+  static EntryFacts facts(const Catalog& entries, uint32_t rank, uint32_t i) {
     const ObjectRecord& record = entries.objects[i];
     return {static_cast<int32_t>(rank),
             record.kind,
@@ -73,14 +69,14 @@ class Grouping {
 
  private:
   auto records(uint32_t description) const {
-    return Column::records(ranks_.descriptions[description].entries);
+    return Column::records(ranks_.descriptions[description].catalog);
   }
   std::string_view name_of(const Member& member) const {
-    const CatalogView& entries = ranks_.descriptions[member.description].entries;
+    const Catalog& entries = ranks_.descriptions[member.description].catalog;
     return entries.texts.at(Column::records(entries)[member.entry].name);
   }
   EntryFacts facts(const Member& member) const {
-    return Column::facts(ranks_.descriptions[member.description].entries,
+    return Column::facts(ranks_.descriptions[member.description].catalog,
                          ranks_.first_ranks[member.description], member.entry);
   }
 

@@ -51,13 +51,6 @@ Result<GlobalSavePlan> make_global_plan(const RankPlans& ranks, const SaveRules&
   return plan;
 }
 
-Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
-                                        const SaveRules& rules) {
-  const LocalViews views = views_of(locals);
-  SHW_RETURN_IF_ERROR(internal::check_ranks(views.views));
-  return make_global_plan(rank_plans_of(views), rules);
-}
-
 WriteList write_list_of(const GlobalSavePlan& plan, const RankView& rank) {
   WriteList list;
   list.rank = static_cast<int32_t>(rank.rank);

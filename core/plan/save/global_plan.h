@@ -22,9 +22,6 @@ namespace shardwright::plan {
 // is that of the distinct descriptions and, for every kind of tensor that is cut by a rule (equal
 // shape, cuts and holders), O(ranks); boxes cost what sorting them costs. The plan has no generation.
 Result<GlobalSavePlan> make_global_plan(const RankPlans& ranks, const SaveRules& rules);
-// locals[i] is rank i's explicit plan; missing or doubled ranks and options that differ fail too.
-Result<GlobalSavePlan> make_global_plan(std::span<const LocalSavePlan> locals,
-                                        const SaveRules& rules);
 
 // What one rank writes, item by item.
 WriteList write_list_of(const GlobalSavePlan& plan, const RankView& rank);

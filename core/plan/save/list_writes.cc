@@ -51,7 +51,7 @@ class WriteLister {
     return ranks_.descriptions[description].forms.size();
   }
   uint64_t entry_count(uint32_t description) const {
-    return tensor_count(description) + ranks_.descriptions[description].entries.objects.size();
+    return tensor_count(description) + ranks_.descriptions[description].catalog.objects.size();
   }
 
   // The bit of an entry for all ranks of the description at that place of the map.
@@ -135,7 +135,7 @@ class WriteLister {
     const uint32_t description = ranks_.description_of_rank[holder.rank];
     const size_t boxes = ranks_.part(holder.rank).boxes.size();
     if (holder.item < boxes) return entry_count(description) + holder.item;
-    return holder.item - boxes - ranks_.descriptions[description].entries.objects.size();
+    return holder.item - boxes - ranks_.descriptions[description].catalog.objects.size();
   }
 
   // Tensors of one grid, map, replica and width are counted together.

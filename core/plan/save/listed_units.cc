@@ -15,7 +15,7 @@ namespace {
 
 bool lists_by_number(const RankView& rank) {
   const ListingView& listing = rank.part.listing;
-  return listing.order.empty() && listing.object_begins.empty() && !rank.description.has_ruled;
+  return listing.order.empty() && listing.object_begins.empty() && !rank.numbers.has_ruled;
 }
 
 // The holder of the lowest rank that comes first in that rank's order.

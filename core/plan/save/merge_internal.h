@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stages of merging what all ranks hold, each a pure function over flat columns:
-//   1 check_ranks       ranks, world sizes, options
-//   2 merge_entries     entries of all descriptions to groups by name; conflicts
-//   3 check_replicas    content digests of replicated groups
-//   4 deduplicate       each entry of the merged catalog: a tensor that is cut by a rule is a grid
+//   1 merge_entries     entries of all descriptions to groups by name; conflicts
+//   2 check_replicas    content digests of replicated groups
+//   3 deduplicate       each entry of the merged catalog: a tensor that is cut by a rule is a grid
 //                       whose columns have holders, any other is its distinct boxes with theirs
-//   5 choose_owners     who writes what several hold
-//   6 native saves: finish_grids, kept_items; descriptions: number_chunks, kept plans; then the proof
+//   4 choose_owners     who writes what several hold
+//   5 native saves: list_writes, finish_grids; hosts: number_chunks, kept plans; then the proof
 // A group is one entry of the merged catalog that is not rank_local. Units are the boxes of the merged
 // catalog and then its objects.
 #pragma once
@@ -21,10 +20,9 @@
 #include "core/plan/save/merge_policy.h"
 #include "core/plan/save/shard_grid_internal.h"
 #include "core/plan/save_plan.h"
+#include "core/plan/wire/plan_encoder.h"
 
 namespace shardwright::plan::internal {
-
-Status check_ranks(std::span<const LocalView> locals);
 
 // ---- groups ----
 
@@ -243,8 +241,31 @@ struct NumberedChunks {
 NumberedChunks number_chunks(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
                              const MergePolicy& policy);
 
-// The rank's local plan without the items that are not kept. plan is overwritten and keeps its
-// capacity.
-void make_kept_plan(const LocalView& view, std::span<const uint32_t> numbers, LocalSavePlan* plan);
+// The local plans of ranks without the items that are not kept. Ranks of one description mostly keep
+// the same entries: what the last of them left of it is used again. Views both. One thread.
+class KeptPlans {
+ public:
+  KeptPlans(const RankPlans& ranks, const NumberedChunks& numbered);
+  // No kept plan has more bytes in a plan buffer.
+  uint64_t wire_bytes(uint32_t rank) const;
+  // The plan buffer, valid until the next call.
+  Result<std::span<const std::byte>> of(uint32_t rank);
+
+ private:
+  // What is left of a description, as a plan buffer.
+  struct Left {
+    std::vector<bool> entries;  // tensors, then objects
+    Bytes bytes;
+    Digest128 digest{};
+  };
+  std::vector<bool> kept_entries(const RankView& rank, std::span<const uint32_t> numbers) const;
+  Status describe(uint32_t description, const std::vector<bool>& entries, Left* left) const;
+
+  const RankPlans& ranks_;
+  const NumberedChunks& numbered_;
+  std::vector<Left> left_;  // of each description
+  LocalPart part_;          // of the rank at hand
+  PlanEncoder encoder_;
+};
 
 }  // namespace shardwright::plan::internal

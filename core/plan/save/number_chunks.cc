@@ -271,20 +271,7 @@ class Numbering {
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(out_.catalog.tensors.size());
     record.place = kept.holder.rank;
-    const SplitDims split = split_dims(shape, split_mask);
-    for (uint32_t k = 0; k < split.count; ++k) {
-      const size_t d = split.dims[k];
-      const ExtentPair pair{box.offsets[d], box.sizes[d]};
-      if (k == 0) {
-        record.offset0 = pair.offset;
-        record.size0 = pair.size;
-      } else if (k == 1) {
-        record.offset1 = pair.offset;
-        record.size1 = pair.size;
-      } else {
-        out_.catalog.more.push_back(pair);
-      }
-    }
+    pack_box(split_dims(shape, split_mask), box, &record, &out_.catalog.more);
     out_.catalog.boxes.push_back(record);
   }
 

@@ -394,7 +394,7 @@ class OwnersValues {
     const RankView owner = ranks_.of(rank);
     const uint64_t bytes = owner.object_bytes(entry);
     if (bytes != 0 || !policy_.described) record->size_bytes = bytes;
-    const CatalogView& entries = owner.description.entries;
+    const Catalog& entries = owner.description.catalog;
     const std::string_view type = entries.texts.at(entries.objects[entry].content_type);
     if (catalog_->texts.at(record->content_type) == type) return;
     const auto [known, is_new] = types_.try_emplace(std::string(type), TextId{0});

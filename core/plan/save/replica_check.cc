@@ -18,7 +18,7 @@ class ReplicaCheck {
 
   Status run(const MergedEntries& merged) {
     const bool any = contents_.any_of_ranks() ||
-                     std::ranges::any_of(ranks_.descriptions, [](const DescriptionView& each) {
+                     std::ranges::any_of(ranks_.descriptions, [](const Description& each) {
                        return !each.tensor_digests.empty();
                      });
     for (size_t g = 0; any && g < merged.tensors.size(); ++g)
@@ -29,29 +29,29 @@ class ReplicaCheck {
   }
 
  private:
-  using Digests = std::span<const Digest128> DescriptionView::*;
+  using Digests = std::vector<Digest128> Description::*;
 
-  const CatalogView& entries(const Member& member) const {
-    return ranks_.descriptions[member.description].entries;
+  const Catalog& entries(const Member& member) const {
+    return ranks_.descriptions[member.description].catalog;
   }
   int32_t rank(const Member& member) const {
     return static_cast<int32_t>(ranks_.first_ranks[member.description]);
   }
 
   Status check_tensor(std::span<const Member> members) {
-    const CatalogView& first = entries(members[0]);
+    const Catalog& first = entries(members[0]);
     const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
     if (sharded && element_count_of(first.shape(members[0].entry)) == 0) return {};
     const std::string_view name = first.tensor_name(members[0].entry);
     if (!contents_.any_of_ranks())
-      return check_descriptions(members, &DescriptionView::tensor_digests, name);
+      return check_descriptions(members, &Description::tensor_digests, name);
     contents_.collect_tensor(members, &held_);
     return check_contents(name, held_);
   }
 
   // Sizes of 0 are unknown in descriptions: then the known ones must agree.
   Status check_object(std::span<const Member> members) {
-    const CatalogView& first = entries(members[0]);
+    const Catalog& first = entries(members[0]);
     const std::string_view name = first.object_name(members[0].entry);
     const Member* sized = nullptr;
     for (const Member& member : members) {
@@ -66,7 +66,7 @@ class ReplicaCheck {
         return replicas_differ(name, "content type", rank(members[0]), rank(member));
     }
     if (!contents_.any_of_ranks())
-      return check_descriptions(members, &DescriptionView::object_digests, name);
+      return check_descriptions(members, &Description::object_digests, name);
     contents_.collect_object(members, &held_);
     return check_contents(name, held_);
   }
@@ -77,7 +77,7 @@ class ReplicaCheck {
     const Digest128* expected = nullptr;
     int32_t expected_rank = 0;
     for (const Member& member : members) {
-      const std::span<const Digest128> digests = ranks_.descriptions[member.description].*column;
+      const std::vector<Digest128>& digests = ranks_.descriptions[member.description].*column;
       if (digests.empty() || digests[member.entry] == Digest128{}) continue;
       if (expected == nullptr) {
         expected = &digests[member.entry];

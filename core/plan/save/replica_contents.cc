@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digests of whole tensors stand in descriptions, those of what a rank holds a part of in its part;
-// explicit plans have all in their parts.
+// Digests of whole tensors stand in descriptions, those of what a rank holds a part of in its part.
 #include "core/plan/save/replica_contents_internal.h"
 
 #include <algorithm>
@@ -47,32 +46,28 @@ std::span<const HeldContent> first_alike(std::span<const HeldContent> held) {
 RankContents::RankContents(const RankPlans& ranks)
     : ranks_(ranks),
       members_(ranks),
-      any_of_ranks_(std::ranges::any_of(ranks.parts, [](const PartView& part) {
-        return !part.tensor_digests.empty() || !part.object_digests.empty();
-      })) {}
+      any_of_ranks_(std::ranges::any_of(
+          ranks.parts, [](const PartView& part) { return !part.tensor_digests.empty(); })) {}
 
 Digest128 RankContents::content_of_tensor(const RankMember& member) const {
-  const DescriptionView& description = ranks_.descriptions[member.description];
+  const Description& description = ranks_.descriptions[member.description];
   if (!description.tensor_digests.empty() && is_set(description.tensor_digests[member.entry]))
     return description.tensor_digests[member.entry];
   const PartView& part = ranks_.part(member.rank);
-  if (part.tensor_digests.empty()) return {};
-  if (part.digest_tensors.empty()) return part.tensor_digests[member.entry];
   const auto found = std::ranges::lower_bound(part.digest_tensors, member.entry);
   if (found == part.digest_tensors.end() || *found != member.entry) return {};
   return part.tensor_digests[static_cast<size_t>(found - part.digest_tensors.begin())];
 }
 
 Digest128 RankContents::content_of_object(const RankMember& member) const {
-  const DescriptionView& description = ranks_.descriptions[member.description];
-  if (!description.object_digests.empty()) return description.object_digests[member.entry];
-  const PartView& part = ranks_.part(member.rank);
-  return part.object_digests.empty() ? Digest128{} : part.object_digests[member.entry];
+  const Description& description = ranks_.descriptions[member.description];
+  return description.object_digests.empty() ? Digest128{}
+                                            : description.object_digests[member.entry];
 }
 
 void RankContents::collect_tensor(std::span<const Member> members, std::vector<HeldContent>* held) {
   held->clear();
-  const CatalogView& first = ranks_.descriptions[members[0].description].entries;
+  const Catalog& first = ranks_.descriptions[members[0].description].catalog;
   const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
   Digest128 whole{};  // of the boxes of a rank that holds all of it
   for (const RankMember& member : members_.of(members)) {

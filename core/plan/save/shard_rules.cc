@@ -41,7 +41,7 @@ std::pair<uint32_t, bool> ShardRules::Numbers::of(const std::string& key) {
 Status ShardRules::find(std::span<const Member> members, TensorSource* tensor) {
   if (!collect(members)) return {};
   const std::vector<GridAxis> axes = sort_axes();
-  const CatalogView& first = ranks_.descriptions[members[0].description].entries;
+  const Catalog& first = ranks_.descriptions[members[0].description].catalog;
   SHW_ASSIGN_OR_RETURN(const uint32_t grid, grid_number(first.shape(members[0].entry), axes));
   const uint32_t map = map_number();
   const auto [known, is_new] = replicas_.try_emplace({grid, map}, 0U);
@@ -65,7 +65,7 @@ bool ShardRules::collect(std::span<const Member> members) {
   groups_.clear();
   first_ = std::nullopt;
   for (const Member& member : members) {
-    const DescriptionView& description = ranks_.descriptions[member.description];
+    const Description& description = ranks_.descriptions[member.description];
     if (description.forms[member.entry] == kBoxes) return false;
     if (description.forms[member.entry] == kNothing) continue;
     const std::span<const ShardAxis> axes = description.axes_of(member.entry);

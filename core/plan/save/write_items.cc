@@ -16,7 +16,7 @@ class RankItems {
         description_(rank.description),
         kept_(kept),
         tensors_(static_cast<uint32_t>(description_.forms.size())),
-        objects_(static_cast<uint32_t>(description_.entries.objects.size())) {}
+        objects_(static_cast<uint32_t>(description_.catalog.objects.size())) {}
 
   std::vector<WriteItem> run(std::span<const uint32_t> order) {
     for (uint32_t i = 0; i < tensors_ + objects_; ++i) {
@@ -36,7 +36,7 @@ class RankItems {
   bool is_kept(uint64_t bit) const { return (kept_[bit / 64] >> bit % 64 & 1) != 0; }
 
   void add(uint32_t tensor, uint32_t piece, const Box& box) {
-    items_.push_back({tensor, piece, box_bytes(description_.entries.tensors[tensor].dtype, box)});
+    items_.push_back({tensor, piece, box_bytes(description_.catalog.tensors[tensor].dtype, box)});
   }
 
   void add_ruled(uint32_t tensor) {
@@ -52,7 +52,7 @@ class RankItems {
     for (uint32_t b = 0; b < list.count; ++b) {
       if (!is_kept(uint64_t{tensors_} + objects_ + list.begin + b)) continue;
       boxes_.emplace_back(
-          internal::list_box(rank_.part, list, b, description_.entries.shape(tensor)),
+          internal::list_box(rank_.part, list, b, description_.catalog.shape(tensor)),
           rank_.part.boxes[list.begin + b].place);
     }
     if (!std::ranges::is_sorted(boxes_)) std::ranges::sort(boxes_);
@@ -65,7 +65,7 @@ class RankItems {
   }
 
   const RankView& rank_;
-  const DescriptionView& description_;
+  const Description& description_;
   std::span<const uint64_t> kept_;
   const uint32_t tensors_;
   const uint32_t objects_;

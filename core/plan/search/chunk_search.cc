@@ -18,16 +18,13 @@ ChunkSearch::ChunkSearch(const Catalog& catalog, size_t tensor)
   // Chunks without a split dimension are copies of the whole tensor: all of them meet what does.
   const TensorRecord& record = catalog.tensors[tensor];
   if (split_count_ == 0 || (record.chunk_count <= kFewChunks && !record.is_grid())) return;
-  std::optional<ChunkGrid> grid = ChunkGrid::find(catalog, tensor);
-  if (grid.has_value()) {
-    grid_.push_back(*std::move(grid));
-    return;
-  }
+  grid_ = ChunkGrid::find(catalog, tensor);
+  if (grid_.has_value()) return;
   std::optional<ChunkRuns> runs = ChunkRuns::find(catalog, tensor);
   if (runs.has_value()) {
-    runs_.push_back(*std::move(runs));
+    runs_ = std::make_unique<const ChunkRuns>(*std::move(runs));
   } else {
-    tree_.emplace_back(catalog, tensor);
+    tree_ = std::make_unique<const ChunkTree>(catalog, tensor);
   }
 }
 
@@ -36,11 +33,11 @@ void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) co
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   if (grid() != nullptr) {
     meeting_grid(region, out);
-  } else if (!runs_.empty()) {
-    runs_[0].meeting(region, out);
-    if (!runs_[0].in_order()) std::ranges::sort(*out);
-  } else if (!tree_.empty()) {
-    tree_[0].meeting(region, out);
+  } else if (runs_ != nullptr) {
+    runs_->meeting(region, out);
+    if (!runs_->in_order()) std::ranges::sort(*out);
+  } else if (tree_ != nullptr) {
+    tree_->meeting(region, out);
     std::ranges::sort(*out);
   } else {
     for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {

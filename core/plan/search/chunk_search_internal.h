@@ -171,7 +171,7 @@ class ChunkTree {
 class ChunkSearch {
  public:
   ChunkSearch(const Catalog& catalog, size_t tensor);
-  const ChunkGrid* grid() const { return grid_.empty() ? nullptr : grid_.data(); }
+  const ChunkGrid* grid() const { return grid_.has_value() ? &*grid_ : nullptr; }
   // The chunks that meet the region (one interval per split dimension), copies included, ascending
   // numbers in the catalog. `out` is replaced.
   void meeting(const Interval* region, std::vector<uint64_t>* out) const;
@@ -187,9 +187,10 @@ class ChunkSearch {
   const Catalog* catalog_;
   size_t tensor_;
   uint32_t split_count_;
-  std::vector<ChunkGrid> grid_;  // one or none
-  std::vector<ChunkRuns> runs_;  // one or none
-  std::vector<ChunkTree> tree_;  // one or none
+  // One or none of them.
+  std::optional<ChunkGrid> grid_;
+  std::unique_ptr<const ChunkRuns> runs_;
+  std::unique_ptr<const ChunkTree> tree_;
 };
 
 // Calls row(part, first cell, end) for each run of cells of the range that lie together; part: its

@@ -17,6 +17,7 @@
 #include "core/plan/wire/catalog_generated.h"
 #include "core/plan/wire/columns_internal.h"
 #include "core/plan/wire/large_allocator_internal.h"
+#include "core/plan/wire/vectors_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -39,18 +40,6 @@ static_assert(sizeof(wire::RankLevel) == sizeof(RankLevel));
 
 constexpr uint64_t kTableBytes = 384;     // table, its field table, vector lengths and padding
 constexpr uint32_t kColumn = 0xFFFFFFFF;  // level_count of a map that is a column
-
-// A vector of wire structs filled by one copy of equal records; none for an empty column.
-template <typename Wire, typename Record>
-Offset<Vector<const Wire*>> copy_records(FlatBufferBuilder* builder,
-                                         const std::vector<Record>& records) {
-  static_assert(sizeof(Wire) == sizeof(Record));
-  if (records.empty()) return 0;
-  Wire* out = nullptr;
-  const auto offset = builder->CreateUninitializedVectorOfStructs(records.size(), &out);
-  std::memcpy(static_cast<void*>(out), records.data(), records.size() * sizeof(Record));
-  return offset;
-}
 
 Offset<Vector<const wire::TensorRecord*>> encode_tensors(FlatBufferBuilder* builder,
                                                          const Catalog& catalog) {
@@ -117,6 +106,7 @@ uint64_t grid_wire_bytes(const Catalog& catalog) {
   return bytes;
 }
 
+// 64-bit numbers of either sign.
 Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* data,
                                         size_t count) {
   if (count == 0) return 0;
@@ -125,11 +115,6 @@ Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* 
       builder->CreateUninitializedVector(count, sizeof(uint64_t), alignof(uint64_t), &out);
   std::memcpy(out, data, count * sizeof(uint64_t));
   return offset;
-}
-
-Offset<Vector<uint32_t>> encode_column(FlatBufferBuilder* builder,
-                                       const std::vector<uint32_t>& column) {
-  return column.empty() ? Offset<Vector<uint32_t>>() : builder->CreateVector(column);
 }
 
 Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRecord*>* from) {
@@ -248,16 +233,12 @@ Status copy_rank_maps(const wire::Catalog& table, Catalog* catalog) {
 
 }  // namespace
 
-uint64_t catalog_wire_bytes(const CatalogView& catalog) {
+uint64_t catalog_wire_bytes(const Catalog& catalog) {
   return kTableBytes + catalog.texts.blob().size() + 8 * catalog.texts.ends().size() +
          8 * catalog.shapes.size() + sizeof(wire::TensorRecord) * catalog.tensors.size() +
          sizeof(wire::ChunkRecord) * catalog.boxes.size() +
          sizeof(wire::ExtentPair) * catalog.more.size() +
-         sizeof(wire::ObjectRecord) * catalog.objects.size();
-}
-
-uint64_t catalog_wire_bytes(const Catalog& catalog) {
-  return catalog_wire_bytes(view_of(catalog)) + grid_wire_bytes(catalog);
+         sizeof(wire::ObjectRecord) * catalog.objects.size() + grid_wire_bytes(catalog);
 }
 
 Status check_wire_size(uint64_t bytes, std::string_view what) {
@@ -271,33 +252,23 @@ Status check_wire_size(uint64_t bytes, std::string_view what) {
 uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
   const std::span<const char> blob = catalog.texts.blob();
   const std::span<const uint64_t> ends = catalog.texts.ends();
-  Offset<Vector<uint8_t>> texts = 0;
-  if (!blob.empty())
-    texts = builder->CreateVector(reinterpret_cast<const uint8_t*>(blob.data()), blob.size());
+  const auto texts = internal::bytes_of(builder, blob.data(), blob.size());
   const auto text_ends = encode_numbers(builder, ends.data(), ends.size());
   const auto shapes = encode_numbers(builder, catalog.shapes.data(), catalog.shapes.size());
   const auto tensors = encode_tensors(builder, catalog);
-  const auto boxes = copy_records<wire::ChunkRecord>(builder, catalog.boxes);
-  const auto more = copy_records<wire::ExtentPair>(builder, catalog.more);
+  const auto boxes = internal::records_of<wire::ChunkRecord>(builder, catalog.boxes);
+  const auto more = internal::records_of<wire::ExtentPair>(builder, catalog.more);
   const auto objects = encode_objects(builder, catalog);
   const GridColumns columns = grid_columns(catalog);
-  const auto splits = copy_records<wire::Split>(builder, columns.splits);
-  const auto part_runs = copy_records<wire::PartRun>(builder, columns.part_runs);
-  const auto grids = encode_column(builder, catalog.grids);
-  const auto rank_maps = copy_records<wire::RankMap>(builder, columns.rank_maps);
-  const auto rank_levels = copy_records<wire::RankLevel>(builder, columns.rank_levels);
-  const auto rank_columns = encode_column(builder, columns.rank_columns);
+  const auto splits = internal::records_of<wire::Split>(builder, columns.splits);
+  const auto part_runs = internal::records_of<wire::PartRun>(builder, columns.part_runs);
+  const auto grids = internal::numbers_of(builder, catalog.grids);
+  const auto rank_maps = internal::records_of<wire::RankMap>(builder, columns.rank_maps);
+  const auto rank_levels = internal::records_of<wire::RankLevel>(builder, columns.rank_levels);
+  const auto rank_columns = internal::numbers_of(builder, columns.rank_columns);
   return wire::CreateCatalog(*builder, texts, text_ends, shapes, tensors, boxes, more, objects,
                              splits, part_runs, grids, rank_maps, rank_levels, rank_columns)
       .o;
-}
-
-Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table) {
-  return copy_tensors(table->tensors());
-}
-
-Result<std::vector<ObjectRecord>> copy_object_records(const wire::Catalog* table) {
-  return copy_objects(table->objects());
 }
 
 Result<Catalog> copy_catalog(const wire::Catalog* table) {

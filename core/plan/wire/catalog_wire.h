@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/plan/catalog.h"
-#include "core/plan/catalog_view.h"
 #include "core/plan/save_plan.h"
 
 namespace flatbuffers {
@@ -28,7 +27,6 @@ namespace shardwright::plan {
 // Upper bound of the bytes that encode_catalog adds. FlatBuffers cannot report that a buffer
 // outgrows 2^31 bytes, so whoever encodes a catalog first passes the sum of its parts to
 // check_wire_size.
-uint64_t catalog_wire_bytes(const CatalogView& catalog);
 uint64_t catalog_wire_bytes(const Catalog& catalog);
 // RESOURCE_EXHAUSTED naming what when the bytes exceed the limit of a buffer.
 Status check_wire_size(uint64_t bytes, std::string_view what);
@@ -37,9 +35,6 @@ uint32_t encode_catalog(flatbuffers::FlatBufferBuilder* builder, const Catalog& 
 // Copies the verified table without proving its meaning; DATA_LOSS when there is no table or a
 // count does not fit.
 Result<Catalog> copy_catalog(const wire::Catalog* table);
-// Its records alone; DATA_LOSS as copy_catalog. Begins of tensors are running sums.
-Result<std::vector<TensorRecord>> copy_tensor_records(const wire::Catalog* table);
-Result<std::vector<ObjectRecord>> copy_object_records(const wire::Catalog* table);
 // copy_catalog, then check_catalog.
 Result<Catalog> decode_catalog(const wire::Catalog* table);
 // plan_digest: of the catalog alone as a size-prefixed buffer; equal catalogs give equal bytes.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -37,6 +38,11 @@ std::vector<Element> copy_column(const flatbuffers::Vector<T>* vector) {
     std::memcpy(static_cast<void*>(column.data()), vector->Data(), column.size() * sizeof(Element));
   }
   return column;
+}
+
+inline std::string copy_text(const flatbuffers::Vector<uint8_t>* bytes) {
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
 // A plan buffer inside another one, where it lies.

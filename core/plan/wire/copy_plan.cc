@@ -15,13 +15,6 @@ namespace shardwright::plan::internal {
 namespace {
 
 using flatbuffers::uoffset_t;
-using flatbuffers::Vector;
-
-std::string copy_text(const Vector<uint8_t>* bytes) {
-  return bytes == nullptr
-             ? std::string()
-             : std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-}
 
 Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
   std::vector<std::string> names;
@@ -40,15 +33,6 @@ Result<std::vector<std::string>> copy_names(const wire::NameList* list) {
   if (begin != texts.size())
     return data_loss(fmt::format("a list of names uses {} of {} bytes", begin, texts.size()));
   return names;
-}
-
-// Attributes and object order, which local and merged plans share.
-template <typename Body>
-void copy_listing(const Body& body, Listing* listing) {
-  listing->object_begins = copy_column<uint32_t>(body.object_begins());
-  if (body.attributes() == nullptr) return;
-  listing->attributes = copy_column<char>(body.attributes()->texts());
-  listing->attribute_ends = copy_column<uint64_t>(body.attributes()->ends());
 }
 
 Status copy_reads(const wire::Load& body, LoadPlan* plan) {
@@ -104,21 +88,6 @@ Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
 
 }  // namespace
 
-Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body) {
-  LocalSavePlan plan;
-  plan.rank = body->rank();
-  plan.world_size = body->world_size();
-  plan.options_digest = wire::decode_digest(body->options_digest());
-  plan.options_text = copy_text(body->options_text());
-  SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
-  plan.tensor_digests = copy_column<Digest128>(body->tensor_digests());
-  plan.object_digests = copy_column<Digest128>(body->object_digests());
-  copy_listing(*body, &plan.listing);
-  plan.listing.order = copy_column<uint32_t>(body->order());
-  plan.listing.secondary = copy_column<uint8_t>(body->secondary());
-  return plan;
-}
-
 Result<WriteList> copy_write_list(const wire::WriteList* body) {
   WriteList list;
   list.rank = body->rank();
@@ -161,7 +130,10 @@ Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
   plan.generation = copy_text(body->generation());
   plan.plan_digest = wire::decode_digest(body->plan_digest());
   SHW_ASSIGN_OR_RETURN(plan.catalog, copy_catalog(body->catalog()));
-  copy_listing(*body, &plan.listing);
+  plan.listing.object_begins = copy_column<uint32_t>(body->object_begins());
+  if (body->attributes() == nullptr) return plan;
+  plan.listing.attributes = copy_column<char>(body->attributes()->texts());
+  plan.listing.attribute_ends = copy_column<uint64_t>(body->attributes()->ends());
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/plan/digest.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -26,12 +27,10 @@ std::string_view kind_name(PlanKind kind) {
       return "merged save plan";
     case PlanKind::kKeptSave:
       return "kept save plan";
-    case PlanKind::kSymbolicSave:
-      return "symbolic description";
-    case PlanKind::kSymbolicPart:
-      return "symbolic part";
-    case PlanKind::kSymbolicLocal:
-      return "symbolic local plan";
+    case PlanKind::kDescription:
+      return "description";
+    case PlanKind::kLocalPart:
+      return "part of a local plan";
   }
   return "unknown plan";
 }
@@ -59,16 +58,16 @@ std::vector<std::string> findings_of(const Copied& copied, const FindingsOf& fin
 
 }  // namespace
 
-Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer) {
+Result<LocalPlan> decode_local_save(std::span<const std::byte> buffer) {
   SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kLocalSave));
-  SHW_ASSIGN_OR_RETURN(LocalSavePlan plan, internal::copy_local_save(opened.root->local_save()));
+  SHW_ASSIGN_OR_RETURN(LocalPlan plan, internal::copy_local_save(opened.root->local_save()));
   SHW_RETURN_IF_ERROR(first_finding(internal::local_save_findings(plan, 1), opened.kind));
   return plan;
 }
 
-Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer) {
+Result<LocalPlan> decode_kept_save(std::span<const std::byte> buffer) {
   SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kKeptSave));
-  SHW_ASSIGN_OR_RETURN(LocalSavePlan plan, internal::copy_local_save(opened.root->kept_save()));
+  SHW_ASSIGN_OR_RETURN(LocalPlan plan, internal::copy_local_save(opened.root->kept_save()));
   plan.kept = true;
   SHW_RETURN_IF_ERROR(first_finding(internal::local_save_findings(plan, 1), opened.kind));
   return plan;
@@ -103,28 +102,20 @@ Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer) {
   return plan;
 }
 
-Result<SymbolicDescription> decode_symbolic_save(std::span<const std::byte> buffer) {
-  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicSave));
-  SHW_ASSIGN_OR_RETURN(SymbolicDescription description,
-                       internal::copy_symbolic_save(opened.root->symbolic_save()));
+Result<Description> decode_description(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kDescription));
+  SHW_ASSIGN_OR_RETURN(Description description,
+                       internal::copy_description(opened.root->description()));
   SHW_RETURN_IF_ERROR(first_finding(description_findings(description, 1), opened.kind));
+  description.digest = content_digest(buffer);
   return description;
 }
 
-Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer) {
-  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicPart));
-  SHW_ASSIGN_OR_RETURN(SymbolicPart part,
-                       internal::copy_symbolic_part(opened.root->symbolic_part()));
-  SHW_RETURN_IF_ERROR(first_finding(internal::symbolic_part_findings(part, 1), opened.kind));
+Result<LocalPart> decode_local_part(std::span<const std::byte> buffer) {
+  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kLocalPart));
+  LocalPart part = internal::copy_part(opened.root->local_part());
+  SHW_RETURN_IF_ERROR(first_finding(part_findings(view_of(part), nullptr, false, 1), opened.kind));
   return part;
-}
-
-Result<LocalSymbolicPlan> decode_symbolic_local(std::span<const std::byte> buffer) {
-  SHW_ASSIGN_OR_RETURN(const OpenedPlan opened, open_kind(buffer, PlanKind::kSymbolicLocal));
-  SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan plan,
-                       internal::copy_symbolic_local(opened.root->symbolic_local()));
-  SHW_RETURN_IF_ERROR(first_finding(internal::symbolic_local_findings(plan, 1), opened.kind));
-  return plan;
 }
 
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
@@ -147,18 +138,15 @@ std::vector<std::string> validate_plan(std::span<const std::byte> buffer) {
       return findings_of(internal::copy_merged_save(root.merged_save()),
                          internal::merged_save_findings);
     case PlanKind::kKeptSave: {
-      Result<LocalSavePlan> kept = internal::copy_local_save(root.kept_save());
+      Result<LocalPlan> kept = internal::copy_local_save(root.kept_save());
       if (kept.ok()) kept->kept = true;
       return findings_of(kept, internal::local_save_findings);
     }
-    case PlanKind::kSymbolicSave:
-      return findings_of(internal::copy_symbolic_save(root.symbolic_save()), description_findings);
-    case PlanKind::kSymbolicPart:
-      return findings_of(internal::copy_symbolic_part(root.symbolic_part()),
-                         internal::symbolic_part_findings);
-    case PlanKind::kSymbolicLocal:
-      return findings_of(internal::copy_symbolic_local(root.symbolic_local()),
-                         internal::symbolic_local_findings);
+    case PlanKind::kDescription:
+      return findings_of(internal::copy_description(root.description()), description_findings);
+    case PlanKind::kLocalPart:
+      return part_findings(view_of(internal::copy_part(root.local_part())), nullptr, false,
+                           static_cast<size_t>(kMaxFindings));
   }
   return {"the plan buffer has an unknown kind"};
 }

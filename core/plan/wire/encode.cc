@@ -2,13 +2,12 @@
 //
 // Plans to plan buffers. Sizes are bounded before a builder is made, because FlatBuffers cannot
 // report that one outgrew its limit.
-#include <cstring>
-
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 #include "core/plan/wire/records.h"
+#include "core/plan/wire/vectors_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -16,25 +15,11 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::Vector;
-
-constexpr uint64_t kFixedBytes =
-    1024;  // tables, their field tables, vector lengths and padding of one plan
+using internal::kFixedBytes;
+using internal::records_of;
+using internal::text_of;
 
 static_assert(sizeof(wire::WriteRecord) == sizeof(WriteItem));
-
-Offset<Vector<uint8_t>> text_bytes(FlatBufferBuilder* builder, std::string_view text) {
-  if (text.empty()) return 0;
-  return builder->CreateVector(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-}
-
-Offset<Vector<const wire::Digest*>> digests(FlatBufferBuilder* builder,
-                                            const std::vector<Digest128>& from) {
-  if (from.empty()) return 0;
-  wire::Digest* out = nullptr;
-  const auto offset = builder->CreateUninitializedVectorOfStructs(from.size(), &out);
-  std::memcpy(static_cast<void*>(out), from.data(), from.size() * sizeof(wire::Digest));
-  return offset;
-}
 
 template <typename Text>
 uint64_t names_bytes(const std::vector<Text>& names) {
@@ -53,93 +38,22 @@ Offset<wire::NameList> name_list(FlatBufferBuilder* builder, const std::vector<T
     texts += std::string_view(name);
     ends.push_back(texts.size());
   }
-  const auto texts_offset = text_bytes(builder, texts);
+  const auto texts_offset = text_of(builder, texts);
   return wire::CreateNameList(*builder, texts_offset, builder->CreateVector(ends));
-}
-
-// The host's own bytes of each entry.
-Offset<wire::NameList> attributes_of(FlatBufferBuilder* builder, const Listing& listing) {
-  if (listing.attribute_ends.empty()) return 0;
-  const auto texts = text_bytes(builder, {listing.attributes.data(), listing.attributes.size()});
-  return wire::CreateNameList(*builder, texts, builder->CreateVector(listing.attribute_ends));
-}
-
-template <typename Number>
-Offset<Vector<Number>> numbers_of(FlatBufferBuilder* builder, const std::vector<Number>& from) {
-  return from.empty() ? 0 : builder->CreateVector(from);
-}
-
-uint64_t listing_bytes(const ListingView& listing) {
-  return 128 + listing.attributes.size() + sizeof(uint64_t) * listing.attribute_ends.size() +
-         sizeof(uint32_t) * (listing.object_begins.size() + listing.order.size()) +
-         listing.secondary.size();
-}
-
-bool is_plain(const Listing& listing) {
-  return listing.object_begins.empty() && listing.order.empty() && listing.secondary.empty() &&
-         listing.attribute_ends.empty();
-}
-
-// Finishes a buffer around the body that add_body sets. minor: schema that the body needs.
-template <typename AddBody>
-std::span<const std::byte> finish_in_place(FlatBufferBuilder* builder, wire::PlanBufferKind kind,
-                                           const AddBody& add_body, uint32_t minor) {
-  wire::PlanBufferBuilder root(*builder);
-  root.add_schema_major(internal::kPlanSchemaMajor);
-  root.add_schema_minor(minor);
-  root.add_minimum_reader_minor(minor);
-  root.add_kind(kind);
-  add_body(&root);
-  builder->FinishSizePrefixed(root.Finish(), internal::kPlanIdentifier);
-  return {reinterpret_cast<const std::byte*>(builder->GetBufferPointer()), builder->GetSize()};
-}
-
-// The same as bytes of their own, for bodies of the first schema.
-template <typename AddBody>
-Bytes finish(FlatBufferBuilder* builder, wire::PlanBufferKind kind, const AddBody& add_body) {
-  const auto bytes = finish_in_place(builder, kind, add_body, 0);
-  return Bytes(bytes.begin(), bytes.end());
 }
 
 }  // namespace
 
-uint64_t local_save_wire_bytes(const LocalView& plan) {
-  return kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.options_text.size() +
-         listing_bytes(plan.listing) +
-         sizeof(Digest128) * (plan.tensor_digests.size() + plan.object_digests.size());
+uint64_t internal::listing_wire_bytes(const ListingView& listing) {
+  return 128 + listing.object_begins.size_bytes() + listing.order.size_bytes() +
+         listing.secondary.size_bytes() + listing.attributes.size_bytes() +
+         listing.attribute_ends.size_bytes();
 }
 
-Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
-                                                         const LocalSavePlan& plan) {
-  const uint64_t size = local_save_wire_bytes(view_of(plan));
-  SHW_RETURN_IF_ERROR(check_wire_size(size, plan.kept ? "the kept plan" : "the local plan"));
-  builder->Clear();
-  const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
-  const auto options_text = text_bytes(builder, plan.options_text);
-  const auto tensor_digests = digests(builder, plan.tensor_digests);
-  const auto object_digests = digests(builder, plan.object_digests);
-  const auto attributes = attributes_of(builder, plan.listing);
-  const auto order = numbers_of(builder, plan.listing.order);
-  const auto object_begins = numbers_of(builder, plan.listing.object_begins);
-  const auto secondary = numbers_of(builder, plan.listing.secondary);
-  const wire::Digest options_digest = wire::encode_digest(plan.options_digest);
-  const auto body = wire::CreateLocalSave(*builder, plan.rank, plan.world_size, &options_digest,
-                                          options_text, catalog, tensor_digests, object_digests,
-                                          attributes, order, object_begins, secondary);
-  if (plan.kept) {
-    return finish_in_place(
-        builder, wire::PlanBufferKind::KeptSave, [&](auto* root) { root->add_kept_save(body); },
-        internal::kListingSchemaMinor);
-  }
-  return finish_in_place(
-      builder, wire::PlanBufferKind::LocalSave, [&](auto* root) { root->add_local_save(body); },
-      is_plain(plan.listing) ? 0 : internal::kListingSchemaMinor);
-}
-
-Result<Bytes> encode(const LocalSavePlan& plan) {
-  FlatBufferBuilder builder(local_save_wire_bytes(view_of(plan)));
-  SHW_ASSIGN_OR_RETURN(const auto bytes, internal::encode_into(&builder, plan));
-  return Bytes(bytes.begin(), bytes.end());
+Offset<wire::NameList> internal::attributes_of(FlatBufferBuilder* builder, const Listing& listing) {
+  if (listing.attribute_ends.empty()) return 0;
+  const auto texts = bytes_of(builder, listing.attributes.data(), listing.attributes.size());
+  return wire::CreateNameList(*builder, texts, builder->CreateVector(listing.attribute_ends));
 }
 
 Result<Bytes> encode(const WriteList& list) {
@@ -147,18 +61,13 @@ Result<Bytes> encode(const WriteList& list) {
       kFixedBytes + list.generation.size() + sizeof(WriteItem) * list.items.size();
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the write list"));
   FlatBufferBuilder builder(size);
-  const auto generation = text_bytes(&builder, list.generation);
-  Offset<Vector<const wire::WriteRecord*>> items = 0;
-  if (!list.items.empty()) {
-    wire::WriteRecord* out = nullptr;
-    items = builder.CreateUninitializedVectorOfStructs(list.items.size(), &out);
-    std::memcpy(static_cast<void*>(out), list.items.data(), list.items.size() * sizeof(WriteItem));
-  }
+  const auto generation = text_of(&builder, list.generation);
+  const auto items = records_of<wire::WriteRecord>(&builder, list.items);
   const wire::Digest plan_digest = wire::encode_digest(list.plan_digest);
   const auto body =
       wire::CreateWriteList(builder, list.rank, list.world_size, generation, &plan_digest, items);
-  return finish(&builder, wire::PlanBufferKind::WriteList,
-                [&](auto* root) { root->add_write_list(body); });
+  return internal::finish(&builder, wire::PlanBufferKind::WriteList,
+                          [&](auto* root) { root->add_write_list(body); });
 }
 
 Result<Bytes> encode(const LoadPlan& plan) {
@@ -193,7 +102,7 @@ Result<Bytes> encode(const LoadPlan& plan) {
       names_bytes(plan.loaded) + names_bytes(plan.missing) + names_bytes(plan.unexpected);
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the load plan"));
   FlatBufferBuilder builder(size);
-  const auto generation = text_bytes(&builder, plan.generation);
+  const auto generation = text_of(&builder, plan.generation);
   const auto reads_offset = builder.CreateVectorOfStructs(reads);
   const auto boxes_offset = builder.CreateVectorOfStructs(boxes);
   const auto objects_offset = builder.CreateVectorOfStructs(objects);
@@ -206,27 +115,28 @@ Result<Bytes> encode(const LoadPlan& plan) {
   const auto body =
       wire::CreateLoad(builder, plan.rank, generation, reads_offset, boxes_offset, objects_offset,
                        loaded, missing, unexpected, casts_offset, shapes_offset);
-  return finish(&builder, wire::PlanBufferKind::Load, [&](auto* root) { root->add_load(body); });
+  return internal::finish(&builder, wire::PlanBufferKind::Load,
+                          [&](auto* root) { root->add_load(body); });
 }
 
 Result<Bytes> encode(const WriteResult& result) {
   const uint64_t size = kFixedBytes + result.generation.size();
   SHW_RETURN_IF_ERROR(check_wire_size(size, "the write result"));
   FlatBufferBuilder builder(size);
-  const auto generation = text_bytes(&builder, result.generation);
+  const auto generation = text_of(&builder, result.generation);
   const wire::Digest plan_digest = wire::encode_digest(result.plan_digest);
   const wire::Digest index_digest = wire::encode_digest(result.index_digest);
   const auto body = wire::CreateWriteResult(
       builder, result.rank, generation, &plan_digest, result.has_file, result.file_bytes,
       result.index_position, result.index_bytes, &index_digest, result.payload_bytes,
       !result.directory_sync_supported);
-  return finish(&builder, wire::PlanBufferKind::WriteResult,
-                [&](auto* root) { root->add_write_result(body); });
+  return internal::finish(&builder, wire::PlanBufferKind::WriteResult,
+                          [&](auto* root) { root->add_write_result(body); });
 }
 
 uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan) {
   return kFixedBytes + catalog_wire_bytes(plan.catalog) + plan.generation.size() +
-         listing_bytes(view_of(plan.listing));
+         internal::listing_wire_bytes(view_of(plan.listing));
 }
 
 Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
@@ -234,16 +144,15 @@ Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* buil
   SHW_RETURN_IF_ERROR(check_wire_size(merged_save_wire_bytes(plan), "the merged plan"));
   builder->Clear();
   const Offset<wire::Catalog> catalog(encode_catalog(builder, plan.catalog));
-  const auto generation = text_bytes(builder, plan.generation);
+  const auto generation = text_of(builder, plan.generation);
   const auto attributes = attributes_of(builder, plan.listing);
   const auto object_begins = numbers_of(builder, plan.listing.object_begins);
   const wire::Digest plan_digest = wire::encode_digest(plan.plan_digest);
   const auto body =
       wire::CreateMergedSave(*builder, generation, plan.generation.empty() ? nullptr : &plan_digest,
                              catalog, attributes, object_begins);
-  return finish_in_place(
-      builder, wire::PlanBufferKind::MergedSave, [&](auto* root) { root->add_merged_save(body); },
-      plan.generation.empty() ? internal::kListingSchemaMinor : 0);
+  return finish_in_place(builder, wire::PlanBufferKind::MergedSave,
+                         [&](auto* root) { root->add_merged_save(body); });
 }
 
 Result<Bytes> encode(const GlobalSavePlan& plan) {

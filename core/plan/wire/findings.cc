@@ -13,9 +13,9 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/digest.h"
+#include "core/plan/findings_internal.h"
 #include "core/plan/generation_text.h"
 #include "core/plan/wire/catalog_wire.h"
-#include "core/plan/wire/findings_internal.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
 namespace shardwright::plan::internal {
@@ -155,7 +155,9 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   const bool sound = of_catalog.empty();
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();
-  check_listing(view_of(plan.listing), view_of(plan.catalog), &findings);
+  const size_t tensors = plan.catalog.tensors.size();
+  const size_t objects = plan.catalog.objects.size();
+  check_listing(view_of(plan.listing), {tensors, objects, 0, 0}, &findings);
   check_writers(plan.catalog, &findings);
   if (described) return findings.take();
   const Status covers = prove_all_covers_naming(plan.catalog, "rank", Copies::kAllowed);

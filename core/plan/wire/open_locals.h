@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views of local plans straight from their buffers: columns are read in place where their alignment
-// allows, tables that ranks share are decoded and proved once. Pure function.
+// The local plans of all ranks, read where they lie. Pure function.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "core/plan/local_view.h"
+#include "core/base/result.h"
+#include "core/plan/rank_plans.h"
 
 namespace shardwright::plan {
 
-// The local plans of all ranks, in rank order, through all doors of decode_local_save; a plan of
-// unknown world size takes its place as its rank. The buffers must outlive the views. Failures are those of decode_local_save and name the rank.
-Result<LocalViews> open_local_saves(std::span<const std::span<const std::byte>> buffers);
+// buffers: local plans in rank order, which must outlive what is returned. Descriptions with equal
+// bytes are read once. Failures name the rank: those of the doors of wire.h, and INVALID_ARGUMENT for
+// a plan of another position, options that differ, or no plan at all.
+Result<RankPlans> open_local_saves(std::span<const std::span<const std::byte>> buffers);
 
 }  // namespace shardwright::plan

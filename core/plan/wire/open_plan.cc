@@ -56,9 +56,8 @@ Status check_body(const wire::PlanBuffer& root) {
       {wire::PlanBufferKind::WriteResult, root.write_result() != nullptr},
       {wire::PlanBufferKind::MergedSave, root.merged_save() != nullptr},
       {wire::PlanBufferKind::KeptSave, root.kept_save() != nullptr},
-      {wire::PlanBufferKind::SymbolicSave, root.symbolic_save() != nullptr},
-      {wire::PlanBufferKind::SymbolicPart, root.symbolic_part() != nullptr},
-      {wire::PlanBufferKind::SymbolicLocal, root.symbolic_local() != nullptr},
+      {wire::PlanBufferKind::Description, root.description() != nullptr},
+      {wire::PlanBufferKind::LocalPart, root.local_part() != nullptr},
   };
   bool known = false;
   for (const auto& [kind, present] : bodies) {

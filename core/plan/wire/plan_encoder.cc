@@ -20,8 +20,9 @@ struct PlanEncoder::Memory {
 PlanEncoder::PlanEncoder() : memory_(std::make_unique<Memory>()) {}
 PlanEncoder::~PlanEncoder() = default;
 
-Result<std::span<const std::byte>> PlanEncoder::encode(const LocalSavePlan& plan) {
-  return internal::encode_into(&memory_->builder, plan);
+Result<std::span<const std::byte>> PlanEncoder::encode(std::span<const std::byte> description,
+                                                       const LocalPart& part, PlanKind kind) {
+  return internal::encode_into(&memory_->builder, description, part, kind);
 }
 
 PlanParts::PlanParts(size_t capacity)

@@ -10,13 +10,13 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/local_view.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 
-// Upper bound of the bytes of a local or kept plan.
-uint64_t local_save_wire_bytes(const LocalView& plan);
-// Of a merged plan: its lists do not travel.
+// Upper bounds of the bytes of a description, a part and a merged plan.
+uint64_t description_wire_bytes(const Description& description);
+uint64_t part_wire_bytes(const PartView& part);
 uint64_t merged_save_wire_bytes(const GlobalSavePlan& plan);
 
 class PlanEncoder {
@@ -26,8 +26,10 @@ class PlanEncoder {
   PlanEncoder(const PlanEncoder&) = delete;
   PlanEncoder& operator=(const PlanEncoder&) = delete;
 
-  // The bytes of encode(plan), valid until the next call.
-  Result<std::span<const std::byte>> encode(const LocalSavePlan& plan);
+  // A plan of kind kLocalSave or kKeptSave whose description is a plan buffer already. The bytes are
+  // valid until the next call.
+  Result<std::span<const std::byte>> encode(std::span<const std::byte> description,
+                                            const LocalPart& part, PlanKind kind);
 
  private:
   struct Memory;

@@ -2,10 +2,12 @@
 //
 // Plans as JSON text with "schema": 1, for people and tools.
 #include <algorithm>
+#include <array>
 
 #include "core/base/json_writer.h"
 #include "core/base/text.h"
-#include "core/plan/wire/symbolic_json_internal.h"
+#include "core/plan/box_bytes.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
@@ -22,11 +24,31 @@ class PlanJson {
     return json_.take();
   }
 
-  void local_save(const LocalSavePlan& plan) {
+  void local_save(const LocalPlan& plan) {
     text("kind", plan.kept ? "kept_save" : "local_save");
-    json_.key("rank").number(plan.rank).key("world_size").number(plan.world_size);
-    text("options", plan.options_text);
-    catalog(plan.catalog, "piece");
+    part_facts(plan.part);
+    entries(plan.description);
+    held_boxes(plan);
+  }
+
+  void description(const Description& description) {
+    text("kind", "description");
+    entries(description);
+  }
+
+  void local_part(const LocalPart& part) {
+    text("kind", "local_part");
+    part_facts(part);
+    json_.key("box_counts").begin_array();
+    for (size_t i = 0; i < shown(part.lists.size()); ++i)
+      json_.number_unsigned(part.lists[i].count);
+    json_.end_array();
+    unsigned_number("box_count", part.boxes.size());
+    json_.key("object_sizes").begin_array();
+    for (size_t i = 0; i < shown(part.object_sizes.size()); ++i)
+      json_.number_unsigned(part.object_sizes[i]);
+    json_.end_array();
+    unsigned_number("digest_count", part.digest_tensors.size());
   }
 
   void write_list(const WriteList& list) {
@@ -103,7 +125,7 @@ class PlanJson {
     text("kind", "merged_save");
     text("generation", plan.generation);
     text("plan_digest", to_hex(plan.plan_digest));
-    catalog(plan.catalog, "writer");
+    catalog(plan.catalog);
   }
 
  private:
@@ -132,16 +154,85 @@ class PlanJson {
     unsigned_number("entry", read.entry);
     unsigned_number("piece", read.piece);
     unsigned_number("chunk", read.chunk);
-    numbers("offsets", read.box.offsets);
-    numbers("sizes", read.box.sizes);
+    box(read.box);
     json_.end_object();
   }
 
-  // The limit counts tensors, chunks and objects each by themselves.
-  void catalog(const Catalog& catalog, std::string_view place_noun) {
+  void part_facts(const LocalPart& part) {
+    json_.key("rank").number(part.rank).key("world_size").number(part.world_size);
+    text("description_digest", to_hex(part.description_digest));
+  }
+
+  // The limit counts tensors, chunks, layouts and objects each by themselves.
+  void entries(const Description& description) {
+    const Catalog& catalog = description.catalog;
+    text("options", description.options_text);
+    unsigned_number("tensor_count", catalog.tensors.size());
+    unsigned_number("object_count", catalog.objects.size());
+    unsigned_number("layout_count", description.layout_ends.size());
+    json_.key("layouts").begin_array();
+    for (size_t i = 0; i < shown(description.layout_ends.size()); ++i)
+      layout(description.layout(i));
+    json_.end_array();
+    tensors(catalog, &description);
+    objects(catalog, "");
+  }
+
+  void layout(std::span<const ShardAxis> axes) {
+    json_.begin_array();
+    for (const ShardAxis& axis : axes) {
+      json_.begin_object().key("dim").number(axis.dim).key("extent").number(axis.extent);
+      json_.key("stride").number(axis.stride).key("phase").number(axis.phase).end_object();
+    }
+    json_.end_array();
+  }
+
+  // What the rank holds, box by box.
+  void held_boxes(const LocalPlan& plan) {
+    const EntryNumbers numbers(plan.description);
+    const PartView part = view_of(plan.part);
+    const RankView rank{plan.description, numbers, part, static_cast<uint32_t>(part.rank)};
+    size_t count = 0;
+    json_.key("chunks").begin_array();
+    for (uint32_t t = 0; t < plan.description.forms.size(); ++t) {
+      for (const Box& each : rank.boxes_of(t)) {
+        if (count++ >= limit_) continue;
+        json_.begin_object();
+        unsigned_number("tensor", t);
+        box(each);
+        unsigned_number("size_bytes", box_bytes(plan.description.catalog.tensors[t].dtype, each));
+        json_.end_object();
+      }
+    }
+    json_.end_array();
+    unsigned_number("chunk_count", count);
+  }
+
+  void catalog(const Catalog& catalog) {
     unsigned_number("tensor_count", catalog.tensors.size());
     unsigned_number("chunk_count", catalog.chunk_count());
     unsigned_number("object_count", catalog.objects.size());
+    tensors(catalog, nullptr);
+    json_.key("chunks").begin_array();
+    for (uint64_t c = 0; c < shown(catalog.chunk_count()); ++c) {
+      json_.begin_object();
+      unsigned_number("tensor", catalog.tensor_of(c));
+      box(catalog.chunk_box(c));
+      unsigned_number("writer", catalog.place_of(c));
+      unsigned_number("size_bytes", catalog.chunk_bytes(c));
+      json_.end_object();
+    }
+    json_.end_array();
+    objects(catalog, "writer");
+  }
+
+  void box(const Box& box) {
+    numbers("offsets", box.offsets);
+    numbers("sizes", box.sizes);
+  }
+
+  // forms: of a description, or null.
+  void tensors(const Catalog& catalog, const Description* forms) {
     json_.key("tensors").begin_array();
     for (size_t t = 0; t < shown(catalog.tensors.size()); ++t) {
       const TensorRecord& tensor = catalog.tensors[t];
@@ -149,37 +240,41 @@ class PlanJson {
       text("name", catalog.tensor_name(t));
       text("dtype", dtype_name(tensor.dtype));
       text("entry_kind", entry_kind_name(tensor.kind));
-      if (tensor.rank >= 0) json_.key("rank").number(tensor.rank);
       numbers("shape", catalog.shape(t));
-      unsigned_number("chunk_count", tensor.chunk_count);
+      if (forms != nullptr) {
+        form(forms->forms[t]);
+      } else {
+        if (tensor.rank >= 0) json_.key("rank").number(tensor.rank);
+        unsigned_number("chunk_count", tensor.chunk_count);
+      }
       json_.end_object();
     }
-    json_.end_array().key("chunks").begin_array();
-    for (uint64_t c = 0; c < shown(catalog.chunk_count()); ++c) {
-      const Box box = catalog.chunk_box(c);
-      json_.begin_object();
-      unsigned_number("tensor", catalog.tensor_of(c));
-      numbers("offsets", box.offsets);
-      numbers("sizes", box.sizes);
-      unsigned_number(place_noun, catalog.place_of(c));
-      unsigned_number("size_bytes", catalog.chunk_bytes(c));
-      json_.end_object();
-    }
-    json_.end_array().key("objects").begin_array();
-    for (size_t i = 0; i < shown(catalog.objects.size()); ++i) object(catalog, i, place_noun);
     json_.end_array();
   }
 
-  void object(const Catalog& catalog, size_t i, std::string_view place_noun) {
-    const ObjectRecord& object = catalog.objects[i];
-    json_.begin_object();
-    text("name", catalog.object_name(i));
-    text("content_type", catalog.texts.at(object.content_type));
-    text("entry_kind", entry_kind_name(object.kind));
-    if (object.rank >= 0) json_.key("rank").number(object.rank);
-    unsigned_number(place_noun, object.place);
-    unsigned_number("size_bytes", object.size_bytes);
-    json_.end_object();
+  void form(uint32_t form) {
+    constexpr std::array<std::string_view, 4> kNames = {"whole", "boxes", "nothing", "layout"};
+    text("form", kNames[std::min<uint32_t>(form, kFirstLayout)]);
+    if (form >= kFirstLayout) unsigned_number("layout", form - kFirstLayout);
+  }
+
+  // place_noun: empty where nothing is stored yet.
+  void objects(const Catalog& catalog, std::string_view place_noun) {
+    json_.key("objects").begin_array();
+    for (size_t i = 0; i < shown(catalog.objects.size()); ++i) {
+      const ObjectRecord& object = catalog.objects[i];
+      json_.begin_object();
+      text("name", catalog.object_name(i));
+      text("content_type", catalog.texts.at(object.content_type));
+      text("entry_kind", entry_kind_name(object.kind));
+      if (!place_noun.empty()) {
+        if (object.rank >= 0) json_.key("rank").number(object.rank);
+        unsigned_number(place_noun, object.place);
+      }
+      unsigned_number("size_bytes", object.size_bytes);
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   JsonWriter json_;
@@ -193,7 +288,7 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
   PlanJson json(item_limit);
   switch (kind) {
     case PlanKind::kLocalSave: {
-      SHW_ASSIGN_OR_RETURN(const LocalSavePlan plan, decode_local_save(buffer));
+      SHW_ASSIGN_OR_RETURN(const LocalPlan plan, decode_local_save(buffer));
       json.local_save(plan);
       break;
     }
@@ -213,7 +308,7 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
       break;
     }
     case PlanKind::kKeptSave: {
-      SHW_ASSIGN_OR_RETURN(const LocalSavePlan plan, decode_kept_save(buffer));
+      SHW_ASSIGN_OR_RETURN(const LocalPlan plan, decode_kept_save(buffer));
       json.local_save(plan);
       break;
     }
@@ -222,17 +317,15 @@ Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_l
       json.merged_save(plan);
       break;
     }
-    case PlanKind::kSymbolicSave: {
-      SHW_ASSIGN_OR_RETURN(const SymbolicDescription description, decode_symbolic_save(buffer));
-      return internal::symbolic_save_json(description, item_limit);
+    case PlanKind::kDescription: {
+      SHW_ASSIGN_OR_RETURN(const Description description, decode_description(buffer));
+      json.description(description);
+      break;
     }
-    case PlanKind::kSymbolicPart: {
-      SHW_ASSIGN_OR_RETURN(const SymbolicPart part, decode_symbolic_part(buffer));
-      return internal::symbolic_part_json(part, item_limit);
-    }
-    case PlanKind::kSymbolicLocal: {
-      SHW_ASSIGN_OR_RETURN(const LocalSymbolicPlan plan, decode_symbolic_local(buffer));
-      return internal::symbolic_local_json(plan, item_limit);
+    case PlanKind::kLocalPart: {
+      SHW_ASSIGN_OR_RETURN(const LocalPart part, decode_local_part(buffer));
+      json.local_part(part);
+      break;
     }
   }
   return json.take();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,21 +25,15 @@ struct WriteList;
 struct Load;
 struct WriteResult;
 struct MergedSave;
-struct SymbolicSave;
-struct SymbolicPart;
-struct SymbolicLocal;
+struct Description;
+struct LocalPart;
 }  // namespace shardwright::wire
 
 namespace shardwright::plan::internal {
 
 inline constexpr uint32_t kPlanSchemaMajor = 1;
-inline constexpr uint32_t kPlanSchemaMinor = 1;
-// Minor version that brought listings, kept plans and merged descriptions. Buffers without them say
-// 0, so that older readers take them.
-inline constexpr uint32_t kListingSchemaMinor = 1;
+inline constexpr uint32_t kPlanSchemaMinor = 0;
 inline constexpr char kPlanIdentifier[] = "SHWP";
-inline constexpr uint32_t kMaxCauses =
-    16;  // links of a failure on the wire; the outermost are kept
 
 struct OpenedPlan {
   PlanKind kind = PlanKind::kLocalSave;
@@ -48,28 +43,30 @@ struct OpenedPlan {
 // Exactly the body that kind names is present in a buffer that this returns.
 Result<OpenedPlan> open_plan(std::span<const std::byte> buffer);
 
-Result<LocalSavePlan> copy_local_save(const wire::LocalSave* body);
 Result<WriteList> copy_write_list(const wire::WriteList* body);
 Result<LoadPlan> copy_load(const wire::Load* body);
 Result<WriteResult> copy_write_result(const wire::WriteResult* body);
 Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body);
-Result<SymbolicDescription> copy_symbolic_save(const wire::SymbolicSave* body);
-Result<SymbolicPart> copy_symbolic_part(const wire::SymbolicPart* body);
-Result<LocalSymbolicPlan> copy_symbolic_local(const wire::SymbolicLocal* body);
+Result<LocalPlan> copy_local_save(const wire::LocalSave* body);
+Result<Description> copy_description(const wire::Description* body);
+LocalPart copy_part(const wire::LocalPart* body);
+// The part where it lies; columns that are not aligned are copied into owned.
+using Owned = std::vector<std::shared_ptr<const void>>;
+PartView view_part(const wire::LocalPart* body, Owned* owned);
 
 // Encodes into the builder, which is cleared first; the bytes are its own.
 Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
-                                               const LocalSavePlan& plan);
-Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
                                                const GlobalSavePlan& plan);
+// description: a plan buffer of its own. kind: kLocalSave or kKeptSave.
+Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
+                                               std::span<const std::byte> description,
+                                               const LocalPart& part, PlanKind kind);
 
 // At most limit sentences; empty = sound.
-std::vector<std::string> local_save_findings(const LocalSavePlan& plan, size_t limit);
+std::vector<std::string> local_save_findings(const LocalPlan& plan, size_t limit);
 std::vector<std::string> write_list_findings(const WriteList& list, size_t limit);
 std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit);
 std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit);
 std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit);
-std::vector<std::string> symbolic_part_findings(const SymbolicPart& part, size_t limit);
-std::vector<std::string> symbolic_local_findings(const LocalSymbolicPlan& plan, size_t limit);
 
 }  // namespace shardwright::plan::internal

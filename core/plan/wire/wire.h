@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/plan/load_plan.h"
+#include "core/plan/local_plan.h"
 #include "core/plan/save_plan.h"
-#include "core/plan/symbolic_description.h"
 
 namespace shardwright::plan {
 
@@ -25,9 +25,8 @@ enum class PlanKind : int32_t {
   kWriteResult = 4,
   kMergedSave = 5,
   kKeptSave = 6,
-  kSymbolicSave = 8,
-  kSymbolicPart = 9,
-  kSymbolicLocal = 10
+  kDescription = 7,
+  kLocalPart = 8
 };
 using Bytes = std::vector<std::byte>;
 
@@ -45,39 +44,33 @@ struct WriteResult {
   bool directory_sync_supported = true;
 };
 
-Result<Bytes> encode(const LocalSavePlan& plan);  // a kept plan when plan.kept
+Result<Bytes> encode(const LocalPlan& plan);  // a kept plan when plan.kept
+Result<Bytes> encode(const Description& description);
+Result<Bytes> encode(const LocalPart& part);
 Result<Bytes> encode(const WriteList& list);
 Result<Bytes> encode(const LoadPlan& plan);
 Result<Bytes> encode(const WriteResult& result);
 Result<Bytes> encode(const GlobalSavePlan& plan);  // without lists, for tools
 
-Result<Bytes> encode(const SymbolicDescription& description);
-Result<Bytes> encode(const SymbolicPart& part);
-Result<Bytes> encode(const LocalSymbolicPlan& plan);  // both in one buffer
-
+// 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
+Result<Digest128> description_digest(const Description& description);
 // Digest of what the plan describes: equal for equal entries in equal order on equal ranks, whatever
 // their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
-Result<Digest128> description_digest(const LocalSavePlan& plan);
-// The same for a local plan by layouts.
-Result<Digest128> items_digest(const LocalSymbolicPlan& plan);
-// 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
-Result<Digest128> symbolic_digest(const SymbolicDescription& description);
+Result<Digest128> items_digest(const LocalPlan& plan);
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
-Result<LocalSavePlan> decode_local_save(std::span<const std::byte> buffer);
-Result<LocalSavePlan> decode_kept_save(std::span<const std::byte> buffer);
+// The part fits the description.
+Result<LocalPlan> decode_local_save(std::span<const std::byte> buffer);
+Result<LocalPlan> decode_kept_save(std::span<const std::byte> buffer);
+Result<Description> decode_description(std::span<const std::byte> buffer);
+// Fits its description or not: make_rank_plans finds out.
+Result<LocalPart> decode_local_part(std::span<const std::byte> buffer);
 Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
 Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
 Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
 // Catalog, generation and digest; lists is empty. Covers are proved, unless the plan is one
 // of merged descriptions (no generation).
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
-
-Result<SymbolicDescription> decode_symbolic_save(std::span<const std::byte> buffer);
-// Fits its description or not: make_rank_descriptions finds out.
-Result<SymbolicPart> decode_symbolic_part(std::span<const std::byte> buffer);
-// The part fits the description.
-Result<LocalSymbolicPlan> decode_symbolic_local(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

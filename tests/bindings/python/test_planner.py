@@ -44,7 +44,7 @@ def test_plans_say_what_they_hold(tmp_path):
     for data in local + results:
         shardwright.validate_plan(data)
         assert shardwright.plan_findings(data) == [] and json.loads(shardwright.plan_info(data))["schema"] == 1
-    assert [shardwright.Plan.from_bytes(d).kind for d in (local[1], results[1])] == ["symbolic_local", "write_result"]
+    assert [shardwright.Plan.from_bytes(d).kind for d in (local[1], results[1])] == ["local_save", "write_result"]
     plan = plans[1]
     assert plan.kind == "write_list" and shardwright.Plan.from_bytes(plan.to_bytes()).items() == plan.items()
     items = plan.items()

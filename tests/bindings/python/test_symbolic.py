@@ -48,7 +48,7 @@ def test_ranks_of_a_mesh_describe_alike():
     assert len({each.digest for each in locals_}) == 1
     assert len({each.description for each in locals_}) == 1
     assert len({each.part for each in locals_}) == RANKS, "each has a random state of its own size"
-    assert shardwright.Plan.from_bytes(locals_[0].description).kind == "symbolic_save"
+    assert shardwright.Plan.from_bytes(locals_[0].description).kind == "description"
     assert shardwright.Plan.from_bytes(locals_[3].part).rank == 3
 
 
@@ -154,12 +154,12 @@ def saved_by_hand(states, path, **options):
 
 def test_states_with_layouts_are_planned_by_them(tmp_path):
     told, items = saved_by_hand([rank_state(rank) for rank in range(RANKS)], tmp_path / "told")
-    assert set(told) == {"symbolic_local"}
+    assert set(told) == {"local_save"}
     untold, expected = saved_by_hand([rank_state(rank, told=False) for rank in range(RANKS)], tmp_path / "untold")
-    assert set(untold) == {"symbolic_local"}
+    assert set(untold) == {"local_save"}
     assert items == expected
     both, _ = saved_by_hand([rank_state(rank, boxes=rank % 2 == 0) for rank in range(RANKS)], tmp_path / "both")
-    assert set(both) == {"symbolic_local"}
+    assert set(both) == {"local_save"}
     for name in ("told", "untold", "both"):
         loaded = shardwright.load(tmp_path / name)
         np.testing.assert_array_equal(np.asarray(loaded["weight"]), np.arange(42, dtype=np.float32).reshape(14, 3))
@@ -167,7 +167,7 @@ def test_states_with_layouts_are_planned_by_them(tmp_path):
 
 def test_ranks_with_layouts_meet_ranks_without(tmp_path):
     kinds, _ = saved_by_hand([rank_state(rank, told=rank != 3) for rank in range(RANKS)], tmp_path / "c")
-    assert set(kinds) == {"symbolic_local"}
+    assert set(kinds) == {"local_save"}
     loaded = shardwright.load(tmp_path / "c")
     np.testing.assert_array_equal(np.asarray(loaded["weight"]), np.arange(42, dtype=np.float32).reshape(14, 3))
 

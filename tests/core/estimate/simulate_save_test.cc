@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "core/estimate/estimate_internal.h"
-#include "core/plan/describe/explicit_plan.h"
 #include "core/plan/describe/replica_digests.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"
@@ -20,7 +19,6 @@ namespace {
 using job_description::describe_ranks;
 using job_description::read_job_description;
 using plan::encode;
-using plan::expand_local_plan;
 using plan::OwnerRule;
 using plan::save_rules_text;
 using shardwright::test::RandomSource;
@@ -78,7 +76,7 @@ void expect_boxes_of_layouts(const JobDescription& job) {
   const auto ranks = describe_ranks(job, save_rules_text({}));
   ASSERT_TRUE(ranks.ok()) << ranks.status().to_string();
   ASSERT_EQ(ranks->rank_count(), job.rank_count);
-  const plan::RankPlans plans = plan::rank_plans_of(*ranks);
+  const plan::RankPlans& plans = *ranks;
   for (uint32_t r = 0; r < plans.rank_count(); ++r) {
     const plan::RankView rank = plans.of(r);
     uint32_t described = 0;
@@ -92,7 +90,7 @@ void expect_boxes_of_layouts(const JobDescription& job) {
       std::vector<Box> found = rank.boxes_of(described);
       std::erase_if(expected, box_is_empty);
       std::erase_if(found, box_is_empty);
-      ASSERT_EQ(rank.description.entries.tensor_name(described), tensor.name);
+      ASSERT_EQ(rank.description.catalog.tensor_name(described), tensor.name);
       ASSERT_EQ(found, expected) << "rank " << r << ", tensor " << tensor.name;
       ++described;
     }
@@ -111,9 +109,9 @@ void expect_same_plan(const JobDescription& job, OwnerRule owner) {
   rules.verify_replicas = plan::VerifyReplicas::kOff;
   const auto ranks = describe_ranks(job, save_rules_text(rules));
   ASSERT_TRUE(ranks.ok()) << ranks.status().to_string();
-  std::vector<plan::LocalSavePlan> locals;
-  for (int32_t r = 0; r < job.rank_count; ++r) locals.push_back(*expand_local_plan(*ranks, r));
-  const auto expected = make_global_plan(locals, rules);
+  const auto listed = plan::test::listed_ranks(*ranks);
+  ASSERT_TRUE(listed.ok()) << listed.status().to_string();
+  const auto expected = make_global_plan(*listed, rules);
   ASSERT_EQ(found.status().to_string(), expected.status().to_string());
   if (!found.ok()) return;
   EXPECT_EQ(*encode(found->plan), *encode(*expected));

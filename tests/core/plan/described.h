@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "core/plan/describe/describe_boxes.h"
+#include "core/plan/describe/describe_entries.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
@@ -87,7 +87,7 @@ inline PlanBytes described(const std::vector<Listed>& entries, RankPosition posi
   DescribeRules rules;
   rules.rank = position.rank;
   rules.world_size = position.world_size;
-  const Result<LocalSavePlan> plan = describe_local(arrays.arrays(), rules);
+  const Result<LocalPlan> plan = describe_local(arrays.arrays(), rules);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   if (!plan.ok()) return {};
   Result<PlanBytes> bytes = encode(*plan);
@@ -119,21 +119,22 @@ inline MergeRules rules_of(Preset preset, OwnerRule owner, CoverRule cover = Cov
 
 // "a[0:4, 0:4]=0" per kept box and "step" per kept object, in the rank's order.
 inline std::vector<std::string> kept_texts(std::span<const std::byte> part) {
-  const Result<LocalSavePlan> plan = decode_kept_save(part);
+  const Result<LocalPlan> plan = decode_kept_save(part);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   std::vector<std::string> texts;
   if (!plan.ok()) return texts;
-  const LocalView view = view_of(*plan);
+  const EntryNumbers numbers(plan->description);
+  const PartView own = view_of(plan->part);
+  const RankView rank{plan->description, numbers, own, static_cast<uint32_t>(own.rank)};
+  const Catalog& catalog = plan->description.catalog;
   std::vector<uint32_t> scratch;
-  for_each_listed(view, &scratch, [&](uint32_t item) {
-    const Catalog& catalog = plan->catalog;
-    if (item >= catalog.chunk_count()) {
-      texts.emplace_back(catalog.object_name(item - catalog.chunk_count()));
+  for_each_listed(rank, &scratch, [&](uint32_t item) {
+    if (item >= own.boxes.size()) {
+      texts.emplace_back(catalog.object_name(item - own.boxes.size()));
       return;
     }
-    const ChunkRecord& chunk = catalog.boxes[item];
-    texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(chunk.tensor),
-                                box_text(catalog.chunk_box(item)), chunk.number));
+    texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(own.boxes[item].tensor),
+                                box_text(rank.box_of(item)), own.boxes[item].number));
   });
   return texts;
 }

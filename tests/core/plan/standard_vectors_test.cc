@@ -144,19 +144,21 @@ Listed listed(const Json& row) {
 // "a@4,0", the number behind it for tensors.
 std::vector<std::pair<std::string, uint64_t>> kept_labels(std::span<const std::byte> part) {
   std::vector<std::pair<std::string, uint64_t>> labels;
-  const Result<LocalSavePlan> plan = decode_kept_save(part);
+  const Result<LocalPlan> plan = decode_kept_save(part);
   if (!plan.ok()) return labels;
   std::vector<uint32_t> scratch;
-  for_each_listed(view_of(*plan), &scratch, [&](uint32_t item) {
-    const Catalog& catalog = plan->catalog;
-    if (item >= catalog.chunk_count()) {
-      labels.emplace_back(catalog.object_name(item - catalog.chunk_count()), 0);
+  const EntryNumbers numbers(plan->description);
+  const PartView own = view_of(plan->part);
+  const RankView rank{plan->description, numbers, own, static_cast<uint32_t>(own.rank)};
+  const Catalog& catalog = plan->description.catalog;
+  for_each_listed(rank, &scratch, [&](uint32_t item) {
+    if (item >= own.boxes.size()) {
+      labels.emplace_back(catalog.object_name(item - own.boxes.size()), 0);
       return;
     }
-    const ChunkRecord& chunk = catalog.boxes[item];
-    labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(chunk.tensor),
-                                    fmt::join(catalog.chunk_box(item).offsets, ",")),
-                        chunk.number);
+    labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(own.boxes[item].tensor),
+                                    fmt::join(rank.box_of(item).offsets, ",")),
+                        own.boxes[item].number);
   });
   return labels;
 }
@@ -223,7 +225,8 @@ TEST(StandardVectors, Reads) {
       sizes.insert(sizes.end(), box.sizes.begin(), box.sizes.end());
     }
     BoxMatches found;
-    match_boxes(catalog, 0, {wanted.size(), shape.size(), offsets, sizes}, {}, &found);
+    match_boxes(CatalogIndex(catalog), 0, {wanted.size(), shape.size(), offsets, sizes}, {},
+                &found);
     ASSERT_EQ(found.chunks.size(), each["items"].size()) << each["name"];
     for (size_t i = 0; i < found.chunks.size(); ++i) {
       const Json& item = each["items"][i];

@@ -93,15 +93,15 @@ inline State state_of(const std::vector<Holding>& holdings,
   return state;
 }
 
-// Local plans of all ranks; fails the test when one is refused.
-inline std::vector<LocalSavePlan> local_plans(const std::vector<State>& states,
-                                              const SaveRules& rules = {}) {
-  std::vector<LocalSavePlan> plans;
+// Local plans of all ranks, box by box; fails the test when one is refused.
+inline std::vector<LocalPlan> local_plans(const std::vector<State>& states,
+                                          const SaveRules& rules = {}) {
+  std::vector<LocalPlan> plans;
   for (size_t r = 0; r < states.size(); ++r) {
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
-    Result<LocalSavePlan> plan = make_local_plan(states[r], rules, position, {});
+    Result<LocalPlan> plan = make_local_plan(states[r], rules, position, {});
     EXPECT_TRUE(plan.ok()) << plan.status().to_string();
-    plans.push_back(plan.ok() ? *std::move(plan) : LocalSavePlan());
+    plans.push_back(plan.ok() ? *std::move(plan) : LocalPlan());
   }
   return plans;
 }
@@ -129,10 +129,9 @@ inline Result<PlannedSave> plan_listed(const RankPlans& ranks, const SaveRules& 
   return made;
 }
 
-inline Result<PlannedSave> plan_explicitly(std::span<const LocalSavePlan> locals,
-                                           const SaveRules& rules) {
-  SHW_RETURN_IF_ERROR(make_global_plan(locals, rules).status());
-  return plan_listed(rank_plans_of(views_of(locals)), rules);
+inline Result<PlannedSave> plan_locals(std::span<const LocalPlan> locals, const SaveRules& rules) {
+  SHW_ASSIGN_OR_RETURN(const RankPlans ranks, opened(locals));
+  return plan_listed(ranks, rules);
 }
 
 // Catalog and digest.
@@ -149,19 +148,18 @@ inline void expect_equal_plans(const PlannedSave& plan, const PlannedSave& expec
     ASSERT_EQ(plan.lists[r].items, expected.lists[r].items) << "rank " << r;
 }
 
-// Plans what the states describe, and what their explicit local plans do: both are equal.
+// Plans what the states describe, and what they say box by box: both are equal.
 inline Result<PlannedSave> plan_save(const std::vector<State>& states,
                                      const SaveRules& rules = {}) {
-  std::vector<LocalSymbolicPlan> locals;
+  std::vector<LocalPlan> locals;
   for (size_t r = 0; r < states.size(); ++r) {
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
-    SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan local,
+    SHW_ASSIGN_OR_RETURN(LocalPlan local,
                          describe_state(states[r], rules, position, {}, save_rules_text(rules)));
     locals.push_back(std::move(local));
   }
-  SHW_ASSIGN_OR_RETURN(const RankDescriptions ranks, gather(locals));
-  Result<PlannedSave> plan = plan_listed(rank_plans_of(ranks), rules);
-  const Result<PlannedSave> expected = plan_explicitly(local_plans(states, rules), rules);
+  Result<PlannedSave> plan = plan_locals(locals, rules);
+  const Result<PlannedSave> expected = plan_locals(local_plans(states, rules), rules);
   EXPECT_EQ(plan.status().to_string(), expected.status().to_string());
   if (plan.ok() && expected.ok()) expect_equal_plans(*plan, *expected);
   return plan;

@@ -133,7 +133,7 @@ fn saves_are_planned_by_the_layouts_of_a_state() {
         .collect();
     let digest = |plan: &Plan| {
         let json = plan.json(10).unwrap();
-        assert!(json.contains("\"kind\":\"symbolic_local\"") && json.contains("\"form\":\"layout\""), "{json}");
+        assert!(json.contains("\"kind\":\"local_save\"") && json.contains("\"form\":\"layout\""), "{json}");
         json.split("\"description_digest\":").nth(1).unwrap()[..34].to_owned()
     };
     assert_eq!(digest(&plans[0]), digest(&plans[1]));

@@ -6,7 +6,7 @@
 
 #include "core/plan/describe/replica_digests.h"
 #include "core/plan/digest.h"
-#include "core/plan/local_view.h"
+#include "core/plan/local_plan.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/replica_sets.h"
 #include "core/plan/wire/catalog_wire.h"
@@ -80,8 +80,8 @@ RankState state_of_rank(const std::vector<JobEntry>& entries, int32_t rank,
 
 // What all ranks of a job say, both ways.
 struct BothWays {
-  std::vector<LocalSavePlan> locals;
-  std::vector<LocalSymbolicPlan> symbolic;
+  std::vector<LocalPlan> locals;
+  std::vector<LocalPlan> symbolic;
 };
 
 BothWays describe_both_ways(std::vector<RankState>& states, const SaveRules& rules) {
@@ -119,16 +119,15 @@ void expect_same_sets(const std::vector<ReplicaSets>& found,
 bool expect_same_plans(std::vector<RankState>& states, const SaveRules& rules) {
   const BothWays both = describe_both_ways(states, rules);
   if (testing::Test::HasFailure()) return false;
-  const Result<RankDescriptions> ranks = gather(both.symbolic);
+  const Result<RankPlans> ranks = gather(both.symbolic);
   EXPECT_TRUE(ranks.ok()) << ranks.status().to_string();
-  const Result<PlannedSave> expected = plan_explicitly(both.locals, rules);
+  const Result<PlannedSave> expected = plan_locals(both.locals, rules);
   const Result<PlannedSave> plan = symbolic_plan(*ranks, rules);
   EXPECT_EQ(plan.status().to_string(), expected.status().to_string());
   if (!expected.ok() || !plan.ok()) return false;
   expect_equal_plans(*plan, *expected);
-  const LocalViews views = views_of(both.locals);
-  const auto expected_sets = replica_sets(rank_plans_of(views));
-  const auto sets = replica_sets(rank_plans_of(*ranks));
+  const auto expected_sets = replica_sets(*gather(both.locals));
+  const auto sets = replica_sets(*ranks);
   EXPECT_TRUE(sets.ok() && expected_sets.ok());
   expect_same_sets(*sets, *expected_sets);
   return true;
@@ -181,7 +180,7 @@ TEST(DescribeState, RanksOfOneMeshSayTheSame) {
     const RankState rank = state_of_rank({sharded("w", {16, 6}, layout)}, r, {});
     const auto plan = describe_state(rank.state, {}, {r, 8}, {}, "");
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-    EXPECT_TRUE(plan->part.empty());
+    EXPECT_TRUE(view_of(plan->part).empty());
     digests.push_back(plan->part.description_digest);
   }
   EXPECT_EQ(representative_ranks(digests), std::vector<int32_t>{0});
@@ -204,11 +203,11 @@ TEST(DescribeState, ContradictionsNameTheRanks) {
   for (int32_t r = 0; r < 4; ++r)
     states.push_back(state_of_rank({sharded("w", {8, 8}, r == 2 ? columns : rows)}, r, {}));
   const BothWays both = describe_both_ways(states, {});
-  const Result<RankDescriptions> ranks = gather(both.symbolic);
+  const Result<RankPlans> ranks = gather(both.symbolic);
   ASSERT_TRUE(ranks.ok());
   const Status overlap = symbolic_plan(*ranks, {}).status();
   EXPECT_FAILURE(overlap, StatusCode::kInvalidArgument, "'w'", "rank 2");
-  EXPECT_EQ(overlap.to_string(), make_global_plan(both.locals, {}).status().to_string());
+  EXPECT_EQ(overlap.to_string(), plan_locals(both.locals, {}).status().to_string());
 
   states[2] = state_of_rank({sharded("w", {8, 12}, rows)}, 2, {});
   const BothWays shapes = describe_both_ways(states, {});

@@ -180,7 +180,7 @@ TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
     const RandomJob job = random_job(random);
     SaveRules rules = random.chance(25) ? lowest_rank() : SaveRules();
     if (random.chance(33)) rules = megatron();
-    const Result<RankDescriptions> world = world_of(job.job(), job.ranks, rules);
+    const Result<RankPlans> world = world_of(job.job(), job.ranks, rules);
     ASSERT_TRUE(world.ok()) << world.status().to_string();
     const Result<PlannedSave> expected = explicit_plan(*world, rules);
     const Result<PlannedSave> plan = symbolic_plan(*world, rules);

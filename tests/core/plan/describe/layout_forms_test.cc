@@ -12,7 +12,7 @@ Placement strided(int32_t dim, int32_t factor) {
 }
 
 uint32_t form_of(const JobEntry& entry, int32_t rank, int32_t ranks) {
-  const Result<LocalSymbolicPlan> local = describe({entry}, {rank, ranks});
+  const Result<LocalPlan> local = describe({entry}, {rank, ranks});
   EXPECT_TRUE(local.ok()) << local.status().to_string();
   return local.ok() ? local->description.forms[0] : uint32_t{kNothing};
 }

@@ -53,12 +53,12 @@ std::vector<JobEntry> entries_of(const JobSize& size) {
   return entries;
 }
 
-RankDescriptions world_of_size(const JobSize& size) {
-  Result<LocalSymbolicPlan> local = describe(entries_of(size), {0, size.ranks()});
+RankPlans world_of_size(const JobSize& size) {
+  Result<LocalPlan> local = describe(entries_of(size), {0, size.ranks()});
   EXPECT_TRUE(local.ok()) << local.status().to_string();
   const std::vector<Digest128> digests(static_cast<size_t>(size.ranks()),
                                        local->part.description_digest);
-  Result<RankDescriptions> world = make_rank_descriptions(digests, {local->description}, {});
+  Result<RankPlans> world = make_rank_plans(digests, {local->description}, {});
   EXPECT_TRUE(world.ok()) << world.status().to_string();
   return *std::move(world);
 }
@@ -69,11 +69,11 @@ struct Cost {
 };
 
 Cost cost_of(const JobSize& size) {
-  const RankDescriptions world = world_of_size(size);
+  const RankPlans world = world_of_size(size);
   Cost cost;
   cost.items = static_cast<uint64_t>(size.ranks()) * static_cast<uint64_t>(size.tensors);
   const size_t heap_before = mallinfo2().uordblks;
-  const Result<GlobalSavePlan> plan = make_global_plan(rank_plans_of(world), {});
+  const Result<GlobalSavePlan> plan = make_global_plan(world, {});
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   cost.bytes = static_cast<double>(mallinfo2().uordblks - heap_before);
   const std::vector<uint64_t>& bytes = plan->writes.bytes;
@@ -117,14 +117,14 @@ TEST(SymbolicCost, NothingGrowsWithRanksTimesTensors) {
 // What ranks exchange: 16 bytes each, and one description of at most 100 bytes per tensor.
 TEST(SymbolicCost, OneRepresentativeOfAFewKilobytes) {
   const std::vector<JobEntry> entries = entries_of({8, 256, 8, 1000});
-  const Result<LocalSymbolicPlan> local = describe(entries, {77, 16384});
+  const Result<LocalPlan> local = describe(entries, {77, 16384});
   ASSERT_TRUE(local.ok()) << local.status().to_string();
   const Result<std::vector<std::byte>> bytes = encode(local->description);
   ASSERT_TRUE(bytes.ok());
   printf("description: %.1f B per tensor\n", static_cast<double>(bytes->size()) / 1000);
   EXPECT_LE(bytes->size(), 100U * 1000U);
-  EXPECT_TRUE(local->part.empty());
-  const Result<LocalSymbolicPlan> other = describe(entries, {16383, 16384});
+  EXPECT_TRUE(view_of(local->part).empty());
+  const Result<LocalPlan> other = describe(entries, {16383, 16384});
   ASSERT_TRUE(other.ok());
   EXPECT_EQ(other->part.description_digest, local->part.description_digest);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vocabulary of the tests of symbolic planning: jobs described entry by entry, once for each rank
-// by a SymbolicBuilder, and the explicit plan of the same job beside the symbolic one.
+// by a DescriptionBuilder, and the explicit plan of the same job beside the symbolic one.
 #pragma once
 
 #include <functional>
@@ -59,60 +59,56 @@ inline JobEntry sharded(std::string name, Dims shape, std::shared_ptr<const Layo
 // What each rank of a job holds.
 using Job = std::function<std::vector<JobEntry>(int32_t rank)>;
 
-inline Status add_entry(const JobEntry& entry, SymbolicBuilder* builder) {
+inline Status add_entry(const JobEntry& entry, DescriptionBuilder* builder) {
   if (entry.form == JobEntry::Form::kObject) {
     return builder->add_object(
         {entry.name, entry.path, entry.content_type, entry.kind, entry.object_bytes, entry.digest});
   }
-  const SymbolicBuilder::Tensor tensor{entry.name, entry.path,  entry.dtype,
-                                       entry.kind, entry.shape, entry.digest};
+  const DescriptionBuilder::Tensor tensor{entry.name, entry.path,  entry.dtype,
+                                          entry.kind, entry.shape, entry.digest};
   if (entry.form == JobEntry::Form::kLayout) return builder->add_sharded(tensor, *entry.layout);
   if (entry.form == JobEntry::Form::kBoxes) return builder->add_boxes(tensor, entry.boxes);
   return builder->add_whole(tensor);
 }
 
-inline Result<LocalSymbolicPlan> describe(const std::vector<JobEntry>& entries,
-                                          RankPosition position, const SaveRules& rules = {}) {
-  SHW_ASSIGN_OR_RETURN(SymbolicBuilder builder, SymbolicBuilder::create(rules, position));
+inline Result<LocalPlan> describe(const std::vector<JobEntry>& entries, RankPosition position,
+                                  const SaveRules& rules = {}) {
+  SHW_ASSIGN_OR_RETURN(DescriptionBuilder builder,
+                       DescriptionBuilder::create(rules.kinds, save_rules_text(rules), position));
   for (const JobEntry& entry : entries) SHW_RETURN_IF_ERROR(add_entry(entry, &builder));
   return builder.finish();
 }
 
-inline Result<RankDescriptions> world_of(const Job& job, int32_t ranks,
-                                         const SaveRules& rules = {}) {
-  std::vector<LocalSymbolicPlan> locals;
+inline Result<RankPlans> world_of(const Job& job, int32_t ranks, const SaveRules& rules = {}) {
+  std::vector<LocalPlan> locals;
   for (int32_t r = 0; r < ranks; ++r) {
-    SHW_ASSIGN_OR_RETURN(LocalSymbolicPlan local, describe(job(r), {r, ranks}, rules));
+    SHW_ASSIGN_OR_RETURN(LocalPlan local, describe(job(r), {r, ranks}, rules));
     locals.push_back(std::move(local));
   }
   return gather(locals);
 }
 
 // The plan of a world that is described by layouts and boxes.
-inline Result<PlannedSave> symbolic_plan(const RankDescriptions& world, const SaveRules& rules) {
-  return plan_listed(rank_plans_of(world), rules);
+inline Result<PlannedSave> symbolic_plan(const RankPlans& world, const SaveRules& rules) {
+  return plan_listed(world, rules);
 }
 
 inline Result<PlannedSave> symbolic_plan(const Job& job, int32_t ranks,
                                          const SaveRules& rules = {}) {
-  SHW_ASSIGN_OR_RETURN(const RankDescriptions world, world_of(job, ranks, rules));
+  SHW_ASSIGN_OR_RETURN(const RankPlans world, world_of(job, ranks, rules));
   return symbolic_plan(world, rules);
 }
 
 // The plan of the same world, described box by box.
-inline Result<PlannedSave> explicit_plan(const RankDescriptions& world, const SaveRules& rules) {
-  std::vector<LocalSavePlan> locals;
-  for (int32_t r = 0; r < world.rank_count(); ++r) {
-    SHW_ASSIGN_OR_RETURN(LocalSavePlan local, expand_local_plan(world, r));
-    locals.push_back(std::move(local));
-  }
-  return plan_explicitly(locals, rules);
+inline Result<PlannedSave> explicit_plan(const RankPlans& world, const SaveRules& rules) {
+  SHW_ASSIGN_OR_RETURN(const RankPlans listed, listed_ranks(world));
+  return plan_listed(listed, rules);
 }
 
 // Plans the job both ways.
 inline void expect_symbolic_equals_explicit(const Job& job, int32_t ranks,
                                             const SaveRules& rules = {}) {
-  const Result<RankDescriptions> world = world_of(job, ranks, rules);
+  const Result<RankPlans> world = world_of(job, ranks, rules);
   ASSERT_TRUE(world.ok()) << world.status().to_string();
   const Result<PlannedSave> expected = explicit_plan(*world, rules);
   ASSERT_TRUE(expected.ok()) << expected.status().to_string();

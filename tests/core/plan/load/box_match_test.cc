@@ -56,7 +56,8 @@ std::vector<Row> match(const Dims& shape, const std::vector<Box>& stored,
   }
   const Catalog catalog = catalog_of(shape, stored);
   BoxMatches matches;
-  match_boxes(catalog, 0, {wanted.size(), shape.size(), offsets, sizes}, rules, &matches);
+  match_boxes(CatalogIndex(catalog), 0, {wanted.size(), shape.size(), offsets, sizes}, rules,
+              &matches);
   std::vector<Row> rows = rows_of(matches, shape.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     for (uint64_t row = matches.begins[i]; row < matches.ends[i]; ++row)

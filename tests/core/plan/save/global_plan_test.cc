@@ -9,6 +9,7 @@
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
+#include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {
@@ -205,9 +206,36 @@ TEST(GlobalPlan, NamesTheRankOfASelfOverlap) {
                  "[2:4] of rank 0");
 }
 
+// A host may list boxes without elements; what is stored does not depend on them.
+TEST(GlobalPlan, BoxesWithoutElementsLeaveNoTrace) {
+  std::vector<LocalPlan> plain;
+  std::vector<LocalPlan> with_empty;
+  for (int32_t r = 0; r < 2; ++r) {
+    Listed rows = shard("w", {4, 6, 8, 3}, {2 * r, 0, 0, 0}, {2, 6, 8, 3});
+    const auto local = [r](const Listed& listed) {
+      DescribeRules rules;
+      rules.rank = r;
+      rules.world_size = 2;
+      return *describe_local(Arrays({listed, tensor("v", {5})}).arrays(), rules);
+    };
+    plain.push_back(local(rows));
+    rows.boxes.push_back(box({3, 2, 1, 0}, {1, 0, 4, 1}));
+    with_empty.push_back(local(rows));
+  }
+  for (LocalPlan& each : with_empty) ASSERT_EQ(each.part.boxes.size(), 3U);
+  const Result<PlannedSave> expected = plan_locals(plain, {});
+  ASSERT_TRUE(expected.ok()) << expected.status().to_string();
+  for (const size_t odd : {size_t{0}, size_t{1}, size_t{2}}) {
+    std::vector<LocalPlan> locals = with_empty;
+    if (odd < 2) locals[odd] = plain[odd];
+    const Result<PlannedSave> found = plan_locals(locals, {});
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    EXPECT_EQ(found->plan_digest, expected->plan_digest);
+  }
+}
+
 TEST(GlobalPlan, RefusesNoRanks) {
-  EXPECT_FAILURE(make_global_plan(std::vector<LocalSavePlan>(), {}).status(),
-                 StatusCode::kInvalidArgument, "no local plan");
+  EXPECT_FAILURE(plan_locals({}, {}).status(), StatusCode::kInvalidArgument, "no local plan");
 }
 
 // Names of what each rank writes.
@@ -243,8 +271,8 @@ TEST(GlobalPlan, RefusesToStoreEveryReplica) {
   states.push_back(state_of({whole("w", {2})}));
   SaveRules rules;
   rules.owner = OwnerRule::kAll;
-  EXPECT_FAILURE(make_global_plan(local_plans(states), rules).status(),
-                 StatusCode::kInvalidArgument, "'all'");
+  EXPECT_FAILURE(plan_locals(local_plans(states), rules).status(), StatusCode::kInvalidArgument,
+                 "'all'");
 }
 
 TEST(GlobalPlan, PlansAnEmptyState) {

@@ -95,33 +95,36 @@ TEST(Merge, TakesNamesThatOnlySomeRanksHaveInAnyOrder) {
 
 TEST(Merge, RefusesPlansThatAreNotThoseOfAllRanks) {
   const std::vector<State> states = two({whole("w", {2})}, {whole("w", {2})});
-  std::vector<LocalSavePlan> locals = local_plans(states);
-  std::vector<LocalSavePlan> swapped{locals[1], locals[0]};
-  EXPECT_FAILURE(make_global_plan(swapped, {}).status(), StatusCode::kInvalidArgument,
+  std::vector<LocalPlan> locals = local_plans(states);
+  std::vector<LocalPlan> swapped{locals[1], locals[0]};
+  EXPECT_FAILURE(plan_locals(swapped, {}).status(), StatusCode::kInvalidArgument,
                  "plan 0 of 2 is that of rank 1");
-  std::vector<LocalSavePlan> doubled{locals[0], locals[0]};
-  EXPECT_FAILURE(make_global_plan(doubled, {}).status(), StatusCode::kInvalidArgument,
+  std::vector<LocalPlan> doubled{locals[0], locals[0]};
+  EXPECT_FAILURE(plan_locals(doubled, {}).status(), StatusCode::kInvalidArgument,
                  "rank 0 a second time");
-  EXPECT_FAILURE(make_global_plan(std::span(locals).first(1), {}).status(),
-                 StatusCode::kInvalidArgument, "plans for 2 ranks, but there are plans of 1");
-  locals[1].tensor_digests.resize(3);
-  EXPECT_FAILURE(make_global_plan(locals, {}).status(), StatusCode::kInvalidArgument, "3 tensor");
+  EXPECT_FAILURE(plan_locals(std::span(locals).first(1), {}).status(), StatusCode::kInvalidArgument,
+                 "plans for 2 ranks, but there are plans of 1");
+  locals[1].description.tensor_digests.resize(3);
+  locals[1].part.description_digest = *description_digest(locals[1].description);
+  EXPECT_FAILURE(plan_locals(locals, {}).status(), StatusCode::kDataLoss, "rank 1", "3 tensor");
 }
 
 TEST(Merge, NamesTheOptionThatDiffers) {
   const State state = state_of({whole("w", {2})});
   SaveRules other;
   other.verify_replicas = VerifyReplicas::kOff;
-  std::vector<LocalSavePlan> locals;
+  std::vector<LocalPlan> locals;
   locals.push_back(*make_local_plan(state, {}, {0, 2}, {}));
   locals.push_back(*make_local_plan(state, other, {1, 2}, {}));
-  const Status status = make_global_plan(locals, {}).status();
+  const Status status = plan_locals(locals, {}).status();
   EXPECT_FAILURE(status, StatusCode::kInvalidArgument, "verify_replicas", "rank 0", "auto",
                  "rank 1", "off");
   EXPECT_EQ(status.detail("parameter"), "verify_replicas");
-  locals[1].options_text = locals[0].options_text + "overwrite=refuse\n";
-  EXPECT_FAILURE(make_global_plan(locals, {}).status(), StatusCode::kInvalidArgument,
-                 "'overwrite'");
+  Description& second = locals[1].description;
+  second.options_text = locals[0].description.options_text + "overwrite=refuse\n";
+  second.options_digest = options_text_digest(second.options_text);
+  locals[1].part.description_digest = *description_digest(second);
+  EXPECT_FAILURE(plan_locals(locals, {}).status(), StatusCode::kInvalidArgument, "'overwrite'");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/describe/entry_columns.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/save/global_plan.h"
 #include "tests/core/plan/described.h"
@@ -462,18 +463,19 @@ TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
     const Result<PlanParts> parts = merged(described({{sized("o", bytes)}}), kStandardLowest);
     ASSERT_TRUE(parts.ok()) << parts.status().to_string();
     EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, bytes);
-    const Result<LocalSavePlan> kept = decode_kept_save(parts->part(1));
+    const Result<LocalPlan> kept = decode_kept_save(parts->part(1));
     ASSERT_TRUE(kept.ok()) << kept.status().to_string();
-    EXPECT_EQ(kept->catalog.objects[0].size_bytes, bytes);
+    EXPECT_EQ(kept->description.catalog.objects[0].size_bytes, bytes);
   }
   const Arrays arrays({sized("o", kMost + 1)});
   EXPECT_FAILURE(describe_local(arrays.arrays(), {}).status(), StatusCode::kResourceExhausted,
                  "'o'", "1099511627777", "1099511627776");
-  Result<LocalSavePlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
+  Result<LocalPlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  EXPECT_FAILURE(make_global_plan(std::span(&*plan, 1), {}).status(),
-                 StatusCode::kResourceExhausted, "'o'", "rank 0", "68157440");
-  plan->catalog.objects[0].size_bytes = kMost + 1;
+  EXPECT_FAILURE(plan_locals(std::span(&*plan, 1), {}).status(), StatusCode::kResourceExhausted,
+                 "'o'", "rank 0", "68157440");
+  plan->description.catalog.objects[0].size_bytes = kMost + 1;
+  plan->part.description_digest = *description_digest(plan->description);
   EXPECT_FAILURE(decode_local_save(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");
 }
 
@@ -493,7 +495,7 @@ TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
 // The plan buffers of states, as a save makes them.
 std::vector<PlanBytes> plans_of(const std::vector<State>& states) {
   std::vector<PlanBytes> plans;
-  for (const LocalSavePlan& local : local_plans(states)) {
+  for (const LocalPlan& local : local_plans(states)) {
     Result<PlanBytes> bytes = encode(local);
     EXPECT_TRUE(bytes.ok()) << bytes.status().to_string();
     plans.push_back(bytes.ok() ? *std::move(bytes) : PlanBytes());
@@ -524,10 +526,12 @@ TEST(MergePlans, KeptPlansOfManyObjectsAreNoLargerThanTheLocalOnes) {
 // What a rank holds, with one path that all its entries share.
 PlanBytes with_shared_path(const std::vector<Listed>& entries, size_t path_bytes) {
   DescribeRules rules;
-  Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+  Result<LocalPlan> plan = describe_local(Arrays(entries).arrays(), rules);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
-  const TextId path = plan->catalog.texts.append(std::string(path_bytes, 'p'));
-  for (TensorRecord& each : plan->catalog.tensors) each.path = path;
+  Catalog& catalog = plan->description.catalog;
+  const TextId path = catalog.texts.append(std::string(path_bytes, 'p'));
+  for (TensorRecord& each : catalog.tensors) each.path = path;
+  plan->part.description_digest = *description_digest(plan->description);
   return *encode(*plan);
 }
 
@@ -553,10 +557,12 @@ TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
     DescribeRules rules;
     rules.rank = rank;
     rules.world_size = 2;
-    Result<LocalSavePlan> plan = describe_local(Arrays(entries).arrays(), rules);
+    Result<LocalPlan> plan = describe_local(Arrays(entries).arrays(), rules);
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-    const TextId type = plan->catalog.texts.append(std::string(1000, rank == 0 ? 'a' : 'b'));
-    for (ObjectRecord& each : plan->catalog.objects) each.content_type = type;
+    Catalog& catalog = plan->description.catalog;
+    const TextId type = catalog.texts.append(std::string(1000, rank == 0 ? 'a' : 'b'));
+    for (ObjectRecord& each : catalog.objects) each.content_type = type;
+    plan->part.description_digest = *description_digest(plan->description);
     plans.push_back(*encode(*plan));
   }
   MergeRules rules = kStandardExact;

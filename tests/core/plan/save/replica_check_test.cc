@@ -15,10 +15,9 @@ Digest128 digest(int value) {
 }
 
 // Plans of ranks that hold tensor "w" and object "o" with these digests.
-Result<GlobalSavePlan> plan_of(const std::vector<int>& tensor_digests,
-                               const std::vector<int>& object_digests,
-                               const SaveRules& rules = {}) {
-  std::vector<LocalSavePlan> locals;
+Result<PlannedSave> plan_of(const std::vector<int>& tensor_digests,
+                            const std::vector<int>& object_digests, const SaveRules& rules = {}) {
+  std::vector<LocalPlan> locals;
   for (size_t r = 0; r < tensor_digests.size(); ++r) {
     ReplicaDigests digests;
     digests.tensors = {digest(tensor_digests[r])};
@@ -28,7 +27,7 @@ Result<GlobalSavePlan> plan_of(const std::vector<int>& tensor_digests,
     locals.push_back(
         *make_local_plan(state_of({whole("w", {2})}, {{"o", "12"}}), rules, position, digests));
   }
-  return make_global_plan(locals, rules);
+  return plan_locals(locals, rules);
 }
 
 TEST(ReplicaCheck, TakesEqualReplicas) {

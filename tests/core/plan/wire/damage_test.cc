@@ -9,6 +9,7 @@
 #include "core/plan/digest.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_generated.h"
+#include "core/plan/wire/records.h"
 #include "tests/core/plan/catalog_boxes.h"
 #include "tests/core/plan/wire/plan_samples.h"
 #include "tests/support/run_length.h"
@@ -82,14 +83,11 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
     case PlanKind::kKeptSave:
       EXPECT_TRUE(decode_kept_save(encoded(*decode_kept_save(changed))).ok());
       return;
-    case PlanKind::kSymbolicSave:
-      EXPECT_TRUE(decode_symbolic_save(encoded(*decode_symbolic_save(changed))).ok());
+    case PlanKind::kDescription:
+      EXPECT_TRUE(decode_description(encoded(*decode_description(changed))).ok());
       return;
-    case PlanKind::kSymbolicPart:
-      EXPECT_TRUE(decode_symbolic_part(encoded(*decode_symbolic_part(changed))).ok());
-      return;
-    case PlanKind::kSymbolicLocal:
-      EXPECT_TRUE(decode_symbolic_local(encoded(*decode_symbolic_local(changed))).ok());
+    case PlanKind::kLocalPart:
+      EXPECT_TRUE(decode_local_part(encoded(*decode_local_part(changed))).ok());
       return;
   }
 }
@@ -144,10 +142,7 @@ TEST(PlanBufferDamage, NewerSchemasAreUnimplementedWithTheNeededVersion) {
     ASSERT_TRUE(set_field<uint32_t>(root_of(&major), wire::PlanBuffer::VT_SCHEMA_MAJOR, 2));
     const Status status = decode_status(sample.kind, major);
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.to_string();
-    // What later minor versions brought needs its reader in any major version.
-    const bool plain = sample.name.find("described") == std::string::npos &&
-                       sample.kind < PlanKind::kKeptSave;  // kinds of the first version
-    EXPECT_EQ(status.detail("needed_version"), plain ? "2.0" : "2.1") << sample.name;
+    EXPECT_EQ(status.detail("needed_version"), "2.0") << sample.name;
   }
 }
 
@@ -206,30 +201,70 @@ void expect_findings(const Plan& good, PlanKind kind, const std::vector<MeaningC
   }
 }
 
-TEST(PlanBufferDamage, LocalPlansMeanSomething) {
-  expect_findings<LocalSavePlan>(
+// The same of local plans, whose part names the description that there is now.
+void expect_local_findings(const LocalPlan& good, PlanKind kind,
+                           std::vector<MeaningCase<LocalPlan>> cases) {
+  for (MeaningCase<LocalPlan>& each : cases) {
+    each.change = [change = each.change](LocalPlan& plan) {
+      change(plan);
+      plan.part.description_digest = *description_digest(plan.description);
+    };
+  }
+  expect_findings<LocalPlan>(good, kind, cases);
+}
+
+TEST(PlanBufferDamage, DescriptionsMeanSomething) {
+  expect_local_findings(
       sample_local_save(), PlanKind::kLocalSave,
-      {{"rank 2 of 2", [](LocalSavePlan& plan) { plan.rank = 2; }},
-       {"belongs to rank 1", [](LocalSavePlan& plan) { plan.rank = 0; }},
-       {"rank 1 of -1", [](LocalSavePlan& plan) { plan.world_size = -1; }},
-       {"another digest", [](LocalSavePlan& plan) { plan.options_text += "x=y\n"; }},
-       {"3 tensor digests", [](LocalSavePlan& plan) { plan.tensor_digests.pop_back(); }},
-       {"1 object digests", [](LocalSavePlan& plan) { plan.object_digests.pop_back(); }},
-       {"has a number", [](LocalSavePlan& plan) { plan.catalog.boxes[0].number = 64; }},
-       {"2 attributes", [](LocalSavePlan& plan) { plan.listing.attribute_ends = {0, 0}; }},
-       {"lists box 0", [](LocalSavePlan& plan) { plan.listing.order = {0, 0}; }},
-       {"lists 1 of 8", [](LocalSavePlan& plan) { plan.listing.order = {7}; }},
-       {"1 places", [](LocalSavePlan& plan) { plan.listing.object_begins = {0}; }},
-       {"do not ascend", [](LocalSavePlan& plan) { plan.listing.object_begins = {0, 99}; }},
-       {"1 marks", [](LocalSavePlan& plan) { plan.listing.secondary = {1}; }},
-       {"neither 0 nor 1",
-        [](LocalSavePlan& plan) { plan.listing.secondary.assign(plan.catalog.chunk_count(), 2); }},
-       {"wrong piece",
-        [](LocalSavePlan& plan) { plan.catalog.boxes[2].place = plan.catalog.boxes[1].place; }},
-       {"wrong piece", [](LocalSavePlan& plan) { plan.catalog.boxes[0].place = kObjectPiece; }},
-       {"has a place", [](LocalSavePlan& plan) { plan.catalog.objects[0].place = 1; }},
-       {"both named",
-        [](LocalSavePlan& plan) { plan.catalog.tensors[1].name = plan.catalog.tensors[0].name; }}});
+      {{"another digest", [](LocalPlan& plan) { plan.description.options_text += "x=y\n"; }},
+       {"forms for 4", [](LocalPlan& plan) { plan.description.forms.pop_back(); }},
+       {"layout 0 of 0", [](LocalPlan& plan) { plan.description.forms[0] = kFirstLayout; }},
+       {"1 object digests", [](LocalPlan& plan) { plan.description.object_digests.pop_back(); }},
+       {"has a place", [](LocalPlan& plan) { plan.description.catalog.objects[0].place = 1; }},
+       {"both named", [](LocalPlan& plan) {
+          plan.description.catalog.tensors[1].name = plan.description.catalog.tensors[0].name;
+        }}});
+}
+
+TEST(PlanBufferDamage, PartsOfLocalPlansMeanSomething) {
+  const auto marks = [](LocalPlan& plan) {
+    plan.part.listing.secondary.assign(plan.part.boxes.size(), 2);
+  };
+  expect_local_findings(
+      sample_local_save(), PlanKind::kLocalSave,
+      {{"rank 2 of 2", [](LocalPlan& plan) { plan.part.rank = 2; }},
+       {"rank 1 of -1", [](LocalPlan& plan) { plan.part.world_size = -1; }},
+       {"2 digests of 1", [](LocalPlan& plan) { plan.part.tensor_digests.emplace_back(); }},
+       {"leaves its shape or has a wrong number",
+        [](LocalPlan& plan) { plan.part.boxes[0].number = 64; }},
+       {"leaves its shape", [](LocalPlan& plan) { plan.part.boxes[0].offset0 = 3; }},
+       {"leaves its shape", [](LocalPlan& plan) { plan.part.boxes[0].size0 = -1; }},
+       {"do not follow", [](LocalPlan& plan) { plan.part.lists[1].begin = 0; }},
+       {"further pairs", [](LocalPlan& plan) { plan.part.more.emplace_back(); }},
+       {"object sizes", [](LocalPlan& plan) { plan.part.object_sizes.clear(); }},
+       {"2 attributes", [](LocalPlan& plan) { plan.part.listing.attribute_ends = {0, 0}; }},
+       {"lists item 0", [](LocalPlan& plan) { plan.part.listing.order = {0, 0}; }},
+       {"lists 1 of 8", [](LocalPlan& plan) { plan.part.listing.order = {7}; }},
+       {"1 places", [](LocalPlan& plan) { plan.part.listing.object_begins = {0}; }},
+       {"do not ascend", [](LocalPlan& plan) { plan.part.listing.object_begins = {0, 99}; }},
+       {"1 marks", [](LocalPlan& plan) { plan.part.listing.secondary = {1}; }},
+       {"neither 0 nor 1", marks},
+       {"piece 0", [](LocalPlan& plan) { plan.part.boxes[2].place = plan.part.boxes[1].place; }},
+       {"wrong number", [](LocalPlan& plan) { plan.part.boxes[0].place = kObjectPiece; }}});
+  const std::vector<MeaningCase<LocalPlan>> cases = {{"another description", [](LocalPlan& plan) {
+                                                        plan.part.description_digest[0] ^=
+                                                            std::byte{1};
+                                                      }}};
+  expect_findings<LocalPlan>(sample_local_save(), PlanKind::kLocalSave, cases);
+}
+
+TEST(PlanBufferDamage, KeptPlansMeanSomething) {
+  const Result<LocalPlan> kept = decode_kept_save(sample_merged_part(2));
+  ASSERT_TRUE(kept.ok()) << kept.status().to_string();
+  expect_local_findings(
+      *kept, PlanKind::kKeptSave,
+      {{"is not said by boxes", [](LocalPlan& plan) { plan.description.forms[0] = kWhole; }},
+       {"wrong number", [](LocalPlan& plan) { plan.part.boxes[0].number = uint64_t{1} << 32; }}});
 }
 
 TEST(PlanBufferDamage, WriteListsMeanSomething) {
@@ -309,28 +344,25 @@ TEST(PlanBufferDamage, ValidateListsSeveralFindings) {
   EXPECT_EQ(validate_plan(encoded(list)).size(), 4U) << "rank, generation, order, twice";
 }
 
-// A local plan of entries with long names whose attributes are the columns of its texts.
-Buffer with_shared_columns(const Catalog& catalog) {
+// A local plan of one entry whose attribute is the column of its description.
+Buffer with_shared_columns(const Buffer& description) {
   flatbuffers::FlatBufferBuilder builder;
-  const flatbuffers::Offset<wire::Catalog> table(encode_catalog(&builder, catalog));
-  const auto* columns = flatbuffers::GetTemporaryPointer(builder, table);
-  const auto offset_of = [&](const auto* vector) {
-    const auto* begin = reinterpret_cast<const uint8_t*>(vector);
-    const auto before = static_cast<size_t>(begin - builder.GetCurrentBufferPointer());
-    return flatbuffers::Offset<std::remove_cvref_t<decltype(*vector)>>(
-        static_cast<flatbuffers::uoffset_t>(builder.GetSize() - before));
-  };
-  const auto texts = offset_of(columns->texts());
-  const auto attributes = wire::CreateNameList(builder, texts, offset_of(columns->text_ends()));
-  wire::Digest digest;
-  const Digest128 of_nothing = options_text_digest("");
-  std::memcpy(static_cast<void*>(&digest), of_nothing.data(), sizeof(digest));
-  const auto body =
-      wire::CreateLocalSave(builder, 0, 1, &digest, 0, table, 0, 0, attributes, 0, 0, 0);
+  const auto bytes = builder.CreateVector(reinterpret_cast<const uint8_t*>(description.data()),
+                                          description.size());
+  const auto ends = builder.CreateVector(std::vector<uint64_t>{description.size()});
+  const auto attributes = wire::CreateNameList(builder, bytes, ends);
+  const BoxList list{0, 0, 0, 1};
+  const auto lists =
+      builder.CreateVectorOfStructs(reinterpret_cast<const wire::BoxList*>(&list), 1);
+  const ChunkRecord box;
+  const auto boxes =
+      builder.CreateVectorOfStructs(reinterpret_cast<const wire::ChunkRecord*>(&box), 1);
+  const wire::Digest digest = wire::encode_digest(content_digest(description));
+  const auto part =
+      wire::CreateLocalPart(builder, 0, 1, &digest, lists, boxes, 0, 0, 0, 0, attributes);
+  const auto body = wire::CreateLocalSave(builder, bytes, part);
   wire::PlanBufferBuilder root(builder);
   root.add_schema_major(1);
-  root.add_schema_minor(1);
-  root.add_minimum_reader_minor(1);
   root.add_kind(wire::PlanBufferKind::LocalSave);
   root.add_local_save(body);
   builder.FinishSizePrefixed(root.Finish(), "SHWP");
@@ -340,24 +372,24 @@ Buffer with_shared_columns(const Catalog& catalog) {
 
 // Columns of a buffer may lie in the same bytes; those of the kept plan do not.
 TEST(PlanBufferDamage, ColumnsThatShareBytesAreMergedIntoColumnsOfTheirOwn) {
-  Catalog catalog;
+  LocalPlan plan = sample_described(0);
+  Description& description = plan.description;
+  description = Description();
+  description.options_text = std::string(1 << 20, 'o') + "\n";
+  description.options_digest = options_text_digest(description.options_text);
+  CatalogBuilder::Tensor tensor;
+  tensor.name = "w";
+  tensor.dtype = DType::kInt8;
   const Dims shape{1};
-  const std::vector<CatalogBuilder::Chunk> chunks = {{whole_box(shape), 0, 0}};
-  for (char letter = 'a'; letter <= 'z'; ++letter) {
-    const std::string name(letter == 'a' ? 0 : 60000, letter);  // the first is text 0
-    CatalogBuilder::Tensor tensor;
-    tensor.name = name;
-    tensor.dtype = DType::kInt8;
-    tensor.kind = EntryKind::kReplicated;
-    tensor.shape = shape;
-    ASSERT_TRUE(CatalogBuilder(&catalog).add_tensor(tensor, chunks).ok());
-  }
-  const Buffer plan = with_shared_columns(catalog);
-  ASSERT_TRUE(decode_local_save(plan).ok()) << decode_local_save(plan).status().to_string();
-  const Result<PlanParts> parts = merged({plan}, {});
+  tensor.shape = shape;
+  ASSERT_TRUE(CatalogBuilder(&description.catalog).add_tensor(tensor, {}).ok());
+  description.forms = {kBoxes};
+  const Buffer shared = with_shared_columns(*encode(description));
+  ASSERT_TRUE(decode_local_save(shared).ok()) << decode_local_save(shared).status().to_string();
+  const Result<PlanParts> parts = merged({shared}, {});
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
-  EXPECT_GT(parts->part(1).size(), plan.size() + 1000000);
-  EXPECT_EQ(kept_texts(parts->part(1)).size(), 26U);
+  EXPECT_GT(parts->part(1).size(), shared.size() + 1000000);
+  EXPECT_EQ(kept_texts(parts->part(1)).size(), 1U);
 }
 
 TEST(PlanBufferDamage, BuffersThatWouldOutgrowTheLimitAreRefused) {

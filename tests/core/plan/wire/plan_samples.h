@@ -38,13 +38,13 @@ inline std::vector<State> sample_states() {
   return states;
 }
 
-inline LocalSavePlan sample_local_save() {
+inline LocalPlan sample_local_save() {
   ReplicaDigests digests;
   digests.tensors = {Digest128{}, Digest128{}, sample_digest(1), Digest128{}};
   digests.objects = {sample_digest(7), Digest128{}};
   SaveRules rules;
   rules.kinds = {{"rng*", EntryKind::kRankLocal}};
-  Result<LocalSavePlan> plan = make_local_plan(sample_states()[1], rules, {1, 2}, digests);
+  Result<LocalPlan> plan = make_local_plan(sample_states()[1], rules, {1, 2}, digests);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   return *std::move(plan);
 }
@@ -65,7 +65,7 @@ inline WriteList sample_write_list() {
 }
 
 // What two ranks describe and merge: an object between tensors, an order, attributes, a mark.
-inline LocalSavePlan sample_described(int32_t rank) {
+inline LocalPlan sample_described(int32_t rank) {
   Listed first = shard("w", {4, 6}, {2 * rank, 0}, {2, 6});
   first.attribute = "of w";
   Listed cube = {"cube", {2, 2, 2}, {box({0, rank, 0}, {2, 1, 1}), box({0, rank, 1}, {2, 1, 1})}};
@@ -75,7 +75,7 @@ inline LocalSavePlan sample_described(int32_t rank) {
   rules.rank = rank;
   rules.world_size = 2;
   rules.agreement = "mode=test\n";
-  Result<LocalSavePlan> plan = describe_local(arrays.arrays(), rules);
+  Result<LocalPlan> plan = describe_local(arrays.arrays(), rules);
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   return *std::move(plan);
 }
@@ -119,12 +119,12 @@ inline WriteResult sample_write_result() {
   return result;
 }
 
-inline LocalSymbolicPlan sample_symbolic() {
+inline LocalPlan sample_by_layouts() {
   const Mesh mesh{{2, 2}, {"dp", "tp"}, {}};
   const Result<std::shared_ptr<const Layout>> layout =
       Layout::create(mesh, {{PlacementKind::kShard, 0, 0}, {PlacementKind::kShard, 1, 0}});
   EXPECT_TRUE(layout.ok()) << layout.status().to_string();
-  Result<SymbolicBuilder> builder = SymbolicBuilder::create({}, {1, 4});
+  Result<DescriptionBuilder> builder = DescriptionBuilder::create({}, "mode=test\n", {1, 4});
   EXPECT_TRUE(builder.ok()) << builder.status().to_string();
   const Dims matrix{4, 6};
   const Dims vector{5};
@@ -142,7 +142,7 @@ inline LocalSymbolicPlan sample_symbolic() {
   added.push_back(
       builder->add_object({"loader", "", "application/octet-stream", EntryKind::kRankLocal, 9}));
   for (const Status& status : added) EXPECT_TRUE(status.ok()) << status.to_string();
-  Result<LocalSymbolicPlan> plan = builder->finish();
+  Result<LocalPlan> plan = builder->finish();
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   return *std::move(plan);
 }
@@ -169,9 +169,9 @@ inline std::vector<Sample> all_samples() {
           {"local_save.described", PlanKind::kLocalSave, encoded(sample_described(1))},
           {"merged_save.described", PlanKind::kMergedSave, sample_merged_part(0)},
           {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)},
-          {"symbolic_save", PlanKind::kSymbolicSave, encoded(sample_symbolic().description)},
-          {"symbolic_part", PlanKind::kSymbolicPart, encoded(sample_symbolic().part)},
-          {"symbolic_local", PlanKind::kSymbolicLocal, encoded(sample_symbolic())}};
+          {"description", PlanKind::kDescription, encoded(sample_by_layouts().description)},
+          {"local_part", PlanKind::kLocalPart, encoded(sample_by_layouts().part)},
+          {"local_save.by_layouts", PlanKind::kLocalSave, encoded(sample_by_layouts())}};
 }
 
 // Decodes with the function of that kind.
@@ -189,12 +189,10 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode_merged_save(buffer).status();
     case PlanKind::kKeptSave:
       return decode_kept_save(buffer).status();
-    case PlanKind::kSymbolicSave:
-      return decode_symbolic_save(buffer).status();
-    case PlanKind::kSymbolicPart:
-      return decode_symbolic_part(buffer).status();
-    case PlanKind::kSymbolicLocal:
-      return decode_symbolic_local(buffer).status();
+    case PlanKind::kDescription:
+      return decode_description(buffer).status();
+    case PlanKind::kLocalPart:
+      return decode_local_part(buffer).status();
   }
   return internal_error("no such kind");
 }

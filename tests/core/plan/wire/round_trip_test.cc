@@ -44,16 +44,21 @@ void expect_equal(const Catalog& a, const Catalog& b) {
 }
 
 TEST(PlanBuffer, LocalSaveComesBack) {
-  const LocalSavePlan plan = sample_local_save();
-  const Result<LocalSavePlan> back = decode_local_save(encoded(plan));
+  const LocalPlan plan = sample_local_save();
+  const Result<LocalPlan> back = decode_local_save(encoded(plan));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
-  EXPECT_EQ(back->rank, 1);
-  EXPECT_EQ(back->world_size, 2);
-  EXPECT_EQ(back->options_text, plan.options_text);
-  EXPECT_EQ(back->options_digest, plan.options_digest);
-  EXPECT_EQ(back->tensor_digests, plan.tensor_digests);
-  EXPECT_EQ(back->object_digests, plan.object_digests);
-  expect_equal(back->catalog, plan.catalog);
+  EXPECT_EQ(back->part.rank, 1);
+  EXPECT_EQ(back->part.world_size, 2);
+  EXPECT_EQ(back->part.lists, plan.part.lists);
+  EXPECT_EQ(back->part.object_sizes, plan.part.object_sizes);
+  EXPECT_EQ(back->part.digest_tensors, plan.part.digest_tensors);
+  EXPECT_EQ(back->part.tensor_digests, plan.part.tensor_digests);
+  EXPECT_EQ(back->description.options_text, plan.description.options_text);
+  EXPECT_EQ(back->description.options_digest, plan.description.options_digest);
+  EXPECT_EQ(back->description.object_digests, plan.description.object_digests);
+  EXPECT_EQ(back->description.forms, plan.description.forms);
+  expect_equal(back->description.catalog, plan.description.catalog);
+  EXPECT_EQ(encoded(*back), encoded(plan));
 }
 
 TEST(PlanBuffer, WriteListComesBack) {
@@ -125,16 +130,16 @@ TEST(PlanBuffer, RandomWorldsPlanTheSameAfterATrip) {
   for (int i = 0; i < 200 && !testing::Test::HasFailure(); ++i) {
     const std::vector<State> states =
         random_states(random, random_tensors(random), static_cast<int32_t>(random.between(1, 5)));
-    std::vector<LocalSavePlan> travelled;
-    for (const LocalSavePlan& local : local_plans(states)) {
-      Result<LocalSavePlan> back = decode_local_save(encoded(local));
+    std::vector<LocalPlan> travelled;
+    for (const LocalPlan& local : local_plans(states)) {
+      Result<LocalPlan> back = decode_local_save(encoded(local));
       ASSERT_TRUE(back.ok()) << back.status().to_string();
       travelled.push_back(*std::move(back));
     }
-    const Result<PlannedSave> plan = plan_explicitly(travelled, {});
+    const Result<PlannedSave> plan = plan_locals(travelled, {});
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(plan->plan_digest, planned(states).plan_digest);
-    const RankPlans ranks = rank_plans_of(views_of(travelled));
+    const RankPlans ranks = *gather(travelled);
     for (uint32_t r = 0; r < states.size(); ++r)
       EXPECT_TRUE(decode_write_list(encoded(write_list_of(*plan, ranks.of(r)))).ok());
     EXPECT_TRUE(decode_merged_save(encoded(*plan)).ok());
@@ -164,8 +169,8 @@ TEST(PlanBuffer, KindsAreToldApart) {
     EXPECT_TRUE(validate_plan(sample.bytes).empty()) << validate_plan(sample.bytes)[0];
     for (const PlanKind wanted :
          {PlanKind::kLocalSave, PlanKind::kWriteList, PlanKind::kLoad, PlanKind::kWriteResult,
-          PlanKind::kMergedSave, PlanKind::kKeptSave, PlanKind::kSymbolicSave,
-          PlanKind::kSymbolicPart, PlanKind::kSymbolicLocal}) {
+          PlanKind::kMergedSave, PlanKind::kKeptSave, PlanKind::kDescription,
+          PlanKind::kLocalPart}) {
       const Status status = decode_status(wanted, sample.bytes);
       if (wanted == sample.kind) {
         EXPECT_TRUE(status.ok()) << status.to_string();

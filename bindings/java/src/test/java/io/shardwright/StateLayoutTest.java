@@ -76,7 +76,7 @@ class StateLayoutTest {
         try (Storage storage = Storage.memory(); Layout layout = halves()) {
             List<String> plans = save(storage, "layout", rank -> rows(rank).partOf(GLOBAL, layout, rank));
             for (String plan : plans) {
-                assertEquals(List.of("symbolic_local"), values(plan, "kind").subList(0, 1), plan);
+                assertEquals(List.of("local_save"), values(plan, "kind").subList(0, 1), plan);
                 assertEquals(List.of("layout"), values(plan, "form"), plan);
             }
             assertEquals(values(plans.get(0), "description_digest"), values(plans.get(1), "description_digest"));
