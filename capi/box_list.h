@@ -13,8 +13,8 @@
 
 namespace shardwright::capi {
 
-// Memory of the caller, and what the function calls it. `capacity` counts values; `local_offsets` has
-// room for one per box that fits, NULL = not wanted.
+// Memory of the caller, and what the function calls it. `capacity` counts values; `local_offsets`
+// has room for one per box that fits, NULL = not wanted.
 struct ValueSink {
   const char* parameter = "";
   int64_t* values = nullptr;

@@ -67,7 +67,8 @@ class TensorBatchReader {
   }
   std::string_view name(uint64_t index) const { return names_.at(index); }
 
-  // Sets all of *entry. Entries come in order; *entry borrows from the batch and from this reader, until the next.
+  // Sets all of *entry. Entries come in order; *entry borrows from the batch and from this reader,
+  // until the next.
   Status read(uint64_t index, TensorRef* entry) {
     entry->name = names_.at(index);
     entry->path = paths_.at(index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nanoseconds of one getter call through the function table, median of nine loops of a million calls.
+ * Nanoseconds of one getter call through the function table, median of nine loops of a million
+ * calls.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>

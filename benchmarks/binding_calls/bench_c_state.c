@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the states of the Python contenders cost a host in C. A library, so that it runs in the process of the contender
- * that it is compared with: same heap, same moment.
+ * What the states of the Python contenders cost a host in C. A library, so that it runs in the
+ * process of the contender that it is compared with: same heap, same moment.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>

@@ -2,11 +2,12 @@
  *
  * Floor probe: what the machine itself can do, measured without the library.
  *   floor KIND BYTES REPS [DIR]
- * KIND: memcpy, dwrite, dread, commit, call. One warm-up round, then REPS timed rounds (at most 64); one JSON line on
- * stdout with the times. Data come from an xorshift generator: zeros would flatter compressing or sparse back ends.
- * dwrite and dread are the best of three variants, named in the line: one 8 MiB stream, two threads, four threads.
- * With FLOOR_THREADS the variant is that one, and the file of dread stays for the next probe, as the files of the
- * contenders do: reading is measured, not the writing before it.
+ * KIND: memcpy, dwrite, dread, commit, call. One warm-up round, then REPS timed rounds (at most
+ * 64); one JSON line on stdout with the times. Data come from an xorshift generator: zeros would
+ * flatter compressing or sparse back ends. dwrite and dread are the best of three variants, named
+ * in the line: one 8 MiB stream, two threads, four threads. With FLOOR_THREADS the variant is that
+ * one, and the file of dread stays for the next probe, as the files of the contenders do: reading
+ * is measured, not the writing before it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,8 +47,8 @@ static void fill(uint8_t* data, uint64_t size) {
   }
 }
 
-/* In huge pages where the system gives them: a direct read into small ones takes twice as long, as a request of a disk
- * holds few pieces of memory. */
+/* In huge pages where the system gives them: a direct read into small ones takes twice as long, as
+ * a request of a disk holds few pieces of memory. */
 static uint8_t* touched(uint64_t size) {
   void* data = NULL;
   if (posix_memalign(&data, kHugePage, size) != 0) die("memory");

@@ -157,8 +157,8 @@ std::vector<Box> staircase(int64_t n, Dims* shape) {
   return boxes;
 }
 
-// Long rows left and right of columns that every row's neighbours reach over, so that runs of boxes as
-// they are listed cover what they do not hold.
+// Long rows left and right of columns that every row's neighbours reach over, so that runs of boxes
+// as they are listed cover what they do not hold.
 std::vector<Box> around_columns(int64_t n, Dims* shape) {
   const int64_t half = n / 2;
   *shape = {half, 3 * half};
@@ -185,7 +185,8 @@ std::vector<Box> around_few_columns(int64_t n, Dims* shape) {
   return boxes;
 }
 
-// Rows of which every second one is cut at its own place, in order: no grid, but neighbours in order.
+// Rows of which every second one is cut at its own place, in order: no grid, but neighbours in
+// order.
 std::vector<Box> ragged_rows(int64_t n, Dims* shape) {
   const int64_t height = n * 2 / 3;
   *shape = {height, 64};
@@ -349,8 +350,8 @@ TEST_P(PlanSlope, OfALoadPlanWithAsManyWantedAsStoredBoxes) {
   EXPECT_LT(slope, 1.42);
 }
 
-// From 2^10 to 2^20 chunks: time per chunk to index all of them, and time per box to look some of them
-// up. Neighbours on the machine can spoil one round of measuring, not three.
+// From 2^10 to 2^20 chunks: time per chunk to index all of them, and time per box to look some of
+// them up. Neighbours on the machine can spoil one round of measuring, not three.
 TEST_P(PlanSlope, OfAnIndexAndOfLookUps) {
   const Shape& shape = shapes()[GetParam()];
   const int64_t most = 20;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merging of plan buffers by the core, for shardwright_merge.py: `ranks` ranks describe `items`
-// tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8 elements,
-// of which each rank has `boxes`.
+// tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8
+// elements, of which each rank has `boxes`.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -229,8 +229,8 @@ BENCH_EXPORT int bench_plan_explicit() {
 BENCH_EXPORT int bench_compare() {
   return compare().ok() ? 1 : 0;
 }
-// Bytes of the heap that the last plan holds; of the representative's buffer; of the manifest; stored
-// chunks.
+// Bytes of the heap that the last plan holds; of the representative's buffer; of the manifest;
+// stored chunks.
 BENCH_EXPORT uint64_t bench_plan_bytes() {
   return job().plan_bytes;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens the library by dlopen, makes a context through the function table, and prints the milliseconds that took.
+ * Opens the library by dlopen, makes a context through the function table, and prints the
+ * milliseconds that took.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arrays of shw_entry_batch, for bindings that move them one by one: where each lies, how wide its
- * values are, and what its length follows from. In the order of the struct. */
+ * The arrays of shw_entry_batch, for bindings that move them one by one: where each lies, how wide
+ * its values are, and what its length follows from. In the order of the struct. */
 #ifndef SHW_ENTRY_COLUMNS_H
 #define SHW_ENTRY_COLUMNS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ends of jobs for one waiting thread of the host's language, which then looks for those that ended and lets go of what
- * they were lent. A counter and nothing else: it is raised on threads of the library, which wait for nothing. A wait may
- * find more ends than one, and none. Thread-safe. */
+ * Ends of jobs for one waiting thread of the host's language, which then looks for those that ended
+ * and lets go of what they were lent. A counter and nothing else: it is raised on threads of the
+ * library, which wait for nothing. A wait may find more ends than one, and none. Thread-safe. */
 #ifndef SHW_JOB_ENDS_H
 #define SHW_JOB_ENDS_H
 

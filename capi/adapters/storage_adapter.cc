@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers of the table that its rules do not know are faults of the function: INTERNAL, naming slot,
-// key, storage and what was answered, so that nobody looks for damage in the bytes.
+// Answers of the table that its rules do not know are faults of the function: INTERNAL, naming
+// slot, key, storage and what was answered, so that nobody looks for damage in the bytes.
 //
 // What the table does not have is either done without (prefixes: keys are enough), answered from
 // what this side knows (size of an object being written) or UNIMPLEMENTED, which callers treat as

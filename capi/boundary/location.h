@@ -12,7 +12,8 @@
 namespace shardwright::capi {
 
 // storage NULL: path is a file-system path, made absolute now; else a key prefix, "" = the root of
-// the storage. UNIMPLEMENTED for "scheme://" without a storage. `parameter` names the path in messages.
+// the storage. UNIMPLEMENTED for "scheme://" without a storage. `parameter` names the path in
+// messages.
 Result<format::Location> read_location(const shw_storage* storage, const char* path,
                                        const char* parameter);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large memory that is filled once from its beginning: a hint that the system may back it by pages of
-// 2 MiB, which saves one fault per 4 KiB, and pages that are made many at a time. Any thread.
+// Large memory that is filled once from its beginning: a hint that the system may back it by pages
+// of 2 MiB, which saves one fault per 4 KiB, and pages that are made many at a time. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ void unmap_memory(void* memory, uint64_t bytes);
 // Makes the pages of a range before it is written, by one call instead of a fault each. False where
 // the system cannot (Linux before 5.14): they are made when they are touched.
 bool populate_pages(void* data, uint64_t bytes);
-// Until the range is written again, the system may take its pages, and what they hold, when it needs
-// memory; pages that it did not take cost nothing then. Whole pages of mapped memory.
+// Until the range is written again, the system may take its pages, and what they hold, when it
+// needs memory; pages that it did not take cost nothing then. Whole pages of mapped memory.
 void lend_pages(void* memory, uint64_t bytes);
 
 // Room for count elements in an empty vector, with that hint.

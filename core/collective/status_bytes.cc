@@ -62,7 +62,8 @@ class BriefWriter {
   size_t used_ = 0;
 };
 
-// Calls take(detail) for those that travel and fit into so many bytes one after the other; how many.
+// Calls take(detail) for those that travel and fit into so many bytes one after the other; how
+// many.
 template <typename Take>
 uint32_t each_that_fits(std::span<const StatusDetail> details, size_t left, const Take& take) {
   uint32_t count = 0;

@@ -50,8 +50,8 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  // The same for at most timeout_ns, or an hour where that is longer: the clock must be able to show
-  // the end. False when the time passed without a notification.
+  // The same for at most timeout_ns, or an hour where that is longer: the clock must be able to
+  // show the end. False when the time passed without a notification.
   bool wait_for(Mutex& mutex, int64_t timeout_ns) SHW_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const auto outcome = condition_.wait_for(

@@ -27,8 +27,8 @@
 namespace shardwright {
 namespace {
 
-// The pool whose worker this thread is, or null. Other models may ask for memory when a thread looks
-// first, and end the process without.
+// The pool whose worker this thread is, or null. Other models may ask for memory when a thread
+// looks first, and end the process without.
 __attribute__((tls_model("initial-exec"))) thread_local const void* current_pool = nullptr;
 
 // Blocks signals for a scope; threads made inside inherit the mask. Faults of the thread itself

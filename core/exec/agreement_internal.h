@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks must say alike before a call does anything: where, and how. Digests are compared by all; only
-// where those differ the texts travel, to name what differs.
+// What ranks must say alike before a call does anything: where, and how. Digests are compared by
+// all; only where those differ the texts travel, to name what differs.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoint: an opened checkpoint that can be read. Reads are widened to digest blocks, sorted, coalesced, checked
-// after the last copy and scattered; several threads may read at the same time. Immutable, thread-safe.
+// Checkpoint: an opened checkpoint that can be read. Reads are widened to digest blocks, sorted,
+// coalesced, checked after the last copy and scattered; several threads may read at the same time.
+// Immutable, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -52,15 +53,17 @@ class Checkpoint {
   virtual const format::Location& location() const = 0;
   const plan::Catalog& catalog() const { return opened().catalog(); }
 
-  // NOT_FOUND with the nearest names. rank chooses among rank_local entries (-1: the shared one, else the lowest rank).
+  // NOT_FOUND with the nearest names. rank chooses among rank_local entries (-1: the shared one,
+  // else the lowest rank).
   virtual Result<size_t> find_tensor(std::string_view name, int32_t rank) const = 0;
   virtual Result<size_t> find_object(std::string_view name, int32_t rank) const = 0;
-  // All boxes or a failure; targets may be partly filled then. OUT_OF_RANGE for a box outside its tensor.
+  // All boxes or a failure; targets may be partly filled then. OUT_OF_RANGE for a box outside its
+  // tensor.
   virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
                                          const CallContext& call) const = 0;
   virtual Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const = 0;
-  // Reads the structure again: manifest, sizes, headers, trailers, indexes; deep: every byte, padding included. Damage
-  // is listed in the report, a failure means that looking for it failed.
+  // Reads the structure again: manifest, sizes, headers, trailers, indexes; deep: every byte,
+  // padding included. Damage is listed in the report, a failure means that looking for it failed.
   virtual Result<Report> find_damage(bool deep, const CallContext& call) const = 0;
   // The same for who wants a whole checkpoint: damage is DATA_LOSS with the place of the first.
   Result<Report> verify(bool deep, const CallContext& call) const;
@@ -68,8 +71,8 @@ class Checkpoint {
   virtual Result<std::vector<std::byte>> tensor_digest(size_t tensor,
                                                        integrity::TensorDigestAlgorithm algorithm,
                                                        const CallContext& call) const = 0;
-  // {"schema":1, format, generation, world_size, created, metadata, counts, bytes, files:[...], tensors:[...],
-  // objects:[...]}; with_entries false leaves the two lists out.
+  // {"schema":1, format, generation, world_size, created, metadata, counts, bytes, files:[...],
+  // tensors:[...], objects:[...]}; with_entries false leaves the two lists out.
   virtual std::string info_json(bool with_entries) const = 0;
 };
 

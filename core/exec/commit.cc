@@ -2,10 +2,10 @@
 //
 // The commit protocol of the native format, all eight steps; 4 to 8 are carried out here.
 //
-//   0  Before any write (save_planner.cc): options agreed, plan proved, free space known to suffice.
-//   1  The coordinator notes the identity of the manifest that is current, takes its share of the
-//      fence that keeps gc away, draws a generation id and makes its prefix exclusively; every name
-//      that leads there is made durable (save_planner.cc).
+//   0  Before any write (save_planner.cc): options agreed, plan proved, free space known to
+//   suffice. 1  The coordinator notes the identity of the manifest that is current, takes its share
+//   of the fence that keeps gc away, draws a generation id and makes its prefix exclusively; every
+//   name that leads there is made durable (save_planner.cc).
 //   2  Each rank creates its file in that prefix only and writes extents (rank_file_writer.cc).
 //   3  Each rank writes index and trailer, syncs file and prefix, closes (rank_file_writer.cc).
 //   4  All results meet here. Any failure fails the save. The coordinator looks at every file
@@ -13,15 +13,16 @@
 //   5  The manifest is built, encoded, decoded again (which proves catalog, covers and extents once
 //      more) and written under the temporary name manifest.shw.<generation>, then synced.
 //   6  Commit: it is renamed to manifest.shw under the condition that the identity of step 1 still
-//      holds and the fence stood, and the directory is synced. When another generation won: ABORTED. When only the
-//      directory sync failed: UNAVAILABLE with commit=unknown, and both generations stay.
+//      holds and the fence stood, and the directory is synced. When another generation won:
+//      ABORTED. When only the directory sync failed: UNAVAILABLE with commit=unknown, and both
+//      generations stay.
 //   7  The outcome is told to all ranks (save.cc).
 //   8  The generations that the replaced manifest named and the new one does not are removed. Never
 //      part of success: what fails here becomes a note in the report.
 //
-// Until step 6 no byte, name or attribute of the previous checkpoint is touched. A failure before it
-// removes the new generation, best effort. Deadline and cancellation act up to the beginning of step
-// 5's write; from step 6 on they are ignored.
+// Until step 6 no byte, name or attribute of the previous checkpoint is touched. A failure before
+// it removes the new generation, best effort. Deadline and cancellation act up to the beginning of
+// step 5's write; from step 6 on they are ignored.
 #include "core/exec/commit_internal.h"
 
 #include <algorithm>

@@ -53,8 +53,9 @@ std::vector<ReplacedGeneration> replaced_generations(const CommitInput& input);
 void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneration> replaced,
                      Report* report);
 
-// Removes what lies under the key of a generation that this save has made and never tried to commit,
-// or whose commit is known to have failed: nothing can name it. Best effort, also without memory.
+// Removes what lies under the key of a generation that this save has made and never tried to
+// commit, or whose commit is known to have failed: nothing can name it. Best effort, also without
+// memory.
 void discard_generation(Runtime& runtime, storage::Storage& storage, std::string_view key) noexcept;
 
 }  // namespace shardwright::exec::internal

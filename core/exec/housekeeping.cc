@@ -55,7 +55,8 @@ Result<native::CurrentManifest> read_committed(const format::Location& location)
                    "directory yourself");
 }
 
-// Keeps saves away while gc removes; nothing when a save is running. Without locks only time does it.
+// Keeps saves away while gc removes; nothing when a save is running. Without locks only time does
+// it.
 Result<std::optional<internal::FenceLock>> fence_path(const format::Location& location,
                                                       int64_t grace_ns, Report* report) {
   Result<internal::FenceLock> fence = internal::own_path(location);

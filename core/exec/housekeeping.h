@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps a directory of checkpoints tidy: gc removes generations that no manifest names, and steps lists the
-// checkpoints of a run (RUN/step-00000100/).
+// What keeps a directory of checkpoints tidy: gc removes generations that no manifest names, and
+// steps lists the checkpoints of a run (RUN/step-00000100/).
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,10 @@ struct GcOptions {
   bool apply = false;    // false: a dry run that lists what would go
   int64_t grace_ns = 0;  // 0 = kGcGraceNs, negative = none: younger generations stay
 };
-// report.removed lists generations with bytes; a generation that is named or young stays. With apply, nothing is removed
-// while a save runs at the path, and a note says so. NOT_FOUND: nothing is there. FAILED_PRECONDITION: generations without
-// a manifest; or apply with a grace below kGcGraceNs where the storage has no locks. DATA_LOSS: the manifest is damaged.
+// report.removed lists generations with bytes; a generation that is named or young stays. With
+// apply, nothing is removed while a save runs at the path, and a note says so. NOT_FOUND: nothing
+// is there. FAILED_PRECONDITION: generations without a manifest; or apply with a grace below
+// kGcGraceNs where the storage has no locks. DATA_LOSS: the manifest is damaged.
 Result<Report> collect_garbage(Runtime& runtime, const format::Location& location,
                                const GcOptions& options);
 

@@ -122,8 +122,8 @@ struct Opening {
   const format::Location& location;
   std::shared_ptr<const Checkpoint> checkpoint;  // co-owned with the caller
   Status status;
-  // The coordinator has opened it for all: what it read, on others what they are told. Without, each
-  // rank has opened it.
+  // The coordinator has opened it for all: what it read, on others what they are told. Without,
+  // each rank has opened it.
   std::optional<format::StoredMetadata> shared;
 };
 using Accepts = std::function<Status(std::string_view format)>;
@@ -187,7 +187,8 @@ Result<format::StoredMetadata> decode_metadata(std::span<const std::byte> bytes)
   return metadata;
 }
 
-// The coordinator's checkpoint comes to all. Afterwards *ready says whether this rank could open it.
+// The coordinator's checkpoint comes to all. Afterwards *ready says whether this rank could open
+// it.
 Status share_opening(Runtime& runtime, collective::Exchange& exchange, Opening* mine, Status* ready,
                      const Accepts& accepts) noexcept {
   if (exchange.size() == 1) return exchange.agree(kTagOpened, *ready);

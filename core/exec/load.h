@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Load in numbered steps: 1 open (the coordinator; it reads and proves what the checkpoint says of itself), 2 what it has
-// opened comes to all ranks, 3 local load plan (proved to fill each wanted element once), 4 read, check, cast, scatter,
-// 5 agree on the outcome. Ranks that each bring an open checkpoint agree on its generation instead of 1 and 2. Nothing is cast, skipped or left unfilled
-// in silence: the report lists it. When a rank fails every rank returns that rank's cause.
+// Load in numbered steps: 1 open (the coordinator; it reads and proves what the checkpoint says of
+// itself), 2 what it has opened comes to all ranks, 3 local load plan (proved to fill each wanted
+// element once), 4 read, check, cast, scatter, 5 agree on the outcome. Ranks that each bring an
+// open checkpoint agree on its generation instead of 1 and 2. Nothing is cast, skipped or left
+// unfilled in silence: the report lists it. When a rank fails every rank returns that rank's cause.
 #pragma once
 
 #include <functional>

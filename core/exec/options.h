@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options of save and load calls, words and defaults of the public options table. options_text renders the ones that
-// all ranks must share, one "option=value" per line; its digest travels with the local plan. Values.
+// Options of save and load calls, words and defaults of the public options table. options_text
+// renders the ones that all ranks must share, one "option=value" per line; its digest travels with
+// the local plan. Values.
 #pragma once
 
 #include <cstdint>

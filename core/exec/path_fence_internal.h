@@ -16,14 +16,14 @@ namespace shardwright::exec::internal {
 
 using FenceLock = std::unique_ptr<storage::StorageLock>;
 
-// A share for a save. Waits while gc has the path, with the deadline and cancellation of the control
-// and at most kMaxFenceWaitNs: DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE. Null with success where
-// the storage has no locks: there gc leaves alone what is younger than kGcGraceNs.
+// A share for a save. Waits while gc has the path, with the deadline and cancellation of the
+// control and at most kMaxFenceWaitNs: DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE. Null with success
+// where the storage has no locks: there gc leaves alone what is younger than kGcGraceNs.
 Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
                              const CallControl& control);
 
-// The path for gc alone, at once: null with success when a save has a share. UNIMPLEMENTED where the
-// storage has no locks.
+// The path for gc alone, at once: null with success when a save has a share. UNIMPLEMENTED where
+// the storage has no locks.
 Result<FenceLock> own_path(const format::Location& location);
 
 }  // namespace shardwright::exec::internal

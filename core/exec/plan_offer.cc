@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An offer that is no share ends with one byte that says what it is; the plan buffer in it thus keeps
-// its alignment. An answer is its kind in one byte and then, for a plan, its digest, the digest that it
-// answers, world, number of sets, sets (number, position, size, counts of tensors and objects, their
-// numbers; 32 bits each), number of bits, their words, the order behind its length, generation; for a
-// plan as before, the generation. Little-endian.
+// An offer that is no share ends with one byte that says what it is; the plan buffer in it thus
+// keeps its alignment. An answer is its kind in one byte and then, for a plan, its digest, the
+// digest that it answers, world, number of sets, sets (number, position, size, counts of tensors
+// and objects, their numbers; 32 bits each), number of bits, their words, the order behind its
+// length, generation; for a plan as before, the generation. Little-endian.
 #include "core/exec/plan_offer_internal.h"
 
 #include <bit>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks tell each other until each has its write list: offers to the coordinator, answers from
-// it. An offer is a share of 16 bytes, when the rank remembers a plan for what it describes. Else it
-// is the rank's key with the digest of its description and what it adds to it; descriptions follow
-// when they are asked for, one per distinct digest. Values and bytes; pure functions.
+// it. An offer is a share of 16 bytes, when the rank remembers a plan for what it describes. Else
+// it is the rank's key with the digest of its description and what it adds to it; descriptions
+// follow when they are asked for, one per distinct digest. Values and bytes; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -64,8 +64,8 @@ struct Answer {
   std::vector<uint32_t> order;
 };
 Bytes encode_answer(const Answer& answer);
-// Sets are checked against the numbers of entries of the rank's state; bits have zeros behind the last,
-// and an order has each number once. DATA_LOSS.
+// Sets are checked against the numbers of entries of the rank's state; bits have zeros behind the
+// last, and an order has each number once. DATA_LOSS.
 Result<Answer> decode_answer(std::span<const std::byte> bytes, size_t tensors, size_t objects);
 // Whether the answer asks for a further offer. Of the answers of one meeting all do, or none.
 bool asks_for_offer(std::span<const std::byte> answer);

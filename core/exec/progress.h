@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress: a snapshot that any thread may poll while a save or load runs. Values never decrease within a stage list.
-// Thread-safe.
+// Progress: a snapshot that any thread may poll while a save or load runs. Values never decrease
+// within a stage list. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Report: what a save, load, verify or gc did, for people (JSON) and for code (fields). Never says less than happened:
-// durability, digests and verification that were switched off are in it. Value type.
+// Report: what a save, load, verify or gc did, for people (JSON) and for code (fields). Never says
+// less than happened: durability, digests and verification that were switched off are in it. Value
+// type.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: what pipelines share inside one context: workers, staging memory, plans of earlier saves, log, time and
-// randomness. Built by the C context or a test; lives longer than everything that uses it. Thread-safe.
+// Runtime: what pipelines share inside one context: workers, staging memory, plans of earlier
+// saves, log, time and randomness. Built by the C context or a test; lives longer than everything
+// that uses it. Thread-safe.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@
 
 namespace shardwright::exec {
 
-// 16 random bytes; the seam for reproducible generation ids. The default reads the system's generator.
+// 16 random bytes; the seam for reproducible generation ids. The default reads the system's
+// generator.
 using RandomSource = std::function<Result<std::array<std::byte, 16>>()>;
 
 struct RuntimeOptions {
@@ -33,8 +35,8 @@ struct RuntimeOptions {
 
 class Runtime {
  public:
-  // RESOURCE_EXHAUSTED when threads cannot be made; INVALID_ARGUMENT for negative threads or a budget below
-  // 2 x kWriteBlockBytes.
+  // RESOURCE_EXHAUSTED when threads cannot be made; INVALID_ARGUMENT for negative threads or a
+  // budget below 2 x kWriteBlockBytes.
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
   virtual ~Runtime() = default;
 

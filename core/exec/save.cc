@@ -10,8 +10,8 @@
 //      first to have them, or local plans                    (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
 //   4  the coordinator commits; the outcome is broadcast
-// Offers and results go to the coordinator only, an answer to its rank: what comes to any other rank
-// does not grow with the ranks.
+// Offers and results go to the coordinator only, an answer to its rank: what comes to any other
+// rank does not grow with the ranks.
 // After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
 // for which meeting 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
 // when it missed the outcome it reads the manifest to learn it.

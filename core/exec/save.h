@@ -2,16 +2,17 @@
 //
 // Save in numbered steps (docs/formats/native.md, "Commit"):
 //   0  prove the plan, check options, permissions and free space
-//   1  coordinator notes the manifest that is current, takes the lock, draws a generation, makes its prefix
-//   2  each rank creates its file in that generation only and writes extents; digests while copying
-//   3  each rank writes index and trailer, syncs file and prefix, closes
-//   4  all ranks exchange status, size and index digest; the coordinator looks at every file (size, trailer)
-//   5  coordinator builds the manifest, decodes it again, writes it under a temporary name, syncs
-//   6  commit: conditional atomic rename, directory sync
+//   1  coordinator notes the manifest that is current, takes the lock, draws a generation, makes
+//   its prefix 2  each rank creates its file in that generation only and writes extents; digests
+//   while copying 3  each rank writes index and trailer, syncs file and prefix, closes
+//   4  all ranks exchange status, size and index digest; the coordinator looks at every file (size,
+//   trailer) 5  coordinator builds the manifest, decodes it again, writes it under a temporary
+//   name, syncs 6  commit: conditional atomic rename, directory sync
 //   7  the outcome reaches all ranks
 //   8  the generation that the replaced manifest named is removed (keep_generations keeps more)
-// Until step 6 no byte, name or attribute of the previous checkpoint is touched. A failure before step 6 fails the save
-// on all ranks with the lowest failing rank's cause, and each rank removes its own file of this generation.
+// Until step 6 no byte, name or attribute of the previous checkpoint is touched. A failure before
+// step 6 fails the save on all ranks with the lowest failing rank's cause, and each rank removes
+// its own file of this generation.
 #pragma once
 
 #include <functional>
@@ -55,7 +56,8 @@ class SavePlanner {
   virtual Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
                                                  const format::Location& location,
                                                  const CallContext& call) = 0;
-  // Every rank: checks that mine fits this rank and state (FAILED_PRECONDITION otherwise) and keeps it.
+  // Every rank: checks that mine fits this rank and state (FAILED_PRECONDITION otherwise) and keeps
+  // it.
   virtual Status finish(std::span<const std::byte> mine) = 0;
   // Every rank, steps 2 and 3. The result is what commit needs of this rank.
   virtual Result<Bytes> execute(const format::Location& location, const CallContext& call) = 0;
@@ -66,14 +68,16 @@ class SavePlanner {
   virtual void abandon(const format::Location& location) noexcept = 0;
 };
 
-// Height 2: one call on all ranks of the collective. on_staged is called when all extents of this rank are written; an
-// asynchronous save gives a staged copy of the state instead and calls on_staged itself.
+// Height 2: one call on all ranks of the collective. on_staged is called when all extents of this
+// rank are written; an asynchronous save gives a staged copy of the state instead and calls
+// on_staged itself.
 Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
                     const format::Location& location, collective::Collective& collective,
                     const SaveOptions& options, const CallContext& call);
 
-// The same as a job's work: stages the state when its bytes fit staging_limit (0 = no limit), so that the host may go
-// on early; else saves from the host's memory, and on_staged comes when it was read.
+// The same as a job's work: stages the state when its bytes fit staging_limit (0 = no limit), so
+// that the host may go on early; else saves from the host's memory, and on_staged comes when it was
+// read.
 Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State> state,
                                   const format::Location& location,
                                   collective::Collective& collective, const SaveOptions& options,
@@ -83,8 +87,9 @@ Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State>
 // cause instead of waiting for it. Returns the failure that all ranks get.
 Status decline_save(collective::Collective& collective, const Status& failure, int64_t deadline_ns);
 
-// A copy of every tensor in private memory (one block), for asynchronous saves: afterwards the host may change its
-// tensors; on_staged is left to the caller. RESOURCE_EXHAUSTED naming the bytes when memory is out.
+// A copy of every tensor in private memory (one block), for asynchronous saves: afterwards the host
+// may change its tensors; on_staged is left to the caller. RESOURCE_EXHAUSTED naming the bytes when
+// memory is out.
 Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
                                                  const CallContext& call);
 

@@ -12,8 +12,8 @@ namespace shardwright::exec::internal {
 
 class SaveSteps : public SavePlanner {
  public:
-  // What local_plan, global_plan and finish are to the host, in fewer bytes (plan_offer_internal.h).
-  // Every rank, in place of local_plan.
+  // What local_plan, global_plan and finish are to the host, in fewer bytes
+  // (plan_offer_internal.h). Every rank, in place of local_plan.
   virtual Result<Bytes> offer(const CallContext& call) = 0;
   // What an answer asks for that is no plan yet; after offer.
   virtual Result<Bytes> further_offer(std::span<const std::byte> answer) = 0;

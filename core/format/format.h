@@ -99,8 +99,8 @@ struct StoredMetadata {
 // listed, or a newer version; DATA_LOSS: damaged. metadata: receives what was read, or null.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location,
                                                                 StoredMetadata* metadata = nullptr);
-// What another rank has opened: its structure is checked again, for it has travelled; what was proved
-// of it (covers, no overlaps) is not. The failures of open_checkpoint, but NOT_FOUND.
+// What another rank has opened: its structure is checked again, for it has travelled; what was
+// proved of it (covers, no overlaps) is not. The failures of open_checkpoint, but NOT_FOUND.
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                             const StoredMetadata& metadata);
 

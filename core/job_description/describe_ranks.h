@@ -12,8 +12,8 @@
 namespace shardwright::job_description {
 
 // agreement: the text that all ranks must have alike. Ranks are told apart by their places in the
-// meshes, so that a description is made for each distinct one; ranks that hold boxes and those whose
-// layouts are strided or flat are described one by one.
+// meshes, so that a description is made for each distinct one; ranks that hold boxes and those
+// whose layouts are strided or flat are described one by one.
 // RESOURCE_EXHAUSTED and INVALID_ARGUMENT as Layout::pieces.
 Result<plan::RankPlans> describe_ranks(const JobDescription& job, const std::string& agreement);
 

@@ -14,8 +14,8 @@ class FlatCutter {
  public:
   FlatCutter(const Box& box, std::vector<Piece>* out) : box_(box), current_(box), out_(out) {}
 
-  // Appends elements [begin, end), begin < end, of the dimensions from d on; the outer ones hold one
-  // index each.
+  // Appends elements [begin, end), begin < end, of the dimensions from d on; the outer ones hold
+  // one index each.
   void append(size_t d, int64_t begin, int64_t end) {
     const auto inner_sizes = box_.sizes.span().subspan(std::min(d + 1, box_.sizes.size()));
     const int64_t row = element_count_of(inner_sizes);

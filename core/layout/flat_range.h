@@ -15,9 +15,9 @@
 
 namespace shardwright {
 
-// Appends the boxes of a range of elements of `box`, in order; local offsets count from the first of
-// them, so that they lie in a local tensor of one dimension. None for an empty range. The range lies
-// inside the box.
+// Appends the boxes of a range of elements of `box`, in order; local offsets count from the first
+// of them, so that they lie in a local tensor of one dimension. None for an empty range. The range
+// lies inside the box.
 void append_flat_range(const Box& box, IndexRange range, std::vector<Piece>* out);
 
 // The same after a check: OUT_OF_RANGE when the range leaves the box, INVALID_ARGUMENT for negative

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridShard: one shard of a tensor as Megatron Core describes it (ShardedTensor of dist_checkpointing,
-// 0.12 to 0.19): a local tensor, where it lies in the global one, and into how many equal parts each
-// axis is cut. Leading axes may be prepended: the local tensor lacks them and has extent 1 there. A
-// shard may hold a flat range only, as distributed optimizers do. Different on purpose: everything
-// is checked, bounds, agreement of fragments with shapes and negative values included, and irregular
-// grids with prepended axes work. Value types, pure functions.
+// GridShard: one shard of a tensor as Megatron Core describes it (ShardedTensor of
+// dist_checkpointing, 0.12 to 0.19): a local tensor, where it lies in the global one, and into how
+// many equal parts each axis is cut. Leading axes may be prepended: the local tensor lacks them and
+// has extent 1 there. A shard may hold a flat range only, as distributed optimizers do. Different
+// on purpose: everything is checked, bounds, agreement of fragments with shapes and negative values
+// included, and irregular grids with prepended axes work. Value types, pure functions.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ Result<GridShard> grid_shard_at(Dims local_shape, int32_t prepended,
                                 std::span<const RankOffset> places);
 
 // INVALID_ARGUMENT: counts that do not fit together, negative values, fragments that do not agree
-// with the shapes, an offset that is no multiple of the local extent of a regular grid. OUT_OF_RANGE:
-// the shard leaves the tensor, the flat range the shard.
+// with the shapes, an offset that is no multiple of the local extent of a regular grid.
+// OUT_OF_RANGE: the shard leaves the tensor, the flat range the shard.
 Status check_grid_shard(const GridShard& shard);
 
 // The box of a checked shard, flat range aside: the local shape with extents of 1 before it.
@@ -60,8 +60,8 @@ Result<std::vector<Piece>> grid_pieces(const GridShard& shard);
 // Whether this replica is the one that saves: all numbers of its id are 0, or there are none.
 bool is_main_replica(std::span<const int64_t> replica_id);
 
-// How Megatron Core up to 0.14 stored a flat range: an entry with one axis per part number and a last
-// one for the elements of a part.
+// How Megatron Core up to 0.14 stored a flat range: an entry with one axis per part number and a
+// last one for the elements of a part.
 struct FlatEntry {
   Dims shape;
   Box box;
@@ -71,14 +71,14 @@ struct FlatEntry {
 Result<FlatEntry> flat_entry_of(const GridShard& shard);
 
 // The boxes of the original tensor that a chunk of such an entry holds; local offsets count its
-// elements. INVALID_ARGUMENT: shapes that do not fit together, parts that do not divide the original
-// shape, a chunk of several parts.
+// elements. INVALID_ARGUMENT: shapes that do not fit together, parts that do not divide the
+// original shape, a chunk of several parts.
 Result<std::vector<Piece>> flat_entry_pieces(std::span<const int64_t> original_shape,
                                              std::span<const int64_t> entry_shape,
                                              const Box& chunk);
 
-// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: exact, for axes
-// of any extent that both divide. Counts are positive, index is below wanted.
+// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: exact, for
+// axes of any extent that both divide. Counts are positive, index is below wanted.
 IndexRange overlapping_parts(int64_t stored, int64_t wanted, int64_t index);
 
 }  // namespace shardwright

@@ -20,8 +20,8 @@ class IndexRuns {
   int64_t size() const { return size_; }  // number of indices
 
   // Keeps one part. With a factor of 1 the indices are cut as chunk_of cuts them; with a factor f
-  // they are first cut into f parts, and the part is what chunk_of gives of each of these, one after
-  // the other (StridedShard of torch.distributed.tensor 2.x). O(factor + runs).
+  // they are first cut into f parts, and the part is what chunk_of gives of each of these, one
+  // after the other (StridedShard of torch.distributed.tensor 2.x). O(factor + runs).
   void keep_part(int64_t parts, int64_t part, int64_t factor);
 
  private:

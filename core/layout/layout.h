@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout: a device mesh and a list of cuts; a pure rule that gives each rank its pieces of a tensor.
-// A cut says that one mesh axis splits one dimension of what the cuts before it left. Placements of
-// torch.distributed.tensor, tensor maps of HyperParallel and flattened shards are three ways to
-// write such a list. core/layout/split.h tells more about a layout and one shape. Immutable, any
-// thread.
+// Layout: a device mesh and a list of cuts; a pure rule that gives each rank its pieces of a
+// tensor. A cut says that one mesh axis splits one dimension of what the cuts before it left.
+// Placements of torch.distributed.tensor, tensor maps of HyperParallel and flattened shards are
+// three ways to write such a list. core/layout/split.h tells more about a layout and one shape.
+// Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -94,11 +94,11 @@ class Layout {
 
   // What rank holds of a tensor of this shape: one piece unless strides or flattening make several,
   // none when the rank is not in the mesh or its flat part is empty. An empty box begins at the end
-  // of each dimension of which the rank holds nothing. INVALID_ARGUMENT when a cut names a dimension
-  // that the shape lacks; RESOURCE_EXHAUSTED above kMaxPiecesPerRank.
+  // of each dimension of which the rank holds nothing. INVALID_ARGUMENT when a cut names a
+  // dimension that the shape lacks; RESOURCE_EXHAUSTED above kMaxPiecesPerRank.
   Result<std::vector<Piece>> pieces(std::span<const int64_t> global_shape, int32_t rank) const;
-  // Shape of the local tensor that the pieces lie in; one dimension for flat layouts. A rank outside
-  // the mesh holds {0}.
+  // Shape of the local tensor that the pieces lie in; one dimension for flat layouts. A rank
+  // outside the mesh holds {0}.
   Result<Dims> local_shape(std::span<const int64_t> global_shape, int32_t rank) const;
 
  private:

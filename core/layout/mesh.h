@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mesh: the global ranks of a layout as a row-major array with named axes. Value type; the functions
-// are pure.
+// Mesh: the global ranks of a layout as a row-major array with named axes. Value type; the
+// functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Mesh {
   std::vector<int32_t> ranks;           // row-major; empty = 0, 1, 2, ...
 };
 
-// Number of ranks of a mesh whose shape and names are sound. INVALID_ARGUMENT: extents below 1, more
-// axes than kMaxTensorRank or ranks than kMaxWorldSize, names that are doubled, not UTF-8 or not one
-// per axis.
+// Number of ranks of a mesh whose shape and names are sound. INVALID_ARGUMENT: extents below 1,
+// more axes than kMaxTensorRank or ranks than kMaxWorldSize, names that are doubled, not UTF-8 or
+// not one per axis.
 Result<int64_t> checked_mesh_size(const Mesh& mesh);
 
 // Positions in mesh.ranks ordered by rank; empty when the ranks are 0, 1, 2, ... INVALID_ARGUMENT

@@ -16,8 +16,8 @@
 namespace shardwright {
 namespace {
 
-// Parts that hold an index when `size` indices are cut by all of the cuts. Each cut makes parts of at
-// most two sizes, so the calls are fewer than the parts.
+// Parts that hold an index when `size` indices are cut by all of the cuts. Each cut makes parts of
+// at most two sizes, so the calls are fewer than the parts.
 int64_t filled_parts(int64_t size, std::span<const AxisCut> cuts) {
   if (size == 0) return 0;
   if (cuts.empty()) return 1;

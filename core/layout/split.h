@@ -2,8 +2,8 @@
 //
 // SplitView: a layout bound to the shape of one tensor. It numbers the parts of each dimension, the
 // cells that their combinations are, and the replicas of each cell, so that who holds what is
-// arithmetic on mesh positions and no table of ranks is needed. Borrows layout and shape, which must
-// outlive it. Cheap to make and to copy; immutable.
+// arithmetic on mesh positions and no table of ranks is needed. Borrows layout and shape, which
+// must outlive it. Cheap to make and to copy; immutable.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct AxisCut {
 
 class SplitView {
  public:
-  // INVALID_ARGUMENT: a cut names a dimension that the shape lacks, the layout is for another number
-  // of dimensions, a shape whose element count is no int64_t.
+  // INVALID_ARGUMENT: a cut names a dimension that the shape lacks, the layout is for another
+  // number of dimensions, a shape whose element count is no int64_t.
   static Result<SplitView> create(const Layout& layout, std::span<const int64_t> shape);
 
   const Layout& layout() const { return *layout_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts
-// interned once, one record per tensor, one per byte object, and the chunks of each tensor, which are
-// either
+// interned once, one record per tensor, one per byte object, and the chunks of each tensor, which
+// are either
 //   a grid   one split per dimension in which the tensor is cut, and a map from its chunks to ranks.
 //            The chunks are all combinations of parts, numbered row-major. Splits and maps are
 //            shared by all tensors that have the same, so that a grid costs a few bytes whatever
@@ -196,8 +196,8 @@ std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit);
 // The same where objects may be those of others' files, with up to kMaxDescribedObjectBytes.
 std::vector<std::string> described_findings(const Catalog& catalog, size_t limit);
 
-// Chunks of one tensor with equal boxes: an overlap like any other, or copies of one chunk, of which
-// a reader takes one.
+// Chunks of one tensor with equal boxes: an overlap like any other, or copies of one chunk, of
+// which a reader takes one.
 enum class Copies : int32_t { kRefused = 0, kAllowed = 1 };
 
 // Proof that the chunks of tensor (its distinct boxes, when copies are allowed) cover it exactly

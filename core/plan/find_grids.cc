@@ -3,8 +3,8 @@
 // Recognises chunks that are a grid in row-major order and writes them as one. The last offset
 // changes fastest, so the parts of a dimension are read along the chunks whose number is a multiple
 // of the number of parts of all later dimensions, and then every chunk is compared with what the
-// parts say of its place. Splits and rank maps are numbered anew as tensors name them first, and boxes
-// that are left move together.
+// parts say of its place. Splits and rank maps are numbered anew as tensors name them first, and
+// boxes that are left move together.
 #include <algorithm>
 #include <array>
 #include <cstring>

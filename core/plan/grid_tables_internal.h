@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridTables: numbers of splits and rank maps in a catalog, equal ones once. One thread; the catalog
-// must outlive it and holds none of them when it is made.
+// GridTables: numbers of splits and rank maps in a catalog, equal ones once. One thread; the
+// catalog must outlive it and holds none of them when it is made.
 #pragma once
 
 #include <cstdint>

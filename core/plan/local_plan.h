@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LocalPlan: what one rank describes. Its description is said so that ranks which differ only by
-// their place in a mesh say the same: it names no rank; a tensor is whole, cut by a layout (a number
-// into a table of distinct ones), absent, or a list of boxes that each rank gives itself. What only
-// this rank knows is its part: those boxes, the sizes of its rank_local objects, content digests of
-// what it holds a part of, and how its host lists all this. Ranks exchange the digest of the
-// description, one representative of each distinct one, and parts where there are any.
+// their place in a mesh say the same: it names no rank; a tensor is whole, cut by a layout (a
+// number into a table of distinct ones), absent, or a list of boxes that each rank gives itself.
+// What only this rank knows is its part: those boxes, the sizes of its rank_local objects, content
+// digests of what it holds a part of, and how its host lists all this. Ranks exchange the digest of
+// the description, one representative of each distinct one, and parts where there are any.
 // Values; thread-compatible.
 #pragma once
 
@@ -35,8 +35,8 @@ struct Description {
   std::vector<uint32_t> forms;        // one per tensor
   std::vector<ShardAxis> axes;        // of all layouts, back to back
   std::vector<uint32_t> layout_ends;  // end of each layout in axes
-  // Content digests for verify_replicas, one per entry or empty; all-zero = not compared. Of tensors
-  // only those that are whole have one here.
+  // Content digests for verify_replicas, one per entry or empty; all-zero = not compared. Of
+  // tensors only those that are whole have one here.
   std::vector<Digest128> tensor_digests;
   std::vector<Digest128> object_digests;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RankPlans: what all ranks of a save hold; what merging reads. Ranks that hold the same entries
-// share one description, so names are looked at once and not once per rank; what only one rank knows
-// is its part, read wherever its columns lie. Thread-compatible.
+// share one description, so names are looked at once and not once per rank; what only one rank
+// knows is its part, read wherever its columns lie. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct EntryNumbers {
   bool has_ruled = false;           // some tensor is
 };
 
-// What one rank describes. Its items are its boxes, then its objects, then its tensors that are whole
-// or have a layout, of which each is one item.
+// What one rank describes. Its items are its boxes, then its objects, then its tensors that are
+// whole or have a layout, of which each is one item.
 struct RankView {
   const Description& description;
   const EntryNumbers& numbers;
@@ -84,9 +84,9 @@ Result<RankPlans> make_rank_plans(std::span<const Digest128> digests,
                                   std::vector<PartView> parts,
                                   std::vector<std::shared_ptr<const void>> owned);
 
-// Of what the rank at this position describes, but for the contents of what it has a part of: a write
-// list names what it answers. Ranks that describe the same have digests of their own, since their
-// rules give them other boxes. description: its digest.
+// Of what the rank at this position describes, but for the contents of what it has a part of: a
+// write list names what it answers. Ranks that describe the same have digests of their own, since
+// their rules give them other boxes. description: its digest.
 Digest128 local_digest(const Digest128& description, const PartView& part, RankPosition position);
 Digest128 local_digest_of(const RankPlans& ranks, uint32_t rank);
 
@@ -110,7 +110,8 @@ void for_each_item(const RankView& rank, const Visit& visit) {
   for (; object < objects; ++object) visit(rank.object_item(object));
 }
 
-// The same in the order in which the host listed them. scratch keeps its capacity from rank to rank.
+// The same in the order in which the host listed them. scratch keeps its capacity from rank to
+// rank.
 template <typename Visit>
 void for_each_listed(const RankView& rank, std::vector<uint32_t>* scratch, const Visit& visit) {
   if (rank.part.listing.order.empty()) return for_each_item(rank, visit);

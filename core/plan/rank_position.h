@@ -15,8 +15,8 @@ struct RankPosition {
   int32_t world_size = 1;
 };
 
-// Whether the plan at this place of `count` may stand there; those before it may. World size 0 = not
-// known. INVALID_ARGUMENT.
+// Whether the plan at this place of `count` may stand there; those before it may. World size 0 =
+// not known. INVALID_ARGUMENT.
 Status check_position(RankPosition position, size_t index, size_t count);
 
 }  // namespace shardwright::plan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of a save: what all ranks store (GlobalSavePlan) and what one of them writes (WriteList).
-// What a rank describes is a LocalPlan. Values; thread-compatible.
+// The plans of a save: what all ranks store (GlobalSavePlan) and what one of them writes
+// (WriteList). What a rank describes is a LocalPlan. Values; thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -42,11 +42,11 @@ struct WriteList {
   uint64_t payload_bytes() const { return plan::payload_bytes(items); }
 };
 
-// Which items of what it described each rank writes: one bit per tensor (of those that are whole or have
-// a layout), object and box. The items are the rank's own affair (save/write_items.h); where they go is
-// the format's business. What is cut by a rule is written by the ranks at one place among the holders
-// of their columns, so ranks of one description at equal places of equal maps share their bits; what
-// follows no rule is said rank by rank.
+// Which items of what it described each rank writes: one bit per tensor (of those that are whole or
+// have a layout), object and box. The items are the rank's own affair (save/write_items.h); where
+// they go is the format's business. What is cut by a rule is written by the ranks at one place
+// among the holders of their columns, so ranks of one description at equal places of equal maps
+// share their bits; what follows no rule is said rank by rank.
 struct KeptItems {
   static constexpr uint32_t kAsDescribed = 0xFFFFFFFF;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layouts to axes. The stride of a mesh axis is read off the rank's neighbour on it; the phase makes
-// the rank's own coordinate right, so an irregular mesh costs further distinct descriptions and
-// never correctness.
+// Layouts to axes. The stride of a mesh axis is read off the rank's neighbour on it; the phase
+// makes the rank's own coordinate right, so an irregular mesh costs further distinct descriptions
+// and never correctness.
 #include "core/plan/shard_axis.h"
 
 #include <algorithm>

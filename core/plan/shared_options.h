@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all ranks of a call must say alike, as "option=value" lines; and the sentence for ranks that do
-// not. Pure.
+// What all ranks of a call must say alike, as "option=value" lines; and the sentence for ranks that
+// do not. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements narrower than a byte can be cut only where a byte ends. A state refuses other pieces
-// itself, and whole tensors that end inside a byte; catalogs of foreign checkpoints may hold either,
-// and a whole tensor's bytes can be read whatever its last one holds. Pure functions.
+// itself, and whole tensors that end inside a byte; catalogs of foreign checkpoints may hold
+// either, and a whole tensor's bytes can be read whatever its last one holds. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ enum class PiecePlace : uint8_t {
 // The first of these that the shapes allow.
 PiecePlace place_of_pieces(const TensorRef& tensor);
 
-// The box of the local tensor that a kWindow piece is: the index of its local offset, and its sizes.
-// The piece has been checked, or its local offset is below the local element count.
+// The box of the local tensor that a kWindow piece is: the index of its local offset, and its
+// sizes. The piece has been checked, or its local offset is below the local element count.
 Box local_window(const TensorRef& tensor, size_t piece);
 
 }  // namespace shardwright

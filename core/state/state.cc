@@ -42,9 +42,9 @@ Status check_count(size_t count) {
                             fmt::format("a state holds at most {} entries", kMaxEntries));
 }
 
-// Enters the names of [first, end) into the index, hashing a few ahead so that their slots are there
-// when they are needed. Stops at a name that the index or `others` has; then the index is as it
-// was. Returns the position of that name, or end.
+// Enters the names of [first, end) into the index, hashing a few ahead so that their slots are
+// there when they are needed. Stops at a name that the index or `others` has; then the index is as
+// it was. Returns the position of that name, or end.
 template <typename NameAt, typename InOthers>
 size_t enter_names(size_t first, size_t end, const NameAt& name_at, const InOthers& in_others,
                    HashIndex* index) {

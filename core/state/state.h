@@ -37,10 +37,11 @@ class State {
   // whose join is not the name; OUT_OF_RANGE for a box that leaves the global shape; UNIMPLEMENTED
   // for a sub-byte piece that does not begin and end on whole bytes; RESOURCE_EXHAUSTED for an
   // object above kMaxObjectBytes. A name belongs to one tensor or one object. Paths are kept in
-  // their canonical text. How a piece lies in the local tensor follows from the shapes (PiecePlace):
-  // it is all of it, or a window of a local tensor of as many dimensions as the global shape; both
-  // may be strided; otherwise it is the row-major run at its offset of a contiguous local tensor.
-  // Pieces come in any order and may be empty. Many tensors come faster by TensorAdd.
+  // their canonical text. How a piece lies in the local tensor follows from the shapes
+  // (PiecePlace): it is all of it, or a window of a local tensor of as many dimensions as the
+  // global shape; both may be strided; otherwise it is the row-major run at its offset of a
+  // contiguous local tensor. Pieces come in any order and may be empty. Many tensors come faster by
+  // TensorAdd.
   Status add_tensors(const std::vector<TensorEntry>& entries);
   Status add_objects(std::vector<ObjectEntry> entries);
   // Room for that many more tensors whose names have that many bytes in all: what comes in pieces

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TensorColumns: the tensor entries of a state as flat columns, 32 bytes and its extents per plain
-// tensor; 16 more where tensors have layouts. Reads like a list of TensorRef, whose pointers hold until the columns change.
-// Thread-compatible.
+// tensor; 16 more where tensors have layouts. Reads like a list of TensorRef, whose pointers hold
+// until the columns change. Thread-compatible.
 #pragma once
 
 #include <cstddef>

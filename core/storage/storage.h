@@ -115,8 +115,8 @@ class Storage {
   // storage drops it when it can); key + "/" removes an empty prefix as listed.
   virtual Status remove(std::string_view key) = 0;
   // Removes everything below a prefix, and the prefix; the bytes that went. What cannot be removed
-  // does not stop it; the first failure is returned. A storage that makes prefixes does this without
-  // memory, so that a failure for want of it leaves nothing behind.
+  // does not stop it; the first failure is returned. A storage that makes prefixes does this
+  // without memory, so that a failure for want of it leaves nothing behind.
   virtual Result<uint64_t> remove_prefix(std::string_view prefix);
   // Free bytes where the key would live; UNIMPLEMENTED when not offered.
   virtual Result<uint64_t> free_space(std::string_view key) = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The whole workflow in C on one rank: describe tensors, save, open, read a slice, load back. Run it
- * with a directory to write to: c_minimal /tmp/checkpoint */
+ * The whole workflow in C on one rank: describe tensors, save, open, read a slice, load back. Run
+ * it with a directory to write to: c_minimal /tmp/checkpoint */
 #include <stdio.h>
 #include <string.h>
 

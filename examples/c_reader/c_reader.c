@@ -2,7 +2,8 @@
  *
  * Reads any checkpoint from plain C: prints the SHA-256 digest of every tensor and a slice of one.
  *   c_reader CHECKPOINT NAME
- * Tab-separated lines: "tensor", name, dtype, shape, digest; then "slice", name, bytes of NAME[2:4, 0:4] in hex.
+ * Tab-separated lines: "tensor", name, dtype, shape, digest; then "slice", name, bytes of NAME[2:4,
+ * 0:4] in hex.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plugin "sample_faulty": a storage in memory that fails on request. The config text lists faults
- * "slot:number:status", separated by spaces: "write_at:2:8" lets the second write_at fail with status
- * 8 (RESOURCE_EXHAUSTED). Slots: open stat list read_at write_at sync commit remove. A write that
- * fails has written the first half of its bytes, as a full disk does. */
+ * "slot:number:status", separated by spaces: "write_at:2:8" lets the second write_at fail with
+ * status 8 (RESOURCE_EXHAUSTED). Slots: open stat list read_at write_at sync commit remove. A write
+ * that fails has written the first half of its bytes, as a full disk does. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

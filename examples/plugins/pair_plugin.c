@@ -2,8 +2,8 @@
  *
  * Plugin "sample_pair": a collective of two ranks over a Unix socket, in one process or in two. The
  * config text is "PATH RANK": rank 0 listens at PATH, rank 1 connects to it. Every operation is one
- * exchange of frames {sequence, tag, kind, size, code}; ranks out of step get ABORTED instead of each
- * other's bytes. An abort is a frame of its own. */
+ * exchange of frames {sequence, tag, kind, size, code}; ranks out of step get ABORTED instead of
+ * each other's bytes. An abort is a frame of its own. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

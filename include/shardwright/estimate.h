@@ -124,8 +124,9 @@ SHW_API SHW_MUST_USE shw_status shw_estimate_save(const shw_job_description* des
 /* Plans the load by the ranks of `wanted` (shw_job_description_lay_out made it from `stored`) of
  * what the checkpoint of `stored` holds, or of what a save of `stored` would store; `wanted` NULL =
  * `stored` itself. What it costs is JSON text with "schema": 1 (part 0 of `out`). With
- * SHW_ESTIMATE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in all;
- * its entries are the tensors and objects that the rank holds, in the order of the description.
+ * SHW_ESTIMATE_WITH_PLAN part 1 + r is the load plan of rank r as a plan buffer, up to 4 GiB in
+ * all; its entries are the tensors and objects that the rank holds, in the order of the
+ * description.
  * Threads: any
  * Blocks: no
  * Owns: out

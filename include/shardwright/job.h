@@ -119,11 +119,11 @@ SHW_API SHW_MUST_USE shw_status shw_job_progress(const shw_job* job, shw_progres
  * Since: 0.1 unstable */
 SHW_API void shw_job_cancel(shw_job* job) SHW_NOEXCEPT;
 
-/* Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that it
- * was lent any more. It runs on the context's background thread, calls nothing of the library and
- * returns soon; shw_context_shutdown answers OK after it. The handle may be released before; kept
- * for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no call,
- * when the job has ended already or has a function.
+/* Has `on_done(user)` called once, when the job has ended, in whatever way, and uses nothing that
+ * it was lent any more. It runs on the context's background thread, calls nothing of the library
+ * and returns soon; shw_context_shutdown answers OK after it. The handle may be released before;
+ * kept for a thread that this wakes, it takes DLPack memory along. FAILED_PRECONDITION, and no
+ * call, when the job has ended already or has a function.
  * Threads: any
  * Blocks: no
  * Owns: -

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts: rules that give each rank the boxes of a tensor that it holds; and the geometry of shards
- * that no mesh describes: shards of a grid, flat ranges. Layouts are immutable and shared by states.
+ * Layouts: rules that give each rank the boxes of a tensor that it holds; and the geometry of
+ * shards that no mesh describes: shards of a grid, flat ranges. Layouts are immutable and shared by
+ * states.
  *
  * A piece is a box of the tensor and the element of the rank's local tensor, row-major, at which it
  * begins; shw_tensor_batch says how it lies there. */
@@ -174,8 +175,8 @@ SHW_API SHW_MUST_USE shw_status shw_layout_local_offsets(const shw_layout* layou
                                                          uint64_t capacity, uint64_t* size,
                                                          shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where an
- * axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
+/* Writes the shape of the local tensor of `rank`: `ndim` extents, or the number of elements where
+ * an axis is flat, or 0 outside the mesh; `size` and `capacity` as in shw_layout_boxes.
  * Threads: any
  * Blocks: no
  * Owns: -
@@ -188,10 +189,10 @@ SHW_API SHW_MUST_USE shw_status shw_layout_local_shape(const shw_layout* layout,
                                                        uint64_t capacity, uint64_t* size,
                                                        shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape`
- * is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each
- * prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis
- * counts.
+/* The regular shard at places (axis, index, count), three values each: a shard of
+ * `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and
+ * fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last
+ * place of an axis counts.
  * Threads: any
  * Blocks: no
  * Owns: -
@@ -217,8 +218,8 @@ SHW_API SHW_MUST_USE shw_status shw_grid_boxes(const shw_grid_shard* shard,
                                                uint64_t* size, int64_t* SHW_NULLABLE local_offsets,
                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part
- * number and one for the elements of a part. Writes shape, offsets and sizes of prepended +
+/* How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per
+ * part number and one for the elements of a part. Writes shape, offsets and sizes of prepended +
  * local_ndim + 1 values each.
  * Threads: any
  * Blocks: no

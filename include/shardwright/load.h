@@ -34,16 +34,16 @@ enum { SHW_UNEXPECTED_REPORT = 0, SHW_UNEXPECTED_ERROR = 1 };
  * Since: 0.1 unstable */
 enum { SHW_CAST_ERROR = 0, SHW_CAST_ALLOW = 1 };
 
-/* Global shape that differs between stored and wanted: an error, or both anchored at the origin: what
- * only the stored shape has is not read, what only the wanted shape has becomes zero, and the
+/* Global shape that differs between stored and wanted: an error, or both anchored at the origin:
+ * what only the stored shape has is not read, what only the wanted shape has becomes zero, and the
  * report says so. The number of dimensions never differs.
  * Since: 0.1 unstable */
 enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
 
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
- * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for all.
- * `verify`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_, SHW_CAST_, SHW_FORMAT_,
+ * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for
+ * all. `verify`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_, SHW_CAST_, SHW_FORMAT_,
  * SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
  * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
  * Since: 0.1 unstable */

@@ -12,9 +12,10 @@
 extern "C" {
 #endif
 
-/* What a plan buffer holds: what one rank describes; the list of what one rank writes; what one rank
- * reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its local plan
- * after a merge; what all ranks of one description hold; what one rank adds to its description.
+/* What a plan buffer holds: what one rank describes; the list of what one rank writes; what one
+ * rank reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its local
+ * plan after a merge; what all ranks of one description hold; what one rank adds to its
+ * description.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,

@@ -37,9 +37,9 @@ typedef struct shw_state shw_state;
  * `box_offsets` and in `box_sizes`, back to back, and starts at element local_offsets[box] (NULL =
  * 0) of a contiguous local tensor; a single box of the local shape may be strided. Layouts:
  * layout_indices[i] = 0 for none, k for layouts[k-1] (NULL = layouts[0] for all); an entry that has
- * one and lists no box holds what it gives to global rank `rank`, an entry that lists boxes, too, is
- * refused when they differ. The state keeps layouts alive, and saves are planned by them. `paths` cut
- * by `path_offsets` and `kinds` (SHW_KIND_) may be NULL.
+ * one and lists no box holds what it gives to global rank `rank`, an entry that lists boxes, too,
+ * is refused when they differ. The state keeps layouts alive, and saves are planned by them.
+ * `paths` cut by `path_offsets` and `kinds` (SHW_KIND_) may be NULL.
  * Since: 0.1 unstable */
 typedef struct shw_tensor_batch {
   uint32_t struct_size;
@@ -117,8 +117,9 @@ SHW_API void shw_object_batch_init(shw_object_batch* batch, uint32_t struct_size
 SHW_API SHW_MUST_USE shw_status shw_state_create(shw_state** out,
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that a host that adds them
- * in pieces pays about as much as for one batch. Both are hints: fewer or more may follow.
+/* Sets memory aside for that many more tensors whose names have `name_bytes` bytes in all, so that
+ * a host that adds them in pieces pays about as much as for one batch. Both are hints: fewer or
+ * more may follow.
  * Threads: exclusive(state)
  * Blocks: no
  * Owns: -

@@ -29,9 +29,9 @@ enum { SHW_COMMIT_NONE = 0, SHW_COMMIT_IF_ABSENT = 1, SHW_COMMIT_IF_VERSION = 2 
  * Since: 0.1 unstable */
 enum { SHW_LOCK_SHARED = 0, SHW_LOCK_EXCLUSIVE = 1 };
 
-/* Capabilities. Saves need ATOMIC_COMMIT. With POSITIONAL_WRITE files are CREATE_VISIBLE and written
- * by several threads at positions of their own, else CREATE. DIRECT_IO: transfers whose address,
- * offset and size are multiples of `alignment` may bypass caches; others come too.
+/* Capabilities. Saves need ATOMIC_COMMIT. With POSITIONAL_WRITE files are CREATE_VISIBLE and
+ * written by several threads at positions of their own, else CREATE. DIRECT_IO: transfers whose
+ * address, offset and size are multiples of `alignment` may bypass caches; others come too.
  * Since: 0.1 unstable */
 #define SHW_STORAGE_POSITIONAL_WRITE 1
 #define SHW_STORAGE_ATOMIC_COMMIT 2
@@ -88,9 +88,9 @@ typedef shw_status(SHW_CALLBACK* shw_storage_open_fn)(void* user, const char* ke
 
 /* The close slot ends the use of an object; it is called once for each, last. Neither committed nor
  * aborted, a CREATE object goes as if aborted, but a CREATE_VISIBLE one stays with all that was
- * written: it is never committed, and an implementation that aborts here loses every file of a save.
- * The abort slot undoes what was written, in CREATE_VISIBLE too: nothing of it is visible. It is
- * called at most once, not after a commit, and close still follows.
+ * written: it is never committed, and an implementation that aborts here loses every file of a
+ * save. The abort slot undoes what was written, in CREATE_VISIBLE too: nothing of it is visible. It
+ * is called at most once, not after a commit, and close still follows.
  * Threads: any
  * Blocks: io
  * Owns: -

@@ -22,11 +22,12 @@ extern "C" {
  * Since: 0.1 unstable */
 typedef struct shw_symbolic_plan shw_symbolic_plan;
 
-/* Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry,
- * NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout
- * lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout
- * cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description
- * (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.
+/* Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per
+ * entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with
+ * a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the
+ * layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the
+ * description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there
+ * is none.
  * Threads: any
  * Blocks: no
  * Owns: out
@@ -51,9 +52,9 @@ shw_symbolic_representatives(const void* digests, uint64_t rank_count, shw_buffe
                              shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a
- * blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order
- * (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but
- * ALL, and `cover` FULL.
+ * blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any
+ * order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is
+ * any but ALL, and `cover` FULL.
  * Threads: any
  * Blocks: no
  * Owns: out

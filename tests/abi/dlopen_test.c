@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The library as hosts load it: two copies side by side under RTLD_LOCAL, and many rounds of dlopen
- * and dlclose. Links nothing of the library; argument 1 is the library, argument 2 a scratch folder. */
+ * and dlclose. Links nothing of the library; argument 1 is the library, argument 2 a scratch
+ * folder. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls to every function with valid objects; the calls themselves are generated from the headers. */
+ * Calls to every function with valid objects; the calls themselves are generated from the
+ * headers. */
 #ifndef SHARDWRIGHT_TESTS_ABI_EVERY_CALL_H
 #define SHARDWRIGHT_TESTS_ABI_EVERY_CALL_H
 

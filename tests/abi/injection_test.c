@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every function with an exception inside its body. Runs against a copy of the library that was built
- * with fault injection, which exports one function more. */
+ * Every function with an exception inside its body. Runs against a copy of the library that was
+ * built with fault injection, which exports one function more. */
 #include "every_call.h"
 
 #include "api_calls.inc"

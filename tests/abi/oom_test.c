@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Out of memory at every allocation of a call: the n-th one fails, for all n until the call succeeds.
- * Each failure is a clean status with an error object, nothing leaks into out parameters, and the
- * state is as it was. This program's malloc stands in front of the C library's, and operator new of
- * libstdc++ calls it. */
+ * Out of memory at every allocation of a call: the n-th one fails, for all n until the call
+ * succeeds. Each failure is a clean status with an error object, nothing leaks into out parameters,
+ * and the state is as it was. This program's malloc stands in front of the C library's, and
+ * operator new of libstdc++ calls it. */
 #include <dlfcn.h>
 #include <errno.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one read looks at: pages of memory, counted. While a checkpoint is opened, this program's malloc gives each large
- * block pages of its own. They are taken away before a call; each page that the call wants back is counted. So a read
- * that looks at every tensor of the checkpoint is found without a clock. */
+ * What one read looks at: pages of memory, counted. While a checkpoint is opened, this program's
+ * malloc gives each large block pages of its own. They are taken away before a call; each page that
+ * the call wants back is counted. So a read that looks at every tensor of the checkpoint is found
+ * without a clock. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

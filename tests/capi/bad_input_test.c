@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bad input gives: for each kind the status, a message that names what and where, and data left
- * as it was. Storage faults, plugins, tensors, states and plans have test files of their own. */
+ * What bad input gives: for each kind the status, a message that names what and where, and data
+ * left as it was. Storage faults, plugins, tensors, states and plans have test files of their
+ * own. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/fsuid.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open checkpoints: getters, bulk reads, slices, digests, verification, clean-up, steps of a run. */
+ * Open checkpoints: getters, bulk reads, slices, digests, verification, clean-up, steps of a
+ * run. */
 #include "support/scratch.h"
 #include "support/states.h"
 

@@ -66,7 +66,8 @@ static void a_second_release_does_nothing(void) {
   CHECK_TEXT(shw_error_message(error, NULL), "");
   CHECK_INT(shw_error_detail_count(error), 0);
   CHECK(shw_error_cause(error) == NULL);
-  /* The memory of released errors goes when many others were released: once, or it would be given out twice. */
+  /* The memory of released errors goes when many others were released: once, or it would be given
+   * out twice. */
   enum { MANY = 5000 };
   static shw_error* others[MANY];
   for (int round = 0; round < 2; ++round) {

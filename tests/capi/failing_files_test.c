@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of the operating system that fail, and what a save of two ranks makes of it: the status of the table on both,
- * which rank, which file, the number of the error and what ran out; the old checkpoint stays, and nothing else. */
+ * Calls of the operating system that fail, and what a save of two ranks makes of it: the status of
+ * the table on both, which rank, which file, the number of the error and what ran out; the old
+ * checkpoint stays, and nothing else. */
 #include <errno.h>
 #include <pthread.h>
 

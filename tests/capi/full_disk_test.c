@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves onto a small file system that is really full: no bytes, no files. The file system is a tmpfs
- * in a mount namespace of this process, so that it ends with the process; where that is not allowed
- * the test is skipped and says why. A save keeps 64 MiB in reserve, so the disk has 96. */
+ * Saves onto a small file system that is really full: no bytes, no files. The file system is a
+ * tmpfs in a mount namespace of this process, so that it ends with the process; where that is not
+ * allowed the test is skipped and says why. A save keeps 64 MiB in reserve, so the disk has 96. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

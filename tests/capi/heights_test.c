@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The same workflow at three heights: plans that the host moves, one call with a collective, jobs.
- * Four ranks save a tensor of 10 x 6 split by rows (unevenly), a replica and a rank-local entry; other
- * numbers of ranks load it. */
+ * Four ranks save a tensor of 10 x 6 split by rows (unevenly), a replica and a rank-local entry;
+ * other numbers of ranks load it. */
 #include "support/ranks.h"
 #include "support/scratch.h"
 #include "support/states.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Storages of the host at the edges of what the table allows, and beyond: capabilities that a save
- * needs or must do without, and functions whose answers break the rules. The latter are faults of the
- * functions and are told as such, never as damage of the checkpoint. */
+ * needs or must do without, and functions whose answers break the rules. The latter are faults of
+ * the functions and are told as such, never as damage of the checkpoint. */
 #include <pthread.h>
 
 #include "support/host_storage.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plugins and host tables: search order, refusals that name the slot, release exactly once, errors of
- * a host that come out as they went in, faults at every storage call. */
+ * Plugins and host tables: search order, refusals that name the slot, release exactly once, errors
+ * of a host that come out as they went in, faults at every storage call. */
 #include <dlfcn.h>
 #include <unistd.h>
 

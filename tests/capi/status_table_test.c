@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of the table of statuses that need ranks, files of others or files of a newer version: which status comes, and
- * what the message names. The other rows stand in bad_input_test.c, struct_size_test.c, arguments_test.c and the files
- * named after their subject. */
+ * Rows of the table of statuses that need ranks, files of others or files of a newer version: which
+ * status comes, and what the message names. The other rows stand in bad_input_test.c,
+ * struct_size_test.c, arguments_test.c and the files named after their subject. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +100,8 @@ static void formats_that_are_only_recognised_are_named(void) {
   shw_context_release(context);
 }
 
-/* Bytes of a block of the file that ends with its own digest become others, under a digest that holds. */
+/* Bytes of a block of the file that ends with its own digest become others, under a digest that
+ * holds. */
 static void forge(const char* file, uint64_t begin, uint64_t size, uint64_t place,
                   const void* value, uint64_t value_size) {
   static uint8_t block[HEADER_BYTES];

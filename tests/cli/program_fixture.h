@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixture of tests that run the program: a checkpoint "ckpt" of six tensors and two objects in a
-// folder of its own.
+// The fixture of tests that run the program: a checkpoint "ckpt" of six tensors and two objects in
+// a folder of its own.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Victims, one process per rank, are killed while they save, overwrite, save in the background,
-// load or collect garbage: a rank, the coordinator, or all of them, before a step that is drawn from
-// the number of steps that the same work takes otherwise; no clock decides. Afterwards the invariants
-// of state_checker.h hold of what lies there, and the ranks that live on have ended with ABORTED or
-// DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in place of 200.
+// load or collect garbage: a rank, the coordinator, or all of them, before a step that is drawn
+// from the number of steps that the same work takes otherwise; no clock decides. Afterwards the
+// invariants of state_checker.h hold of what lies there, and the ranks that live on have ended with
+// ABORTED or DEADLINE_EXCEEDED and name the one that is gone. SHW_SOAK=1 kills 10,000 times in
+// place of 200.
 #include <algorithm>
 #include <map>
 

@@ -22,7 +22,8 @@
 
 namespace shardwright::crash {
 
-// What a file holds: these bytes and zeros up to its size. Space that was only reserved costs nothing.
+// What a file holds: these bytes and zeros up to its size. Space that was only reserved costs
+// nothing.
 struct FileContent {
   std::string bytes;
   uint64_t size = 0;

@@ -73,8 +73,8 @@ class RacesTest : public testing::Test {
   }
 
   // One process stops before this step and before its first call of a kind, the other before its
-  // first call of another kind (0 = nowhere). Each goes on when the other has stopped, ended, or met
-  // a lock that is held. False when the first has no such step.
+  // first call of another kind (0 = nowhere). Each goes on when the other has stopped, ended, or
+  // met a lock that is held. False when the first has no such step.
   bool lead(const std::string& first, uint64_t step, uint32_t first_kind, const std::string& second,
             uint32_t second_kind) {
     leave_orphans();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What victims did to files, as seam.c recorded it: the calls of all ranks in their order. Paths are
-// relative to the directory that the test gave the victims; what happened outside it is left out.
+// What victims did to files, as seam.c recorded it: the calls of all ranks in their order. Paths
+// are relative to the directory that the test gave the victims; what happened outside it is left
+// out.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,8 @@ class Progress {
   Expected expected_;
 };
 
-// A new empty directory in memory (/dev/shm) where there is such a thing, else below TMPDIR or /tmp.
+// A new empty directory in memory (/dev/shm) where there is such a thing, else below TMPDIR or
+// /tmp.
 std::string make_fast_directory();
 
 class StateChecker {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs as a careless host fills them, through the C interface: wrong sizes, dirty tails, NULL where an array belongs,
-// unknown words, extents that overflow, offsets that go backwards. A pointer is NULL or an array of as many values as the
-// struct says, because no library can check more. Each call gives a status of the table, an error with words and place
-// whenever it fails, and leaves its out-parameters alone then. Tensors are described, not read.
+// Structs as a careless host fills them, through the C interface: wrong sizes, dirty tails, NULL
+// where an array belongs, unknown words, extents that overflow, offsets that go backwards. A
+// pointer is NULL or an array of as many values as the struct says, because no library can check
+// more. Each call gives a status of the table, an error with words and place whenever it fails, and
+// leaves its out-parameters alone then. Tensors are described, not read.
 #include <cstddef>
 #include <cstdint>
 
@@ -97,7 +98,8 @@ void give_entries(Host* host) {
   batch.box_offsets = host->values(&host->strides);
   batch.box_sizes = host->values(&host->sizes);
   options.kind = host->number<int32_t>();
-  // Boxes times dimensions must not pass the end of the arrays. Offsets that go backwards are refused before.
+  // Boxes times dimensions must not pass the end of the arrays. Offsets that go backwards are
+  // refused before.
   uint64_t values = 0;
   for (size_t i = 0; batch.shape_offsets != nullptr && i < batch.count; ++i) {
     const uint64_t ndim = host->shape_offsets[i + 1] - host->shape_offsets[i];
@@ -119,7 +121,8 @@ void give_entries(Host* host) {
   shw_buffer_release(described);
 }
 
-// What a producer of DLPack may hand over. On failure it stays the host's, on success it is given back once.
+// What a producer of DLPack may hand over. On failure it stays the host's, on success it is given
+// back once.
 template <typename Managed, typename Add>
 void give_dlpack(Host* host, Managed* managed, const Add& add) {
   static int released;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options and batches of whole calls as a careless host fills them: saves and loads with any options, batches of tensors
-// with boxes and of objects, reads of boxes. Each call gives a status of the table; what a load or a read may not fill
-// stays as it was.
+// Options and batches of whole calls as a careless host fills them: saves and loads with any
+// options, batches of tensors with boxes and of objects, reads of boxes. Each call gives a status
+// of the table; what a load or a read may not fill stays as it was.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -142,7 +142,8 @@ void give_load_options(Host* host) {
   shw_state_release(state);
 }
 
-// Boxes times dimensions must not pass the end of the arrays. Offsets that go backwards are refused before.
+// Boxes times dimensions must not pass the end of the arrays. Offsets that go backwards are refused
+// before.
 bool boxes_fit(const Host& host, bool has_ranges) {
   const uint64_t ndim = host.shape_offsets[1] - host.shape_offsets[0];
   const uint64_t boxes = has_ranges ? host.ranges[1] - host.ranges[0] : 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A careless host of the C interface: numbers, arrays and structs by the choices of one input, and what must hold of each
-// outcome. A pointer is NULL or an array of as many values as the struct says, because no library can check more.
+// A careless host of the C interface: numbers, arrays and structs by the choices of one input, and
+// what must hold of each outcome. A pointer is NULL or an array of as many values as the struct
+// says, because no library can check more.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Local plans of the ranks of a job out of a row of choices: layouts over groups of ranks, and
-// entries that follow one, are whole, are cut into boxes that each rank lists, or are objects. Ranks
-// of one group differ by their place only, as in a regular job; rare choices make a rank another one.
+// entries that follow one, are whole, are cut into boxes that each rank lists, or are objects.
+// Ranks of one group differ by their place only, as in a regular job; rare choices make a rank
+// another one.
 #pragma once
 
 #include <array>

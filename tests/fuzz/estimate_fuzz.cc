@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What saves and loads of described jobs would cost. A save has the plan of the same job described
-// box by box. What a rank reads is what it wants, by the estimate and by the load plans, which agree
-// on what can be loaded. Jobs are small; a larger one is left out.
+// box by box. What a rank reads is what it wants, by the estimate and by the load plans, which
+// agree on what can be loaded. Jobs are small; a larger one is left out.
 //
 //   input = owner + 4 x preset, description of the job that saves, perhaps the byte 0xFF, which no
 //           UTF-8 holds, and a description of the job that loads

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns, plan buffers and reads as a Python peer sends them, through the functions of the extension module in an
-// embedded interpreter: what does not fit together is refused with an exception, and nothing is read outside of it.
-// Sound columns are made first and then damaged, so that inputs get past the lengths. Classes of torch are stood in for.
+// Columns, plan buffers and reads as a Python peer sends them, through the functions of the
+// extension module in an embedded interpreter: what does not fit together is refused with an
+// exception, and nothing is read outside of it. Sound columns are made first and then damaged, so
+// that inputs get past the lengths. Classes of torch are stood in for.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -61,8 +62,8 @@ void append(Column* column, Value value) {
   column->insert(column->end(), first, first + sizeof(value));
 }
 
-// Columns of up to four entries whose lengths fit together. The same source with another `turn` gives the same names with
-// other numbers of dimensions.
+// Columns of up to four entries whose lengths fit together. The same source with another `turn`
+// gives the same names with other numbers of dimensions.
 std::array<Column, kColumns> sound_columns(ByteSource* source, uint64_t count, int turn) {
   std::array<Column, kColumns> columns;
   auto& [names, name_offsets, dtypes, shapes, shape_offsets, ranges, offsets, sizes, attributes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the status that a peer sent. What is read travels again: written and read it stays the
-// same, within the bounds; and no bytes make a success.
+// Any bytes as the status that a peer sent. What is read travels again: written and read it stays
+// the same, within the bounds; and no bytes make a success.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -2,7 +2,8 @@
 //
 // Plans of hostile descriptions and parts of several ranks. They are described entry by entry from
 // the input and then perhaps damaged on their way, or they are the input itself, cut into buffers.
-// The plan is that of the same ranks described box by box; where it is refused, that is refused too.
+// The plan is that of the same ranks described box by box; where it is refused, that is refused
+// too.
 //
 //   input = rules, mode, ranks, descriptions
 //   rules : owner and preset 0 to 5, + 8 x verify_replicas
@@ -172,7 +173,8 @@ std::vector<WriteItem> items_of(const RankPlans& ranks, const GlobalSavePlan& pl
   return write_items(ranks.of(rank), plan.writes.kept.bits(rank), plan.writes.kept.order(rank));
 }
 
-// Each rank makes the items of its list that the plan counts, and all lists together are the catalog.
+// Each rank makes the items of its list that the plan counts, and all lists together are the
+// catalog.
 void check_lists(const RankPlans& ranks, const GlobalSavePlan& plan) {
   uint64_t items = 0;
   uint64_t bytes = 0;

@@ -168,7 +168,8 @@ Memory numbered(const World& world) {
   return memory;
 }
 
-// What `to` holds after it loaded what `from` saved, taking each chunk from the rank that writes it.
+// What `to` holds after it loaded what `from` saved, taking each chunk from the rank that writes
+// it.
 Memory carried(const World& from, const Memory& memory, const World& to) {
   const std::vector<State> writers = states_of(from);
   const PlannedSave plan = planned(writers);

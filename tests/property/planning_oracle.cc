@@ -355,7 +355,8 @@ class KeptCheck {
     });
   }
 
-  // Each tensor with a box, as the world says, boxes in the order of the rank; entries in its order.
+  // Each tensor with a box, as the world says, boxes in the order of the rank; entries in its
+  // order.
   std::string check_entries(const RankView& kept, int32_t rank) const {
     const Catalog& catalog = kept.description.catalog;
     std::vector<const TensorWorld*> own;  // in the order of the rank's state

@@ -23,8 +23,9 @@ std::string reason_to_refuse(const World& world);
 std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan);
 
 // What is left to each rank after a merge, all of it as boxes, compared with the merged plan: each
-// chunk is kept by the rank it names, under its number, and each object by the rank it names (owner = all: by all that
-// have it); what is kept is as the rank has it in its state, in its order, and nothing else is kept.
+// chunk is kept by the rank it names, under its number, and each object by the rank it names (owner
+// = all: by all that have it); what is kept is as the rank has it in its state, in its order, and
+// nothing else is kept.
 std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
                        const std::vector<LocalPlan>& kept);
 

@@ -176,8 +176,8 @@ std::string check_merge(const PlanCheck& check, const World& world, const Result
     std::string wrong = check_kept(world, rules.owner, merge->merged, merge->kept);
     if (!wrong.empty()) return wrong;
   }
-  // torch takes boxes that begin alike for copies, whatever their sizes, so it may take what is wrong;
-  // so does who does not ask for a full cover.
+  // torch takes boxes that begin alike for copies, whatever their sizes, so it may take what is
+  // wrong; so does who does not ask for a full cover.
   const bool by_begin = rules.preset == Preset::kDefault &&
                         (rules.owner == OwnerRule::kExact || rules.owner == OwnerRule::kLowestRank);
   if (check.is_refused() && (by_begin || rules.cover != CoverRule::kFull)) return "";

@@ -39,8 +39,8 @@ struct World {
 
 // How each rank holds a tensor of this shape: pieces by rank, none for ranks that hold nothing.
 // Layouts of meshes (uneven, empty, nested, strided, flat, replicated, mapped, sub-meshes, ranks in
-// any order) and explicit ragged boxes that one or several ranks hold. The one place that knows what descriptions
-// there are.
+// any order) and explicit ragged boxes that one or several ranks hold. The one place that knows
+// what descriptions there are.
 std::vector<std::vector<Box>> draw_holdings(shardwright::test::Choices& choices, const Dims& shape,
                                             int32_t ranks);
 

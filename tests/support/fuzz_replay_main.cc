@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for libFuzzer where the compiler has none: gives every file of the named files and folders to
-// LLVMFuzzerTestOneInput once. Fails when nothing was replayed, because an empty corpus tests nothing.
+// Stands in for libFuzzer where the compiler has none: gives every file of the named files and
+// folders to LLVMFuzzerTestOneInput once. Fails when nothing was replayed, because an empty corpus
+// tests nothing.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

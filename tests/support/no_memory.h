@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes memory away from a thread: operator new fails there. Programs that use it link
-// no_memory.cc, which replaces the operators. Any thread, for itself. Not in programs of a sanitizer,
-// which brings operators of its own: there a test begins with SHW_SKIP_WITHOUT_OWN_OPERATORS.
+// no_memory.cc, which replaces the operators. Any thread, for itself. Not in programs of a
+// sanitizer, which brings operators of its own: there a test begins with
+// SHW_SKIP_WITHOUT_OWN_OPERATORS.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WatchedNames: the kernel's calls, with a book of the names that a power loss now would take: made,
-// but the directory that holds them was not synced since. Several storages may share one book.
-// Thread-safe.
+// WatchedNames: the kernel's calls, with a book of the names that a power loss now would take:
+// made, but the directory that holds them was not synced since. Several storages may share one
+// book. Thread-safe.
 #pragma once
 
 #include <functional>

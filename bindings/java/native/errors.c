@@ -77,8 +77,8 @@ void shw_java_throw(JNIEnv* env, shw_status status, shw_error* error) {
   shw_error_release(error);
 }
 
-/* Gives the error of a callback: a status that the host chose keeps it, anything else is HOST_EXCEPTION and can be found
- * again under `key`. */
+/* Gives the error of a callback: a status that the host chose keeps it, anything else is
+ * HOST_EXCEPTION and can be found again under `key`. */
 static shw_status callback_error(shw_status status, const char* key, const char* message,
                                  uint64_t size, shw_error** err) {
   const shw_error_detail detail = {"host_exception", key, strlen(key)};
@@ -89,7 +89,8 @@ static shw_status callback_error(shw_status status, const char* key, const char*
   return status;
 }
 
-/* describe(thrown) = {status as text, key, message}; NULL when the machine has no memory left for it. */
+/* describe(thrown) = {status as text, key, message}; NULL when the machine has no memory left for
+ * it. */
 static jobjectArray describe(JNIEnv* env, jthrowable thrown) {
   jobjectArray parts =
       (*env)->CallStaticObjectMethod(env, exception_class, describe_method, thrown);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collective table over a Java HostCollectiveBridge: byte ranges go as direct buffers that are valid for the call.
- * An exception becomes HOST_EXCEPTION and is put aside. */
+ * The collective table over a Java HostCollectiveBridge: byte ranges go as direct buffers that are
+ * valid for the call. An exception becomes HOST_EXCEPTION and is put aside. */
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The storage table over a Java HostStorageBridge. Objects are numbers that the bridge gives. Threads of the library
- * are attached as daemons; an exception becomes HOST_EXCEPTION and is put aside. */
+ * The storage table over a Java HostStorageBridge. Objects are numbers that the bridge gives.
+ * Threads of the library are attached as daemons; an exception becomes HOST_EXCEPTION and is put
+ * aside. */
 #include <stdio.h>
 
 #include "bindings/java/native/native.h"

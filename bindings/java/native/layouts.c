@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts and shards of grids. Pieces go to Java as one array: their number, for each box ndim offsets and ndim sizes,
- * then the local offset of each. */
+ * Layouts and shards of grids. Pieces go to Java as one array: their number, for each box ndim
+ * offsets and ndim sizes, then the local offset of each. */
 #include <stdlib.h>
 
 #include "bindings/java/native/native.h"
@@ -28,7 +28,8 @@ static jsize read_longs(JNIEnv* env, jlongArray array, jlong* values, jsize capa
   return (*env)->ExceptionCheck(env) ? -1 : count;
 }
 
-/* A call that writes boxes and their local offsets where there is room, and says how many values that takes. */
+/* A call that writes boxes and their local offsets where there is room, and says how many values
+ * that takes. */
 typedef struct boxes {
   int64_t* values;
   int64_t* local_offsets;
@@ -125,7 +126,8 @@ typedef struct grid {
   jsize ndim; /* of the global tensor */
 } grid;
 
-/* `values`: local shape, global shape, offsets, fragments unless the grid is irregular, begin and size of the range. */
+/* `values`: local shape, global shape, offsets, fragments unless the grid is irregular, begin and
+ * size of the range. */
 static int read_grid(JNIEnv* env, jlongArray values, jint local_ndim, jint prepended, jint flags,
                      grid* into) {
   const jsize count = read_longs(env, values, (jlong*)into->values, VALUES_MAX);

@@ -7,8 +7,8 @@
 #include "bindings/java/native/native.h"
 
 static JavaVM* machine;
-/* Set in threads that this library attached; its destructor detaches them when they end, else the virtual machine would
- * keep a thread for each that ever called back. */
+/* Set in threads that this library attached; its destructor detaches them when they end, else the
+ * virtual machine would keep a thread for each that ever called back. */
 static pthread_key_t attached;
 
 void* shw_java_pin(JNIEnv* env, jbyteArray array, ShwJavaBytes* bytes) {
@@ -128,7 +128,8 @@ NATIVE(jbyteArray, jobStage)(JNIEnv* env, jclass type, jlong job) {
   return shw_java_bytes(env, p.stage, p.stage != NULL ? strlen(p.stage) : 0);
 }
 
-/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns, received */
+/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns,
+ * received */
 NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
   (void)type;
   shw_report_summary s = SHW_REPORT_SUMMARY_INIT;
@@ -152,7 +153,8 @@ NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
   return shw_java_longs(env, values, 11);
 }
 
-/* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first chunk, chunks. */
+/* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first
+ * chunk, chunks. */
 NATIVE(jlongArray, tensorFacts)(JNIEnv* env, jclass type, jlong handle) {
   (void)type;
   const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries and options of planning from flat arrays, and the entries of a plan as arrays of Java: one call each, however
- * many entries there are. */
+ * Entries and options of planning from flat arrays, and the entries of a plan as arrays of Java:
+ * one call each, however many entries there are. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -74,8 +74,8 @@ void shw_java_match_options_release(shw_match_options* options) {
 
 /* ---- entries ---- */
 
-/* Java gives arrays of the lengths that its builder has checked; all are copied behind the struct. codes: dtypes, then
- * kinds. */
+/* Java gives arrays of the lengths that its builder has checked; all are copied behind the struct.
+ * codes: dtypes, then kinds. */
 shw_status shw_java_entry_batch_create(
     uint64_t count, const char* names, const uint64_t* name_offsets, const int32_t* codes,
     const int64_t* shapes, const uint64_t* shape_offsets, const uint64_t* box_ranges,
@@ -134,7 +134,8 @@ static jobject array_of(JNIEnv* env, const void* data, uint64_t count, uint32_t 
   return array;
 }
 
-/* Arrays in the order of kEntryColumns, null for those that the plan does not have; null for a plan without entries. */
+/* Arrays in the order of kEntryColumns, null for those that the plan does not have; null for a plan
+ * without entries. */
 NATIVE(jobject, planEntries)(JNIEnv* env, jclass type, jlong plan) {
   (void)type;
   shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of calls: texts, lists of bytes, option tuples, attributes by name. Everything stays borrowed from the Python objects, which the
- * caller holds for the length of the call. */
+ * Arguments of calls: texts, lists of bytes, option tuples, attributes by name. Everything stays
+ * borrowed from the Python objects, which the caller holds for the length of the call. */
 #include "bindings/python/native/native.h"
 
 #include <stdlib.h>

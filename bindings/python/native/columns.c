@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns object: arrays that grow, the batch that is made of them, and the end of what they hold. GIL held. */
+ * The columns object: arrays that grow, the batch that is made of them, and the end of what they
+ * hold. GIL held. */
 #include "bindings/python/native/columns.h"
 
 #include <stdlib.h>
@@ -226,7 +227,8 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
   Py_RETURN_NONE;
 }
 
-/* Reads one box (offsets None = the whole tensor) into the only tensor of the columns; gives the report. */
+/* Reads one box (offsets None = the whole tensor) into the only tensor of the columns; gives the
+ * report. */
 PyObject* shw_py_checkpoint_read(PyObject* capsule, PyObject* index_object, PyObject* offset_object,
                                  PyObject* size_object, PyObject* object) {
   columns* self = columns_of(object);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many tensors as the flat arrays of shw_tensor_batch, with what keeps their memory alive. Private to columns*.c. */
+ * Many tensors as the flat arrays of shw_tensor_batch, with what keeps their memory alive. Private
+ * to columns*.c. */
 #ifndef SHW_PY_COLUMNS_H
 #define SHW_PY_COLUMNS_H
 
@@ -71,18 +72,22 @@ typedef struct {
   const shw_dl_exchange* exchange;
   PyObject *is_conj, *is_neg; /* methods of torch tensors, NULL on other types */
 } leaf_type;
-/* Kind of a value, cached per type, NULL with an exception. Valid until the next call, which Python code may make. */
+/* Kind of a value, cached per type, NULL with an exception. Valid until the next call, which Python
+ * code may make. */
 const leaf_type* leaf_type_of(PyObject* value);
 
-/* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an exception. */
+/* Appends the memory of one leaf: 1 when it was taken, 0 when the value is no tensor, -1 with an
+ * exception. */
 int columns_add_leaf(columns* self, PyObject* value, const leaf_type* type, const char* name,
                      uint64_t name_size);
-/* Tensors in the arrays before they go to the state: little enough to stay in the cache of a core. */
+/* Tensors in the arrays before they go to the state: little enough to stay in the cache of a
+ * core. */
 #define COLUMNS_PIECE 1024
-/* Gives full arrays to the state, which sets memory aside for what is expected: not before, as a container of many
- * entries may hold few tensors. -1 with an exception. */
+/* Gives full arrays to the state, which sets memory aside for what is expected: not before, as a
+ * container of many entries may hold few tensors. -1 with an exception. */
 int columns_move(columns* self);
-/* Appends one tensor that is described by `tensor`; shape and strides are copied. Name and path come after it. */
+/* Appends one tensor that is described by `tensor`; shape and strides are copied. Name and path
+ * come after it. */
 int columns_add_tensor(columns* self, const shw_tensor* tensor);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fills columns: all tensors of one dict or list in one loop, single leaves with a placement, and flat arrays of
- * addresses. Names of nested entries are joined with "."; paths are JSON arrays without the closing bracket while they
- * are built. GIL held. */
+ * Fills columns: all tensors of one dict or list in one loop, single leaves with a placement, and
+ * flat arrays of addresses. Names of nested entries are joined with "."; paths are JSON arrays
+ * without the closing bracket while they are built. GIL held. */
 #include "bindings/python/native/columns.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Where a container lies: its joined name, and its path text such as ["optim",0 without the bracket; empty at the top. */
+/* Where a container lies: its joined name, and its path text such as ["optim",0 without the
+ * bracket; empty at the top. */
 typedef struct {
   const char* name;
   Py_ssize_t name_size;
@@ -27,7 +28,8 @@ static int add_name(columns* self, const place* at, const char* name, size_t siz
   return vector_append(&self->name_offsets, &end, sizeof end);
 }
 
-/* Ends the path of the entry that was added last. Offsets are kept from the first path that is not empty. */
+/* Ends the path of the entry that was added last. Offsets are kept from the first path that is not
+ * empty. */
 static int end_path(columns* self) {
   const uint64_t end = self->paths.size;
   if (self->path_offsets.size) return vector_append(&self->path_offsets, &end, sizeof end);
@@ -156,7 +158,8 @@ static int take_sequence(columns* self, const place* at, PyObject* sequence, PyO
   return count < 0 ? -1 : 0;
 }
 
-/* Adds the tensors of a dict, list or tuple; gives (how many were added, [(key, value) of everything else]). */
+/* Adds the tensors of a dict, list or tuple; gives (how many were added, [(key, value) of
+ * everything else]). */
 PyObject* shw_py_columns_collect(PyObject* object, PyObject* container, PyObject* name,
                                  PyObject* path) {
   columns* self = columns_of(object);
@@ -191,7 +194,8 @@ static int push_int64s(vector* v, PyObject* sequence) {
   return room && shw_py_int64s(sequence, room, count) >= 0 ? 0 : -1;
 }
 
-/* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count, kind) */
+/* (global_shape, layout index, offsets of all boxes, sizes of all boxes, local offsets, box count,
+ * kind) */
 static int push_placement(columns* self, PyObject* placement) {
   PyObject *global_shape, *offsets, *sizes, *local_offsets;
   unsigned layout_index;
@@ -222,8 +226,9 @@ static int push_placement(columns* self, PyObject* placement) {
   return 0;
 }
 
-/* `leaf`: a tensor or DLPack capsule, or (buffer of the bytes, dtype number, shape). True when it was taken. `path` is
- * complete or empty. Columns are either all placed or all without placement. */
+/* `leaf`: a tensor or DLPack capsule, or (buffer of the bytes, dtype number, shape). True when it
+ * was taken. `path` is complete or empty. Columns are either all placed or all without
+ * placement. */
 PyObject* shw_py_columns_add(PyObject* object, PyObject* name, PyObject* path, PyObject* leaf,
                              PyObject* placement) {
   columns* self = columns_of(object);
@@ -322,7 +327,8 @@ static int add_flat(columns* self, const flat_views* v, Py_ssize_t count) {
   return 0;
 }
 
-/* (names, name offsets u64, addresses u64, dtype numbers u16, extents i64, extent offsets u64, owner) */
+/* (names, name offsets u64, addresses u64, dtype numbers u16, extents i64, extent offsets u64,
+ * owner) */
 PyObject* shw_py_columns_add_flat(PyObject* object, PyObject* arrays) {
   columns* self = columns_of(object);
   flat_views v;

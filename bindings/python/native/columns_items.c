@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items of a torch save plan, and values of a flat state dict, as the flat arrays of shw_entry_batch. What the arrays
- * cannot hold (classes of the host, several properties under one name, boxes that leave their tensor) is no error: the
- * caller keeps the objects then. Data of tensors is never touched. GIL held. */
+ * Items of a torch save plan, and values of a flat state dict, as the flat arrays of
+ * shw_entry_batch. What the arrays cannot hold (classes of the host, several properties under one
+ * name, boxes that leave their tensor) is no error: the caller keeps the objects then. Data of
+ * tensors is never touched. GIL held. */
 #include "bindings/python/native/columns_items.h"
 
 #include <string.h>
@@ -145,8 +146,8 @@ static PyObject* bytes_of(const vector* v) {
   return PyBytes_FromStringAndSize(v->data, (Py_ssize_t)v->size);
 }
 
-/* (count, names, name offsets, dtypes, shapes, shape offsets, box ranges, box offsets, box sizes, attributes, attribute
- * offsets) */
+/* (count, names, name offsets, dtypes, shapes, shape offsets, box ranges, box offsets, box sizes,
+ * attributes, attribute offsets) */
 static PyObject* encoder_result(const encoder* self) {
   const unsigned long long count = VECTOR_COUNT(self->dtypes, int32_t);
   return Py_BuildValue(
@@ -240,7 +241,8 @@ static size_t attributes_of(const tensor_item* t, char* out) {
   return 2 + (size_t)t->ndim * sizeof(int64_t);
 }
 
-/* Another box of the last entry: 1, 0 when it differs in more than its box, -1 with an exception. */
+/* Another box of the last entry: 1, 0 when it differs in more than its box, -1 with an
+ * exception. */
 static int extend_entry(encoder* self, const tensor_item* t) {
   const uint64_t entry = VECTOR_COUNT(self->dtypes, int32_t) - 1;
   const uint64_t* shape_ends = (const uint64_t*)self->shape_offsets.data + entry;
@@ -381,7 +383,8 @@ static int read_data(PyObject* data, PyObject* offset, tensor_item* t) {
   return answer;
 }
 
-/* Stores an item whose parts were looked up: 1, 0 when the arrays cannot hold it, -1 with an exception. */
+/* Stores an item whose parts were looked up: 1, 0 when the arrays cannot hold it, -1 with an
+ * exception. */
 static int store_parts(encoder* self, PyObject* const* part) {
   PyObject *fqn = part[0], *offset = part[1], *hint = part[2], *type = part[3], *data = part[5];
   if (part[4] != Py_None) return 0; /* bytes_io_data */
@@ -475,7 +478,8 @@ static int answers_true(PyObject* value, PyObject* method) {
   return yes;
 }
 
-/* A plain dense tensor by the exchange table of its type: 1, 0 when the table does not give it, -1 with an exception. */
+/* A plain dense tensor by the exchange table of its type: 1, 0 when the table does not give it, -1
+ * with an exception. */
 static int add_plain(encoder* self, PyObject* name, PyObject* value, const leaf_type* type,
                      int may_be_pinned) {
   shw_dl_tensor found;
@@ -551,8 +555,9 @@ static int collect(encoder* self, PyObject* dict, PyObject* items_of, int may_be
   return answer;
 }
 
-/* (columns, names of byte objects) of a flat state dict, None when columns cannot hold it. `items_of` (name, value) gives
- * the items of what is neither a plain dense tensor nor a plain object. */
+/* (columns, names of byte objects) of a flat state dict, None when columns cannot hold it.
+ * `items_of` (name, value) gives the items of what is neither a plain dense tensor nor a plain
+ * object. */
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* pinned) {
   if (!shw_py_item_classes()) return NULL;
   if (!PyDict_Check(dict)) {

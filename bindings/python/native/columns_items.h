@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items of a torch save plan as the flat arrays of shw_entry_batch and back. Private to columns_items*.c.
+ * Items of a torch save plan as the flat arrays of shw_entry_batch and back. Private to
+ * columns_items*.c.
  *
- * Attributes of a tensor entry: one byte of flags, one byte that says how strides are kept, then the strides (int64_t)
- * where they are neither absent nor row-major. Byte objects have no attributes. GIL held. */
+ * Attributes of a tensor entry: one byte of flags, one byte that says how strides are kept, then
+ * the strides (int64_t) where they are neither absent nor row-major. Byte objects have no
+ * attributes. GIL held. */
 #ifndef SHW_PY_COLUMNS_ITEMS_H
 #define SHW_PY_COLUMNS_ITEMS_H
 
@@ -13,7 +15,8 @@ enum { ITEM_IS_SHARD = 1, ITEM_IS_NUMBERED = 2, ITEM_REQUIRES_GRAD = 4, ITEM_IS_
 enum { STRIDES_ABSENT = 0, STRIDES_ROW_MAJOR = 1, STRIDES_LISTED = 2 };
 #define ITEM_RANK_MAX 64
 
-/* Classes and constants of torch, set once by shw_py_items_configure; borrowed from the tuple that is kept. */
+/* Classes and constants of torch, set once by shw_py_items_configure; borrowed from the tuple that
+ * is kept. */
 typedef struct {
   PyObject *index_class, *item_class, *data_class, *chunk_class, *properties_class, *size_class;
   PyObject *tensor_kind, *shard_kind, *bytes_kind; /* members of WriteItemType */
@@ -44,16 +47,17 @@ int shw_py_has_class(PyObject* object, PyObject* expected);
 
 /* ---- columns_items_objects.c: objects of torch without their constructors ---- */
 
-/* Many objects are made at once and none is dropped: collections between them would find nothing. Gives whether the
- * collector was on, for the call that puts it back. */
+/* Many objects are made at once and none is dropped: collections between them would find nothing.
+ * Gives whether the collector was on, for the call that puts it back. */
 int shw_py_pause_collector(void);
 void shw_py_resume_collector(int was_on);
 /* An instance of a dataclass without its fields. */
 PyObject* shw_py_instance(PyObject* class);
 /* Sets an attribute past a frozen class; takes `value`, which may be NULL with an exception. */
 int shw_py_put(PyObject* object, PyObject* name, PyObject* value);
-/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers and its like cannot be
- * part of a cycle. Without it every full collection of the host would walk through millions of items. NULL stays. */
+/* Takes an object out of the collector's sight: what never changes and holds only texts, numbers
+ * and its like cannot be part of a cycle. Without it every full collection of the host would walk
+ * through millions of items. NULL stays. */
 PyObject* shw_py_untracked(PyObject* object);
 /* A new reference. */
 PyObject* shw_py_shared(PyObject* object);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flat arrays of shw_entry_batch as items of a torch save plan, as chunks of its metadata, and items that survive a
- * merge. Every object that a host may change (properties, chunks) is made anew for each item; sizes are shared. GIL
- * held. */
+ * Flat arrays of shw_entry_batch as items of a torch save plan, as chunks of its metadata, and
+ * items that survive a merge. Every object that a host may change (properties, chunks) is made anew
+ * for each item; sizes are shared. GIL held. */
 #include "bindings/python/native/columns_items.h"
 
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static int cuts(const uint64_t* offsets, uint64_t size, uint64_t count, uint64_t
 /* More boxes than that of a tensor without dimensions, which no values bound, are no plan. */
 #define SCALAR_BOXES_MAX 1048576
 
-/* Boxes of all entries have ndim values each, objects have one box, and attributes are those of torch's items. */
+/* Boxes of all entries have ndim values each, objects have one box, and attributes are those of
+ * torch's items. */
 static int boxes_fit(const item_columns* c, uint64_t value_count) {
   uint64_t values = 0;
   for (uint64_t i = 0; i < c->count; ++i) {
@@ -55,8 +56,9 @@ static int boxes_fit(const item_columns* c, uint64_t value_count) {
   return values == value_count;
 }
 
-/* Reads (count, names, name offsets, dtypes, shapes, shape offsets, box ranges, box offsets, box sizes, attributes,
- * attribute offsets[, numbers, order]) and checks that the lengths fit together. */
+/* Reads (count, names, name offsets, dtypes, shapes, shape offsets, box ranges, box offsets, box
+ * sizes, attributes, attribute offsets[, numbers, order]) and checks that the lengths fit
+ * together. */
 static int read_columns(PyObject* tuple, item_columns* c) {
   memset(c, 0, sizeof *c);
   if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) < 11) {
@@ -110,7 +112,8 @@ static void release_source(item_source* source) {
   free(source->no_attributes);
 }
 
-/* The columns of an opened plan, whose lengths the library has checked; attributes are the host's and are checked here. */
+/* The columns of an opened plan, whose lengths the library has checked; attributes are the host's
+ * and are checked here. */
 static int read_entries(item_source* source) {
   item_columns* c = &source->columns;
   shw_entry_batch batch = SHW_ENTRY_BATCH_INIT;
@@ -154,7 +157,8 @@ static int read_entries(item_source* source) {
   return -1;
 }
 
-/* From a tuple of columns, which stays the caller's, or from a plan buffer. On failure nothing is held. */
+/* From a tuple of columns, which stays the caller's, or from a plan buffer. On failure nothing is
+ * held. */
 static int read_source(PyObject* object, item_source* source) {
   memset(source, 0, sizeof *source);
   if (PyTuple_Check(object)) return read_columns(object, &source->columns);
@@ -390,8 +394,8 @@ static PyObject* stored_rows(const item_columns* c) {
   return list;
 }
 
-/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per tensor, from columns or a
- * plan buffer. */
+/* One (name, None) per byte object and (name, (size, properties of the first chunk, chunks)) per
+ * tensor, from columns or a plan buffer. */
 PyObject* shw_py_items_stored(PyObject* given) {
   item_source source;
   if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
@@ -486,8 +490,9 @@ static PyObject* keep_items(PyObject* items, const item_columns* given, const it
   return out;
 }
 
-/* The items of a list that stand in its kept plan, each with its number there as position hint. `given` are the columns
- * of the list, `after` the kept plan: the same entries and boxes in the same order, without some. */
+/* The items of a list that stand in its kept plan, each with its number there as position hint.
+ * `given` are the columns of the list, `after` the kept plan: the same entries and boxes in the
+ * same order, without some. */
 PyObject* shw_py_items_keep(PyObject* items, PyObject* given, PyObject* after) {
   item_columns columns_given;
   item_source kept;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Objects of torch's planners without their constructors, which cost more than all else that makes an item. GIL held. */
+ * Objects of torch's planners without their constructors, which cost more than all else that makes
+ * an item. GIL held. */
 #include "bindings/python/native/columns_items.h"
 
 static newfunc plain_new;
@@ -14,7 +15,8 @@ void shw_py_resume_collector(int was_on) {
   if (was_on) PyGC_Enable();
 }
 
-/* By object.__new__: it gives the fields their room inside the object, which an allocation alone does not. */
+/* By object.__new__: it gives the fields their room inside the object, which an allocation alone
+ * does not. */
 PyObject* shw_py_instance(PyObject* class) {
   if (!no_arguments) {
     plain_new = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One leaf of a state as a tensor descriptor: by the C exchange table of its type, by the buffer protocol, as a tensor
- * of this module, or as a DLPack capsule. Pointers only, no bytes are copied; what keeps the memory alive is held by the
- * columns. GIL held. */
+ * One leaf of a state as a tensor descriptor: by the C exchange table of its type, by the buffer
+ * protocol, as a tensor of this module, or as a DLPack capsule. Pointers only, no bytes are copied;
+ * what keeps the memory alive is held by the columns. GIL held. */
 #include "bindings/python/native/columns.h"
 
 #include <string.h>
@@ -35,7 +35,8 @@ static const shw_dl_exchange* exchange_of(PyObject* type) {
   return table && table->tensor_from_object ? table : NULL;
 }
 
-/* Method of a type, found once: a lookup per tensor would cost as much as the call. NULL when there is none. */
+/* Method of a type, found once: a lookup per tensor would cost as much as the call. NULL when there
+ * is none. */
 static PyObject* method_of(PyObject* type, const char* name) {
   PyObject* method = shw_py_attribute(type, name);
   if (!method) PyErr_Clear();
@@ -119,8 +120,8 @@ static int asks(PyObject* value, PyObject* method) {
   return yes;
 }
 
-/* torch keeps conjugation and negation of views as bits that the exchange does not carry. Neither follows from shape,
- * strides or type, so each tensor is asked. */
+/* torch keeps conjugation and negation of views as bits that the exchange does not carry. Neither
+ * follows from shape, strides or type, so each tensor is asked. */
 static int has_lazy_bit(PyObject* value, leaf_type type, const shw_tensor* tensor) {
   PyObject *is_conj = type.is_conj, *is_neg = type.is_neg;
   Py_XINCREF(is_conj); /* a method that is Python code may drive the type out of the cache */
@@ -234,7 +235,8 @@ static int add_buffer(columns* self, PyObject* value) {
   return add_view(self, &view, read_only);
 }
 
-/* Takes a DLPack capsule: renamed once the tensor is in the columns, from where its deleter is called. */
+/* Takes a DLPack capsule: renamed once the tensor is in the columns, from where its deleter is
+ * called. */
 static int add_capsule(columns* self, PyObject* capsule) {
   const char* name = PyCapsule_GetName(capsule);
   const int versioned = name && strcmp(name, "dltensor_versioned") == 0;

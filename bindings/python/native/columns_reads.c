@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Load planning for torch: stored chunks and wanted boxes of many tensors become descriptions, the library matches them,
- * and the matches become the array of columns_reads.h. What a description cannot hold (boxes that leave their tensor,
- * classes of the host) is no error: the caller goes item by item then. The GIL is given up while the library works. */
+ * Load planning for torch: stored chunks and wanted boxes of many tensors become descriptions, the
+ * library matches them, and the matches become the array of columns_reads.h. What a description
+ * cannot hold (boxes that leave their tensor, classes of the host) is no error: the caller goes
+ * item by item then. The GIL is given up while the library works. */
 #include "bindings/python/native/columns_reads.h"
 
 #include <string.h>
@@ -95,7 +96,8 @@ static int add_boxes(box_columns* self, const tensor_shape* shape, PyObject* chu
   return vector_append(&self->ranges, &self->count, sizeof self->count) < 0 ? -1 : 1;
 }
 
-/* A row is (name, shape, stored chunks, wanted boxes); of a byte object all but the name are None. */
+/* A row is (name, shape, stored chunks, wanted boxes); of a byte object all but the name are
+ * None. */
 static int add_row(read_columns* self, PyObject* row) {
   PyObject *name, *size, *stored, *wanted;
   if (!PyTuple_Check(row)) {
@@ -204,10 +206,11 @@ static int64_t* put_values(int64_t* at, const int64_t* values, size_t ndim) {
   return at;
 }
 
-/* Compares part `i` of a box with the part before it. They come in the order of a grid, dimension s first, where s is the
- * first dimension in which their intervals differ, else the lowest such dimension is, and the part begins there where the
- * one before it has ended, or later. Gives those of `firsts`, a bit per s, that hold. Parts that are in the order of one
- * grid all along share no element: up to the dimension of their first difference intervals only move on. */
+/* Compares part `i` of a box with the part before it. They come in the order of a grid, dimension s
+ * first, where s is the first dimension in which their intervals differ, else the lowest such
+ * dimension is, and the part begins there where the one before it has ended, or later. Gives those
+ * of `firsts`, a bit per s, that hold. Parts that are in the order of one grid all along share no
+ * element: up to the dimension of their first difference intervals only move on. */
 static uint64_t in_grid_order(const found_matches* m, size_t ndim, uint64_t firsts) {
   const int64_t *begin = m->dest + m->part_value, *length = m->lengths + m->part_value;
   const int64_t *begin_before = begin - ndim, *length_before = length - ndim;
@@ -421,16 +424,18 @@ static PyObject* with_columns(PyObject* rows, PyObject* (*work)(PyObject*, const
   return made;
 }
 
-/* (names, number of reads, values, (row, box, elements that are filled) of the first wanted box that is not filled or
- * None, rows whose chunks may share elements) for rows of (name, shape, stored chunks, wanted boxes or None = all of it);
- * of byte objects all but the name are None. Chunks that share elements may hide a box that is not filled. None where the
- * rows must be read item by item. */
+/* (names, number of reads, values, (row, box, elements that are filled) of the first wanted box
+ * that is not filled or None, rows whose chunks may share elements) for rows of (name, shape,
+ * stored chunks, wanted boxes or None = all of it); of byte objects all but the name are None.
+ * Chunks that share elements may hide a box that is not filled. None where the rows must be read
+ * item by item. */
 PyObject* shw_py_reads_plan(PyObject* rows) {
   return with_columns(rows, matched);
 }
 
-/* True where the chunks of tensors fill each element that is wanted, once; of chunks with equal boxes one counts. Else the
- * library's refusal, with the detail "cover" where that is the reason; None where the rows must be read item by item. */
+/* True where the chunks of tensors fill each element that is wanted, once; of chunks with equal
+ * boxes one counts. Else the library's refusal, with the detail "cover" where that is the reason;
+ * None where the rows must be read item by item. */
 PyObject* shw_py_reads_prove(PyObject* rows) {
   return with_columns(rows, proved);
 }

@@ -6,7 +6,8 @@
  *   kind  := READ_TENSOR | READ_BYTES
  *   index := name hint count offsets[count]      ; of the destination, then of the chunk
  *
- * `name` counts in a list of names; `hint` and `count` are READ_NONE for None, and then there are no offsets. */
+ * `name` counts in a list of names; `hint` and `count` are READ_NONE for None, and then there are
+ * no offsets. */
 #ifndef SHW_PY_COLUMNS_READS_H
 #define SHW_PY_COLUMNS_READS_H
 

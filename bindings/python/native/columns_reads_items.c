@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ReadItems of torch as an array of integers and back. What the array cannot hold (classes of the host, offsets that are
- * no tuples) is no error: the caller keeps the objects then. Sizes and indexes that follow one another and are equal are
- * one object: nobody can change them. GIL held. */
+ * ReadItems of torch as an array of integers and back. What the array cannot hold (classes of the
+ * host, offsets that are no tuples) is no error: the caller keeps the objects then. Sizes and
+ * indexes that follow one another and are equal are one object: nobody can change them. GIL
+ * held. */
 #include <string.h>
 
 #include "bindings/python/native/columns_reads.h"
@@ -32,7 +33,8 @@ static int64_t number_of(read_encoder* self, PyObject* name) {
   return failed ? -1 : number;
 }
 
-/* The values of a tuple behind their number, of None as READ_NONE: 1, 0 when it is neither, -1 with an exception. */
+/* The values of a tuple behind their number, of None as READ_NONE: 1, 0 when it is neither, -1 with
+ * an exception. */
 static int put_sizes(read_encoder* self, PyObject* sizes, Py_ssize_t expected) {
   int64_t values[ITEM_RANK_MAX];
   if (sizes == Py_None && expected < 0) return push(self, READ_NONE) < 0 ? -1 : 1;

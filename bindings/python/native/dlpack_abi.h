@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binary layout of DLPack 1.x as the Python module exchanges it: tensors in capsules, and the C exchange table that a
- * tensor type offers as __dlpack_c_exchange_api__. Numbers of devices and dtype codes are those of shardwright/tensor.h.
- * Source of the layout: DLPack 1.3, dlpack.h. */
+ * Binary layout of DLPack 1.x as the Python module exchanges it: tensors in capsules, and the C
+ * exchange table that a tensor type offers as __dlpack_c_exchange_api__. Numbers of devices and
+ * dtype codes are those of shardwright/tensor.h. Source of the layout: DLPack 1.3, dlpack.h. */
 #ifndef SHW_PY_DLPACK_ABI_H
 #define SHW_PY_DLPACK_ABI_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statuses become exceptions through errors.py, and exceptions of callbacks become statuses. The two Python functions
- * are set once at import. Thread rule: GIL held, except for shw_py_finalizing. */
+ * Statuses become exceptions through errors.py, and exceptions of callbacks become statuses. The
+ * two Python functions are set once at import. Thread rule: GIL held, except for
+ * shw_py_finalizing. */
 #include "bindings/python/native/native.h"
 
 #include <stdarg.h>

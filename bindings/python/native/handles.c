@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles of the library as capsules. The destructor releases the handle; close releases it early and marks the capsule,
- * so that a later use raises instead of touching freed memory. Releases run without the GIL, because the last release
- * of a context may wait for a thread that is inside a Python callback. */
+ * Handles of the library as capsules. The destructor releases the handle; close releases it early
+ * and marks the capsule, so that a later use raises instead of touching freed memory. Releases run
+ * without the GIL, because the last release of a context may wait for a thread that is inside a
+ * Python callback. */
 #include "bindings/python/native/native.h"
 
 #include <string.h>

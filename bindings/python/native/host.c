@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared parts of the trampolines into Python objects; see host.h. Once the interpreter is going down no callback enters
- * Python any more: taking the GIL then can hang or crash. */
+ * Shared parts of the trampolines into Python objects; see host.h. Once the interpreter is going
+ * down no callback enters Python any more: taking the GIL then can hang or crash. */
 #include "bindings/python/native/host.h"
 
 #include <stdarg.h>

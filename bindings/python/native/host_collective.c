@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Python object as collective: the table of functions that calls its methods (see HostCollective in collective.py),
- * and the operations of any collective as Python calls. Callbacks of one collective come one at a time. */
+ * A Python object as collective: the table of functions that calls its methods (see HostCollective
+ * in collective.py), and the operations of any collective as Python calls. Callbacks of one
+ * collective come one at a time. */
 #include "bindings/python/native/host.h"
 
 #include <stdlib.h>
@@ -147,8 +148,8 @@ static int attribute(PyObject* object, const char* name, int32_t* out) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Whether there is an attribute of the name. PyObject_HasAttrString would leave a text of its own in
- * the cache of attributes each time. */
+/* Whether there is an attribute of the name. PyObject_HasAttrString would leave a text of its own
+ * in the cache of attributes each time. */
 static int has_method(PyObject* object, const char* name) {
   PyObject* method = shw_py_attribute(object, name);
   const int found = method != NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Python object as storage: the table of functions that calls its methods (see HostStorage in storage.py), and the two
- * storage calls whose results are structs. Callbacks come from any thread of the library. */
+ * A Python object as storage: the table of functions that calls its methods (see HostStorage in
+ * storage.py), and the two storage calls whose results are structs. Callbacks come from any thread
+ * of the library. */
 #include "bindings/python/native/host.h"
 
 static PyObject* object_of(void* user) {
@@ -41,7 +42,8 @@ static void on_abort(void* user, void* object) {
   call_quietly(object, "abort", 0);
 }
 
-/* A TypeError that names storage, method and result in place of the exception that reading the result gave; -1. */
+/* A TypeError that names storage, method and result in place of the exception that reading the
+ * result gave; -1. */
 static int wrong_result(void* user, const char* method, PyObject* given, const char* expected) {
   if (PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
   PyErr_Clear();
@@ -70,7 +72,8 @@ static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_st
   return shw_py_leave(&stay, found, err);
 }
 
-/* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
+/* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an
+ * exception. */
 static int give_entry(void* user, PyObject* row, shw_storage_list_fn sink, void* sink_user) {
   shw_storage_entry entry;
   shw_storage_entry_init(&entry, sizeof entry);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts and shards of grids: descriptions come as tuples, pieces go as tuples (offsets, sizes, local offset). */
+ * Layouts and shards of grids: descriptions come as tuples, pieces go as tuples (offsets, sizes,
+ * local offset). */
 #include "bindings/python/native/native.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static PyObject* piece_at(const boxes* from, uint64_t index, Py_ssize_t ndim) {
                        (long long)from->local_offsets[index]);
 }
 
-/* List of (offsets, sizes, local offset). `count` is asked for where it cannot be told from the values. */
+/* List of (offsets, sizes, local offset). `count` is asked for where it cannot be told from the
+ * values. */
 static PyObject* list_pieces(box_call call, const void* arguments, Py_ssize_t ndim,
                              uint64_t scalar_count) {
   boxes found = {NULL, NULL, 0};
@@ -103,7 +105,8 @@ static void free_numbers(layout_numbers* numbers) {
   free(numbers->map_offsets);
 }
 
-/* (mesh_shape, axis_names as list of bytes or None, ranks or None, kinds, dims, factors, tensor map or None) */
+/* (mesh_shape, axis_names as list of bytes or None, ranks or None, kinds, dims, factors, tensor map
+ * or None) */
 PyObject* shw_py_layout_create(PyObject* specification) {
   PyObject *mesh_shape, *axis_names, *ranks, *kinds, *dims, *factors, *map;
   if (!PyArg_ParseTuple(specification, "OOOOOOO", &mesh_shape, &axis_names, &ranks, &kinds, &dims,
@@ -206,7 +209,8 @@ typedef struct grid {
   Py_ssize_t ndim; /* of the global tensor */
 } grid;
 
-/* (local shape, global shape, offsets, fragments or None, prepended, flags, flat begin, flat size) */
+/* (local shape, global shape, offsets, fragments or None, prepended, flags, flat begin, flat
+ * size) */
 static int read_grid(PyObject* description, grid* into) {
   PyObject *local, *global, *offsets, *fragments;
   long long begin, size;
@@ -242,7 +246,8 @@ static int read_grid(PyObject* description, grid* into) {
   return 0;
 }
 
-/* (global shape, offsets, fragments) of a local shape at places (axis, index, count, axis, index, count, ...). */
+/* (global shape, offsets, fragments) of a local shape at places (axis, index, count, axis, index,
+ * count, ...). */
 PyObject* shw_py_grid_place(PyObject* local_shape, PyObject* prepended, PyObject* places) {
   grid made;
   shw_grid_shard_init(&made.shard, sizeof made.shard);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Log records wait here until a Python thread drains them on its next call: threads of the library never take the GIL to
- * log. The ring is bounded; what does not fit is counted and told with the next record. Guarded by one mutex. */
+ * Log records wait here until a Python thread drains them on its next call: threads of the library
+ * never take the GIL to log. The ring is bounded; what does not fit is counted and told with the
+ * next record. Guarded by one mutex. */
 #include "bindings/python/native/native.h"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hand-written native part of the Python module: what SWIG typemaps alone cannot do. Every function of PyObject that
- * python.i declares gives a new reference, or NULL with an exception set. All are called with the GIL held; those that
- * block give it up inside. Only the limited API of CPython 3.11 is used. */
+ * Hand-written native part of the Python module: what SWIG typemaps alone cannot do. Every function
+ * of PyObject that python.i declares gives a new reference, or NULL with an exception set. All are
+ * called with the GIL held; those that block give it up inside. Only the limited API of CPython
+ * 3.11 is used. */
 #ifndef SHW_PY_NATIVE_H
 #define SHW_PY_NATIVE_H
 
@@ -53,9 +54,11 @@ PyObject* shw_py_versions(void);
 SHW_PY_EACH_HANDLE(SHW_PY_DECLARE_OWN)
 #undef SHW_PY_DECLARE_OWN
 
-/* Pointer of a capsule, NULL for None; -1 with an exception for anything else and for closed handles. */
+/* Pointer of a capsule, NULL for None; -1 with an exception for anything else and for closed
+ * handles. */
 int shw_py_handle(PyObject* object, const char* name, void** out);
-/* Releases the handle inside a capsule now; a later use is FAILED_PRECONDITION. Closing twice is fine. */
+/* Releases the handle inside a capsule now; a later use is FAILED_PRECONDITION. Closing twice is
+ * fine. */
 PyObject* shw_py_close(PyObject* handle);
 
 /* ---- arguments.c: texts, byte lists, options, attributes ---- */
@@ -68,8 +71,9 @@ typedef struct {
 
 int shw_py_text(PyObject* object, char const** data, uint64_t* size);
 int shw_py_no_nul(const char* data, uint64_t size, const char* parameter);
-/* Attribute of an object, NULL with an exception. Its name is interned: the interpreter's cache of attributes keeps every
- * name that it has seen, and a name made for each call would be a new one. */
+/* Attribute of an object, NULL with an exception. Its name is interned: the interpreter's cache of
+ * attributes keeps every name that it has seen, and a name made for each call would be a new
+ * one. */
 PyObject* shw_py_attribute(PyObject* object, const char* name);
 int shw_py_join(PyObject* list, shw_py_blob* blob);
 int shw_py_indices(PyObject* list, shw_py_blob* blob);
@@ -108,13 +112,14 @@ PyObject* shw_py_context_create(PyObject* threads, PyObject* memory_budget, PyOb
 PyObject* shw_py_context_shutdown(PyObject* context, PyObject* timeout_ns);
 /* Records since the last call as a list of (level, component, message, dropped). */
 PyObject* shw_py_log_drain(void);
-/* True when the job is terminal (or staged), False when the time is over; raises the failure of the job. A signal
- * handler that raises cancels the job, waits for its terminal state and comes out. */
+/* True when the job is terminal (or staged), False when the time is over; raises the failure of the
+ * job. A signal handler that raises cancels the job, waits for its terminal state and comes out. */
 PyObject* shw_py_job_wait(PyObject* job, PyObject* timeout_ns, PyObject* staged);
 PyObject* shw_py_job_progress(PyObject* job);
 /* False when the job has ended; else its end wakes shw_py_job_ends_wait, once. */
 PyObject* shw_py_job_watch(PyObject* job);
-/* Waits, deaf to signals, until a watched job has ended since the last call; may return without one. */
+/* Waits, deaf to signals, until a watched job has ended since the last call; may return without
+ * one. */
 PyObject* shw_py_job_ends_wait(void);
 
 /* ---- log_ring.c ---- */
@@ -144,14 +149,16 @@ Py_ssize_t shw_py_int64s(PyObject* sequence, int64_t* values, Py_ssize_t capacit
 int shw_py_int32s(PyObject* sequence, int32_t** out, Py_ssize_t* count);
 PyObject* shw_py_int_tuple(const int64_t* values, Py_ssize_t count);
 
-/* ---- planning.c: descriptions in flat arrays; arrays are objects with the buffer protocol or None ---- */
+/* ---- planning.c: descriptions in flat arrays; arrays are objects with the buffer protocol or None
+ * ---- */
 
-/* options: (kind, rank, world_size, kind globs, kind values, agreement); entries: the 17 arrays of shw_entry_batch
- * behind a count. Gives the plan as bytes. */
+/* options: (kind, rank, world_size, kind globs, kind values, agreement); entries: the 17 arrays of
+ * shw_entry_batch behind a count. Gives the plan as bytes. */
 PyObject* shw_py_plan_describe(PyObject* options, PyObject* entries);
 /* The arrays of a plan handle as (count, 17 memoryviews or None); they keep the plan alive. */
 PyObject* shw_py_plan_entries(PyObject* plan);
-/* options: (owner, preset, cover, verify_replicas); plans: list of buffers. Gives a list of memoryviews. */
+/* options: (owner, preset, cover, verify_replicas); plans: list of buffers. Gives a list of
+ * memoryviews. */
 PyObject* shw_py_plan_merge(PyObject* options, PyObject* plans);
 /* options: (order, cover, missing, flags). Gives six bytes objects. */
 PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wanted);
@@ -159,11 +166,12 @@ PyObject* shw_py_plan_match(PyObject* options, PyObject* stored, PyObject* wante
 PyObject* shw_py_plan_owners(PyObject* arrays, PyObject* rank_count);
 PyObject* shw_py_plan_digest(PyObject* plan);
 PyObject* shw_py_content_digest(PyObject* data);
-/* options: (rank, world_size, kind globs, kind values, agreement); layouts: list of handles or None, or None. Gives
- * [description, digest, part]. */
+/* options: (rank, world_size, kind globs, kind values, agreement); layouts: list of handles or
+ * None, or None. Gives [description, digest, part]. */
 PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObject* layouts);
 PyObject* shw_py_symbolic_representatives(PyObject* digests);
-/* options: (owner, preset, verify_replicas); descriptions, parts: lists of buffers. Gives a handle. */
+/* options: (owner, preset, verify_replicas); descriptions, parts: lists of buffers. Gives a
+ * handle. */
 PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
                                PyObject* parts);
 /* arguments: (rank, generation, 16 bytes or None). */
@@ -203,10 +211,11 @@ PyObject* shw_py_checkpoint_read(PyObject* checkpoint, PyObject* index, PyObject
 
 /* ---- columns_items*.c: items of torch save plans as flat arrays ---- */
 
-/* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties, torch.Size, WriteItemType.TENSOR,
- * .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format, {dtype: number}, {number: dtype},
- * torch.Tensor, torch.nn.Parameter, ReadItem, LoadItemType.TENSOR, .BYTE_IO), or a function that makes this tuple when it
- * is first needed: making it uses the library, after which no forked child can. */
+/* Takes (MetadataIndex, WriteItem, TensorWriteData, ChunkStorageMetadata, TensorProperties,
+ * torch.Size, WriteItemType.TENSOR, .SHARD, .BYTE_IO, torch.strided, torch.contiguous_format,
+ * {dtype: number}, {number: dtype}, torch.Tensor, torch.nn.Parameter, ReadItem,
+ * LoadItemType.TENSOR, .BYTE_IO), or a function that makes this tuple when it is first needed:
+ * making it uses the library, after which no forked child can. */
 PyObject* shw_py_items_configure(PyObject* classes);
 PyObject* shw_py_items_encode(PyObject* items);
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);
@@ -217,11 +226,12 @@ PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_p
 
 /* ---- columns_reads*.c: items of torch load plans as one array ---- */
 
-/* rows: list of (name, shape, stored chunks, wanted boxes or None = all of it); of byte objects all but the name are None.
- * Gives (names, number of reads, values, first wanted box that is not filled, rows in doubt), None where rows go item by
- * item. */
+/* rows: list of (name, shape, stored chunks, wanted boxes or None = all of it); of byte objects all
+ * but the name are None. Gives (names, number of reads, values, first wanted box that is not
+ * filled, rows in doubt), None where rows go item by item. */
 PyObject* shw_py_reads_plan(PyObject* rows);
-/* True where the chunks in rows of tensors fill what is wanted once, None where rows go item by item, else an error. */
+/* True where the chunks in rows of tensors fill what is wanted once, None where rows go item by
+ * item, else an error. */
 PyObject* shw_py_reads_prove(PyObject* rows);
 /* (names, number of reads, values) of a list of ReadItems or None, and back. */
 PyObject* shw_py_reads_encode(PyObject* items);

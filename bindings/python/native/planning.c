@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planning on descriptions: arrays come in as anything with the buffer protocol and are read where they lie, with their
- * lengths checked against one another; results go out as bytes. The GIL is given up while the library works. */
+ * Planning on descriptions: arrays come in as anything with the buffer protocol and are read where
+ * they lie, with their lengths checked against one another; results go out as bytes. The GIL is
+ * given up while the library works. */
 #include "bindings/python/native/native.h"
 
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merging of plans without a copy on the way in or out: plans are read where the host has them, and parts of the result are
- * views of one buffer of the library, which lives as long as one of them. The GIL is given up while the library works. */
+ * Merging of plans without a copy on the way in or out: plans are read where the host has them, and
+ * parts of the result are views of one buffer of the library, which lives as long as one of them.
+ * The GIL is given up while the library works. */
 #include <stdlib.h>
 #include <string.h>
 

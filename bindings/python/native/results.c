@@ -114,7 +114,8 @@ PyObject* shw_py_plan_items(PyObject* capsule) {
 
 /* ---- states ---- */
 
-/* (names, data, content types, paths or None, kinds or None): lists of bytes of one length; kinds a list of numbers. */
+/* (names, data, content types, paths or None, kinds or None): lists of bytes of one length; kinds a
+ * list of numbers. */
 PyObject* shw_py_state_add_objects(PyObject* capsule, PyObject* lists) {
   void* state = NULL;
   PyObject *names, *data, *types, *paths, *kinds;
@@ -188,7 +189,8 @@ static PyObject* tensor_row(void* checkpoint, uint64_t index, const shw_tensor_i
                        t->dtype_code + 256 * t->dtype_bits);
 }
 
-/* One tuple per tensor: (dtype name, shape, kind, rank, byte_size, first_chunk, chunk_count, dtype number). */
+/* One tuple per tensor: (dtype name, shape, kind, rank, byte_size, first_chunk, chunk_count, dtype
+ * number). */
 PyObject* shw_py_checkpoint_tensors(PyObject* capsule, PyObject* first_object,
                                     PyObject* count_object) {
   void* checkpoint = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorBase: a dense row-major host tensor in memory of the library, the base of shardwright.Tensor. It exports the
- * buffer protocol where its dtype has a format, and DLPack. The bytes live in counted blocks: small tensors share one,
- * and an exported DLPack tensor keeps its block alive without any lock of Python. Shape and dtype never change. */
+ * TensorBase: a dense row-major host tensor in memory of the library, the base of
+ * shardwright.Tensor. It exports the buffer protocol where its dtype has a format, and DLPack. The
+ * bytes live in counted blocks: small tensors share one, and an exported DLPack tensor keeps its
+ * block alive without any lock of Python. Shape and dtype never change. */
 #include "bindings/python/native/dlpack_abi.h"
 #include "bindings/python/native/native.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Context and jobs. Waits run in slices without the GIL; between two slices signal handlers get their turn, and one that
- * raises (Ctrl-C) cancels the job, which is waited to its end before the exception comes out. */
+ * Context and jobs. Waits run in slices without the GIL; between two slices signal handlers get
+ * their turn, and one that raises (Ctrl-C) cancels the job, which is waited to its end before the
+ * exception comes out. */
 #include "bindings/python/native/native.h"
 
 #include <time.h>

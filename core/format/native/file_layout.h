@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FileLayout: where what a rank writes lies in its file. From kFileHeaderBytes on: chunks and objects
-// of kSlabChunkLimitBytes and more, each at a multiple of kExtentAlignmentBytes; then smaller chunks,
-// packed at multiples of kSlabAlignmentBytes, so that one read gets many; then small objects likewise.
-// Each part is in the order of the list, so that a whole tensor is read in ascending positions.
-// Pure function.
+// FileLayout: where what a rank writes lies in its file. From kFileHeaderBytes on: chunks and
+// objects of kSlabChunkLimitBytes and more, each at a multiple of kExtentAlignmentBytes; then
+// smaller chunks, packed at multiples of kSlabAlignmentBytes, so that one read gets many; then
+// small objects likewise. Each part is in the order of the list, so that a whole tensor is read in
+// ascending positions. Pure function.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,8 @@ Result<uint64_t> needed_digests(const plan::Catalog& catalog) {
   return count;
 }
 
-// Everything lies behind the file's header, and nothing on another; the file's end is the manifest's.
+// Everything lies behind the file's header, and nothing on another; the file's end is the
+// manifest's.
 Status check_positions(const RankIndex& index) {
   const size_t items = index.catalog.boxes.size() + index.catalog.objects.size();
   if (index.positions.size() != items) {

@@ -30,8 +30,8 @@ using internal::FileItems;
 
 constexpr uint64_t kMaxManifestBytes = kMaxFlatBufferBytes + sizeof(integrity::Digest128);
 
-// A file's checked index: what is needed of each of its items. The place of an item among them is its
-// slot.
+// A file's checked index: what is needed of each of its items. The place of an item among them is
+// its slot.
 struct FileIndex {
   std::vector<uint64_t> items;                // ascending, chunks of the manifest before objects
   std::vector<uint64_t> positions;            // per slot
@@ -424,9 +424,9 @@ integrity::Digest128 own_digest(std::span<const std::byte> manifest) {
   return digest;
 }
 
-// Whether the length of an open manifest may be believed: of a large one the ends are looked at before
-// memory is taken for it, because a file may say any length and hold nothing. What is wrong with it is
-// written to *damage; the status is that of reading.
+// Whether the length of an open manifest may be believed: of a large one the ends are looked at
+// before memory is taken for it, because a file may say any length and hold nothing. What is wrong
+// with it is written to *damage; the status is that of reading.
 Status look_at_manifest(storage::StorageObject& object, uint64_t size_bytes, std::string_view name,
                         Status* damage) {
   if (size_bytes > kMaxManifestBytes) {

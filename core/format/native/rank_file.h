@@ -59,8 +59,8 @@ std::vector<std::byte> encode_trailer(const Trailer& trailer);  // kTrailerBytes
 Result<Trailer> decode_trailer(std::span<const std::byte> bytes);
 
 // The catalog of a file's index: tensors, their chunks and objects as they come, which is the order
-// of the merged catalog; place is 0. So a rank that builds it alone from its State and WriteList and
-// the coordinator that cuts it out of the merged catalog get the same bytes.
+// of the merged catalog; place is 0. So a rank that builds it alone from its State and WriteList
+// and the coordinator that cuts it out of the merged catalog get the same bytes.
 struct StoredChunk {
   plan::CatalogBuilder::Tensor
       tensor;  // equal for all chunks of one (name, rank), which come together

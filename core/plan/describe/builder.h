@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DescriptionBuilder: describes what one rank holds entry by entry, in its order. What the layout says
-// about this rank is compared with the rule that the description keeps; a tensor for which they
-// differ is described by its boxes. One thread.
+// DescriptionBuilder: describes what one rank holds entry by entry, in its order. What the layout
+// says about this rank is compared with the rule that the description keeps; a tensor for which
+// they differ is described by its boxes. One thread.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ namespace shardwright::plan {
 class DescriptionBuilder {
  public:
   // agreement: the text that all ranks must have alike. World size 0: not known, then there are no
-  // layouts. INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks, and an agreement that
-  // is not UTF-8.
+  // layouts. INVALID_ARGUMENT for a position outside 1 to kMaxWorldSize ranks, and an agreement
+  // that is not UTF-8.
   static Result<DescriptionBuilder> create(std::vector<KindPattern> kinds, std::string agreement,
                                            RankPosition position);
 

@@ -26,12 +26,12 @@ struct DescribeRules {
   std::vector<KindPattern> kinds;
 };
 
-// The boxes as they stand. INVALID_ARGUMENT naming the entry, OUT_OF_RANGE for a box that leaves its
-// tensor, ALREADY_EXISTS for a name that comes twice, UNIMPLEMENTED for a dtype without a name.
+// The boxes as they stand. INVALID_ARGUMENT naming the entry, OUT_OF_RANGE for a box that leaves
+// its tensor, ALREADY_EXISTS for a name that comes twice, UNIMPLEMENTED for a dtype without a name.
 Result<LocalPlan> describe_local(const EntryArrays& entries, const DescribeRules& rules);
-// The same by layouts: one per entry or none at all; an entry with a layout lists no boxes, nullptr =
-// its boxes count, and a replicated or rank_local tensor must be whole. The arrays numbers, order,
-// secondary and attributes are absent.
+// The same by layouts: one per entry or none at all; an entry with a layout lists no boxes, nullptr
+// = its boxes count, and a replicated or rank_local tensor must be whole. The arrays numbers,
+// order, secondary and attributes are absent.
 Result<LocalPlan> describe_local(const EntryArrays& entries, std::span<const Layout* const> layouts,
                                  const DescribeRules& rules);
 // What is stored: place = rank, no order, nothing secondary.

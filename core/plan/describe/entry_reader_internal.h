@@ -36,8 +36,8 @@ class EntryReader {
  public:
   explicit EntryReader(const EntryArrays& entries) : in_(entries) {}
 
-  // Calls visit(entry) for each. What it refuses, and INVALID_ARGUMENT, OUT_OF_RANGE and UNIMPLEMENTED
-  // of a dtype without a name, name the entry; RESOURCE_EXHAUSTED for too many.
+  // Calls visit(entry) for each. What it refuses, and INVALID_ARGUMENT, OUT_OF_RANGE and
+  // UNIMPLEMENTED of a dtype without a name, name the entry; RESOURCE_EXHAUSTED for too many.
   template <typename Visit>
   Status for_each(const Visit& visit) {
     SHW_RETURN_IF_ERROR(check_counts());

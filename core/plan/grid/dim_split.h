@@ -3,8 +3,8 @@
 // DimSplit: one dimension of a tensor cut into parts that follow each other, none of them empty. It
 // is written as runs of equal parts: a pair of runs that repeats, then further runs. The rule of
 // torch.chunk is one or two runs however many parts it makes, a cut of its parts by the same rule a
-// repeated pair, and listed boundaries are runs of one part each. The form is a function of the sizes
-// alone, so equal splits are equal in every byte. Immutable value; thread-compatible.
+// repeated pair, and listed boundaries are runs of one part each. The form is a function of the
+// sizes alone, so equal splits are equal in every byte. Immutable value; thread-compatible.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Levels are found from the fastest on: the longest run of equal steps from the first rank is a
-// block, all further blocks must repeat it, and the begins of the blocks are looked at likewise. The
-// last block may be cut short. A level whose end goes on as it does itself would be one level with
-// the next, so there is one way to write a row.
+// block, all further blocks must repeat it, and the begins of the blocks are looked at likewise.
+// The last block may be cut short. A level whose end goes on as it does itself would be one level
+// with the next, so there is one way to write a row.
 #include "core/plan/grid/rank_map.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RankMap: which rank each of a row of chunks belongs to, by number. Where the ranks are a sum of
-// strides, one per digit of the chunk's number in a mixed radix, the map is its base and its levels,
-// whatever the number of chunks: shards of a mesh, its transposes and its replicas are. Anything else
-// is a column with one rank per chunk. The form is a function of the ranks alone, so equal maps are
-// equal in every byte. Immutable value; thread-compatible.
+// strides, one per digit of the chunk's number in a mixed radix, the map is its base and its
+// levels, whatever the number of chunks: shards of a mesh, its transposes and its replicas are.
+// Anything else is a column with one rank per chunk. The form is a function of the ranks alone, so
+// equal maps are equal in every byte. Immutable value; thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind CatalogIndex: hash tables by (name, rank) and by name, built at once, and a chunk
-// search for each tensor that somebody asks for: most loads want few of many.
+// The tables behind CatalogIndex: hash tables by (name, rank) and by name, built at once, and a
+// chunk search for each tensor that somebody asks for: most loads want few of many.
 #include "core/plan/load/catalog_index.h"
 
 #include <algorithm>

@@ -20,9 +20,9 @@ class ChunkSearch;
 
 // Index over stored entries, built once per checkpoint: (name, rank) to entry by a hash table,
 // wanted box to chunks by arithmetic where the chunks of a tensor are a grid (rows included) and by
-// bounding boxes where they are not. Names are indexed at once, the chunks of a tensor when they are
-// first searched: at no cost where the catalog says that they are a grid, else O(n log n). Any thread;
-// the catalog must outlive it.
+// bounding boxes where they are not. Names are indexed at once, the chunks of a tensor when they
+// are first searched: at no cost where the catalog says that they are a grid, else O(n log n). Any
+// thread; the catalog must outlive it.
 class CatalogIndex {
  public:
   // The catalog passed check_catalog.

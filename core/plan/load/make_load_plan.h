@@ -17,8 +17,8 @@ namespace shardwright::plan {
 
 // stored must have passed check_catalog and prove_all_covers (copies allowed: each element is read
 // once, from the copy with the lowest number). Failures: NOT_FOUND with the three nearest names
-// (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values), for unexpected =
-// error, for boxes of one entry that share local memory; UNIMPLEMENTED for a sub-byte tensor of
+// (missing = error), INVALID_ARGUMENT for shape or dtype that differ (both values), for unexpected
+// = error, for boxes of one entry that share local memory; UNIMPLEMENTED for a sub-byte tensor of
 // another shape. A rank_local entry of the state matches only the stored entry of the same rank;
 // others match what CatalogIndex finds. Replicated wants match sharded chunks and the other way
 // round. Stored entries that belong to other ranks are not unexpected. generation of the result is

@@ -31,8 +31,8 @@ struct EntryFacts {
   DType dtype = DType::kInvalid;  // of both or of none: objects have no dtype and no shape
   std::span<const int64_t> shape;
 };
-// INVALID_ARGUMENT for a kind that differs, and unless the entry is rank_local, for a dtype, shape or
-// path.
+// INVALID_ARGUMENT for a kind that differs, and unless the entry is rank_local, for a dtype, shape
+// or path.
 Status check_same_entry(std::string_view noun, std::string_view name, const EntryFacts& first,
                         const EntryFacts& other);
 

@@ -3,8 +3,8 @@
 // Writes the merged catalog: tensors that are cut by a rule as they are; of any other the distinct
 // boxes of all members in row-major order of their offsets, and for each the members that hold it.
 // Scratch columns are reused from tensor to tensor. Tensors of a model are mostly cut alike, so the
-// order that sorted the boxes of one is tried on the next before sorting: the work per box is a copy
-// and two comparisons.
+// order that sorted the boxes of one is tried on the next before sorting: the work per box is a
+// copy and two comparisons.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -288,7 +288,8 @@ class Deduplication {
     }
   }
 
-  // In line: of a function of its own the compiler believes that it does nothing, and drops the calls.
+  // In line: of a function of its own the compiler believes that it does nothing, and drops the
+  // calls.
   [[gnu::always_inline]] void prefetch(const RankMember& member) const {
     if (form_of(member) != kBoxes) return;
     const BoxList& list = list_of(member);
@@ -384,8 +385,8 @@ class Deduplication {
     return false;
   }
 
-  // Of a tensor that nobody cuts: one box. False, and nothing done, when that is not all there is to
-  // it.
+  // Of a tensor that nobody cuts: one box. False, and nothing done, when that is not all there is
+  // to it.
   bool emit_replicas(std::span<const RankMember> members) {
     const bool empty = is_empty(Candidate());
     if (empty && !policy_.keep_empty) return false;

@@ -15,12 +15,13 @@
 namespace shardwright::plan {
 
 // Owners by balanced: chunks with one holder count first; then tensors by their largest chunk,
-// largest first, each in lockstep (lockstep_internal.h) to the replica whose ranks bear fewest bytes
-// so far, ties to the lowest; then objects likewise. Other rules and presets: merge_policy.h.
-// Failures (INVALID_ARGUMENT naming ranks, boxes and values): dtype, shape, kind or path that differ,
-// replicas whose digests differ (with how to declare rank_local), overlapping chunks, holes. The cost
-// is that of the distinct descriptions and, for every kind of tensor that is cut by a rule (equal
-// shape, cuts and holders), O(ranks); boxes cost what sorting them costs. The plan has no generation.
+// largest first, each in lockstep (lockstep_internal.h) to the replica whose ranks bear fewest
+// bytes so far, ties to the lowest; then objects likewise. Other rules and presets: merge_policy.h.
+// Failures (INVALID_ARGUMENT naming ranks, boxes and values): dtype, shape, kind or path that
+// differ, replicas whose digests differ (with how to declare rank_local), overlapping chunks,
+// holes. The cost is that of the distinct descriptions and, for every kind of tensor that is cut by
+// a rule (equal shape, cuts and holders), O(ranks); boxes cost what sorting them costs. The plan
+// has no generation.
 Result<GlobalSavePlan> make_global_plan(const RankPlans& ranks, const SaveRules& rules);
 
 // What one rank writes, item by item.

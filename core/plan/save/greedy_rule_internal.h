@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two rules of a greedy choice of writers, for explicit merges, for symbolic plans and for plain
-// arrays: who gets what is next, and Megatron's order of what is next. Pure functions.
+// The two rules of a greedy choice of writers, for explicit merges, for symbolic plans and for
+// plain arrays: who gets what is next, and Megatron's order of what is next. Pure functions.
 #pragma once
 
 #include <compare>

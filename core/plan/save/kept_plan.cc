@@ -34,8 +34,8 @@ class LeftEntries {
   }
 
  private:
-  // The text among those that are left. Records that share a text go on sharing it, so that no column
-  // of a kept plan is larger than that of the rank's own.
+  // The text among those that are left. Records that share a text go on sharing it, so that no
+  // column of a kept plan is larger than that of the rank's own.
   TextId text(TextId from) {
     if (texts_[from] == 0) texts_[from] = to_.catalog.texts.append(from_.catalog.texts.at(from));
     return texts_[from];

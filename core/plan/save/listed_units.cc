@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Units by the rank and the place in which they were listed first. Units come in the order of the
-// merged catalog, and ranks mostly list their items in that order too: after a counting sort by rank
-// there is nothing left to sort. What a choice of owners wants to know of each goes with it, so that
-// it reads one column from its beginning to its end: the units of a rank lie as far apart as there
-// are ranks.
+// merged catalog, and ranks mostly list their items in that order too: after a counting sort by
+// rank there is nothing left to sort. What a choice of owners wants to know of each goes with it,
+// so that it reads one column from its beginning to its end: the units of a rank lie as far apart
+// as there are ranks.
 #include <algorithm>
 
 #include "core/base/huge_pages.h"

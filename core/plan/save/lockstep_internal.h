@@ -46,10 +46,10 @@ struct ColumnSizes {
   uint64_t bits = 0;                // of an element
 };
 
-// Gives tensors and objects of one holder map after the other to replicas by the rule. What the ranks
-// of each replica bear together is added up when a map comes and kept while it stays: the ranks of
-// different replicas are different ones. So the cost is O(ranks) per change of the map and O(log
-// replicas) per tensor. One thread.
+// Gives tensors and objects of one holder map after the other to replicas by the rule. What the
+// ranks of each replica bear together is added up when a map comes and kept while it stays: the
+// ranks of different replicas are different ones. So the cost is O(ranks) per change of the map and
+// O(log replicas) per tensor. One thread.
 class Lockstep {
  public:
   // loads: bytes that each rank writes so far.

@@ -7,8 +7,8 @@
 //                       whose columns have holders, any other is its distinct boxes with theirs
 //   4 choose_owners     who writes what several hold
 //   5 native saves: list_writes, finish_grids; hosts: number_chunks, kept plans; then the proof
-// A group is one entry of the merged catalog that is not rank_local. Units are the boxes of the merged
-// catalog and then its objects.
+// A group is one entry of the merged catalog that is not rank_local. Units are the boxes of the
+// merged catalog and then its objects.
 #pragma once
 
 #include <cstdint>
@@ -166,8 +166,8 @@ uint32_t entry_of(const EntryGroups& groups, const RankPlans& ranks, const Catal
 
 // ---- owners ----
 
-// Sets chosen and replicas, places of boxes and objects, and of objects size (where it is known) and
-// type to what the owner holds. Choice::kAll gives the first.
+// Sets chosen and replicas, places of boxes and objects, and of objects size (where it is known)
+// and type to what the owner holds. Choice::kAll gives the first.
 void choose_owners(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy,
                    Merged* merged);
 
@@ -241,8 +241,8 @@ struct NumberedChunks {
 NumberedChunks number_chunks(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
                              const MergePolicy& policy);
 
-// The local plans of ranks without the items that are not kept. Ranks of one description mostly keep
-// the same entries: what the last of them left of it is used again. Views both. One thread.
+// The local plans of ranks without the items that are not kept. Ranks of one description mostly
+// keep the same entries: what the last of them left of it is used again. Views both. One thread.
 class KeptPlans {
  public:
   KeptPlans(const RankPlans& ranks, const NumberedChunks& numbered);

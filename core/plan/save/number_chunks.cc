@@ -194,8 +194,8 @@ class Numbering {
   }
 
   // All boxes as they are kept, in the column of the merged catalog itself: they name their owners
-  // already. Tensors that keep its order move towards the beginning; those behind the first that does
-  // not are put aside before.
+  // already. Tensors that keep its order move towards the beginning; those behind the first that
+  // does not are put aside before.
   void arrange_merged(std::span<const Entry> entries) {
     std::vector<ChunkRecord>& chunks = merged_.catalog.boxes;
     std::vector<uint32_t> tensors;  // of the merged catalog, in the order of the result

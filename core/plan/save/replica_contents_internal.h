@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks say of the contents of their replicas: compared entry by entry, and put into the sets by
-// which later saves compare them in 16 bytes.
+// What ranks say of the contents of their replicas: compared entry by entry, and put into the sets
+// by which later saves compare them in 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class RankContents {
  public:
   explicit RankContents(const RankPlans& ranks);
 
-  // Whether some rank gave digests of its own: else those of the descriptions are all there are, and
-  // one comparison per description is enough.
+  // Whether some rank gave digests of its own: else those of the descriptions are all there are,
+  // and one comparison per description is enough.
   bool any_of_ranks() const { return any_of_ranks_; }
   // Replicas of a group that have a digest; those who hold the same follow each other, by ascending
   // ranks. members: not empty.

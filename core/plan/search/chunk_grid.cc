@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks as a grid: those that the catalog says to be one, and boxes in any order, maybe with copies.
-// The distinct begins of each dimension are collected, as long as they can still be those of a grid,
-// and every box is put into its cell.
+// Chunks as a grid: those that the catalog says to be one, and boxes in any order, maybe with
+// copies. The distinct begins of each dimension are collected, as long as they can still be those
+// of a grid, and every box is put into its cell.
 #include <algorithm>
 #include <bit>
 

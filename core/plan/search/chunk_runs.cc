@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of chunks in the order in which they are stored or along a curve. Building is one pass. Whether
-// an order is good is tried on the chunks themselves: one of every kTriedEach, chosen by a hash so that no
-// regular order hides from it, is looked up, and all of them together may visit kVisitsPerLevel
-// runs per level and lookup. That bounds what looking up every chunk costs, too: rare lookups that
-// visit many runs would have been tried with as many visits as there is room for.
+// Runs of chunks in the order in which they are stored or along a curve. Building is one pass.
+// Whether an order is good is tried on the chunks themselves: one of every kTriedEach, chosen by a
+// hash so that no regular order hides from it, is looked up, and all of them together may visit
+// kVisitsPerLevel runs per level and lookup. That bounds what looking up every chunk costs, too:
+// rare lookups that visit many runs would have been tried with as many visits as there is room for.
 #include <algorithm>
 #include <array>
 #include <limits>

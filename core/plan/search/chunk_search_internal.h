@@ -85,8 +85,8 @@ class ChunkGrid {
   std::vector<uint32_t> cell_begins_;  // into cell_chunks_, with copies: one more than cells
 };
 
-// Chunks in an order in which neighbours come together, in runs of kRunLength, and runs in runs of as
-// many.
+// Chunks in an order in which neighbours come together, in runs of kRunLength, and runs in runs of
+// as many.
 class ChunkRuns {
  public:
   static constexpr uint64_t kRunLength = 8;
@@ -167,7 +167,8 @@ class ChunkTree {
   std::vector<Interval> bounds_;  // split_count_ per node
 };
 
-// A grid, runs, a tree, or none of them for tensors of a few chunks, which are looked at one by one.
+// A grid, runs, a tree, or none of them for tensors of a few chunks, which are looked at one by
+// one.
 class ChunkSearch {
  public:
   ChunkSearch(const Catalog& catalog, size_t tensor);

@@ -2,9 +2,9 @@
 //
 // Bounding boxes over irregular chunks. A node is cut at the plane, among a bounded sample of chunk
 // begins in every dimension, that fewest of some chunks cross and that divides them most evenly:
-// chunks of nested cuts are divided where they were cut, so their nodes do not overlap, and one long
-// chunk widens only the nodes above it. A cut leaves at least an eighth on each side, which bounds
-// the depth; where no plane does, the chunks are halved by their middles.
+// chunks of nested cuts are divided where they were cut, so their nodes do not overlap, and one
+// long chunk widens only the nodes above it. A cut leaves at least an eighth on each side, which
+// bounds the depth; where no plane does, the chunks are halved by their middles.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks that tile the tensor are disjoint, which is linear to show; else a sweep along the first
-// split dimension keeps the chunks that it is inside of, ordered by the second: with one or two split
-// dimensions they are then intervals that may not touch, so neighbours are all that must be compared,
-// O(n log n). With more, chunks that meet in the first two dimensions are compared one by one.
+// split dimension keeps the chunks that it is inside of, ordered by the second: with one or two
+// split dimensions they are then intervals that may not touch, so neighbours are all that must be
+// compared, O(n log n). With more, chunks that meet in the first two dimensions are compared one by
+// one.
 #include "core/plan/search/prove_disjoint_internal.h"
 
 #include <algorithm>

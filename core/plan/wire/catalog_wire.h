@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Catalog to and from its FlatBuffers table (catalog.fbs). Shared by plan buffers, manifests and
-// indexes. Names of FlatBuffers types stay in the .cc files of core/plan/wire and core/format/native.
+// indexes. Names of FlatBuffers types stay in the .cc files of core/plan/wire and
+// core/format/native.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vectors of verified buffers. The FlatBuffers verifier (25.12) checks the alignment of a
-// vector's length, which is 4, and not that of its elements: in a damaged buffer elements of 8 bytes
-// may lie at any multiple of 4, and reading them in place would be undefined. So columns are copied,
-// or read in place where they happen to be aligned.
+// vector's length, which is 4, and not that of its elements: in a damaged buffer elements of 8
+// bytes may lie at any multiple of 4, and reading them in place would be undefined. So columns are
+// copied, or read in place where they happen to be aligned.
 #pragma once
 
 #include <cstdint>

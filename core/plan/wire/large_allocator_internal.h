@@ -21,7 +21,8 @@ class LargeAllocator : public flatbuffers::DefaultAllocator {
   }
 };
 
-// Memory of one builder that lies where its bytes are wanted. A builder that needs more gets its own.
+// Memory of one builder that lies where its bytes are wanted. A builder that needs more gets its
+// own.
 class LentMemory : public flatbuffers::DefaultAllocator {
  public:
   explicit LentMemory(std::span<std::byte> memory) : memory_(memory) {}

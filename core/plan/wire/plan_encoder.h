@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes many plans into one reused memory, and PlanParts: plans one behind the other as they leave
-// the library. Thread-compatible.
+// Encodes many plans into one reused memory, and PlanParts: plans one behind the other as they
+// leave the library. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class PlanEncoder {
   PlanEncoder(const PlanEncoder&) = delete;
   PlanEncoder& operator=(const PlanEncoder&) = delete;
 
-  // A plan of kind kLocalSave or kKeptSave whose description is a plan buffer already. The bytes are
-  // valid until the next call.
+  // A plan of kind kLocalSave or kKeptSave whose description is a plan buffer already. The bytes
+  // are valid until the next call.
   Result<std::span<const std::byte>> encode(std::span<const std::byte> description,
                                             const LocalPart& part, PlanKind kind);
 
@@ -36,8 +36,8 @@ class PlanEncoder {
   std::unique_ptr<Memory> memory_;
 };
 
-// Bytes of plans one behind the other, the first aligned to 64, in memory of a fixed capacity that is
-// used as it fills.
+// Bytes of plans one behind the other, the first aligned to 64, in memory of a fixed capacity that
+// is used as it fills.
 class PlanParts {
  public:
   static constexpr std::align_val_t kAlignment{64};

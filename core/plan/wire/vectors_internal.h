@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all encoders of plan buffers share: columns of values as vectors (none for an empty column; the
-// other way round: columns_internal.h), and the buffer around a body.
+// What all encoders of plan buffers share: columns of values as vectors (none for an empty column;
+// the other way round: columns_internal.h), and the buffer around a body.
 #pragma once
 
 #include <cstdint>

@@ -54,8 +54,8 @@ Result<Bytes> encode(const GlobalSavePlan& plan);  // without lists, for tools
 
 // 16 bytes that two descriptions share exactly when they are equal: digest of the plan buffer.
 Result<Digest128> description_digest(const Description& description);
-// Digest of what the plan describes: equal for equal entries in equal order on equal ranks, whatever
-// their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
+// Digest of what the plan describes: equal for equal entries in equal order on equal ranks,
+// whatever their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
 Result<Digest128> items_digest(const LocalPlan& plan);
 
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);

@@ -38,8 +38,8 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-// Descriptor for reading of a directory that is open as O_PATH, which takes neither fsync, flock nor a
-// listing; the negative errno otherwise.
+// Descriptor for reading of a directory that is open as O_PATH, which takes neither fsync, flock
+// nor a listing; the negative errno otherwise.
 int open_readable(int directory);
 
 // The directory that holds the last part of a key.

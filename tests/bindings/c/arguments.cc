@@ -5,7 +5,8 @@
 
 namespace contract {
 
-// Takes the address: the value is written by the call that gives the status, in the same expression.
+// Takes the address: the value is written by the call that gives the status, in the same
+// expression.
 void check(shw_status status, shw_error** error) {
   if (status == SHW_OK) return;
   Failed failed{status, *error != nullptr ? shw_error_message(*error, nullptr) : "", {}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of the contract's planning steps, there and back: a step's list as the flat arrays of C, and the boxes of a plan
-// as texts.
+// Entries of the contract's planning steps, there and back: a step's list as the flat arrays of C,
+// and the boxes of a plan as texts.
 #pragma once
 
 #include <string>

@@ -9,7 +9,8 @@
 
 namespace contract {
 
-// Runs the step and returns true, or returns false when it is none of these. Throws std::runtime_error.
+// Runs the step and returns true, or returns false when it is none of these. Throws
+// std::runtime_error.
 bool run_file_step(const std::filesystem::path& root, const Json& step);
 
 }  // namespace contract

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interpreter of the contract over the C interface. A step either succeeds, fails with a status of the library (Failed),
-// or gives a result that is wrong (std::runtime_error). One thread, ranks aside.
+// Interpreter of the contract over the C interface. A step either succeeds, fails with a status of
+// the library (Failed), or gives a result that is wrong (std::runtime_error). One thread, ranks
+// aside.
 #pragma once
 
 #include <filesystem>

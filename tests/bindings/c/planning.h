@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of the contract that plan by descriptions: layouts, shards of grids, entries, merges, symbolic plans.
+// The steps of the contract that plan by descriptions: layouts, shards of grids, entries, merges,
+// symbolic plans.
 #pragma once
 
 #include <map>

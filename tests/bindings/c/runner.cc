@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the behaviour contract of the bindings over the C interface: contract_runner contract.json. A line per scenario,
-// at the end "N passed, N failed, N skipped".
+// Runs the behaviour contract of the bindings over the C interface: contract_runner contract.json.
+// A line per scenario, at the end "N passed, N failed, N skipped".
 #include <unistd.h>
 
 #include <filesystem>

@@ -19,7 +19,8 @@ const Json& member(const Json& object, const char* key);
 // A JSON string, or {"repeat": text, "count": n}; "" for anything else.
 std::string text_of(const Json& value);
 std::string text_of(const Json& object, const char* key);
-// The texts are equal, or the wanted one holds a '*' for the part of the found one that is not fixed.
+// The texts are equal, or the wanted one holds a '*' for the part of the found one that is not
+// fixed.
 bool matches(const std::string& wanted, const std::string& found);
 std::vector<int64_t> numbers_of(const Json& value);
 Bytes bytes_of_hex(const std::string& hex);

@@ -12,7 +12,8 @@ static const shw_host_api host_api = {.struct_size = sizeof(shw_host_api),
                                       .error_release = shw_error_release};
 static const shw_storage_vtable* sample_table;
 
-/* The sample keeps its table and its host in variables of its own, as a plugin that is loaded once may. */
+/* The sample keeps its table and its host in variables of its own, as a plugin that is loaded once
+ * may. */
 static void load_sample(void) {
   sample_table = memory_storage_table(&host_api);
 }

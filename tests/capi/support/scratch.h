@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Path of a new empty directory below $TMPDIR or /tmp, removed at the end of the process. Static text
- * that the next call does not change (16 directories). */
+/* Path of a new empty directory below $TMPDIR or /tmp, removed at the end of the process. Static
+ * text that the next call does not change (16 directories). */
 const char* scratch_directory(void);
 /* "directory/name" in static memory (64 texts, reused in turn). */
 const char* path_in(const char* directory, const char* name);

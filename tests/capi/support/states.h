@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small vocabulary for states: one tensor, one shard, one object per call. Shapes are literal lists.
- * All functions end the test when a step fails that should not. */
+ * Small vocabulary for states: one tensor, one shard, one object per call. Shapes are literal
+ * lists. All functions end the test when a step fails that should not. */
 #ifndef SHARDWRIGHT_TESTS_CAPI_STATES_H
 #define SHARDWRIGHT_TESTS_CAPI_STATES_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every name that a save makes is durable before it commits: files, the generation, the checkpoint's
-// folder and those above it, whoever of its calls made them, and those that a save made which was
-// killed before it could sync them.
+// Every name that a save makes is durable before it commits: files, the generation, the
+// checkpoint's folder and those above it, whoever of its calls made them, and those that a save
+// made which was killed before it could sync them.
 #include <gtest/gtest.h>
 
 #include "core/storage/posix/system_calls.h"

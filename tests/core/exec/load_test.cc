@@ -339,7 +339,8 @@ TEST_F(LoadTest, AbortsWhenRanksOpenedDifferentGenerations) {
   });
 }
 
-// Places and options are agreed before anything is read: a place that is empty is not the news then.
+// Places and options are agreed before anything is read: a place that is empty is not the news
+// then.
 TEST_F(LoadTest, PlacesAndOptionsThatDifferAreNamedOnAllRanks) {
   struct Case {
     std::string prefix;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs of many ranks, all of them here: a thread with a small stack each, one storage in memory. What is
-// saved is loaded and compared byte by byte, and what came to each rank from others is counted.
+// Jobs of many ranks, all of them here: a thread with a small stack each, one storage in memory.
+// What is saved is loaded and compared byte by byte, and what came to each rank from others is
+// counted.
 #include <pthread.h>
 #include <sys/resource.h>
 

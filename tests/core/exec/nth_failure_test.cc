@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every call of a save's storage fails once, and fails from then on, with each error a file system
-// knows. Whatever happens: the status is that of the taxonomy, old or new checkpoint is there whole,
-// success is never told in vain, the runtime goes on working, and what is left can be collected.
+// knows. Whatever happens: the status is that of the taxonomy, old or new checkpoint is there
+// whole, success is never told in vain, the runtime goes on working, and what is left can be
+// collected.
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -75,7 +76,8 @@ class NthFailureTest : public testing::Test {
         fmt::format("{}: call {} ({}), errno {}{}\n{}", workload.name, index, failing.hit(),
                     fault.error_number, fault.sticky ? " from then on" : "", texts(results));
     check_outcome(workload, location, agreed_code(results), results[0].status(), what);
-    // The path and the runtime are as good as before: the next save succeeds and gc clears the rest.
+    // The path and the runtime are as good as before: the next save succeeds and gc clears the
+    // rest.
     const auto again = save_world(*runtime_, workload.after, location, workload.options);
     ASSERT_EQ(agreed_code(again), StatusCode::kOk) << what << texts(again);
     GcOptions collect;

@@ -2,7 +2,8 @@
 //
 // SerialStorage: a memory storage without positional writes, as an object store is: offsets must
 // ascend without gaps, objects are published by commit, and it offers no conditions, no prefixes to
-// sync and no free space. A write that breaks the rule fails the save. Thread-safe as its inner one.
+// sync and no free space. A write that breaks the rule fails the save. Thread-safe as its inner
+// one.
 #pragma once
 
 #include <memory>

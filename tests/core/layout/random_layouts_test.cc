@@ -127,7 +127,8 @@ void expect_pieces(const Layout& layout, const Dims& shape, int64_t position,
   ASSERT_EQ(pieces->size(), std::max<size_t>(boxes, 1)) << "as few boxes as possible";
 }
 
-// Cells and replicas: positions of one cell hold the same, positions of two cells nothing in common.
+// Cells and replicas: positions of one cell hold the same, positions of two cells nothing in
+// common.
 void expect_cells(const Layout& layout, const Dims& shape,
                   const std::vector<DenseHolding>& holdings) {
   const auto split = *SplitView::create(layout, shape);

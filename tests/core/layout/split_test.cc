@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts, cells and replicas of a layout and a shape. random_layouts_test.cc compares with the oracle.
+// Parts, cells and replicas of a layout and a shape. random_layouts_test.cc compares with the
+// oracle.
 #include "core/layout/split.h"
 
 #include <gtest/gtest.h>

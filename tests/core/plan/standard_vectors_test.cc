@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The vectors of the standard preset (tests/bindings/standard_planner.json) on the engine itself:
-// areas and placements by layouts, redundancy by merged plans, reads by matched boxes, resharding by
-// the common parts of two layouts. The bindings run the same file through their own names.
+// areas and placements by layouts, redundancy by merged plans, reads by matched boxes, resharding
+// by the common parts of two layouts. The bindings run the same file through their own names.
 #include <cstdlib>
 #include <fstream>
 

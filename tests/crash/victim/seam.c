@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls go to the kernel by syscall(), so no other definition of them is needed. While a call is
- * recorded, a lock on the log keeps all other recorders waiting: call and record are one. */
+ * The calls go to the kernel by syscall(), so no other definition of them is needed. While a call
+ * is recorded, a lock on the log keeps all other recorders waiting: call and record are one. */
 #include "seam.h"
 
 #include <errno.h>
@@ -229,7 +229,8 @@ int fallocate(int descriptor, int mode, off_t offset, off_t size) {
   return set_size(descriptor, (uint64_t)size, 1);
 }
 
-/* The scratch file systems of tests lose nothing of a process that ends, so the kernel is not asked. */
+/* The scratch file systems of tests lose nothing of a process that ends, so the kernel is not
+ * asked. */
 int fsync(int descriptor) {
   struct stat found;
   if (fstat(descriptor, &found) != 0) return -1;

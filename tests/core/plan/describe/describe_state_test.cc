@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// States with layouts: the plans, the failures and the sets of replicas are those of the same states
-// described box by box.
+// States with layouts: the plans, the failures and the sets of replicas are those of the same
+// states described box by box.
 #include "core/plan/describe/describe_state.h"
 
 #include "core/plan/describe/replica_digests.h"

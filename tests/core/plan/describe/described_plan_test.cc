@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of jobs as they are run, and of thousands of random ones: described by layouts they are what
-// they are box by box.
+// Plans of jobs as they are run, and of thousands of random ones: described by layouts they are
+// what they are box by box.
 #include <numeric>
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What symbolic planning refuses: the same as the explicit planner and in its words, and worlds that
-// were not put together from what their ranks gave.
+// What symbolic planning refuses: the same as the explicit planner and in its words, and worlds
+// that were not put together from what their ranks gave.
 #include "core/plan/save/conflicts_internal.h"
 #include "tests/core/plan/describe/symbolic_jobs.h"
 

@@ -23,7 +23,8 @@ Catalog second_of_catalog(const Dims& shape, const std::vector<Box>& boxes) {
   return catalog;
 }
 
-// Rows that are cut into two columns, every second one at its own place, and boxes without elements.
+// Rows that are cut into two columns, every second one at its own place, and boxes without
+// elements.
 std::vector<Box> scattered_rows(shardwright::test::RandomSource* random, int64_t rows) {
   std::vector<Box> boxes;
   for (int64_t row = 0; row < rows; ++row) {

@@ -42,7 +42,8 @@ TEST(CurveOrder, KeepsSquaresOfAGridTogether) {
   const Catalog catalog = catalog_of({512, 512}, boxes);
   const std::vector<uint32_t> order = internal::curve_order(catalog, 0);
   expect_permutation(order, boxes.size());
-  // Sixteen after one another are a square of four by four, but where the lattice of the curve is cut.
+  // Sixteen after one another are a square of four by four, but where the lattice of the curve is
+  // cut.
   int64_t area = 0;
   for (size_t first = 0; first < order.size(); first += 16) {
     Dims least = boxes[order[first]].offsets;
