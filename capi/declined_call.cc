@@ -20,14 +20,14 @@ using Transport = std::shared_ptr<collective::Collective>;
 // False when the queue does not take it.
 bool tell_in_turn(const Together& call, Context& context, const Transport& transport,
                   const Status& failure) {
-  const exec::JobQueue::Meeting meeting{transport->group(), transport->rank()};
-  if (context.jobs().rank_in_the_way(meeting) >= 0) return false;
+  const exec::JobQueue::GroupRank group_rank{transport->group(), transport->rank()};
+  if (context.jobs().rank_in_the_way(group_rank) >= 0) return false;
   exec::JobQueue::Work work = [tell = call.tell, to = transport.get(),
                                failure](const exec::CallContext&) -> Result<exec::Report> {
     return tell(*to, failure, 0);
   };
   // The queue keeps the transport until then; nobody waits for this job.
-  return context.jobs().submit(std::move(work), transport, meeting) != nullptr;
+  return context.jobs().submit(std::move(work), transport, group_rank) != nullptr;
 }
 
 // What a host that declines has to say.

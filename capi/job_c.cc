@@ -69,19 +69,19 @@ JobImpl::~JobImpl() {
 
 Result<shw_job*> submit_job(std::shared_ptr<Context> context, exec::JobQueue::Work work,
                             std::shared_ptr<void> keepalive, collective::Collective& collective) {
-  const exec::JobQueue::Meeting meeting{collective.group(), collective.rank()};
-  const int32_t other = context->jobs().rank_in_the_way(meeting);
+  const exec::JobQueue::GroupRank group_rank{collective.group(), collective.rank()};
+  const int32_t other = context->jobs().rank_in_the_way(group_rank);
   if (other >= 0) {
     Status failure = failed_precondition(fmt::format(
         "rank {} cannot have a job in the context in which rank {} of its group has one: the jobs "
         "of a context run one after another; give each rank a context of its own",
-        meeting.rank, other));
+        group_rank.rank, other));
     collective.abort(failure);
     return failure;
   }
   auto impl = std::make_shared<JobImpl>();
   auto handle = std::make_unique<shw_job>();
-  impl->job = context->jobs().submit(std::move(work), std::move(keepalive), meeting);
+  impl->job = context->jobs().submit(std::move(work), std::move(keepalive), group_rank);
   if (impl->job == nullptr) {
     return failed_precondition("the context was shut down and takes no more jobs");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan.h: plan buffers, checked by the core's doors before anything is read from them.
+// plan.h: plan buffers, checked by the core's checks before anything is read from them.
 #include "shardwright/plan.h"
 
 #include <string_view>

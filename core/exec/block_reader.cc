@@ -133,7 +133,7 @@ class ReadCall {
 
   // Memory for a task: the sink's own when the bytes may land there, else staging.
   std::span<std::byte> landing_of(const ReadTask& task) const {
-    const std::span<std::byte> memory = sink_->landing(needs_of(task));
+    const std::span<std::byte> memory = sink_->destination(needs_of(task));
     if (memory.size() != task.length) return {};
     const bool aligned = reinterpret_cast<uintptr_t>(memory.data()) % alignment_ == 0 &&
                          task.offset % alignment_ == 0 && task.length % alignment_ == 0;
@@ -222,7 +222,7 @@ class ReadCall {
 
 }  // namespace
 
-std::span<std::byte> BlockSink::landing(std::span<const BlockNeed>) {
+std::span<std::byte> BlockSink::destination(std::span<const BlockNeed>) {
   return {};
 }
 

@@ -72,9 +72,9 @@ class BlockSink {
   virtual ~BlockSink() = default;
   // Memory that takes exactly the bytes of these needs (neighbours without gaps), or nothing:
   // staging is used.
-  virtual std::span<std::byte> landing(std::span<const BlockNeed> needs);
+  virtual std::span<std::byte> destination(std::span<const BlockNeed> needs);
   // Checked bytes of one block; needs: everybody who wants it. landed: they lie in the memory that
-  // landing gave.
+  // destination gave.
   virtual Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
                          bool landed) = 0;
   // A block that could not be read or failed its check. Success means: go on with the next one.

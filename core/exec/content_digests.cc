@@ -15,8 +15,8 @@ namespace shardwright::exec::internal {
 namespace {
 
 constexpr size_t kDigestStepBytes = size_t{128} * 1024;
-constexpr uint64_t kShareBytes = uint64_t{4} << 20;
-constexpr size_t kShareEntries = 256;
+constexpr uint64_t kBatchBytes = uint64_t{4} << 20;
+constexpr size_t kBatchEntries = 256;
 
 void update(integrity::TensorDigester& digester, const StridedWindow& window) {
   const auto size_bytes = static_cast<size_t>(window_bytes(window));
@@ -91,15 +91,15 @@ Result<integrity::Digest128> digest_tensor(const State& state,
 }
 
 // Where each worker's share of the tensors begins, and the end: small ones share a piece of work.
-std::vector<size_t> share_out(const State& state,
-                              const std::vector<plan::DigestNeeds::Tensor>& needs) {
+std::vector<size_t> batches_of(const State& state,
+                               const std::vector<plan::DigestNeeds::Tensor>& needs) {
   std::vector<size_t> begins{0};
   uint64_t bytes = 0;
   for (size_t i = 0; i < needs.size(); ++i) {
     const TensorSpan local = state.tensors()[needs[i].index].local;
     const auto bits = static_cast<uint64_t>(dtype_bits(local.dtype));
     bytes += static_cast<uint64_t>(local.element_count()) * bits / 8;
-    if (bytes < kShareBytes && i + 1 - begins.back() < kShareEntries) continue;
+    if (bytes < kBatchBytes && i + 1 - begins.back() < kBatchEntries) continue;
     begins.push_back(i + 1);
     bytes = 0;
   }
@@ -116,7 +116,7 @@ Result<plan::ReplicaDigests> content_digests(Runtime& runtime, const State& stat
   plan::ReplicaDigests digests;
   digests.tensors.resize(state.tensors().size());
   digests.objects.resize(state.objects().size());
-  const std::vector<size_t> begins = share_out(state, needs.tensors);
+  const std::vector<size_t> begins = batches_of(state, needs.tensors);
   SHW_RETURN_IF_ERROR(run_each(runtime.pool(), begins.size() - 1, control, [&](size_t share) {
     for (size_t i = begins[share]; i < begins[share + 1]; ++i) {
       const plan::DigestNeeds::Tensor& need = needs.tensors[i];

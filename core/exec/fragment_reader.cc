@@ -80,7 +80,7 @@ class CopySink final : public BlockSink {
   CopySink(const plan::Catalog& catalog, const FragmentRequest& request)
       : catalog_(catalog), request_(request) {}
 
-  std::span<std::byte> landing(std::span<const BlockNeed> needs) override {
+  std::span<std::byte> destination(std::span<const BlockNeed> needs) override {
     const BlockNeed& first = needs.front();
     uint64_t size = 0;
     for (const BlockNeed& need : needs) {

@@ -32,8 +32,11 @@ struct Lent {
 
 class JobCore {
  public:
-  JobCore(const Clock& clock, Lent lent, const JobQueue::Meeting& of)
-      : meeting(of), clock_(clock), submitted_ns_(clock.monotonic_ns()), lent_(std::move(lent)) {}
+  JobCore(const Clock& clock, Lent lent, const JobQueue::GroupRank& of)
+      : group_rank(of),
+        clock_(clock),
+        submitted_ns_(clock.monotonic_ns()),
+        lent_(std::move(lent)) {}
 
   // On the background thread. True when the queue has to release what was lent.
   bool run() SHW_EXCLUDES(mutex_) {
@@ -118,7 +121,7 @@ class JobCore {
 
   CancellationFlag cancellation;
   Progress progress;
-  const JobQueue::Meeting meeting;
+  const JobQueue::GroupRank group_rank;
   std::shared_ptr<JobCore> next_to_release;  // in the queue's list, under its mutex
 
  private:
@@ -199,10 +202,10 @@ class BackgroundQueue final : public JobQueue {
   }
 
   std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive,
-                              const Meeting& meeting) override {
+                              const GroupRank& group_rank) override {
     release_ended();
     auto core =
-        std::make_shared<JobCore>(clock_, Lent{std::move(work), std::move(keepalive)}, meeting);
+        std::make_shared<JobCore>(clock_, Lent{std::move(work), std::move(keepalive)}, group_rank);
     auto handle = std::make_shared<JobHandle>(core);  // shared by all copies that the host makes
     {
       const MutexLock lock(mutex_);
@@ -218,11 +221,12 @@ class BackgroundQueue final : public JobQueue {
     return handle;
   }
 
-  int32_t rank_in_the_way(const Meeting& meeting) const override {
+  int32_t rank_in_the_way(const GroupRank& group_rank) const override {
     const MutexLock lock(mutex_);
     for (const JobCorePointer& each : unfinished_) {
-      const Meeting& other = each->meeting;
-      if (meeting.group != nullptr && other.group == meeting.group && other.rank != meeting.rank)
+      const GroupRank& other = each->group_rank;
+      if (group_rank.group != nullptr && other.group == group_rank.group &&
+          other.rank != group_rank.rank)
         return other.rank;
     }
     return -1;

@@ -60,7 +60,7 @@ class JobQueue {
   using Work = std::function<Result<Report>(const CallContext&)>;
   // Ranks of one process that meet in this job; jobs run one after another, so two of them in one
   // queue would wait for each other.
-  struct Meeting {
+  struct GroupRank {
     const void* group =
         nullptr;  // equal for the members of one group of this process; null = no other is here
     int32_t rank = 0;
@@ -69,12 +69,12 @@ class JobQueue {
   // terminal, never on the background thread (host deleters need host threads).
   // Null after a shutdown.
   virtual std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive,
-                                      const Meeting& meeting) = 0;
+                                      const GroupRank& group_rank) = 0;
   std::shared_ptr<Job> submit(Work work, std::shared_ptr<void> keepalive) {
-    return submit(std::move(work), std::move(keepalive), Meeting());
+    return submit(std::move(work), std::move(keepalive), GroupRank());
   }
-  // The rank of an unfinished job that would have to run together with one of this meeting, or -1.
-  virtual int32_t rank_in_the_way(const Meeting& meeting) const = 0;
+  // The rank of an unfinished job that would have to run together with this one, or -1.
+  virtual int32_t rank_in_the_way(const GroupRank& group_rank) const = 0;
   virtual int32_t unfinished() const = 0;
   // Waits for all jobs; when half of timeout_ns passed cancels what is left and waits for the rest
   // of it. False when some job is still not terminal, or its on_done runs. Negative = no limit.

@@ -56,7 +56,7 @@ void PlanCache::keep(RankMemory memory) {
   forget_what_is_too_much();
 }
 
-std::shared_ptr<const WorldMemory> PlanCache::find(const plan::Share& sum) {
+std::shared_ptr<const WorldMemory> PlanCache::find(const plan::Checksum& sum) {
   const MutexLock lock(mutex_);
   for (const World& world : worlds_) {
     if (world.plan == nullptr || world.plan->expected != sum) continue;

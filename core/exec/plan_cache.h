@@ -5,10 +5,10 @@
 // entries that are as right as before.
 //
 // The key of a rank is the digest of its local plan without content digests; the key of a world is
-// the digest of the keys of its ranks in rank order. A rank that was planned in a world offers 16
-// bytes at its next save: a share that depends on its key, the world and the contents of its
-// replicas (replica_sets.h). The coordinator knows what the shares of all ranks add up to when each
-// of them describes what it did in that world and the replicas are equal; then the plan of the
+// the digest of the keys of its ranks in rank order. A rank that was planned in a world sends 16
+// bytes at its next save: a checksum that depends on its key, the world and the contents of its
+// replicas (replica_sets.h). The coordinator knows what the checksums of all ranks add up to when
+// each of them describes what it did in that world and the replicas are equal; then the plan of the
 // world is used again. Thread-safe.
 #pragma once
 
@@ -38,7 +38,7 @@ struct RankMemory {
 // What the coordinator keeps of a world.
 struct WorldMemory {
   Digest128 world{};
-  plan::Share expected;       // sum of the shares of all ranks
+  plan::Checksum expected;    // sum of the checksums of all ranks
   plan::GlobalSavePlan plan;  // its generation means nothing
 };
 
@@ -51,8 +51,8 @@ class PlanCache {
   // What the rank with this key keeps of the last world it was in, or null.
   std::shared_ptr<const RankMemory> find(const Digest128& key) SHW_EXCLUDES(mutex_);
   void keep(RankMemory memory) SHW_EXCLUDES(mutex_);
-  // The world whose shares add up to this, or null.
-  std::shared_ptr<const WorldMemory> find(const plan::Share& sum) SHW_EXCLUDES(mutex_);
+  // The world whose checksums add up to this, or null.
+  std::shared_ptr<const WorldMemory> find(const plan::Checksum& sum) SHW_EXCLUDES(mutex_);
   void keep(WorldMemory memory) SHW_EXCLUDES(mutex_);
 
  private:

@@ -3,17 +3,19 @@
 // save(): the steps of the planner over a collective. Ranks compare the places that they were told,
 // then they meet four times; whoever has failed still takes part, with its failure instead of its
 // bytes, so nobody waits in vain:
-//   1  offers are gathered: 16 bytes of a rank that saves what it saved before, or digests of what
+//   1  requests are gathered: 16 bytes of a rank that saves what it saved before, or digests of
+//   what
 //      it describes by layouts, or its local plan            (failure: nothing was written yet)
-//   2  the coordinator's answers are scattered: write lists, or that the remembered ones hold; when
-//      offers do not do, 1 and 2 come again with what is missing: descriptions of those who are the
+//   2  the coordinator's replies are scattered: write lists, or that the remembered ones hold; when
+//      requests do not do, 1 and 2 come again with what is missing: descriptions of those who are
+//      the
 //      first to have them, or local plans                    (failure: the coordinator tidied up)
 //   3  results are gathered when files are durable           (failure: each rank removes its own)
 //   4  the coordinator commits; the outcome is broadcast
-// Offers and results go to the coordinator only, an answer to its rank: what comes to any other
-// rank does not grow with the ranks.
-// After meeting 3 only the coordinator may remove anything, because it may be committing. A rank
-// for which meeting 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
+// Requests and results go to the coordinator only, a reply to its rank: what comes to any
+// other rank does not grow with the ranks.
+// After exchange 3 only the coordinator may remove anything, because it may be committing. A rank
+// for which exchange 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
 // when it missed the outcome it reads the manifest to learn it.
 #include <cstring>
 #include <utility>
@@ -25,17 +27,17 @@
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/agreement_internal.h"
-#include "core/exec/plan_offer_internal.h"
+#include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/format/native/native_checkpoint.h"
 
 namespace shardwright::exec {
 namespace {
 
-constexpr uint32_t kOfferTags[] = {0x5302, 0x5304, 0x5305};
-static_assert(std::size(kOfferTags) == internal::SaveSteps::kMaxOffers);
+constexpr uint32_t kRequestTags[] = {0x5302, 0x5304, 0x5305};
+static_assert(std::size(kRequestTags) == internal::SaveSteps::kMaxRequests);
 constexpr uint32_t kTagPlaces = 0x5301;
-constexpr uint32_t kTagAnswers = 0x5303;
+constexpr uint32_t kTagReplies = 0x5303;
 constexpr uint32_t kTagResults = 0x5306;
 constexpr uint32_t kTagOutcome = 0x5307;
 
@@ -142,11 +144,11 @@ class CollectiveSave {
     });
   }
 
-  // A meeting, where one waits for the slowest rank.
-  template <typename Meeting>
-  auto meet(const char* what, const Meeting& meeting) noexcept -> decltype(meeting()) {
+  // An exchange, where one waits for the slowest rank.
+  template <typename Round>
+  auto in_exchange(const char* what, const Round& exchange) noexcept -> decltype(exchange()) {
     const int64_t begin_ns = real_clock().monotonic_ns();
-    auto result = meeting();
+    auto result = exchange();
     note(LogLevel::kDebug, [&] {
       return fmt::format("{}: all ranks have met after {} us", what,
                          (real_clock().monotonic_ns() - begin_ns) / 1000);
@@ -171,53 +173,54 @@ class CollectiveSave {
         return Status();
       });
     }
-    return meet("places",
-                [&] { return internal::agree_on_text(exchange_, kTagPlaces, able, place); });
+    return in_exchange("places",
+                       [&] { return internal::agree_on_text(exchange_, kTagPlaces, able, place); });
   }
 
-  // Meetings 1 and 2, again when the coordinator needs more than the ranks offered. Afterwards this
-  // rank has its answer.
+  // Exchanges 1 and 2, again when the coordinator needs more than the ranks sent. Afterwards this
+  // rank has its reply.
   Status plan(const Status& ready) noexcept {
     SHW_RETURN_IF_ERROR(compare_places(ready));
-    Result<Bytes> offer =
-        without_exceptions("the local plan", [&] { return steps_->offer(call_); });
-    for (const uint32_t tag : kOfferTags) {
-      SHW_ASSIGN_OR_RETURN(answer_, ask(tag, offer));
-      if (!internal::asks_for_offer(answer_)) return {};
-      offer = without_exceptions("the local plan", [&] { return steps_->further_offer(answer_); });
+    Result<Bytes> request =
+        without_exceptions("the local plan", [&] { return steps_->request(call_); });
+    for (const uint32_t tag : kRequestTags) {
+      SHW_ASSIGN_OR_RETURN(reply_, ask(tag, request));
+      if (!internal::asks_again(reply_)) return {};
+      request = without_exceptions("the local plan", [&] { return steps_->next_request(reply_); });
     }
     steps_->abandon(location_);
     return without_exceptions("planning", [] {
-      return internal_error("the coordinator asks for more than the ranks can offer");
+      return internal_error("the coordinator asks for more than the ranks can send");
     });
   }
 
-  // Gives the offer of this rank for the coordinator's answer.
-  Result<Bytes> ask(uint32_t tag, const Result<Bytes>& offer) noexcept {
-    collective::Gathered offers;
-    SHW_RETURN_IF_ERROR(meet("offers", [&] {
+  // Gives the request of this rank for the coordinator's reply.
+  Result<Bytes> ask(uint32_t tag, const Result<Bytes>& request) noexcept {
+    collective::Gathered requests;
+    SHW_RETURN_IF_ERROR(in_exchange("requests", [&] {
       return exchange_.gather(
-          tag, offer.status(),
-          offer.ok() ? std::span<const std::byte>(*offer) : std::span<const std::byte>(), &offers);
+          tag, request.status(),
+          request.ok() ? std::span<const std::byte>(*request) : std::span<const std::byte>(),
+          &requests);
     }));
-    std::vector<Bytes> answers;
+    std::vector<Bytes> replies;
     Status planned;
     if (exchange_.is_coordinator()) {
       Result<std::vector<Bytes>> made = without_exceptions(
-          "the global plan", [&] { return steps_->answer(parts_of(offers), location_, call_); });
+          "the global plan", [&] { return steps_->reply(parts_of(requests), location_, call_); });
       planned = made.status();
-      if (made.ok()) answers = std::move(*made);
+      if (made.ok()) replies = std::move(*made);
     }
-    Result<Bytes> answer =
-        meet("answers", [&] { return exchange_.scatter(kTagAnswers, planned, answers); });
-    if (!answer.ok()) steps_->abandon(location_);
-    return answer;
+    Result<Bytes> reply =
+        in_exchange("replies", [&] { return exchange_.scatter(kTagReplies, planned, replies); });
+    if (!reply.ok()) steps_->abandon(location_);
+    return reply;
   }
 
-  // Step 2 and 3 and meeting 3.
+  // Step 2 and 3 and exchange 3.
   Status write() noexcept {
     const Result<Bytes> written = without_exceptions("writing", [&]() -> Result<Bytes> {
-      SHW_RETURN_IF_ERROR(steps_->take(answer_));
+      SHW_RETURN_IF_ERROR(steps_->take(reply_));
       // What ranks tell from here on finds its place without memory, so that all hear it.
       const int32_t told_of = exchange_.is_coordinator() ? exchange_.size() : 1;
       results_.reserve(static_cast<size_t>(told_of), kMaxResultBytes);
@@ -225,14 +228,14 @@ class CollectiveSave {
       return steps_->execute(location_, call_);
     });
     const Status mine = written.status();
-    const Status gathered = meet("results", [&] {
+    const Status gathered = in_exchange("results", [&] {
       return exchange_.gather(
           kTagResults, mine,
           written.ok() ? std::span<const std::byte>(*written) : std::span<const std::byte>(),
           &results_);
     });
     if (gathered.ok()) return {};
-    // An agreed failure is known to all. When the meeting broke off instead, others may believe
+    // An agreed failure is known to all. When the exchange broke off instead, others may believe
     // that all went well, and only the one that commits may decide.
     const bool agreed = !exchange_.broken() || exchange_.told_failure() != StatusCode::kOk;
     commit_is_open_ = !agreed && mine.ok() && !exchange_.is_coordinator();
@@ -240,7 +243,7 @@ class CollectiveSave {
     return gathered;
   }
 
-  // Steps 4 to 8 with meeting 4 as step 7. Once published, nothing undoes it: what fails then, for
+  // Steps 4 to 8 with exchange 4 as step 7. Once published, nothing undoes it: what fails then, for
   // want of memory or other reasons, is missing from the report and that is all.
   Result<Report> commit() noexcept {
     if (!exchange_.is_coordinator()) return learn_outcome();
@@ -268,8 +271,8 @@ class CollectiveSave {
 
   Result<Report> learn_outcome() noexcept {
     if (call_.progress != nullptr) call_.progress->enter(Stage::kCommitting);
-    const auto told =
-        meet("outcome", [&] { return exchange_.broadcast(kTagOutcome, Status(), {}, &told_); });
+    const auto told = in_exchange(
+        "outcome", [&] { return exchange_.broadcast(kTagOutcome, Status(), {}, &told_); });
     // UNAVAILABLE: the coordinator may not know it either.
     const StatusCode heard = exchange_.told_failure();
     const bool known = heard != StatusCode::kOk && heard != StatusCode::kUnavailable;
@@ -291,7 +294,7 @@ class CollectiveSave {
     }));
   }
 
-  // The message did not come, or the meeting before it broke off: the manifest says what has
+  // The message did not come, or the exchange before it broke off: the manifest says what has
   // happened, if it can be read.
   Result<Report> read_outcome(const Status& missed) noexcept {
     const Result<bool> committed = without_exceptions("reading the outcome", [&]() -> Result<bool> {
@@ -321,7 +324,7 @@ class CollectiveSave {
   const CallContext& call_;
   LogSink& log_;
   std::unique_ptr<internal::SaveSteps> steps_;
-  Bytes answer_;
+  Bytes reply_;
   collective::Gathered results_;
   std::vector<std::byte> told_;
   bool commit_is_open_ = false;  // this rank did its part, and cannot know what became of it

@@ -121,10 +121,11 @@ plan::RankView StepwiseSave::own() const {
 Status StepwiseSave::check_target(const format::Location& location) {
   if ((location.storage->capabilities() & storage::kAtomicCommit) == 0) {
     return failed_precondition(
-               fmt::format("storage '{}' does not offer ATOMIC_COMMIT: a crash while a manifest is "
-                           "written could tear the only one; save to a storage whose commit is "
-                           "atomic",
-                           escape_text(location.storage->name())))
+               fmt::format(
+                   "storage '{}' does not request ATOMIC_COMMIT: a crash while a manifest is "
+                   "written could tear the only one; save to a storage whose commit is "
+                   "atomic",
+                   escape_text(location.storage->name())))
         .with_detail("capability", "ATOMIC_COMMIT");
   }
   SHW_ASSIGN_OR_RETURN(replaced_, native::read_current(location));

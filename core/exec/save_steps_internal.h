@@ -13,18 +13,18 @@ namespace shardwright::exec::internal {
 class SaveSteps : public SavePlanner {
  public:
   // What local_plan, global_plan and finish are to the host, in fewer bytes
-  // (plan_offer_internal.h). Every rank, in place of local_plan.
-  virtual Result<Bytes> offer(const CallContext& call) = 0;
-  // What an answer asks for that is no plan yet; after offer.
-  virtual Result<Bytes> further_offer(std::span<const std::byte> answer) = 0;
-  // Coordinator, in place of global_plan: one answer per rank. All of them ask for further offers
-  // when these do not do, at most kMaxOffers - 1 times.
-  static constexpr int32_t kMaxOffers = 3;
-  virtual Result<std::vector<Bytes>> answer(std::span<const Bytes> offers,
-                                            const format::Location& location,
-                                            const CallContext& call) = 0;
+  // (plan_request_internal.h). Every rank, in place of local_plan.
+  virtual Result<Bytes> request(const CallContext& call) = 0;
+  // What a reply asks for that is no plan yet; after request.
+  virtual Result<Bytes> next_request(std::span<const std::byte> reply) = 0;
+  // Coordinator, in place of global_plan: one reply per rank. All of them ask for further requests
+  // when these do not do, at most kMaxRequests - 1 times.
+  static constexpr int32_t kMaxRequests = 3;
+  virtual Result<std::vector<Bytes>> reply(std::span<const Bytes> requests,
+                                           const format::Location& location,
+                                           const CallContext& call) = 0;
   // Every rank, in place of finish.
-  virtual Status take(std::span<const std::byte> answer) = 0;
+  virtual Status take(std::span<const std::byte> reply) = 0;
 
   // Of the save whose list was accepted; "" before.
   virtual std::string_view generation() const = 0;

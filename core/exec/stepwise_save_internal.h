@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's walk through the steps of a save. save_planner.cc has the steps, save_offers.cc how
+// One rank's walk through the steps of a save. save_planner.cc has the steps, save_requests.cc how
 // ranks that repeat a save agree on its plan. Thread-compatible.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "core/exec/commit_internal.h"
 #include "core/exec/path_fence_internal.h"
 #include "core/exec/plan_cache.h"
-#include "core/exec/plan_offer_internal.h"
+#include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/trace.h"
 #include "core/format/native/native_checkpoint.h"
@@ -52,11 +52,12 @@ class StepwiseSave final : public SaveSteps {
   Result<Report> publish(std::span<const Bytes> results, const format::Location& location,
                          const CallContext& call) override;
   void tidy_up(const format::Location& location, const CallContext& call, Report* report) override;
-  Result<Bytes> offer(const CallContext& call) override;
-  Result<Bytes> further_offer(std::span<const std::byte> answer) override;
-  Result<std::vector<Bytes>> answer(std::span<const Bytes> offers, const format::Location& location,
-                                    const CallContext& call) override;
-  Status take(std::span<const std::byte> answer) override;
+  Result<Bytes> request(const CallContext& call) override;
+  Result<Bytes> next_request(std::span<const std::byte> reply) override;
+  Result<std::vector<Bytes>> reply(std::span<const Bytes> requests,
+                                   const format::Location& location,
+                                   const CallContext& call) override;
+  Status take(std::span<const std::byte> reply) override;
   std::string_view generation() const override {
     return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
   }
@@ -79,21 +80,21 @@ class StepwiseSave final : public SaveSteps {
                     const CallContext& call);
   Result<std::vector<Bytes>> encode_lists(const plan::RankPlans& ranks) const;
   plan::RankView own() const;
-  Result<Bytes> full_offer() const;
-  Result<std::vector<Bytes>> answer_to_shares(const Offers& offers, size_t count,
-                                              const format::Location& location,
-                                              const CallContext& call);
+  Result<Bytes> full_request() const;
+  Result<std::vector<Bytes>> reply_to_checksums(const PlanRequests& requests, size_t count,
+                                                const format::Location& location,
+                                                const CallContext& call);
   // Asks for the descriptions that this rank does not have, or plans when there are none.
-  Result<std::vector<Bytes>> gather_descriptions(const Offers& offers,
+  Result<std::vector<Bytes>> gather_descriptions(const PlanRequests& requests,
                                                  const format::Location& location,
                                                  const CallContext& call);
-  Result<std::vector<Bytes>> plan_descriptions(std::span<const OfferedPlan> descriptions,
+  Result<std::vector<Bytes>> plan_descriptions(std::span<const SentPlan> descriptions,
                                                const format::Location& location,
                                                const CallContext& call);
   // What each rank writes of the plan that was made, and what ranks with these keys remember of it.
-  Result<std::vector<Bytes>> answers_with_plan(std::span<const Digest128> keys,
+  Result<std::vector<Bytes>> replies_with_plan(std::span<const Digest128> keys,
                                                const plan::RankPlans& ranks);
-  Result<plan::WriteList> list_of(const Answer& answer) const;
+  Result<plan::WriteList> list_of(const PlanReply& reply) const;
   Status accept(plan::WriteList list);
   void note_time(std::string_view stage, int64_t begin_ns) noexcept;
 
@@ -103,20 +104,20 @@ class StepwiseSave final : public SaveSteps {
   const plan::RankPosition position_;
   Trace trace_;
   std::optional<int64_t> begin_ns_;            // of the first step
-  std::optional<plan::LocalPlan> local_;       // after local_plan or offer
+  std::optional<plan::LocalPlan> local_;       // after local_plan or request
   std::optional<plan::EntryNumbers> numbers_;  // of local_, as the part
   plan::PartView part_;
   Digest128 local_digest_{};
-  Digest128 key_{};                           // of this rank in the cache, after offer
+  Digest128 key_{};                           // of this rank in the cache, after request
   std::shared_ptr<const RankMemory> memory_;  // co-owned with the cache; null = nothing remembered
-  // Coordinator: what ranks offered, until their descriptions are there.
+  // Coordinator: what ranks sent, until their descriptions are there.
   struct Gathering {
     std::vector<Digest128> keys;
     std::vector<Digest128> digests;
     std::vector<plan::LocalPart> parts;
   };
   std::optional<Gathering> gathering_;
-  std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or answer
+  std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or reply
   std::optional<WorldMemory> world_;            // coordinator: for the cache, its plan is merged_
   format::native::CurrentManifest replaced_;    // coordinator: identity of step 1
   FenceLock fence_;                             // coordinator: keeps gc away from the path

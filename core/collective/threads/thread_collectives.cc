@@ -205,7 +205,7 @@ class Group {
   void fail_if_somebody_is_gone() noexcept SHW_REQUIRES(mutex_) {
     const auto found = std::find(gone_.begin(), gone_.end(), true);
     if (found == gone_.end()) return;
-    fail(without_exceptions("meeting a rank that has left", [rank = found - gone_.begin()] {
+    fail(without_exceptions("waiting for a rank that has left", [rank = found - gone_.begin()] {
       return aborted(fmt::format("rank {} has left the collective while others wait for it", rank))
           .with_detail("rank", fmt::to_string(rank));
     }));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encode and decode of a rank file's index, and the canonical catalog that it holds. The caller
-// compares the digest of the bytes with trailer and manifest; the doors here make any bytes safe to
-// look at. Pure functions, any thread.
+// compares the digest of the bytes with trailer and manifest; the checks here make any bytes safe
+// to look at. Pure functions, any thread.
 #include <algorithm>
 #include <tuple>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encode and decode of manifest.shw. Decoding is a fixed order of doors: length, identifier, own
+// Encode and decode of manifest.shw. Decoding is a fixed order of checks: length, identifier, own
 // digest, size prefix, FlatBuffers verifier, version, fields, catalog, covers, files. Pure
 // functions, any thread.
 #include "core/format/native/manifest.h"

@@ -30,7 +30,7 @@ struct Candidate {
   ExtentPair first;
   ExtentPair second;
   uint64_t more = 0;  // index of its further pairs in the scratch column
-  UnitHolder holder;
+  ItemHolder holder;
 };
 
 // The columns of a rank that are read once per box: they lie close to those of the next rank.
@@ -431,7 +431,7 @@ class Deduplication {
     return {};
   }
 
-  // Opens a unit whose holders follow.
+  // Opens a stored item whose holders follow.
   void begin_chunk(const Candidate& candidate) {
     Catalog& catalog = out_.catalog;
     ChunkRecord record;
@@ -443,12 +443,12 @@ class Deduplication {
   }
 
   // Stands apart from the loop over the candidates.
-  Status lists_twice(std::string_view name, const UnitHolder& holder) const {
+  Status lists_twice(std::string_view name, const ItemHolder& holder) const {
     return listed_twice(name, static_cast<int32_t>(holder.rank),
                         ranks_.of(holder.rank).box_of(holder.item));
   }
 
-  Status sizes_differ(std::string_view name, const UnitHolder& a, const UnitHolder& b) const {
+  Status sizes_differ(std::string_view name, const ItemHolder& a, const ItemHolder& b) const {
     const std::string first = box_text(ranks_.of(a.rank).box_of(a.item));
     const std::string second = box_text(ranks_.of(b.rank).box_of(b.item));
     return invalid_argument(fmt::format("tensor '{}': box {} of rank {} overlaps box {} of rank {}",

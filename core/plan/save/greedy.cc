@@ -57,13 +57,13 @@ Result<std::vector<int32_t>> choose_greedily(const GreedyShards& shards) {
     const uint64_t begin = shards.set_offsets[shards.sets[i]];
     return shards.holders.subspan(begin, shards.set_offsets[shards.sets[i] + 1] - begin);
   };
-  const auto turn_of = [&](uint32_t i) {
+  const auto key_of = [&](uint32_t i) {
     const bool secondary = !shards.secondary.empty() && shards.secondary[i] != 0;
-    return internal::GreedyTurn{secondary, holders_of(i).size(), shards.weights[i]};
+    return internal::GreedyKey{secondary, holders_of(i).size(), shards.weights[i]};
   };
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, {}, turn_of);
+  std::ranges::stable_sort(order, {}, key_of);
   std::vector<int32_t> owners(count);
   std::vector<uint64_t> loads(static_cast<size_t>(shards.rank_count), 0);
   const auto load_of = [&loads](int32_t rank) { return loads[static_cast<size_t>(rank)]; };

@@ -23,17 +23,17 @@ size_t lightest_of(const Holders& holders, const LoadOf& load_of) {
 
 // What Megatron's order looks at before names and numbers: what is not secondary comes first, then
 // what fewer ranks hold, then what weighs more (megatron-core 0.16, distribute_shards_to_ranks).
-struct GreedyTurn {
+struct GreedyKey {
   bool secondary = false;
   uint64_t holders = 0;
   uint64_t weight = 0;
 
-  friend std::strong_ordering operator<=>(const GreedyTurn& a, const GreedyTurn& b) {
+  friend std::strong_ordering operator<=>(const GreedyKey& a, const GreedyKey& b) {
     if (a.secondary != b.secondary) return a.secondary <=> b.secondary;
     if (a.holders != b.holders) return a.holders <=> b.holders;
     return b.weight <=> a.weight;
   }
-  friend bool operator==(const GreedyTurn&, const GreedyTurn&) = default;
+  friend bool operator==(const GreedyKey&, const GreedyKey&) = default;
 };
 
 }  // namespace shardwright::plan::internal

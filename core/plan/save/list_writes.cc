@@ -93,7 +93,7 @@ class WriteLister {
   template <typename Visit>
   void for_each_single(const Visit& visit) const {
     for (size_t box = 0; box < merged_.box_count(); ++box) {
-      const UnitHolder& owner = merged_.owner_of(box);
+      const ItemHolder& owner = merged_.owner_of(box);
       visit(owner.rank, bit_of(owner));
     }
     for (const ObjectSource& object : merged_.objects) {
@@ -131,7 +131,7 @@ class WriteLister {
   }
 
   // Of a box, or of a tensor that a rank has by a rule.
-  uint64_t bit_of(const UnitHolder& holder) const {
+  uint64_t bit_of(const ItemHolder& holder) const {
     const uint32_t description = ranks_.description_of_rank[holder.rank];
     const size_t boxes = ranks_.part(holder.rank).boxes.size();
     if (holder.item < boxes) return entry_count(description) + holder.item;

@@ -7,7 +7,7 @@
 //                       whose columns have holders, any other is its distinct boxes with theirs
 //   4 choose_owners     who writes what several hold
 //   5 native saves: list_writes, finish_grids; hosts: number_chunks, kept plans; then the proof
-// A group is one entry of the merged catalog that is not rank_local. Units are the boxes of the
+// A group is one entry of the merged catalog that is not rank_local. Items are the boxes of the
 // merged catalog and then its objects.
 #pragma once
 
@@ -97,7 +97,7 @@ Status check_replicas(const RankPlans& ranks, const MergedEntries& merged, Verif
 // ---- tensors and their holders ----
 
 // Where a box comes from: a candidate for its owner.
-struct UnitHolder {
+struct ItemHolder {
   uint32_t rank = 0;
   uint32_t item = 0;  // of the rank, see rank_plans.h
 };
@@ -125,7 +125,7 @@ struct Merged {
       catalog;  // tensors that are ruled have no splits and ranks yet, boxes and objects no place
   std::vector<TensorSource> tensors;
   std::vector<ObjectSource> objects;
-  std::vector<UnitHolder> holders;      // of each box, ascending rank, then item
+  std::vector<ItemHolder> holders;      // of each box, ascending rank, then item
   std::vector<uint64_t> holder_begins;  // one more than boxes
   std::vector<uint32_t> chosen;         // of each box: which of its holders writes
   std::vector<bool> uneven;             // per tensor: holders of a box list it with other sizes
@@ -133,11 +133,11 @@ struct Merged {
   std::vector<HolderMap> maps;
 
   size_t box_count() const { return catalog.boxes.size(); }
-  size_t unit_count() const { return box_count() + objects.size(); }
-  std::span<const UnitHolder> holders_of(size_t box) const {
+  size_t stored_count() const { return box_count() + objects.size(); }
+  std::span<const ItemHolder> holders_of(size_t box) const {
     return {holders.data() + holder_begins[box], holder_begins[box + 1] - holder_begins[box]};
   }
-  const UnitHolder& owner_of(size_t box) const { return holders[holder_begins[box] + chosen[box]]; }
+  const ItemHolder& owner_of(size_t box) const { return holders[holder_begins[box] + chosen[box]]; }
   // Ranks that hold an object, ascending.
   std::span<const uint32_t> ranks_of_object(size_t object) const {
     const ObjectSource& source = objects[object];
@@ -175,7 +175,7 @@ void choose_owners(const RankPlans& ranks, const MergedEntries& entries, const M
 class ListedPlaces {
  public:
   explicit ListedPlaces(const RankPlans& ranks);
-  uint32_t of(const UnitHolder& holder) const {
+  uint32_t of(const ItemHolder& holder) const {
     return places_.empty() ? holder.item : places_[begins_[holder.rank] + holder.item];
   }
 
@@ -184,39 +184,39 @@ class ListedPlaces {
   std::vector<uint32_t> places_;  // empty: all ranks list their items by their numbers
 };
 
-// The holders of a unit as items: those of an object are made.
-class UnitHolders {
+// The holders of a stored item as items of their ranks: those of an object are made.
+class StoredHolders {
  public:
-  UnitHolders(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged)
+  StoredHolders(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged)
       : ranks_(ranks), entries_(entries), merged_(merged) {}
   // Valid until the next call.
-  std::span<const UnitHolder> of(size_t unit);
+  std::span<const ItemHolder> of(size_t stored);
 
  private:
   const RankPlans& ranks_;
   const MergedEntries& entries_;
   const Merged& merged_;
-  std::vector<UnitHolder> made_;
+  std::vector<ItemHolder> made_;
 };
 
-// Units in the order in which the host listed them first: by rank, then by the rank's own order.
-struct ListedUnits {
-  struct Unit {
+// Items in the order in which the host listed them first: by rank, then by the rank's own order.
+struct ListedItems {
+  struct Item {
     uint64_t weight = 0;
-    uint32_t unit = 0;
+    uint32_t stored = 0;
     bool shared = false;  // several ranks hold it
   };
-  std::vector<Unit> units;
+  std::vector<Item> items;
   std::vector<size_t> begins;  // per rank and one more
-  std::span<const Unit> of_rank(size_t rank) const {
-    return std::span(units).subspan(begins[rank], begins[rank + 1] - begins[rank]);
+  std::span<const Item> of_rank(size_t rank) const {
+    return std::span(items).subspan(begins[rank], begins[rank + 1] - begins[rank]);
   }
 };
 enum class ListedChoice { kAll, kShared };
-ListedUnits list_units(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
+ListedItems list_items(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
                        std::span<const uint64_t> weights, ListedChoice choice);
-// Whether several ranks hold a unit.
-inline bool is_shared(std::span<const UnitHolder> holders) {
+// Whether several ranks hold a stored item.
+inline bool is_shared(std::span<const ItemHolder> holders) {
   return holders.back().rank != holders.front().rank;
 }
 

@@ -44,14 +44,14 @@ class Numbering {
   }
 
  private:
-  uint32_t& number_of(const UnitHolder& holder) {
+  uint32_t& number_of(const ItemHolder& holder) {
     return out_.numbers[out_.item_begins[holder.rank] + holder.item];
   }
 
-  // The index of the holder that writes the unit.
-  size_t chosen(size_t unit) const {
-    return unit < merged_.box_count() ? merged_.chosen[unit]
-                                      : merged_.objects[unit - merged_.box_count()].replica;
+  // The index of the holder that writes the stored item.
+  size_t chosen(size_t stored) const {
+    return stored < merged_.box_count() ? merged_.chosen[stored]
+                                        : merged_.objects[stored - merged_.box_count()].replica;
   }
 
   void number_row_major() {
@@ -65,8 +65,8 @@ class Numbering {
       for (uint64_t k = 0; k < tensor.chunk_count; ++k)
         number_of(merged_.owner_of(tensor.box_begin + k)) = static_cast<uint32_t>(k);
     }
-    for (size_t unit = merged_.box_count(); unit < merged_.unit_count(); ++unit)
-      number_of(holders_.of(unit)[chosen(unit)]) = 0;
+    for (size_t stored = merged_.box_count(); stored < merged_.stored_count(); ++stored)
+      number_of(holders_.of(stored)[chosen(stored)]) = 0;
     for (uint32_t t = 0; t < catalog.tensors.size(); ++t) add_tensor_attribute(t);
     for (uint32_t i = 0; i < catalog.objects.size(); ++i) add_object_attribute(i);
     finish_attributes();
@@ -84,14 +84,14 @@ class Numbering {
     }
   }
 
-  // Calls visit(holder) for everyone who writes the unit.
+  // Calls visit(holder) for everyone who writes the stored item.
   template <typename Visit>
-  void for_each_writer(size_t unit, const Visit& visit) {
-    const std::span<const UnitHolder> holders = holders_.of(unit);
+  void for_each_writer(size_t stored, const Visit& visit) {
+    const std::span<const ItemHolder> holders = holders_.of(stored);
     const bool all = policy_.choice == MergePolicy::Choice::kAll;
-    const UnitHolder owner = holders[chosen(unit)];
+    const ItemHolder owner = holders[chosen(stored)];
     visit(owner);
-    for (size_t i = chosen(unit) + 1; i < holders.size(); ++i) {
+    for (size_t i = chosen(stored) + 1; i < holders.size(); ++i) {
       if (!all && !(policy_.twice_on_rank && holders[i].rank == owner.rank)) break;
       visit(holders[i]);
     }
@@ -130,7 +130,7 @@ class Numbering {
 
   // One item that is kept.
   struct Kept {
-    UnitHolder holder;
+    ItemHolder holder;
     uint32_t place = 0;
   };
   // An entry of the merged catalog, tensors first, and where it was kept first.
@@ -142,13 +142,14 @@ class Numbering {
     bool as_merged = true;  // they are those of the merged catalog, in its order
   };
 
-  // Kept items of a tensor by rank and place. True when they are its units as they stand.
+  // Kept items of a tensor by rank and place. True when they are its items as they stand.
   bool gather_kept(uint32_t tensor) {
     const TensorRecord& record = merged_.catalog.tensors[tensor];
     kept_.clear();
     bool sorted = true;
-    for (uint64_t unit = record.box_begin; unit < record.box_begin + record.chunk_count; ++unit) {
-      for_each_writer(unit, [&](const UnitHolder& holder) {
+    for (uint64_t stored = record.box_begin; stored < record.box_begin + record.chunk_count;
+         ++stored) {
+      for_each_writer(stored, [&](const ItemHolder& holder) {
         const Kept kept{holder, places_->of(holder)};
         sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
         kept_.push_back(kept);
@@ -179,10 +180,10 @@ class Numbering {
 
   void number_objects(std::vector<Entry>* entries) {
     const Catalog& from = merged_.catalog;
-    for (size_t unit = from.boxes.size(); unit < merged_.unit_count(); ++unit) {
+    for (size_t stored = from.boxes.size(); stored < merged_.stored_count(); ++stored) {
       Entry entry;
-      entry.number = static_cast<uint32_t>(from.tensors.size() + unit - from.boxes.size());
-      for_each_writer(unit, [&](const UnitHolder& holder) {
+      entry.number = static_cast<uint32_t>(from.tensors.size() + stored - from.boxes.size());
+      for_each_writer(stored, [&](const ItemHolder& holder) {
         number_of(holder) = 0;
         const uint32_t place = places_->of(holder);
         if (std::tie(holder.rank, place) >= std::tie(entry.rank, entry.place)) return;
@@ -311,7 +312,7 @@ class Numbering {
   const RankPlans& ranks_;
   const MergedEntries& entries_;
   Merged merged_;
-  UnitHolders holders_;
+  StoredHolders holders_;
   const MergePolicy& policy_;
   NumberedChunks out_;
   std::optional<ListedPlaces> places_;               // of items that are numbered as kept

@@ -59,7 +59,7 @@ class OwnerChoice {
         choose_listed(ListedChoice::kAll);
         break;
       case Choice::kGreedy:
-        for (const uint32_t unit : greedy_order()) choose(unit);
+        for (const uint32_t stored : greedy_order()) choose(stored);
         break;
       case Choice::kLowestRank:
       case Choice::kAll:
@@ -70,8 +70,8 @@ class OwnerChoice {
  private:
   void weigh() {
     const Catalog& catalog = merged_.catalog;
-    reserve_large(&weights_, merged_.unit_count());
-    weights_.resize(merged_.unit_count());
+    reserve_large(&weights_, merged_.stored_count());
+    weights_.resize(merged_.stored_count());
     for (size_t t = 0; t < catalog.tensors.size(); ++t) {
       if (!merged_.tensors[t].is_ruled()) weigh_boxes(t);
     }
@@ -115,7 +115,7 @@ class OwnerChoice {
 
   void give_single_boxes() {
     for (uint32_t box = 0; box < merged_.box_count(); ++box) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(box);
+      const std::span<const ItemHolder> holders = merged_.holders_of(box);
       if (!is_shared(holders)) loads_[holders[0].rank] += weights_[box];
     }
   }
@@ -176,7 +176,7 @@ class OwnerChoice {
     if (count == 0) return false;
     const size_t replicas = merged_.holders_of(first).size();
     for (uint32_t box = first; box < first + count; ++box) {
-      const std::span<const UnitHolder> holders = merged_.holders_of(box);
+      const std::span<const ItemHolder> holders = merged_.holders_of(box);
       if (holders.size() != replicas || !is_shared(holders)) return false;
     }
     return true;
@@ -235,10 +235,10 @@ class OwnerChoice {
     }
   }
 
-  // True when no holder has the unit as a main replica.
-  bool is_secondary(uint32_t unit) const {
-    if (unit >= merged_.box_count()) return false;
-    return std::ranges::all_of(merged_.holders_of(unit), [this](const UnitHolder& holder) {
+  // True when no holder has the stored item as a main replica.
+  bool is_secondary(uint32_t stored) const {
+    if (stored >= merged_.box_count()) return false;
+    return std::ranges::all_of(merged_.holders_of(stored), [this](const ItemHolder& holder) {
       const std::span<const uint8_t> marks = ranks_.part(holder.rank).listing.secondary;
       return holder.item < marks.size() && marks[holder.item] != 0;
     });
@@ -259,72 +259,73 @@ class OwnerChoice {
     return places;
   }
 
-  size_t holder_count(uint32_t unit) const {
-    return unit < merged_.box_count() ? merged_.holders_of(unit).size()
-                                      : merged_.ranks_of_object(unit - merged_.box_count()).size();
+  size_t holder_count(uint32_t stored) const {
+    return stored < merged_.box_count()
+               ? merged_.holders_of(stored).size()
+               : merged_.ranks_of_object(stored - merged_.box_count()).size();
   }
 
   std::vector<uint32_t> greedy_order() const {
     struct Key {
-      GreedyTurn turn;
+      GreedyKey key;
       uint32_t name;
-      uint32_t unit;
+      uint32_t stored;
     };
     const Catalog& catalog = merged_.catalog;
     const std::vector<uint32_t> names = name_order();
     std::vector<Key> keys;
-    keys.reserve(merged_.unit_count());
-    for (uint32_t unit = 0; unit < merged_.unit_count(); ++unit) {
-      const size_t entry = unit < merged_.box_count()
-                               ? catalog.boxes[unit].tensor
-                               : catalog.tensors.size() + unit - merged_.box_count();
-      const GreedyTurn turn{is_secondary(unit), holder_count(unit), weights_[unit]};
-      keys.push_back({turn, names[entry], unit});
+    keys.reserve(merged_.stored_count());
+    for (uint32_t stored = 0; stored < merged_.stored_count(); ++stored) {
+      const size_t entry = stored < merged_.box_count()
+                               ? catalog.boxes[stored].tensor
+                               : catalog.tensors.size() + stored - merged_.box_count();
+      const GreedyKey key{is_secondary(stored), holder_count(stored), weights_[stored]};
+      keys.push_back({key, names[entry], stored});
     }
     std::ranges::sort(keys, [](const Key& a, const Key& b) {
-      if (a.turn != b.turn) return a.turn < b.turn;
+      if (a.key != b.key) return a.key < b.key;
       if (a.name != b.name) return a.name < b.name;
-      return a.unit < b.unit;  // chunks of a tensor are row-major
+      return a.stored < b.stored;  // chunks of a tensor are row-major
     });
     std::vector<uint32_t> order;
     order.reserve(keys.size());
-    for (const Key& key : keys) order.push_back(key.unit);
+    for (const Key& key : keys) order.push_back(key.stored);
     return order;
   }
 
   void choose_listed(ListedChoice wanted) {
-    const ListedUnits listed = list_units(ranks_, entries_, merged_, weights_, wanted);
+    const ListedItems listed = list_items(ranks_, entries_, merged_, weights_, wanted);
     for (size_t rank = 0; rank < ranks_.rank_count(); ++rank) {
-      for (const ListedUnits::Unit& unit : listed.of_rank(rank)) {
-        if (unit.shared) {
-          choose(unit.unit);
+      for (const ListedItems::Item& stored : listed.of_rank(rank)) {
+        if (stored.shared) {
+          choose(stored.stored);
         } else {
-          loads_[rank] += unit.weight;
+          loads_[rank] += stored.weight;
         }
       }
     }
   }
 
   // To the holder with the least so far.
-  void choose(uint32_t unit) {
-    const std::span<const UnitHolder> holders = holders_.of(unit);
+  void choose(uint32_t stored) {
+    const std::span<const ItemHolder> holders = holders_.of(stored);
     uint32_t chosen = 0;
     if (is_shared(holders)) {
       chosen = policy_.tie == MergePolicy::Tie::kLowestRank ? lightest(holders)
                                                             : lightest_of_set(holders);
-      if (may_be_empty(unit)) chosen = pass_empty_box(holders, chosen);
+      if (may_be_empty(stored)) chosen = pass_empty_box(holders, chosen);
     }
-    loads_[holders[chosen].rank] += weights_[unit];
-    if (unit < merged_.box_count()) {
-      merged_.chosen[unit] = chosen;
+    loads_[holders[chosen].rank] += weights_[stored];
+    if (stored < merged_.box_count()) {
+      merged_.chosen[stored] = chosen;
     } else {
-      merged_.objects[unit - merged_.box_count()].replica = chosen;
+      merged_.objects[stored - merged_.box_count()].replica = chosen;
     }
   }
 
   // Whether holders of a chunk list it with other sizes, so that some may have nothing of it.
-  bool may_be_empty(uint32_t unit) const {
-    return unit < merged_.box_count() && merged_.uneven[merged_.catalog.boxes[unit].tensor];
+  bool may_be_empty(uint32_t stored) const {
+    return stored < merged_.box_count() && merged_.uneven[merged_.catalog.boxes[stored].tensor];
   }
 
   void pass_empty_boxes() {
@@ -335,12 +336,12 @@ class OwnerChoice {
   }
 
   // Where the chosen rank has no elements of a box and others do: to the lightest of those.
-  uint32_t pass_empty_box(std::span<const UnitHolder> holders, uint32_t chosen) const {
+  uint32_t pass_empty_box(std::span<const ItemHolder> holders, uint32_t chosen) const {
     const uint32_t rank = holders[chosen].rank;
     std::optional<uint32_t> best;
     uint32_t first = 0;  // of the rank at hand, which may list the box twice
     for (uint32_t i = 0; i < holders.size(); ++i) {
-      const UnitHolder& holder = holders[i];
+      const ItemHolder& holder = holders[i];
       if (holder.rank != holders[first].rank) first = i;
       if (box_is_empty(ranks_.of(holder.rank).box_of(holder.item))) continue;
       if (holder.rank == rank) return chosen;
@@ -349,14 +350,14 @@ class OwnerChoice {
     return best.value_or(chosen);
   }
 
-  uint32_t lightest(std::span<const UnitHolder> holders) const {
+  uint32_t lightest(std::span<const ItemHolder> holders) const {
     return static_cast<uint32_t>(
-        lightest_of(holders, [this](const UnitHolder& holder) { return loads_[holder.rank]; }));
+        lightest_of(holders, [this](const ItemHolder& holder) { return loads_[holder.rank]; }));
   }
 
-  uint32_t lightest_of_set(std::span<const UnitHolder> holders) {
+  uint32_t lightest_of_set(std::span<const ItemHolder> holders) {
     set_.clear();
-    for (const UnitHolder& holder : holders) {
+    for (const ItemHolder& holder : holders) {
       if (set_.empty() || set_.back() != holder.rank) set_.push_back(holder.rank);
     }
     if (set_ != set_of_) {
@@ -365,7 +366,7 @@ class OwnerChoice {
     }
     const uint32_t best =
         set_order_[lightest_of(set_order_, [this](uint32_t rank) { return loads_[rank]; })];
-    return static_cast<uint32_t>(std::ranges::lower_bound(holders, best, {}, &UnitHolder::rank) -
+    return static_cast<uint32_t>(std::ranges::lower_bound(holders, best, {}, &ItemHolder::rank) -
                                  holders.begin());
   }
 
@@ -373,10 +374,10 @@ class OwnerChoice {
   const MergedEntries& entries_;
   const MergePolicy& policy_;
   Merged& merged_;
-  UnitHolders holders_;
+  StoredHolders holders_;
   std::vector<uint64_t> loads_;  // of each rank so far
   Lockstep lockstep_;
-  std::vector<uint64_t> weights_;                            // of each unit
+  std::vector<uint64_t> weights_;                            // of each stored item
   std::vector<std::optional<std::vector<ColumnRun>>> runs_;  // of each grid
   std::vector<uint32_t> set_;
   std::vector<uint32_t> set_of_;  // the ranks whose order set_order_ is
@@ -411,9 +412,9 @@ class OwnersValues {
 
 }  // namespace
 
-std::span<const UnitHolder> UnitHolders::of(size_t unit) {
-  if (unit < merged_.box_count()) return merged_.holders_of(unit);
-  const size_t object = unit - merged_.box_count();
+std::span<const ItemHolder> StoredHolders::of(size_t stored) {
+  if (stored < merged_.box_count()) return merged_.holders_of(stored);
+  const size_t object = stored - merged_.box_count();
   made_.clear();
   for (const uint32_t rank : merged_.ranks_of_object(object)) {
     const uint32_t entry = entry_of(entries_.objects, ranks_, merged_.objects[object].entry, rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shares, and the sets: the groups of the merge are walked in their order, which all ranks share.
+// Checksums, and the sets: the groups of the merge are walked in their order, which all ranks
+// share.
 #include "core/plan/save/replica_sets.h"
 
 #include <xxhash.h>
@@ -16,7 +17,7 @@ namespace {
 constexpr uint64_t kKeySeed = 0x53485752414E4B31;   // of the hash of key and world
 constexpr uint64_t kTermSeed = 0x5348575445524D31;  // of the terms of sets
 
-Share share_of(const XXH128_hash_t& hash) {
+Checksum checksum_of(const XXH128_hash_t& hash) {
   return {hash.low64, hash.high64};
 }
 
@@ -30,7 +31,7 @@ Digest128 digest_of_set(const ReplicaSet& set, const ReplicaDigests& digests) {
 }
 
 // h(contents, position) in a set of a world.
-Share term(const Digest128& contents, const Digest128& world, uint32_t set, uint32_t position) {
+Checksum term(const Digest128& contents, const Digest128& world, uint32_t set, uint32_t position) {
   struct {
     Digest128 contents;
     Digest128 world;
@@ -38,7 +39,7 @@ Share term(const Digest128& contents, const Digest128& world, uint32_t set, uint
     uint32_t position;
   } const hashed{contents, world, set, position};
   static_assert(sizeof(hashed) == 40);
-  return share_of(XXH3_128bits_withSeed(&hashed, sizeof(hashed), kTermSeed));
+  return checksum_of(XXH3_128bits_withSeed(&hashed, sizeof(hashed), kTermSeed));
 }
 
 }  // namespace
@@ -63,19 +64,19 @@ Digest128 world_key(std::span<const Digest128> keys) {
   return content_digest(std::as_bytes(keys));
 }
 
-Share key_share(const Digest128& key, const Digest128& world) {
+Checksum key_checksum(const Digest128& key, const Digest128& world) {
   const std::array<Digest128, 2> hashed{key, world};
-  return share_of(XXH3_128bits_withSeed(hashed.data(), sizeof(hashed), kKeySeed));
+  return checksum_of(XXH3_128bits_withSeed(hashed.data(), sizeof(hashed), kKeySeed));
 }
 
-Share rank_share(const Digest128& key, const Digest128& world, const ReplicaSets& sets,
-                 const ReplicaDigests& digests) {
-  Share sum = key_share(key, world);
+Checksum rank_checksum(const Digest128& key, const Digest128& world, const ReplicaSets& sets,
+                       const ReplicaDigests& digests) {
+  Checksum sum = key_checksum(key, world);
   for (const ReplicaSet& set : sets) {
     const Digest128 contents = digest_of_set(set, digests);
     sum += term(contents, world, set.number, set.position);
-    const Share next = term(contents, world, set.number, (set.position + 1) % set.size);
-    sum += Share{-next.first, -next.second};
+    const Checksum next = term(contents, world, set.number, (set.position + 1) % set.size);
+    sum += Checksum{-next.first, -next.second};
   }
   return sum;
 }

@@ -5,8 +5,8 @@
 // each entry are still equal. Entries with the same holders make one set. In a set of n ranks, the
 // rank at position p adds h(D, p) - h(D, p + 1 mod n), where D is its digest of the contents of the
 // set's entries and h a 128-bit hash that also takes the set's number: the terms of all positions
-// cancel iff all D are equal (else with a chance of about 2^-128). A rank's share is the sum of its
-// terms and of a hash of its key; shares are added lane by lane. Pure functions.
+// cancel iff all D are equal (else with a chance of about 2^-128). A rank's checksum is the sum of
+// its terms and of a hash of its key; checksums are added lane by lane. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 namespace shardwright::plan {
 
 // Sums modulo 2^64 in two lanes.
-struct Share {
+struct Checksum {
   uint64_t first = 0;
   uint64_t second = 0;
-  friend bool operator==(const Share&, const Share&) = default;
-  Share& operator+=(const Share& other) {
+  friend bool operator==(const Checksum&, const Checksum&) = default;
+  Checksum& operator+=(const Checksum& other) {
     first += other.first;
     second += other.second;
     return *this;
@@ -48,10 +48,10 @@ Result<std::vector<ReplicaSets>> replica_sets(const RankPlans& ranks);
 
 // Digest of the keys of all ranks in rank order.
 Digest128 world_key(std::span<const Digest128> keys);
-// Hash of a rank's key in a world: what its share is when it holds no replica.
-Share key_share(const Digest128& key, const Digest128& world);
-// Share of the rank. digests: one per tensor and object of its State.
-Share rank_share(const Digest128& key, const Digest128& world, const ReplicaSets& sets,
-                 const ReplicaDigests& digests);
+// Hash of a rank's key in a world: what its checksum is when it holds no replica.
+Checksum key_checksum(const Digest128& key, const Digest128& world);
+// Checksum of the rank. digests: one per tensor and object of its State.
+Checksum rank_checksum(const Digest128& key, const Digest128& world, const ReplicaSets& sets,
+                       const ReplicaDigests& digests);
 
 }  // namespace shardwright::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first doors of every buffer. The order is fixed: the FlatBuffers verifier only asserts the
+// The first checks of every buffer. The order is fixed: the FlatBuffers verifier only asserts the
 // length, checks alignment relative to the start of the buffer, and accepts bytes after the
 // prefixed length.
 #include <cstring>

@@ -41,7 +41,7 @@ Result<Catalog> decode_catalog(const wire::Catalog* table);
 // plan_digest: of the catalog alone as a size-prefixed buffer; equal catalogs give equal bytes.
 Result<Digest128> catalog_digest(const Catalog& catalog);
 
-// The doors in front of every size-prefixed buffer: length, alignment, prefix, four-character
+// The checks in front of every size-prefixed buffer: length, alignment, prefix, four-character
 // identifier. aligned receives a copy when the address is not a multiple of 8, and the returned
 // span points into it or into buffer. INVALID_ARGUMENT for what does not carry the identifier,
 // DATA_LOSS when only the length prefix is wrong.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan buffers to plans: all doors, the first finding is the failure.
+// Plan buffers to plans: all checks, the first finding is the failure.
 #include <fmt/format.h>
 
 #include "core/base/limits.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last door: what the numbers of a plan mean. Nothing here looks at a state or a checkpoint;
+// The last check: what the numbers of a plan mean. Nothing here looks at a state or a checkpoint;
 // check_write_list and check_load_plan do.
 #include <algorithm>
 #include <tuple>

@@ -12,7 +12,7 @@
 namespace shardwright::plan {
 
 // buffers: local plans in rank order, which must outlive what is returned. Descriptions with equal
-// bytes are read once. Failures name the rank: those of the doors of wire.h, and INVALID_ARGUMENT
+// bytes are read once. Failures name the rank: those of the checks of wire.h, and INVALID_ARGUMENT
 // for a plan of another position, options that differ, or no plan at all.
 Result<RankPlans> open_local_saves(std::span<const std::span<const std::byte>> buffers);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doors of a plan buffer up to its meaning, in this order: frame (length, alignment, prefix,
+// The checks of a plan buffer up to its meaning, in this order: frame (length, alignment, prefix,
 // identifier), verifier with explicit limits, schema version, kind and body.
 #include <algorithm>
 

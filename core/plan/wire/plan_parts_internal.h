@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doors of a plan buffer, cut so that decoding and listing findings share them: open_plan ends
+// The checks of a plan buffer, cut so that decoding and listing findings share them: open_plan ends
 // with the schema version; copy_... takes a verified body to values and refuses only what cannot be
 // represented; ..._findings says what is wrong with the meaning. Pure functions.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan buffers: size-prefixed FlatBuffers with identifier SHWP. Decoding is a fixed order of doors:
-// length, alignment (copied when wrong), size prefix, identifier, FlatBuffers verifier with
+// Plan buffers: size-prefixed FlatBuffers with identifier SHWP. Decoding is a fixed order of
+// checks: length, alignment (copied when wrong), size prefix, identifier, FlatBuffers verifier with
 // explicit limits, schema version, meaning (check_catalog). INVALID_ARGUMENT for what is no plan
 // buffer or another kind, DATA_LOSS for damage, UNIMPLEMENTED for a newer version (detail
 // needed_version). Records are struct vectors: 48 bytes per chunk. Pure, any thread.

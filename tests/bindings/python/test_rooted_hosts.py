@@ -9,7 +9,7 @@ import shardwright
 RANKS = 3
 
 
-class Meeting:
+class GroupRank:
     """Where the ranks of this process exchange what they brought."""
 
     def __init__(self):
@@ -101,7 +101,7 @@ def on_ranks(ends, work):
 
 
 def hosts(kind):
-    meeting = Meeting()
+    meeting = GroupRank()
     return [kind(meeting, rank) for rank in range(RANKS)]
 
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/exec/plan_offer_internal.h"
+#include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "tests/core/exec/save_world.h"
 #include "tests/support/run_length.h"
@@ -13,12 +13,12 @@
 namespace shardwright::exec::test {
 namespace {
 
-constexpr size_t kShareBytes = 16;
+constexpr size_t kBatchBytes = 16;
 
 // Sanitizers are slow; there a smaller job shows as much.
 constexpr int32_t kManyRanks = shardwright::test::kSanitized ? 512 : 16384;
 
-// All ranks of a job in one thread, moved from meeting to meeting as save() does.
+// All ranks of a job in one thread, moved from exchange to exchange as save() does.
 class Job {
  public:
   using States = std::vector<std::shared_ptr<const State>>;
@@ -32,23 +32,23 @@ class Job {
     }
   }
 
-  // Bytes that the ranks offered, round by round, until each has its answer.
+  // Bytes that the ranks sent, round by round, until each has its reply.
   Result<std::vector<uint64_t>> plan() {
-    std::vector<Bytes> offers;
+    std::vector<Bytes> requests;
     for (const auto& rank : ranks_) {
-      SHW_ASSIGN_OR_RETURN(Bytes offer, rank->offer(call_));
-      offers.push_back(std::move(offer));
+      SHW_ASSIGN_OR_RETURN(Bytes request, rank->request(call_));
+      requests.push_back(std::move(request));
     }
-    std::vector<uint64_t> brought{total(offers)};
-    SHW_ASSIGN_OR_RETURN(std::vector<Bytes> answers, ranks_[0]->answer(offers, location_, call_));
-    while (internal::asks_for_offer(answers[0])) {
+    std::vector<uint64_t> brought{total(requests)};
+    SHW_ASSIGN_OR_RETURN(std::vector<Bytes> replies, ranks_[0]->reply(requests, location_, call_));
+    while (internal::asks_again(replies[0])) {
       for (size_t r = 0; r < ranks_.size(); ++r) {
-        SHW_ASSIGN_OR_RETURN(offers[r], ranks_[r]->further_offer(answers[r]));
+        SHW_ASSIGN_OR_RETURN(requests[r], ranks_[r]->next_request(replies[r]));
       }
-      brought.push_back(total(offers));
-      SHW_ASSIGN_OR_RETURN(answers, ranks_[0]->answer(offers, location_, call_));
+      brought.push_back(total(requests));
+      SHW_ASSIGN_OR_RETURN(replies, ranks_[0]->reply(requests, location_, call_));
     }
-    for (size_t r = 0; r < ranks_.size(); ++r) SHW_RETURN_IF_ERROR(ranks_[r]->take(answers[r]));
+    for (size_t r = 0; r < ranks_.size(); ++r) SHW_RETURN_IF_ERROR(ranks_[r]->take(replies[r]));
     return brought;
   }
 
@@ -107,15 +107,15 @@ TEST_F(PlanCacheTest, RanksThatSaveTheSameAgainBringSixteenBytesEach) {
   const World world = make_world(4, 1);
   const std::vector<uint64_t> first = save(world.states());
   ASSERT_EQ(first.size(), 1U);
-  EXPECT_GT(first[0], 4 * kShareBytes);
-  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{4 * kShareBytes});
+  EXPECT_GT(first[0], 4 * kBatchBytes);
+  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{4 * kBatchBytes});
   EXPECT_TRUE(last_save_stores(world));
 }
 
 TEST_F(PlanCacheTest, ContentsMayChangeWhenReplicasStayEqual) {
   save(make_world(3, 1).states());
   const World next = make_world(3, 2);  // other values everywhere, of the same sizes
-  EXPECT_EQ(save(next.states()), std::vector<uint64_t>{3 * kShareBytes});
+  EXPECT_EQ(save(next.states()), std::vector<uint64_t>{3 * kBatchBytes});
   EXPECT_TRUE(last_save_stores(next));
 }
 
@@ -140,10 +140,10 @@ TEST_F(PlanCacheTest, ADescriptionThatChangedOnOneRankIsPlannedAnew) {
   save(world.states());
   add_object(&world.ranks[1], "new", "text", EntryKind::kRankLocal);
   const std::vector<uint64_t> brought = save(world.states());
-  ASSERT_EQ(brought.size(), 3U);  // shares, then what ranks add, then the new description
+  ASSERT_EQ(brought.size(), 3U);  // checksums, then what ranks add, then the new description
   EXPECT_GT(brought[1], brought[0]);
   EXPECT_TRUE(last_save_stores(world));
-  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{3 * kShareBytes});
+  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{3 * kBatchBytes});
 }
 
 TEST_F(PlanCacheTest, AnotherDtypeOptionOrWorldSizeIsAnotherPlan) {
@@ -151,9 +151,9 @@ TEST_F(PlanCacheTest, AnotherDtypeOptionOrWorldSizeIsAnotherPlan) {
   save(world.states());
   SaveOptions options;
   options.rules.owner = plan::OwnerRule::kLowestRank;
-  EXPECT_GT(save(world.states(), options)[0], 2 * kShareBytes);
-  EXPECT_GT(save(make_small_world(3, 1).states())[0], 3 * kShareBytes);
-  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{2 * kShareBytes});
+  EXPECT_GT(save(world.states(), options)[0], 2 * kBatchBytes);
+  EXPECT_GT(save(make_small_world(3, 1).states())[0], 3 * kBatchBytes);
+  EXPECT_EQ(save(world.states()), std::vector<uint64_t>{2 * kBatchBytes});
 }
 
 TEST_F(PlanCacheTest, AWorldThatAFailedSaveLeftIsAsGoodAsAnyOther) {
@@ -170,8 +170,8 @@ TEST_F(PlanCacheTest, AWorldThatAFailedSaveLeftIsAsGoodAsAnyOther) {
 TEST_F(PlanCacheTest, RemembersEightWorlds) {
   for (uint64_t extra = 0; extra <= PlanCache::kWorldsMax; ++extra)
     save(make_small_world(1 + static_cast<int32_t>(extra), 1).states());
-  EXPECT_EQ(save(make_small_world(9, 1).states()), std::vector<uint64_t>{9 * kShareBytes});
-  EXPECT_GT(save(make_small_world(1, 1).states())[0], kShareBytes);
+  EXPECT_EQ(save(make_small_world(9, 1).states()), std::vector<uint64_t>{9 * kBatchBytes});
+  EXPECT_GT(save(make_small_world(1, 1).states())[0], kBatchBytes);
 }
 
 TEST_F(PlanCacheTest, ManyRanksBringSixteenBytesEach) {
@@ -189,7 +189,7 @@ TEST_F(PlanCacheTest, ManyRanksBringSixteenBytesEach) {
     states.push_back(std::move(state));
   }
   EXPECT_GT(save(states)[0], uint64_t{kManyRanks} * 100);
-  EXPECT_EQ(save(states), std::vector<uint64_t>{uint64_t{kManyRanks} * kShareBytes});
+  EXPECT_EQ(save(states), std::vector<uint64_t>{uint64_t{kManyRanks} * kBatchBytes});
 }
 
 }  // namespace

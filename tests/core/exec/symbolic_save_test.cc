@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/exec/agreement_internal.h"
-#include "core/exec/plan_offer_internal.h"
+#include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/exec/save_world.h"
@@ -101,7 +101,7 @@ World make_job(int32_t world_size, uint64_t number, bool told) {
   return world;
 }
 
-// All ranks of a job in one thread, moved from meeting to meeting as save() does.
+// All ranks of a job in one thread, moved from exchange to exchange as save() does.
 class Job {
  public:
   Job(Runtime& runtime, const World& world, const SaveOptions& options = {})
@@ -117,29 +117,29 @@ class Job {
     }
   }
 
-  // Bytes that the ranks brought, meeting by meeting.
+  // Bytes that the ranks brought, exchange by exchange.
   Result<std::vector<uint64_t>> plan() {
-    std::vector<Bytes> offers;
+    std::vector<Bytes> requests;
     for (const auto& rank : ranks_) {
-      SHW_ASSIGN_OR_RETURN(Bytes offer, rank->offer(call_));
-      offers.push_back(std::move(offer));
+      SHW_ASSIGN_OR_RETURN(Bytes request, rank->request(call_));
+      requests.push_back(std::move(request));
     }
     std::vector<uint64_t> brought;
     while (true) {
-      brought.push_back(total(offers));
-      SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> answers,
-                           ranks_[0]->answer(offers, location_, call_));
-      const bool asks = internal::asks_for_offer(answers[0]);
+      brought.push_back(total(requests));
+      SHW_ASSIGN_OR_RETURN(const std::vector<Bytes> replies,
+                           ranks_[0]->reply(requests, location_, call_));
+      const bool asks = internal::asks_again(replies[0]);
       for (size_t r = 0; r < ranks_.size(); ++r) {
-        EXPECT_EQ(internal::asks_for_offer(answers[r]), asks);
+        EXPECT_EQ(internal::asks_again(replies[r]), asks);
         if (!asks) {
-          SHW_RETURN_IF_ERROR(ranks_[r]->take(answers[r]));
+          SHW_RETURN_IF_ERROR(ranks_[r]->take(replies[r]));
           continue;
         }
-        SHW_ASSIGN_OR_RETURN(offers[r], ranks_[r]->further_offer(answers[r]));
+        SHW_ASSIGN_OR_RETURN(requests[r], ranks_[r]->next_request(replies[r]));
       }
       if (!asks) return brought;
-      if (std::ssize(brought) == SaveSteps::kMaxOffers) return internal_error("asked too often");
+      if (std::ssize(brought) == SaveSteps::kMaxRequests) return internal_error("asked too often");
     }
   }
   Status write_and_commit() {
@@ -300,7 +300,7 @@ TEST(SymbolicSave, RepeatedSavesBringSixteenBytes) {
   }
 }
 
-// A job that changed on one rank: shares do not do, then digests, then the new description.
+// A job that changed on one rank: checksums do not do, then digests, then the new description.
 TEST(SymbolicSave, AChangedRankIsPlannedAnewInThreeMeetings) {
   const auto runtime = make_counting_runtime();
   World world = make_job(8, 7, true);
@@ -369,7 +369,7 @@ TEST(SymbolicSave, OptionsThatDifferAreNamed) {
   }
 }
 
-// Over a real meeting of threads, and with a rank that gives up before it.
+// Over a real exchange of threads, and with a rank that gives up before it.
 TEST(SymbolicSave, AllRanksMeetAsOften) {
   const World world = make_job(8, 9, true);
   const auto runtime = make_runtime();
@@ -387,7 +387,7 @@ TEST(SymbolicSave, AllRanksMeetAsOften) {
   EXPECT_EQ(agreed_code(again), StatusCode::kCancelled);
 }
 
-// A rank that is gone once it has offered its digest: the others hear of it while they wait for
+// A rank that is gone once it has sent its digest: the others hear of it while they wait for
 // descriptions, and leave nothing behind.
 TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
   const World world = make_job(8, 9, true);
@@ -404,15 +404,15 @@ TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
     auto steps = internal::make_save_steps(*runtime, state, SaveOptions(), {rank, 8});
     ASSERT_TRUE(steps.ok());
     collective::Exchange exchange(collective, -1);
-    const auto offer = (*steps)->offer(CallContext());
-    ASSERT_TRUE(offer.ok());
+    const auto request = (*steps)->request(CallContext());
+    ASSERT_TRUE(request.ok());
     const std::string place = internal::place_text(location);
     ASSERT_TRUE(internal::agree_on_text(exchange, 0x5301, Status(), place).ok());
     collective::Gathered nothing;
-    ASSERT_TRUE(exchange.gather(0x5302, Status(), *offer, &nothing).ok());
-    const auto answer = exchange.scatter(0x5303, Status(), {});
-    ASSERT_TRUE(answer.ok());
-    EXPECT_TRUE(internal::asks_for_offer(*answer)) << "there are two stages";
+    ASSERT_TRUE(exchange.gather(0x5302, Status(), *request, &nothing).ok());
+    const auto reply = exchange.scatter(0x5303, Status(), {});
+    ASSERT_TRUE(reply.ok());
+    EXPECT_TRUE(internal::asks_again(*reply)) << "there are two stages";
     exchange.abort(aborted("rank 5 is gone"));
   });
   for (int32_t rank = 0; rank < 8; ++rank) {

@@ -46,9 +46,9 @@ std::vector<uint64_t> meeting_of_all(const Catalog& catalog, const Interval* reg
 }
 
 // Regions of any size, empty ones included.
-template <typename Meeting>
+template <typename GroupRank>
 void expect_like_all(shardwright::test::RandomSource* random, const Catalog& catalog,
-                     const Meeting& meeting) {
+                     const GroupRank& meeting) {
   const std::span<const int64_t> shape = catalog.shape(1);
   for (int i = 0; i < 300; ++i) {
     std::array<Interval, kMaxTensorRank> region;

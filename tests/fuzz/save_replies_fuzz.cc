@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks offer and what the coordinator answers, as any bytes. What is read is written to the
-// same bytes; numbers of sets stay below the counts of the state; spans stay inside the offers.
+// What ranks request and what the coordinator replies, as any bytes. What is read is written to the
+// same bytes; numbers of sets stay below the counts of the state; spans stay inside the requests.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "core/exec/plan_offer_internal.h"
+#include "core/exec/plan_request_internal.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace {
@@ -20,49 +20,51 @@ void check(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-bool inside(std::span<const std::byte> part, const std::vector<Bytes>& offers) {
-  for (const Bytes& offer : offers) {
-    if (part.data() >= offer.data() && part.data() + part.size() <= offer.data() + offer.size())
+bool inside(std::span<const std::byte> part, const std::vector<Bytes>& requests) {
+  for (const Bytes& request : requests) {
+    if (part.data() >= request.data() &&
+        part.data() + part.size() <= request.data() + request.size())
       return true;
   }
   return part.empty();
 }
 
-void check_offers(ByteSource* source) {
-  std::vector<Bytes> offers(source->below(kMostRanks) + 1);
-  for (Bytes& offer : offers) {
+void check_requests(ByteSource* source) {
+  std::vector<Bytes> requests(source->below(kMostRanks) + 1);
+  for (Bytes& request : requests) {
     const auto bytes = source->block();
-    offer.assign(bytes.begin(), bytes.end());
+    request.assign(bytes.begin(), bytes.end());
   }
-  const auto read = read_offers(offers);
+  const auto read = read_requests(requests);
   if (!read.ok()) {
     check(read.status().code() == shardwright::StatusCode::kInvalidArgument);
     check(!read.status().detail("rank").empty());
     return;
   }
-  check(read->share_count <= offers.size() && read->keys.size() <= offers.size());
+  check(read->checksum_count <= requests.size() && read->keys.size() <= requests.size());
   check(read->digests.size() == read->keys.size());
   for (const auto* list : {&read->parts, &read->descriptions}) {
-    for (const OfferedPlan& plan : *list)
-      check(plan.rank < offers.size() && inside(plan.bytes, offers));
+    for (const SentPlan& plan : *list)
+      check(plan.rank < requests.size() && inside(plan.bytes, requests));
   }
 }
 
-void check_answer(ByteSource* source) {
+void check_reply(ByteSource* source) {
   const auto tensors = source->below<size_t>(0x10000);
   const auto objects = source->below<size_t>(0x10000);
   const std::span<const std::byte> bytes = source->block();
-  const auto answer = decode_answer(bytes, tensors, objects);
-  if (!answer.ok()) return;
-  const Bytes written = encode_answer(*answer);
+  const auto reply = decode_reply(bytes, tensors, objects);
+  if (!reply.ok()) return;
+  const Bytes written = encode_reply(*reply);
   check(std::equal(written.begin(), written.end(), bytes.begin(), bytes.end()));
-  for (const auto& set : answer->sets) {
+  for (const auto& set : reply->sets) {
     check(set.position < set.size);
     for (const uint32_t tensor : set.tensors) check(tensor < tensors);
     for (const uint32_t object : set.objects) check(object < objects);
   }
-  const bool plan = answer->kind == Answer::Kind::kPlan || answer->kind == Answer::Kind::kAsBefore;
-  check(asks_for_offer(bytes) != plan);
+  const bool plan =
+      reply->kind == PlanReply::Kind::kPlan || reply->kind == PlanReply::Kind::kAsBefore;
+  check(asks_again(bytes) != plan);
 }
 
 }  // namespace
@@ -70,9 +72,9 @@ void check_answer(ByteSource* source) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteSource source({reinterpret_cast<const std::byte*>(data), size});
   if (source.byte() % 2 == 0) {
-    check_offers(&source);
+    check_requests(&source);
   } else {
-    check_answer(&source);
+    check_reply(&source);
   }
   return 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Units by the rank and the place in which they were listed first. Units come in the order of the
+// Items by the rank and the place in which they were listed first. Items come in the order of the
 // merged catalog, and ranks mostly list their items in that order too: after a counting sort by
 // rank there is nothing left to sort. What a choice of owners wants to know of each goes with it,
-// so that it reads one column from its beginning to its end: the units of a rank lie as far apart
+// so that it reads one column from its beginning to its end: the items of a rank lie as far apart
 // as there are ranks.
 #include <algorithm>
 
@@ -19,18 +19,18 @@ bool lists_by_number(const RankView& rank) {
 }
 
 // The holder of the lowest rank that comes first in that rank's order.
-uint32_t first_place(const ListedPlaces& places, std::span<const UnitHolder> holders) {
+uint32_t first_place(const ListedPlaces& places, std::span<const ItemHolder> holders) {
   uint32_t first = places.of(holders[0]);
   for (size_t i = 1; i < holders.size() && holders[i].rank == holders[0].rank; ++i)
     first = std::min(first, places.of(holders[i]));
   return first;
 }
 
-class UnitLister {
+class ItemLister {
  public:
-  UnitLister(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
+  ItemLister(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
              std::span<const uint64_t> weights, ListedChoice choice)
-      : unit_count_(merged.unit_count()),
+      : stored_count_(merged.stored_count()),
         holders_(ranks, entries, merged),
         weights_(weights),
         choice_(choice),
@@ -38,7 +38,7 @@ class UnitLister {
     out_.begins.assign(ranks.rank_count() + 1, 0);
   }
 
-  ListedUnits run() {
+  ListedItems run() {
     for_each_wanted([&](uint32_t, const auto& holders) { ++out_.begins[holders[0].rank + 1]; });
     for (size_t r = 1; r < out_.begins.size(); ++r) out_.begins[r] += out_.begins[r - 1];
     scatter();
@@ -48,25 +48,25 @@ class UnitLister {
  private:
   template <typename Visit>
   void for_each_wanted(const Visit& visit) {
-    for (uint32_t unit = 0; unit < unit_count_; ++unit) {
-      const std::span<const UnitHolder> holders = holders_.of(unit);
-      if (choice_ == ListedChoice::kAll || is_shared(holders)) visit(unit, holders);
+    for (uint32_t stored = 0; stored < stored_count_; ++stored) {
+      const std::span<const ItemHolder> holders = holders_.of(stored);
+      if (choice_ == ListedChoice::kAll || is_shared(holders)) visit(stored, holders);
     }
   }
 
   void scatter() {
     const size_t ranks = out_.begins.size() - 1;
-    reserve_large(&out_.units, out_.begins.back());
-    out_.units.resize(out_.begins.back());
+    reserve_large(&out_.items, out_.begins.back());
+    out_.items.resize(out_.begins.back());
     std::vector<size_t> next(out_.begins.begin(), out_.begins.end());
-    std::vector<uint32_t> last(ranks, 0);  // place of the rank's last unit
+    std::vector<uint32_t> last(ranks, 0);  // place of the rank's last stored item
     std::vector<bool> sorted(ranks, true);
-    for_each_wanted([&](uint32_t unit, const auto& holders) {
+    for_each_wanted([&](uint32_t stored, const auto& holders) {
       const uint32_t rank = holders[0].rank;
       const uint32_t place = first_place(places_, holders);
       if (place < last[rank]) sorted[rank] = false;
       last[rank] = place;
-      out_.units[next[rank]++] = {weights_[unit], unit, is_shared(holders)};
+      out_.items[next[rank]++] = {weights_[stored], stored, is_shared(holders)};
     });
     for (size_t r = 0; r < ranks; ++r) {
       if (!sorted[r]) sort_rank(r);
@@ -74,19 +74,19 @@ class UnitLister {
   }
 
   void sort_rank(size_t rank) {
-    const auto units =
-        std::span(out_.units).subspan(out_.begins[rank], out_.begins[rank + 1] - out_.begins[rank]);
-    std::ranges::sort(units, {}, [this](const ListedUnits::Unit& listed) {
-      return first_place(places_, holders_.of(listed.unit));
+    const auto items =
+        std::span(out_.items).subspan(out_.begins[rank], out_.begins[rank + 1] - out_.begins[rank]);
+    std::ranges::sort(items, {}, [this](const ListedItems::Item& listed) {
+      return first_place(places_, holders_.of(listed.stored));
     });
   }
 
-  const size_t unit_count_;
-  UnitHolders holders_;
+  const size_t stored_count_;
+  StoredHolders holders_;
   std::span<const uint64_t> weights_;
   ListedChoice choice_;
   ListedPlaces places_;
-  ListedUnits out_;
+  ListedItems out_;
 };
 
 }  // namespace
@@ -109,9 +109,9 @@ ListedPlaces::ListedPlaces(const RankPlans& ranks) {
   }
 }
 
-ListedUnits list_units(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
+ListedItems list_items(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
                        std::span<const uint64_t> weights, ListedChoice choice) {
-  return UnitLister(ranks, entries, merged, weights, choice).run();
+  return ItemLister(ranks, entries, merged, weights, choice).run();
 }
 
 }  // namespace shardwright::plan::internal
