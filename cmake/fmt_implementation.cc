@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one translation unit that compiles the formatting code of fmt; every other one sees declarations only, which
-// halves its compile time. The instantiations are those that the declarations of fmt/format.h promise for char.
+// The one translation unit that compiles the formatting code of fmt; every other one sees
+// declarations only, which halves its compile time. The instantiations are those that the
+// declarations of fmt/format.h promise for char.
 #include <fmt/format-inl.h>
 
 #include <locale>

@@ -3,7 +3,7 @@
 // Catalog: the one description that every plan, manifest and index is made of. Flat columns: texts
 // interned once, one record per tensor, one per byte object, and the chunks of each tensor, which
 // are either
-//   a grid   one split per dimension in which the tensor is cut, and a map from its chunks to ranks.
+//   a grid   one split per dimension in which the tensor is cut, and a map from chunks to ranks.
 //            The chunks are all combinations of parts, numbered row-major. Splits and maps are
 //            shared by all tensors that have the same, so that a grid costs a few bytes whatever
 //            the number of its chunks; or

@@ -10,7 +10,8 @@
 namespace shardwright {
 
 enum class PiecePlace : uint8_t {
-  kWhole,  // one piece, which is the whole local tensor; extents of 1 that lead its box may be missing there
+  // One piece: the whole local tensor; extents of 1 that lead its box may be missing there.
+  kWhole,
   kWindow,  // the local tensor has the dimensions of the boxes, and each is a box of it too
   kRun      // each is a run of elements of the local tensor, which is contiguous
 };

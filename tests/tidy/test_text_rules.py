@@ -35,6 +35,13 @@ def test_a_file_that_opens_badly_is_named(text):
     assert found(text_rules.check_opening, "core/base/a.h", text)
 
 
+def test_long_lines_are_found_outside_raw_strings():
+    line = "// " + "x" * 98 + "\n"
+    assert found(text_rules.check_columns, "core/a.cc", "int a;\n" + line) == ["101 columns, more than 100"]
+    assert not found(text_rules.check_columns, "core/a.cc", line[1:])
+    assert not found(text_rules.check_columns, "core/a.cc", 'const char* a = R"json(\n' + line + ')json";\n')
+
+
 def test_a_character_outside_ascii_is_named_with_its_code():
     assert found(text_rules.check_ascii, "docs/a.md", "fine\ncaf\u00e9\n") == ["character U+00E9 at column 4"]
 

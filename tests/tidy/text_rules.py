@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules that one line or one name can break: opening of a file, ASCII, banned calls, TODO kinds, switched-off tests,
-names that say nothing.
+names that say nothing, lines that are too long.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SOURCE_SUFFIXES = (".h", ".cc", ".c", ".py", ".pyi", ".java", ".rs", ".i", ".sh"
 # Files whose whole point is text that is not ASCII keep it escaped; only data may hold other bytes.
 DATA_FOLDERS = ("tests/golden/", "tests/fuzz/corpus/")
 TODO_KINDS = ("soon", "perf", "port", "test")
+COLUMNS_MAX = 100
+RAW_STRING = re.compile(r'R"(\w*)\((.*?)\)\1"', re.S)
 
 BANNED_IN_CORE = [
     (re.compile(r"(?:(?<=[;{})])\s*|\bstd::|(?<!\w)::)(abort|exit|quick_exit|_exit|_Exit|terminate)\s*\("),
@@ -41,6 +43,19 @@ DISABLED_TESTS = [
     (re.compile(r"#\[ignore\](?!\s*=)"), "#[ignore] without a reason"),
 ]
 VAGUE = re.compile(r"(?:^|[_/])(util|utils|common|helper|helpers|misc|manager|managers)(?:[_./]|$)")
+
+
+def check_columns(tree: SourceTree) -> list[Finding]:
+    """Lines of C and C++ end at 100 columns, comments too; raw strings are text of their own."""
+    findings = []
+    for path in tree.paths(*CPP_SUFFIXES):
+        text = tree.text(path)
+        raw = {line for match in RAW_STRING.finditer(text)
+               for line in range(line_of(text, match.start()), line_of(text, match.end()) + 1)}
+        findings += [Finding(path, number, "columns", f"{len(line)} columns, more than {COLUMNS_MAX}")
+                     for number, line in enumerate(text.split("\n"), 1)
+                     if len(line) > COLUMNS_MAX and number not in raw]
+    return findings
 
 
 def check_opening(tree: SourceTree) -> list[Finding]:

@@ -32,6 +32,7 @@ SHOWN_MAX = 40
 def checks(build: Path) -> dict[str, Callable[[SourceTree], list[Finding]]]:
     return {
         "opening": text_rules.check_opening,
+        "columns": text_rules.check_columns,
         "ascii": text_rules.check_ascii,
         "banned-calls": text_rules.check_banned_calls,
         "todo": text_rules.check_todo,

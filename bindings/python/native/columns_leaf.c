@@ -229,7 +229,8 @@ static int add_buffer(columns* self, PyObject* value) {
     read_only = 1;
   }
   if (PyObject_GetBuffer(value, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
-    PyErr_Clear(); /* no format that the protocol knows: the caller tries other ways or names the type */
+    /* No format that the protocol knows: the caller tries other ways or names the type. */
+    PyErr_Clear();
     return 0;
   }
   return add_view(self, &view, read_only);

@@ -14,8 +14,9 @@ namespace shardwright::plan {
 //
 //   preset                         standard            default             megatron
 //   same box                       offsets and sizes   offsets             offsets and sizes
-//   exact: order of choice         single holders,     as listed, single   not secondary first, few
-//                                  then as listed      holders too         holders, bytes, name, box
+//   exact: order of choice         single holders,     as listed, single   not secondary first,
+//                                  then as listed      holders too         few holders, bytes,
+//                                                                          name, box
 //   exact: weight of a chunk       its bytes or 1      tensor's bytes or 1 its bytes
 //   exact: weight of an object     1                   1                   its bytes
 //   exact: tie                     lowest rank         first of a Python   lowest rank
