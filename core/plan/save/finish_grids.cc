@@ -43,17 +43,14 @@ class GridFinish {
     const auto [known, is_new] = rank_maps_.try_emplace({tensor.grid, tensor.map, tensor.replica},
                                                         catalog_.rank_maps.size());
     if (!is_new) return known->second;
-    const ShardGrid& grid = merged_.grids[tensor.grid];
-    ranks_.clear();
-    for (uint64_t c = 0; c < grid.chunk_count(); ++c)
-      ranks_.push_back(merged_.owner_of_column(tensor, grid.column_of_chunk(c)));
-    catalog_.rank_maps.push_back(RankMap::of(ranks_));
+    std::vector<uint32_t> ranks = merged_.grids[tensor.grid].chunk_columns();
+    for (uint32_t& each : ranks) each = merged_.owner_of_column(tensor, each);
+    catalog_.rank_maps.push_back(RankMap::of(ranks));
     return known->second;
   }
 
   Merged& merged_;
   Catalog& catalog_;
-  std::vector<uint32_t> ranks_;
   std::map<uint32_t, std::vector<uint32_t>> splits_;                        // by grid
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> rank_maps_;  // by grid, map, replica
 };

@@ -76,9 +76,9 @@ class Numbering {
 
   void number_ruled(size_t t) {
     const TensorSource& tensor = merged_.tensors[t];
-    const ShardGrid& grid = merged_.grids[tensor.grid];
-    for (uint64_t c = 0; c < grid.chunk_count(); ++c) {
-      const uint32_t rank = merged_.owner_of_column(tensor, grid.column_of_chunk(c));
+    const std::vector<uint32_t> columns = merged_.grids[tensor.grid].chunk_columns();
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const uint32_t rank = merged_.owner_of_column(tensor, columns[c]);
       const uint32_t entry = entry_of(entries_.tensors, ranks_, tensor.entry, rank);
       number_of({rank, ranks_.of(rank).tensor_item(entry)}) = static_cast<uint32_t>(c);
     }

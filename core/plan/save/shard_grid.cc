@@ -3,6 +3,7 @@
 // Arithmetic on grids of shards. Every recursion goes down the axes of one dimension, of which
 // there are at most kMaxShardAxes, and has two branches per level: full parts and the remainder.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -77,50 +78,51 @@ int64_t ShardGrid::leaf_total(const CutDim& cut, size_t level, int64_t size) con
          leaf_total(cut, level + 1, parts.remainder);
 }
 
-void ShardGrid::append_parts(const CutDim& cut, size_t level, int64_t size,
-                             std::vector<int64_t>* sizes) const {
-  if (size == 0) return;
+void ShardGrid::append_leaves(const CutDim& cut, size_t level, const Leaf& from,
+                              std::vector<Leaf>* leaves) const {
+  if (from.size == 0) return;
   if (level == cut.axes.size()) {
-    sizes->push_back(size);
+    leaves->push_back(from);
     return;
   }
-  const ChunkParts parts = chunk_parts(size, axes_[cut.axes[level]].extent);
-  for (int64_t part = 0; part < parts.full; ++part) append_parts(cut, level + 1, parts.step, sizes);
-  append_parts(cut, level + 1, parts.remainder, sizes);
+  const uint8_t axis = cut.axes[level];
+  const ChunkParts parts = chunk_parts(from.size, axes_[axis].extent);
+  Leaf part{parts.step, from.column};
+  for (int64_t i = 0; i < parts.full; ++i, part.column += column_strides_[axis])
+    append_leaves(cut, level + 1, part, leaves);
+  part.size = parts.remainder;
+  append_leaves(cut, level + 1, part, leaves);
+}
+
+std::vector<ShardGrid::Leaf> ShardGrid::leaves_of(const CutDim& cut) const {
+  std::vector<Leaf> leaves;
+  leaves.reserve(static_cast<size_t>(cut.leaves));
+  append_leaves(cut, 0, {shape_[static_cast<size_t>(cut.dim)], 0}, &leaves);
+  return leaves;
 }
 
 std::vector<int64_t> ShardGrid::part_sizes(int32_t dim) const {
-  const auto cut = std::ranges::find(cut_dims_, dim, &CutDim::dim);
   std::vector<int64_t> sizes;
-  append_parts(*cut, 0, shape_[static_cast<size_t>(dim)], &sizes);
+  for (const Leaf& leaf : leaves_of(*std::ranges::find(cut_dims_, dim, &CutDim::dim)))
+    sizes.push_back(leaf.size);
   return sizes;
 }
 
-uint32_t ShardGrid::column_of_leaf(const CutDim& cut, int64_t leaf) const {
-  uint32_t column = 0;
-  int64_t size = shape_[static_cast<size_t>(cut.dim)];
-  for (size_t level = 0; level < cut.axes.size(); ++level) {
-    const uint8_t axis = cut.axes[level];
-    const ChunkParts parts = chunk_parts(size, axes_[axis].extent);
-    // There is a leaf, so no size on the way to it is 0, and full parts have leaves.
-    const auto each =
-        std::max(static_cast<int64_t>(leaf_count(cut, level + 1, parts.step)), int64_t{1});
-    const int64_t part = std::min(leaf / each, parts.full);
-    leaf -= part * each;
-    size = parts.size_of(part);
-    column += static_cast<uint32_t>(part) * column_strides_[axis];
+std::vector<uint32_t> ShardGrid::chunk_columns() const {
+  std::vector<uint32_t> columns;
+  if (chunk_count_ == 0) return columns;
+  columns.push_back(0);
+  // The last dimension changes fastest.
+  for (const CutDim& cut : cut_dims_) {
+    const std::vector<Leaf> leaves = leaves_of(cut);
+    std::vector<uint32_t> finer;
+    finer.reserve(columns.size() * leaves.size());
+    for (const uint32_t column : columns) {
+      for (const Leaf& leaf : leaves) finer.push_back(column + leaf.column);
+    }
+    columns = std::move(finer);
   }
-  return column;
-}
-
-uint32_t ShardGrid::column_of_chunk(uint64_t chunk) const {
-  uint32_t column = 0;
-  for (size_t i = cut_dims_.size(); i-- > 0;) {
-    const auto leaves = static_cast<uint64_t>(cut_dims_[i].leaves);
-    column += column_of_leaf(cut_dims_[i], static_cast<int64_t>(chunk % leaves));
-    chunk /= leaves;
-  }
-  return column;
+  return columns;
 }
 
 ExtentPair ShardGrid::extent_of(const CutDim& cut, uint32_t column) const {

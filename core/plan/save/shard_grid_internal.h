@@ -51,7 +51,8 @@ class ShardGrid {
   // Columns that hold elements, ascending, neighbours of equal size joined.
   std::vector<ColumnRun> runs() const;
 
-  uint32_t column_of_chunk(uint64_t chunk) const;
+  // The column of each chunk. O(chunks).
+  std::vector<uint32_t> chunk_columns() const;
   // Sizes of the parts of a dimension that is in the split mask, in order.
   std::vector<int64_t> part_sizes(int32_t dim) const;
   int64_t elements_of_column(uint32_t column) const;
@@ -71,10 +72,14 @@ class ShardGrid {
 
   uint64_t leaf_count(const CutDim& cut, size_t level, int64_t size) const;
   int64_t leaf_total(const CutDim& cut, size_t level, int64_t size) const;
-  void append_parts(const CutDim& cut, size_t level, int64_t size,
-                    std::vector<int64_t>* sizes) const;
-  // Adds the column part of leaf number `leaf` of the dimension.
-  uint32_t column_of_leaf(const CutDim& cut, int64_t leaf) const;
+  // A part that is not empty, and what it adds to the number of a column.
+  struct Leaf {
+    int64_t size = 0;
+    uint32_t column = 0;
+  };
+  void append_leaves(const CutDim& cut, size_t level, const Leaf& from,
+                     std::vector<Leaf>* leaves) const;
+  std::vector<Leaf> leaves_of(const CutDim& cut) const;
   ExtentPair extent_of(const CutDim& cut, uint32_t column) const;
   int64_t coordinate(uint32_t column, uint8_t axis) const {
     return column / column_strides_[axis] % static_cast<uint32_t>(axes_[axis].extent);
