@@ -20,7 +20,7 @@ constexpr size_t kFewWanted = 4;  // cheaper to look at all chunks for each than
 
 class BoxMatching {
  public:
-  BoxMatching(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
+  BoxMatching(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
               const BoxMatchRules& rules, BoxMatches* out)
       : stored_(stored.catalog()),
         record_(stored_.tensors[tensor]),
@@ -29,17 +29,17 @@ class BoxMatching {
         wanted_(wanted),
         rules_(rules),
         out_(out) {
-    if (wanted.count > kFewWanted || record_.is_grid()) search_ = &stored.search(tensor);
+    if (wanted.size() > kFewWanted || record_.is_grid()) search_ = &stored.search(tensor);
     if (rules.copies == CopyMatch::kFirst && !record_.is_grid()) find_copies(tensor);
   }
 
   void run() {
     *out_ = BoxMatches();
-    out_->begins.resize(wanted_.count);
-    out_->ends.resize(wanted_.count);
-    std::vector<uint64_t> order(wanted_.count);
+    out_->begins.resize(wanted_.size());
+    out_->ends.resize(wanted_.size());
+    std::vector<uint64_t> order(wanted_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
-    if (rules_.order == MatchOrder::kSweep && wanted_.dimension_count > 0) {
+    if (rules_.order == MatchOrder::kSweep && shape_.size() > 0) {
       sweep_ = sweep_dimension();
       std::ranges::stable_sort(order, [this](uint64_t a, uint64_t b) {
         return wanted_interval(a, sweep_).begin < wanted_interval(b, sweep_).begin;
@@ -54,8 +54,8 @@ class BoxMatching {
 
  private:
   Interval wanted_interval(uint64_t box, size_t dimension) const {
-    const size_t at = box * wanted_.dimension_count + dimension;
-    return {wanted_.offsets[at], wanted_.offsets[at] + wanted_.sizes[at]};
+    const Box& own = wanted_[box];
+    return {own.offsets[dimension], own.offsets[dimension] + own.sizes[dimension]};
   }
 
   Interval chunk_interval(uint64_t chunk, uint32_t k) const {
@@ -71,8 +71,8 @@ class BoxMatching {
 
   // The dimension with the largest end over all boxes, the first of equals.
   size_t sweep_dimension() const {
-    std::vector<int64_t> ends(wanted_.dimension_count, 0);
-    for (uint64_t box = 0; box < wanted_.count; ++box) {
+    std::vector<int64_t> ends(shape_.size(), 0);
+    for (uint64_t box = 0; box < wanted_.size(); ++box) {
       for (size_t d = 0; d < ends.size(); ++d)
         ends[d] = std::max(ends[d], wanted_interval(box, d).end);
     }
@@ -110,7 +110,7 @@ class BoxMatching {
 
   // Whether the box meets chunks in the dimensions that all of them cover.
   bool meets_in_whole_dimensions(uint64_t box) const {
-    for (size_t d = 0; d < wanted_.dimension_count; ++d) {
+    for (size_t d = 0; d < shape_.size(); ++d) {
       if ((record_.split_mask >> d & 1) != 0) continue;
       const Interval wanted = wanted_interval(box, d);
       if (!internal::intervals_meet(wanted, {0, shape_[d]})) return false;
@@ -156,7 +156,7 @@ class BoxMatching {
     out_->wanted.push_back(box);
     out_->chunks.push_back(chunk - record_.chunk_begin);
     const size_t row = out_->lengths.size();
-    const size_t dimensions = wanted_.dimension_count;
+    const size_t dimensions = shape_.size();
     out_->wanted_offsets.resize(row + dimensions);
     out_->stored_offsets.resize(row + dimensions);
     out_->lengths.resize(row + dimensions);
@@ -176,7 +176,7 @@ class BoxMatching {
   const TensorRecord& record_;
   const std::span<const int64_t> shape_;
   const SplitDims split_;
-  const WantedBoxes& wanted_;
+  const std::span<const Box> wanted_;
   const BoxMatchRules& rules_;
   BoxMatches* const out_;
   const ChunkSearch* search_ = nullptr;
@@ -188,7 +188,7 @@ class BoxMatching {
 
 }  // namespace
 
-void match_boxes(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
+void match_boxes(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
                  const BoxMatchRules& rules, BoxMatches* out) {
   BoxMatching(stored, tensor, wanted, rules, out).run();
 }

@@ -44,16 +44,8 @@ struct BoxMatchRules {
   CopyMatch copies = CopyMatch::kAll;
 };
 
-// Boxes that are wanted of a tensor of `dimension_count` dimensions, each inside its shape:
-// dimension_count values per box in both columns, back to back.
-struct WantedBoxes {
-  size_t count = 0;
-  size_t dimension_count = 0;
-  std::span<const int64_t> offsets;
-  std::span<const int64_t> sizes;
-};
-
-// One row per match; the last three columns hold dimension_count values per match.
+// One row per match; the last three columns hold as many values per match as the tensor has
+// dimensions.
 struct BoxMatches {
   std::vector<uint64_t> wanted;         // number of the wanted box
   std::vector<uint64_t> chunks;         // number of the chunk within its tensor
@@ -65,10 +57,9 @@ struct BoxMatches {
   std::vector<uint64_t> ends;
 };
 
-// Wanted boxes have as many
-// dimensions as the tensor and were checked to lie inside it. O(n log n + matches) for n chunks and
+// Wanted boxes have as many dimensions as the tensor and were checked to lie inside it. O(n log n + matches) for n chunks and
 // wanted boxes in all. Rows of earlier calls in `out` are replaced.
-void match_boxes(const CatalogIndex& stored, size_t tensor, const WantedBoxes& wanted,
+void match_boxes(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
                  const BoxMatchRules& rules, BoxMatches* out);
 
 }  // namespace shardwright::plan

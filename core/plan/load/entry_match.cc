@@ -11,10 +11,14 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/describe/describe_entries.h"
+#include "core/plan/describe/entry_reader_internal.h"
 #include "core/plan/search/prove_disjoint_internal.h"
 
 namespace shardwright::plan {
 namespace {
+
+using internal::EntryReader;
+using internal::ReadEntry;
 
 class EntryMatching {
  public:
@@ -25,18 +29,19 @@ class EntryMatching {
     // The wants are checked as a description is.
     SHW_RETURN_IF_ERROR(describe_local(wanted_, {}).status());
     out_.entry_begins.push_back(0);
-    for (size_t i = 0; i < wanted_.count; ++i) {
-      Status status = wanted_.dtypes[i] == 0 ? match_object(i) : match_tensor(i);
-      if (!status.ok()) return std::move(status).with_detail("tensor", wanted_.names.at(i));
+    EntryReader reader(wanted_);
+    SHW_RETURN_IF_ERROR(reader.for_each([this](const ReadEntry& wanted) {
+      Status status = wanted.is_object() ? match_object(wanted) : match_tensor(wanted);
       out_.entry_begins.push_back(out_.wanted.size());
-    }
+      return status;
+    }));
     return std::move(out_);
   }
 
  private:
-  Status not_stored(size_t i) const {
-    const std::string_view name = wanted_.names.at(i);
-    const bool tensor = wanted_.dtypes[i] != 0;
+  Status not_stored(const ReadEntry& wanted) const {
+    const std::string_view name = wanted.name;
+    const bool tensor = !wanted.is_object();
     const int64_t other =
         tensor ? index_.find_object(name, rules_.rank) : index_.find_tensor(name, rules_.rank);
     if (other >= 0) {
@@ -64,34 +69,31 @@ class EntryMatching {
         .with_detail("hint", nearest);
   }
 
-  Status match_object(size_t i) {
-    const uint64_t box = box_++;
-    if (index_.find_object(wanted_.names.at(i), rules_.rank) < 0) return not_stored(i);
-    out_.wanted.push_back(box);
+  Status match_object(const ReadEntry& wanted) {
+    if (index_.find_object(wanted.name, rules_.rank) < 0) return not_stored(wanted);
+    out_.wanted.push_back(wanted.first_box);
     out_.chunks.push_back(0);
     return {};
   }
 
-  Status match_tensor(size_t i) {
-    const std::span<const int64_t> shape = shape_of(i);
-    WantedBoxes boxes = boxes_of(i, shape);
-    const uint64_t first_box = box_;
-    box_ += boxes.count;
-    const int64_t found = index_.find_tensor(wanted_.names.at(i), rules_.rank);
-    if (found < 0) return not_stored(i);
+  Status match_tensor(const ReadEntry& wanted) {
+    const int64_t found = index_.find_tensor(wanted.name, rules_.rank);
+    if (found < 0) return not_stored(wanted);
     const auto tensor = static_cast<size_t>(found);
-    if (!std::ranges::equal(shape, stored_.shape(tensor))) {
-      return invalid_argument(fmt::format("'{}' is wanted with shape [{}] and stored with [{}]",
-                                          escape_text(wanted_.names.at(i)), fmt::join(shape, ", "),
-                                          fmt::join(stored_.shape(tensor), ", ")))
-          .with_detail("expected", fmt::format("[{}]", fmt::join(shape, ", ")))
-          .with_detail("found", fmt::format("[{}]", fmt::join(stored_.shape(tensor), ", ")));
+    if (!std::ranges::equal(wanted.shape, stored_.shape(tensor))) {
+      const std::string expected = fmt::format("[{}]", fmt::join(wanted.shape, ", "));
+      const std::string shape = fmt::format("[{}]", fmt::join(stored_.shape(tensor), ", "));
+      return invalid_argument(fmt::format("'{}' is wanted with shape {} and stored with {}",
+                                          escape_text(wanted.name), expected, shape))
+          .with_detail("expected", expected)
+          .with_detail("found", shape);
     }
-    match_boxes(index_, tensor, boxes, rules_.boxes, &matches_);
+    match_boxes(index_, tensor, wanted.boxes, rules_.boxes, &matches_);
     if (rules_.cover != CoverRule::kOff) {
-      for (size_t b = 0; b < boxes.count; ++b) SHW_RETURN_IF_ERROR(prove_filled(i, boxes, b));
+      for (size_t b = 0; b < wanted.boxes.size(); ++b)
+        SHW_RETURN_IF_ERROR(prove_filled(wanted, b));
     }
-    for (const uint64_t box : matches_.wanted) out_.wanted.push_back(first_box + box);
+    for (const uint64_t box : matches_.wanted) out_.wanted.push_back(wanted.first_box + box);
     append(matches_.chunks, &out_.chunks);
     append(matches_.wanted_offsets, &out_.wanted_offsets);
     append(matches_.stored_offsets, &out_.stored_offsets);
@@ -104,40 +106,16 @@ class EntryMatching {
     to->insert(to->end(), from.begin(), from.end());
   }
 
-  std::span<const int64_t> shape_of(size_t i) const {
-    if (wanted_.shape_offsets.empty()) return {};
-    const uint64_t begin = wanted_.shape_offsets[i];
-    return {wanted_.shapes + begin, wanted_.shape_offsets[i + 1] - begin};
-  }
-
-  WantedBoxes boxes_of(size_t i, std::span<const int64_t> shape) {
-    WantedBoxes boxes;
-    boxes.dimension_count = shape.size();
-    if (wanted_.box_ranges.empty()) {
-      zeros_.assign(shape.size(), 0);
-      boxes.count = 1;
-      boxes.offsets = zeros_;
-      boxes.sizes = shape;
-      return boxes;
-    }
-    boxes.count = wanted_.box_ranges[i + 1] - wanted_.box_ranges[i];
-    const size_t values = boxes.count * shape.size();
-    boxes.offsets = {wanted_.box_offsets + value_, values};
-    boxes.sizes = {wanted_.box_sizes + value_, values};
-    value_ += values;
-    return boxes;
-  }
-
   // The common parts are the chunks of a tensor that is the wanted box.
-  Status prove_filled(size_t i, const WantedBoxes& boxes, size_t b) const {
-    const size_t rank = boxes.dimension_count;
-    const auto sizes = boxes.sizes.subspan(b * rank, rank);
+  Status prove_filled(const ReadEntry& wanted, size_t b) const {
+    const size_t rank = wanted.shape.size();
+    const Box& box = wanted.boxes[b];
     const auto parts = [rank](const std::vector<int64_t>& column, uint64_t row) {
       return std::span<const int64_t>(column).subspan(row * rank, rank);
     };
     const uint64_t begin = matches_.begins[b];
     const uint64_t end = matches_.ends[b];
-    if (end - begin == 1 && std::ranges::equal(parts(matches_.lengths, begin), sizes)) return {};
+    if (end - begin == 1 && std::ranges::equal(parts(matches_.lengths, begin), box.sizes)) return {};
     Catalog filled;
     std::vector<CatalogBuilder::Chunk> chunks;
     for (uint64_t row = begin; row < end; ++row) {
@@ -147,21 +125,19 @@ class EntryMatching {
           {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(matches_.chunks[row]), 0});
     }
     CatalogBuilder::Tensor tensor;
-    tensor.name = wanted_.names.at(i);
+    tensor.name = wanted.name;
     tensor.dtype = DType::kUint8;
     tensor.kind = EntryKind::kSharded;
-    tensor.shape = sizes;
+    tensor.shape = box.sizes;
     SHW_RETURN_IF_ERROR(CatalogBuilder(&filled).add_tensor(tensor, chunks));
     Status status = rules_.cover == CoverRule::kFull
                         ? internal::prove_cover_naming(filled, 0, "chunk")
                         : internal::prove_disjoint(filled, 0, "chunk");
     if (status.ok()) return status;
-    const auto offsets = boxes.offsets.subspan(b * rank, rank);
     return std::move(status)
         .with_detail("cover", rules_.cover == CoverRule::kFull ? "full" : "disjoint")
         .annotated(fmt::format("fill box {} of '{}' (boxes above count from its begin)",
-                               box_text(Box{Dims(offsets), Dims(sizes)}),
-                               escape_text(wanted_.names.at(i))));
+                               box_text(box), escape_text(wanted.name)));
   }
 
   const Catalog& stored_;
@@ -170,9 +146,6 @@ class EntryMatching {
   const EntryMatchRules& rules_;
   EntryMatches out_;
   BoxMatches matches_;
-  uint64_t box_ = 0;    // of the next entry
-  uint64_t value_ = 0;  // where its first box begins in box_offsets and box_sizes
-  std::vector<int64_t> zeros_;
 };
 
 }  // namespace

@@ -217,16 +217,9 @@ TEST(StandardVectors, Reads) {
     const Dims shape = dims(each["shape"]);
     const std::vector<Box> saved = boxes(each["saved"]);
     const Catalog catalog = catalog_of(shape, saved);
-    std::vector<int64_t> offsets;
-    std::vector<int64_t> sizes;
     const std::vector<Box> wanted = boxes(each["wanted"]);
-    for (const Box& box : wanted) {
-      offsets.insert(offsets.end(), box.offsets.begin(), box.offsets.end());
-      sizes.insert(sizes.end(), box.sizes.begin(), box.sizes.end());
-    }
     BoxMatches found;
-    match_boxes(CatalogIndex(catalog), 0, {wanted.size(), shape.size(), offsets, sizes}, {},
-                &found);
+    match_boxes(CatalogIndex(catalog), 0, wanted, {}, &found);
     ASSERT_EQ(found.chunks.size(), each["items"].size()) << each["name"];
     for (size_t i = 0; i < found.chunks.size(); ++i) {
       const Json& item = each["items"][i];

@@ -48,16 +48,9 @@ std::vector<Row> rows_of(const BoxMatches& matches, size_t dimensions) {
 
 std::vector<Row> match(const Dims& shape, const std::vector<Box>& stored,
                        const std::vector<Box>& wanted, const BoxMatchRules& rules) {
-  std::vector<int64_t> offsets;
-  std::vector<int64_t> sizes;
-  for (const Box& each : wanted) {
-    offsets.insert(offsets.end(), each.offsets.begin(), each.offsets.end());
-    sizes.insert(sizes.end(), each.sizes.begin(), each.sizes.end());
-  }
   const Catalog catalog = catalog_of(shape, stored);
   BoxMatches matches;
-  match_boxes(CatalogIndex(catalog), 0, {wanted.size(), shape.size(), offsets, sizes}, rules,
-              &matches);
+  match_boxes(CatalogIndex(catalog), 0, wanted, rules, &matches);
   std::vector<Row> rows = rows_of(matches, shape.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     for (uint64_t row = matches.begins[i]; row < matches.ends[i]; ++row)
