@@ -21,7 +21,8 @@ namespace {
 int64_t filled_parts(int64_t size, std::span<const AxisCut> cuts) {
   if (size == 0) return 0;
   if (cuts.empty()) return 1;
-  const int64_t step = chunk_of({0, size}, cuts[0].parts, 0).size;
+  // The first part of what is not empty has an index.
+  const int64_t step = std::max<int64_t>(chunk_of({0, size}, cuts[0].parts, 0).size, 1);
   return size / step * filled_parts(step, cuts.subspan(1)) +
          filled_parts(size % step, cuts.subspan(1));
 }

@@ -39,7 +39,7 @@ class BoxMatching {
     out_->ends.resize(wanted_.size());
     std::vector<uint64_t> order(wanted_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
-    if (rules_.order == MatchOrder::kSweep && shape_.size() > 0) {
+    if (rules_.order == MatchOrder::kSweep && !shape_.empty()) {
       sweep_ = sweep_dimension();
       std::ranges::stable_sort(order, [this](uint64_t a, uint64_t b) {
         return wanted_interval(a, sweep_).begin < wanted_interval(b, sweep_).begin;

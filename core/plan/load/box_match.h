@@ -57,8 +57,8 @@ struct BoxMatches {
   std::vector<uint64_t> ends;
 };
 
-// Wanted boxes have as many dimensions as the tensor and were checked to lie inside it. O(n log n + matches) for n chunks and
-// wanted boxes in all. Rows of earlier calls in `out` are replaced.
+// Wanted boxes have as many dimensions as the tensor and were checked to lie inside it. O(n log n +
+// matches) for n chunks and wanted boxes in all. Rows of earlier calls in `out` are replaced.
 void match_boxes(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
                  const BoxMatchRules& rules, BoxMatches* out);
 

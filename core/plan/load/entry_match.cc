@@ -90,8 +90,7 @@ class EntryMatching {
     }
     match_boxes(index_, tensor, wanted.boxes, rules_.boxes, &matches_);
     if (rules_.cover != CoverRule::kOff) {
-      for (size_t b = 0; b < wanted.boxes.size(); ++b)
-        SHW_RETURN_IF_ERROR(prove_filled(wanted, b));
+      for (size_t b = 0; b < wanted.boxes.size(); ++b) SHW_RETURN_IF_ERROR(prove_filled(wanted, b));
     }
     for (const uint64_t box : matches_.wanted) out_.wanted.push_back(wanted.first_box + box);
     append(matches_.chunks, &out_.chunks);
@@ -115,7 +114,8 @@ class EntryMatching {
     };
     const uint64_t begin = matches_.begins[b];
     const uint64_t end = matches_.ends[b];
-    if (end - begin == 1 && std::ranges::equal(parts(matches_.lengths, begin), box.sizes)) return {};
+    if (end - begin == 1 && std::ranges::equal(parts(matches_.lengths, begin), box.sizes))
+      return {};
     Catalog filled;
     std::vector<CatalogBuilder::Chunk> chunks;
     for (uint64_t row = begin; row < end; ++row) {
