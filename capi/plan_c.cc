@@ -4,7 +4,9 @@
 #include "shardwright/plan.h"
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,15 +30,12 @@ shw_plan_item item_of(const plan::WriteItem& item) {
   return made;
 }
 
-Status read_write_list(PlanImpl* impl) {
-  SHW_ASSIGN_OR_RETURN(const plan::WriteList list, plan::decode_write_list(impl->bytes));
+void add(const plan::WriteList& list, PlanImpl* impl) {
   impl->rank = list.rank;
   for (const plan::WriteItem& item : list.items) impl->items.push_back(item_of(item));
-  return {};
 }
 
-Status read_load(PlanImpl* impl) {
-  SHW_ASSIGN_OR_RETURN(const plan::LoadPlan load, plan::decode_load(impl->bytes));
+void add(const plan::LoadPlan& load, PlanImpl* impl) {
   impl->rank = load.rank;
   for (size_t i = 0; i < load.reads.size(); ++i) {
     const plan::ReadKey& read = load.reads.key(i);
@@ -53,59 +52,45 @@ Status read_load(PlanImpl* impl) {
     item.chunk = read.object;
     impl->items.push_back(item);
   }
-  return {};
 }
 
-// Goes through the decoder of the plan's kind.
-Status read_plan(PlanImpl* impl) {
-  switch (impl->kind) {
-    case plan::PlanKind::kWriteList:
-      return read_write_list(impl);
-    case plan::PlanKind::kLoad:
-      return read_load(impl);
-    case plan::PlanKind::kLocalSave: {
-      SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_local_save(impl->bytes));
-      impl->rank = impl->local->part.rank;
-      return {};
-    }
-    case plan::PlanKind::kKeptSave: {
-      SHW_ASSIGN_OR_RETURN(impl->local, plan::decode_kept_save(impl->bytes));
-      impl->rank = impl->local->part.rank;
-      return {};
-    }
-    case plan::PlanKind::kWriteResult: {
-      SHW_ASSIGN_OR_RETURN(const auto result, plan::decode_write_result(impl->bytes));
-      impl->rank = result.rank;
-      return {};
-    }
-    case plan::PlanKind::kMergedSave: {
-      SHW_ASSIGN_OR_RETURN(impl->merged, plan::decode_merged_save(impl->bytes));
-      return {};
-    }
-    case plan::PlanKind::kDescription:
-      return check_findings(impl->bytes);
-    case plan::PlanKind::kLocalPart: {
-      SHW_ASSIGN_OR_RETURN(const auto part, plan::decode_local_part(impl->bytes));
-      impl->rank = part.rank;
-      return {};
-    }
-  }
-  return unimplemented(fmt::format("plan kind {} is unknown", static_cast<int32_t>(impl->kind)));
+void add(plan::LocalPlan local, PlanImpl* impl) {
+  impl->rank = local.part.rank;
+  impl->local = std::move(local);
 }
+
+void add(const plan::WriteResult& result, PlanImpl* impl) {
+  impl->rank = result.rank;
+}
+
+void add(plan::GlobalSavePlan merged, PlanImpl* impl) {
+  impl->merged = std::move(merged);
+}
+
+void add(const plan::LocalPart& part, PlanImpl* impl) {
+  impl->rank = part.rank;
+}
+
+void add(const plan::Description&, PlanImpl*) {}
+
+// The alternatives stand in the order of the kinds.
+plan::PlanKind kind_of(const plan::AnyPlan& plan) {
+  return static_cast<plan::PlanKind>(plan.index() + 1);
+}
+static_assert(
+    std::is_same_v<plan::LocalPart,
+                   std::variant_alternative_t<static_cast<size_t>(plan::PlanKind::kLocalPart) - 1,
+                                              plan::AnyPlan>>);
 
 }  // namespace
-
-Status check_findings(std::span<const std::byte> bytes) {
-  const std::vector<std::string> findings = plan::validate_plan(bytes);
-  if (findings.empty()) return {};
-  return data_loss(fmt::format("plan buffer: {}", findings.front()));
-}
 
 Result<shw_plan*> plan_of(plan::Bytes bytes) {
   auto impl = std::make_shared<PlanImpl>();
   impl->bytes = std::move(bytes);
-  SHW_ASSIGN_OR_RETURN(impl->kind, plan::plan_kind(impl->bytes));
-  SHW_RETURN_IF_ERROR(read_plan(impl.get()));
+  SHW_ASSIGN_OR_RETURN(plan::AnyPlan plan, plan::decode_plan(impl->bytes));
+  impl->kind = kind_of(plan);
+  std::visit([&](auto&& any) { add(std::forward<decltype(any)>(any), impl.get()); },
+             std::move(plan));
   return make_handle<shw_plan>(std::move(impl));
 }
 
@@ -125,9 +110,7 @@ shw_status shw_plan_validate(const void* data, uint64_t size, shw_error** err) n
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(data, "data"));
     SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
-    SHW_ASSIGN_OR_RETURN(shw_plan * made, capi::plan_of({bytes.begin(), bytes.end()}));
-    capi::release_handle(made);
-    return capi::check_findings(bytes);
+    return plan::decode_plan(bytes).status();
   });
 }
 

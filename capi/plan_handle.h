@@ -15,7 +15,5 @@ namespace shardwright::capi {
 // Decodes the bytes by their kind; INVALID_ARGUMENT, DATA_LOSS or UNIMPLEMENTED as the decoders
 // say.
 Result<shw_plan*> plan_of(plan::Bytes bytes);
-// The first finding of the plan verifier as DATA_LOSS.
-Status check_findings(std::span<const std::byte> bytes);
 
 }  // namespace shardwright::capi

@@ -286,7 +286,7 @@ TEST_P(PlanSlope, OfAGlobalPlan) {
 Catalog many_of(const Shape& shape, int64_t n, int64_t most) {
   Dims extents;
   std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : shape.make(n, &extents)) chunks.push_back({each, 0, 0});
+  for (const Box& each : shape.make(n, &extents)) chunks.push_back({each, 0});
   Catalog catalog;
   CatalogBuilder::Tensor tensor;
   tensor.name = "w";

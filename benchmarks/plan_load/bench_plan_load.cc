@@ -101,7 +101,7 @@ struct Bench {
 
 bool fill(Bench* bench, const Cut& cut, int64_t tensors) {
   std::vector<plan::CatalogBuilder::Chunk> chunks;
-  for (const Box& each : cut.boxes) chunks.push_back({each, 0, 0});
+  for (const Box& each : cut.boxes) chunks.push_back({each, 0});
   bench->memory.resize(64);  // planning looks at no element
   std::vector<shardwright::TensorEntry> entries;
   plan::CatalogBuilder builder(&bench->catalog);

@@ -3,8 +3,10 @@
 // Merging of plan buffers by the core, for shardwright_merge.py: `ranks` ranks describe `items`
 // tensors each: every second one replicated on all, or none; the others cut into rows of 8 x 8
 // elements, of which each rank has `boxes`.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,6 @@ struct Bench {
   std::vector<std::byte> blob;
   std::vector<std::span<const std::byte>> plans;
   plan::LocalPlan first;
-  plan::PlanEncoder encoder;
 };
 
 // Arrays of one rank; only the offsets of its boxes differ from rank to rank.
@@ -89,13 +90,6 @@ void place_boxes(const Bench& bench, int64_t rank, Rank* arrays) {
   }
 }
 
-// Into the memory of the plan before it.
-shardwright::Result<std::span<const std::byte>> encode(const plan::LocalPlan& local,
-                                                       plan::PlanEncoder* encoder) {
-  SHW_ASSIGN_OR_RETURN(const plan::Bytes description, plan::encode(local.description));
-  return encoder->encode(description, local.part, plan::PlanKind::kLocalSave);
-}
-
 bool fill(Bench* bench) {
   Rank arrays = rank_of(*bench);
   std::vector<size_t> ends;
@@ -106,7 +100,7 @@ bool fill(Bench* bench) {
     rules.world_size = static_cast<int32_t>(bench->ranks);
     auto local = plan::describe_local(arrays.arrays(), rules);
     if (!local.ok()) return false;
-    const auto bytes = encode(*local, &bench->encoder);
+    const auto bytes = plan::encode(*local);
     if (!bytes.ok()) return false;
     if (r == 0) {
       bench->blob.reserve((bytes->size() + 64) * static_cast<size_t>(bench->ranks));
@@ -150,7 +144,7 @@ BENCH_API int64_t bench_save_bytes(void* handle) {
   return static_cast<int64_t>(static_cast<Bench*>(handle)->blob.size());
 }
 
-// Merged plan and kept plans; the number of their bytes, 0 for a failure.
+// Merged plan and what ranks keep; the number of their bytes, 0 for a failure.
 BENCH_API int64_t bench_save_merge(void* handle, int32_t preset, int32_t owner) {
   auto* bench = static_cast<Bench*>(handle);
   const auto parts = plan::merge_plans(bench->plans, rules_of(preset, owner));
@@ -172,7 +166,7 @@ BENCH_API int64_t bench_save_global_plan(void* handle) {
   return static_cast<int64_t>(items);
 }
 
-// Every box is kept by exactly one rank, and each plan passes its own checks.
+// Every box is kept by exactly one rank, and the merged plan passes its own checks.
 BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) {
   auto* bench = static_cast<Bench*>(handle);
   const auto parts = plan::merge_plans(bench->plans, rules_of(preset, owner));
@@ -181,9 +175,8 @@ BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) 
   if (!merged.ok() || !plan::prove_all_covers(merged->catalog).ok()) return 0;
   size_t kept = 0;
   for (size_t r = 0; r < bench->plans.size(); ++r) {
-    const auto mine = plan::decode_kept_save(parts->part(1 + r));
-    if (!mine.ok()) return 0;
-    kept += mine->part.boxes.size();
+    const std::span<const uint32_t> mine = parts->numbers(1 + r);
+    kept += mine.size() - static_cast<size_t>(std::ranges::count(mine, plan::kNotKept));
   }
   return kept == merged->catalog.chunk_count() ? 1 : 0;
 }
@@ -194,10 +187,10 @@ BENCH_API int64_t bench_save_open(void* handle) {
   return ranks.ok() ? static_cast<int64_t>(ranks->rank_count()) : 0;
 }
 
-// One rank's plan into the memory of the plan before it.
+// One rank's plan.
 BENCH_API int64_t bench_save_encode(void* handle) {
   auto* bench = static_cast<Bench*>(handle);
-  const auto bytes = encode(bench->first, &bench->encoder);
+  const auto bytes = plan::encode(bench->first);
   return bytes.ok() ? static_cast<int64_t>(bytes->size()) : 0;
 }
 

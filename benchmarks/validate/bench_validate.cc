@@ -113,7 +113,7 @@ Cut cut_of(std::string_view layout, int64_t count) {
 plan::Catalog catalog_of(const Cut& cut) {
   plan::Catalog catalog;
   std::vector<plan::CatalogBuilder::Chunk> chunks;
-  for (const Box& each : cut.boxes) chunks.push_back({each, 0, 0});
+  for (const Box& each : cut.boxes) chunks.push_back({each, 0});
   plan::CatalogBuilder::Tensor tensor;
   tensor.name = "w";
   tensor.dtype = shardwright::DType::kInt8;

@@ -14,6 +14,8 @@
 %pragma(java) moduleclassmodifiers="final class"
 %pragma(java) constantsmodifiers="interface"
 %javaconst(1);
+/* The same four bytes as an int of Java. */
+%javaconstvalue("-1") SHW_NOT_KEPT;
 
 /* Errors are read by native/errors.c; structs and vtables are filled by hand-written C. */
 %rename("$ignore", regextarget=1) "_init$";

@@ -285,9 +285,9 @@ PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObje
 PyObject *shw_py_items_configure(PyObject *classes);
 PyObject *shw_py_items_encode(PyObject *items);
 PyObject *shw_py_items_collect(PyObject *dict, PyObject *items_of, PyObject *may_be_pinned);
-PyObject *shw_py_items_decode(PyObject *plan);
+PyObject *shw_py_items_decode(PyObject *plan, PyObject *kept);
 PyObject *shw_py_items_stored(PyObject *plan);
-PyObject *shw_py_items_keep(PyObject *items, PyObject *columns, PyObject *kept_plan);
+PyObject *shw_py_items_keep(PyObject *items, PyObject *kept);
 PyObject *shw_py_reads_plan(PyObject *rows);
 PyObject *shw_py_reads_prove(PyObject *rows);
 PyObject *shw_py_reads_encode(PyObject *items);

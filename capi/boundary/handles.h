@@ -26,7 +26,7 @@
 #include "core/job_description/job_description.h"
 #include "core/layout/layout.h"
 #include "core/plan/describe/entry_columns.h"
-#include "core/plan/wire/plan_encoder.h"
+#include "core/plan/wire/plan_parts.h"
 #include "core/plan/wire/wire.h"
 #include "core/state/state.h"
 #include "core/storage/storage.h"
@@ -89,7 +89,7 @@ struct PlanImpl {
   plan::PlanKind kind = plan::PlanKind::kLocalSave;
   int32_t rank = 0;
   std::vector<shw_plan_item> items;
-  // What was decoded of a local or kept plan, or of a merged one.
+  // What was decoded of a local plan, or of a merged one.
   std::optional<plan::LocalPlan> local;
   std::optional<plan::GlobalSavePlan> merged;
   mutable std::mutex mutex;

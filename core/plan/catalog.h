@@ -80,7 +80,7 @@ struct TensorRecord {
   bool is_grid() const { return rank_map != kBoxes; }
 };
 
-// A chunk that is no part of a grid. 48 bytes, the same in memory and on the wire.
+// A chunk that is no part of a grid. 40 bytes, the same in memory and on the wire.
 struct ChunkRecord {
   uint32_t tensor = 0;
   uint32_t place = 0;  // local plan: piece; merged plan and manifest: rank that writes; index: 0
@@ -88,9 +88,8 @@ struct ChunkRecord {
   int64_t size0 = 0;
   int64_t offset1 = 0;
   int64_t size1 = 0;
-  uint64_t number = 0;  // kept plan: which chunk of its tensor it is; else 0
 };
-static_assert(sizeof(ChunkRecord) == 48);
+static_assert(sizeof(ChunkRecord) == 40);
 
 // Offset and size in the third and each further split dimension.
 struct ExtentPair {
@@ -169,7 +168,6 @@ class CatalogBuilder {
   struct Chunk {
     Box box;
     uint32_t place = 0;
-    uint64_t number = 0;
   };
   // INVALID_ARGUMENT when a box does not fit the shape or a count does not fit its field; the
   // catalog is as before then.

@@ -111,7 +111,6 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
     ChunkRecord chunk;
     chunk.tensor = static_cast<uint32_t>(catalog->tensors.size() - 1);
     chunk.place = each.place;
-    chunk.number = each.number;
     pack_box(split, *each.box, &chunk, &catalog->more);
     catalog->boxes.push_back(chunk);
   }
@@ -121,7 +120,7 @@ Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& t
 Status CatalogBuilder::add_tensor(const Tensor& tensor, std::span<const Chunk> chunks) {
   std::vector<BoxReference> boxes;
   boxes.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) boxes.push_back({&chunk.box, chunk.place, chunk.number});
+  for (const Chunk& chunk : chunks) boxes.push_back({&chunk.box, chunk.place});
   return internal::append_tensor(catalog_, tensor, boxes);
 }
 

@@ -102,15 +102,13 @@ PartView view_of(const LocalPart& part);
 struct LocalPlan {
   Description description;
   LocalPart part;
-  // After a merge: what this rank writes. All tensors are boxes, each with its chunk's number.
-  bool kept = false;
 };
 
 // Everything that the comments above promise, and check_catalog. At most limit sentences.
 std::vector<std::string> description_findings(const Description& description, size_t limit);
 // What can be said of a part alone, and, with its description, counts and boxes against that; the
-// digest is the caller's. description may be null. kept: whether boxes have numbers.
+// digest is the caller's. description may be null.
 std::vector<std::string> part_findings(const PartView& part, const Description* description,
-                                       bool kept, size_t limit);
+                                       size_t limit);
 
 }  // namespace shardwright::plan

@@ -116,8 +116,7 @@ class DescriptionCheck {
 
 class PartCheck {
  public:
-  PartCheck(const PartView& part, bool kept, size_t limit)
-      : part_(part), kept_(kept), findings_(limit) {}
+  PartCheck(const PartView& part, size_t limit) : part_(part), findings_(limit) {}
 
   std::vector<std::string> run(const Description* description) {
     check_alone();
@@ -206,12 +205,10 @@ class PartCheck {
   // Boxes of one tensor: each inside it, and no piece twice.
   void check_boxes(const Catalog& catalog, size_t tensor, const BoxList& list) {
     const internal::SplitDims split = internal::split_dims(catalog.shape(tensor), list.split_mask);
-    const uint64_t numbers = kept_ ? std::numeric_limits<uint32_t>::max() : 0;
     bool ascending = true;
     for (uint32_t b = 0; b < list.count; ++b) {
       const ChunkRecord& box = part_.boxes[list.begin + b];
-      bool sound = box.tensor == tensor && (box.number & ~numbers) == 0 &&
-                   box.place != kObjectPiece &&
+      bool sound = box.tensor == tensor && box.place != kObjectPiece &&
                    (split.count > 0 || (box.offset0 | box.size0) == 0) &&
                    (split.count > 1 || (box.offset1 | box.size1) == 0);
       for (uint32_t k = 0; k < split.count && sound; ++k) {
@@ -221,7 +218,7 @@ class PartCheck {
       }
       ascending = ascending && (b == 0 || box.place > part_.boxes[list.begin + b - 1].place);
       if (sound) continue;
-      findings_.add("box {} of tensor '{}' of rank {} leaves its shape or has a wrong number", b,
+      findings_.add("box {} of tensor '{}' of rank {} leaves its shape or has a wrong piece", b,
                     escape_text(catalog.tensor_name(tensor)), part_.rank);
       return;
     }
@@ -240,7 +237,6 @@ class PartCheck {
   }
 
   const PartView& part_;
-  const bool kept_;
   Findings findings_;
   std::vector<uint32_t> pieces_;  // scratch
 };
@@ -298,8 +294,8 @@ std::vector<std::string> description_findings(const Description& description, si
 }
 
 std::vector<std::string> part_findings(const PartView& part, const Description* description,
-                                       bool kept, size_t limit) {
-  return PartCheck(part, kept, limit).run(description);
+                                       size_t limit) {
+  return PartCheck(part, limit).run(description);
 }
 
 PartView view_of(const LocalPart& part) {

@@ -96,8 +96,7 @@ Status check_part(const RankPlans& ranks, const PartView& part) {
         invalid_argument(fmt::format("the part of rank {} belongs to another description", rank)),
         rank);
   }
-  const std::vector<std::string> findings =
-      part_findings(part, &ranks.descriptions[number], /*kept=*/false, 1);
+  const std::vector<std::string> findings = part_findings(part, &ranks.descriptions[number], 1);
   if (findings.empty()) return {};
   return of_rank(invalid_argument(fmt::format("the part of rank {}: {}", rank, findings[0])), rank);
 }

@@ -14,7 +14,6 @@ namespace shardwright::plan::internal {
 struct BoxReference {
   const Box* box = nullptr;  // borrowed for the call
   uint32_t place = 0;
-  uint64_t number = 0;
 };
 
 // One bit per dimension that some box does not cover whole. The boxes lie inside the shape.

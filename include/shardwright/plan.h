@@ -13,9 +13,8 @@ extern "C" {
 #endif
 
 /* What a plan buffer holds: what one rank describes; the list of what one rank writes; what one
- * rank reads; what a rank has written; the merged plan of all ranks; what a rank keeps of its local
- * plan after a merge; what all ranks of one description hold; what one rank adds to its
- * description.
+ * rank reads; what a rank has written; the merged plan of all ranks; what all ranks of one
+ * description hold; what one rank adds to its description.
  * Since: 0.1 unstable */
 enum {
   SHW_PLAN_LOCAL_SAVE = 1,
@@ -23,9 +22,8 @@ enum {
   SHW_PLAN_LOAD = 3,
   SHW_PLAN_WRITE_RESULT = 4,
   SHW_PLAN_MERGED_SAVE = 5,
-  SHW_PLAN_KEPT_SAVE = 6,
-  SHW_PLAN_DESCRIPTION = 7,
-  SHW_PLAN_LOCAL_PART = 8
+  SHW_PLAN_DESCRIPTION = 6,
+  SHW_PLAN_LOCAL_PART = 7
 };
 
 /* A plan that passed all checks. Immutable.

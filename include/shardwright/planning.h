@@ -41,9 +41,8 @@ typedef struct shw_entry_batch {
   const uint64_t* box_ranges;
   const int64_t* box_offsets;
   const int64_t* box_sizes;
-  /* One per box, below 2^32 - 1. Local plans: number of the piece in its entry; kept plans: number
-   * of the chunk in its tensor; merged plans: rank that writes. NULL = 0, 1, 2, ... in each entry
-   * of a local plan, 0 in merged ones. */
+  /* One per box, below 2^32 - 1. Local plans: number of the piece in its entry; merged plans: rank
+   * that writes. NULL = 0, 1, 2, ... in each entry of a local plan, 0 in merged ones. */
   const uint64_t* numbers;
   /* All boxes in the order in which the host lists them; NULL = as they stand. */
   const uint64_t* order;
@@ -134,6 +133,10 @@ typedef struct shw_match_options {
 #define SHW_MATCH_FIRST_REPLICA 1
 #define SHW_MATCH_RANK 2
 
+/* What shw_plan_merge says of a box that its rank does not write.
+ * Since: 0.1 unstable */
+#define SHW_NOT_KEPT 4294967295
+
 /* Byte sizes of the oldest published structs.
  * Since: 0.1 unstable */
 #define SHW_ENTRY_BATCH_SIZE_V1 160
@@ -192,7 +195,7 @@ SHW_API SHW_MUST_USE shw_status shw_plan_describe(const shw_describe_options* op
                                                   const shw_entry_batch* entries, shw_buffer** out,
                                                   shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* The entries of a local, kept or merged plan as they were described; `out->struct_size` must be
+/* The entries of a local or merged plan as they were described; `out->struct_size` must be
  * set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`,
  * `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
  * Threads: any
@@ -204,8 +207,10 @@ SHW_API SHW_MUST_USE shw_status shw_plan_entries(const shw_plan* plan, shw_entry
                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of
- * `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes
- * that others write, in its order. How presets and owners choose and number: docs/planning.md.
+ * `out` is the merged plan. Part 1 + r says what rank r keeps: one uint32 for each box of its plan,
+ * as shw_plan_entries lists them, the number of its chunk in its tensor (0 for an object), or
+ * SHW_NOT_KEPT where another rank writes it. How presets and owners choose and number:
+ * docs/planning.md.
  * Threads: any
  * Blocks: no
  * Owns: out
@@ -259,7 +264,7 @@ SHW_API SHW_MUST_USE shw_status shw_plan_owners(
     const uint64_t* SHW_NULLABLE set_offsets, const int32_t* SHW_NULLABLE holders,
     int32_t rank_count, int32_t* SHW_NULLABLE owners, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
-/* Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal
+/* Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal
  * order on equal ranks, whatever the content digests of the entries are.
  * Threads: any
  * Blocks: no

@@ -60,8 +60,6 @@ void check(std::span<const std::byte> bytes) {
       return check_round_trip(decode_load(bytes), decode_load, sound);
     case PlanKind::kWriteResult:
       return check_round_trip(decode_write_result(bytes), decode_write_result, sound);
-    case PlanKind::kKeptSave:
-      return check_round_trip(decode_kept_save(bytes), decode_kept_save, sound);
     case PlanKind::kMergedSave:
       if (decode_merged_save(bytes).ok() != sound) __builtin_trap();
       return;

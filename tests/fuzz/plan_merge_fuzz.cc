@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/save/merge_policy.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/kept.h"
 #include "tests/fuzz/described_ranks.h"
 
 namespace {
@@ -31,6 +34,7 @@ using shardwright::EntryKind;
 using shardwright::Result;
 using shardwright::StatusCode;
 using shardwright::fuzz::ByteSource;
+using shardwright::plan::test::kept_items;
 
 constexpr int32_t kMostRanks = 6;
 
@@ -102,24 +106,59 @@ Key key_of(Name name, const Box& box, const MergePolicy& policy) {
   return {std::move(name), std::move(numbers)};
 }
 
-void collect(const LocalPlan& plan, int32_t rank, const MergePolicy& policy, Items* items) {
-  const EntryNumbers numbers(plan.description);
-  const PartView part = view_of(plan.part);
-  const RankView view{plan.description, numbers, part, static_cast<uint32_t>(rank)};
-  const Catalog& catalog = plan.description.catalog;
-  for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
-    const Name name = name_of(catalog.tensor_name(t), catalog.tensors[t].kind, rank);
+// A local plan and what its rank keeps of it.
+struct Kept {
+  LocalPlan plan;
+  std::span<const uint32_t> numbers;
+  int32_t rank = 0;
+};
+
+// Calls visit(rank, item, number): number kNotKept stands for what others write.
+template <typename Visit>
+void for_each_number(const Kept& kept, const Visit& visit) {
+  const EntryNumbers numbers(kept.plan.description);
+  const PartView part = view_of(kept.plan.part);
+  const RankView rank{kept.plan.description, numbers, part, static_cast<uint32_t>(kept.rank)};
+  bool fits = false;
+  const std::map<uint32_t, uint32_t> own = kept_items(rank, kept.numbers, &fits);
+  check(fits);
+  for_each_item(rank, [&](uint32_t item) {
+    const auto found = own.find(item);
+    visit(rank, item, found == own.end() ? kNotKept : found->second);
+  });
+}
+
+// The tensor of an item, or none for an object.
+std::optional<uint32_t> tensor_of(const RankView& rank, uint32_t item) {
+  if (item < rank.part.boxes.size()) return rank.part.boxes[item].tensor;
+  if (item < rank.tensor_item(0)) return std::nullopt;
+  return item - rank.tensor_item(0);
+}
+
+// What ranks list, and what they keep of it.
+void collect(const Kept& kept, const MergePolicy& policy, Items* listed, Items* left) {
+  for_each_number(kept, [&](const RankView& rank, uint32_t item, uint32_t number) {
+    const Catalog& catalog = rank.description.catalog;
+    const std::optional<uint32_t> t = tensor_of(rank, item);
+    if (!t.has_value()) {
+      const size_t i = item - rank.part.boxes.size();
+      const Key key = {name_of(catalog.object_name(i), catalog.objects[i].kind, kept.rank), {}};
+      ++(*listed)[key][kept.rank].times;
+      if (number != kNotKept) ++(*left)[key][kept.rank].times;
+      return;
+    }
+    const Box box = rank.box_of(item);
     // A rule that leaves the rank nothing lists no box of it.
-    const bool keep_empty = policy.keep_empty && !plan.description.is_ruled(t);
-    for (const Box& box : view.boxes_of(t)) {
-      if (!keep_empty && box_is_empty(box)) continue;
-      Held& held = (*items)[key_of(name, box, policy)][rank];
+    const bool keep_empty = policy.keep_empty && !rank.description.is_ruled(*t);
+    if (!keep_empty && box_is_empty(box)) return check(number == kNotKept);
+    const Name name = name_of(catalog.tensor_name(*t), catalog.tensors[*t].kind, kept.rank);
+    for (Items* items : {listed, left}) {
+      if (items == left && number == kNotKept) continue;
+      Held& held = (*items)[key_of(name, box, policy)][kept.rank];
       ++held.times;
       held.has_elements |= !box_is_empty(box);
     }
-  }
-  for (size_t i = 0; i < catalog.objects.size(); ++i)
-    ++(*items)[{name_of(catalog.object_name(i), catalog.objects[i].kind, rank), {}}][rank].times;
+  });
 }
 
 // An empty box stands for no box that has elements.
@@ -161,26 +200,25 @@ std::map<Name, size_t> tensors_by_name(const Catalog& catalog) {
 }
 
 // Every kept box has a number of its own in the merged plan, which has nothing else.
-void check_numbers(const Catalog& merged, const std::vector<LocalPlan>& kept) {
+void check_numbers(const Catalog& merged, const std::vector<Kept>& kept) {
   const std::map<Name, size_t> tensors = tensors_by_name(merged);
   std::set<uint64_t> used;
-  for (const LocalPlan& plan : kept) {
-    const EntryNumbers numbers(plan.description);
-    const PartView part = view_of(plan.part);
-    const RankView rank{plan.description, numbers, part, static_cast<uint32_t>(part.rank)};
-    const Catalog& own = plan.description.catalog;
-    for (uint32_t b = 0; b < part.boxes.size(); ++b) {
-      const ChunkRecord& box = part.boxes[b];
-      const auto found = tensors.find(
-          name_of(own.tensor_name(box.tensor), own.tensors[box.tensor].kind, part.rank));
+  for (const Kept& each : kept) {
+    for_each_number(each, [&](const RankView& rank, uint32_t item, uint32_t number) {
+      const std::optional<uint32_t> t = tensor_of(rank, item);
+      if (!t.has_value()) return check(number == kNotKept || number == 0);
+      if (number == kNotKept) return;
+      const Catalog& own = rank.description.catalog;
+      const auto found =
+          tensors.find(name_of(own.tensor_name(*t), own.tensors[*t].kind, each.rank));
       check(found != tensors.end());
       const TensorRecord& tensor = merged.tensors[found->second];
-      check(box.number < tensor.chunk_count);
-      const uint64_t number = tensor.chunk_begin + box.number;
-      check(used.insert(number).second);
-      check(merged.chunk_box(number) == rank.box_of(b));
-      check(merged.place_of(number) == rank.rank);
-    }
+      check(number < tensor.chunk_count);
+      const uint64_t chunk = tensor.chunk_begin + number;
+      check(used.insert(chunk).second);
+      check(merged.chunk_box(chunk) == rank.box_of(item));
+      check(merged.place_of(chunk) == rank.rank);
+    });
   }
   check(used.size() == merged.chunk_count());
 }
@@ -211,28 +249,19 @@ void check_merged(const Input& input, const PlanParts& parts) {
   const MergePolicy policy = merge_policy(input.rules.preset, input.rules.owner);
   check(parts.size() == 1 + input.plans.size());
   Items listed;
-  Items kept;
-  std::vector<LocalPlan> kept_plans;
+  Items left;
+  std::vector<Kept> kept;
   for (size_t r = 0; r < input.plans.size(); ++r) {
-    const auto rank = static_cast<int32_t>(r);
-    const Result<LocalPlan> local = decode_local_save(input.plans[r]);
+    Result<LocalPlan> local = decode_local_save(input.plans[r]);
     check(local.ok());
-    collect(*local, rank, policy, &listed);
-    check(validate_plan(parts.part(1 + r)).empty());
-    Result<LocalPlan> left = decode_kept_save(parts.part(1 + r));
-    check(left.ok() && left->kept && left->part.rank == rank);
-    // What a rank did not know may be known by then.
-    const int32_t ranks = left->part.world_size;
-    check(ranks == local->part.world_size || std::cmp_equal(ranks, input.plans.size()));
-    for (const uint32_t form : left->description.forms) check(form == kBoxes);
-    collect(*left, rank, policy, &kept);
-    kept_plans.push_back(*std::move(left));
+    kept.push_back({*std::move(local), parts.numbers(1 + r), static_cast<int32_t>(r)});
+    collect(kept.back(), policy, &listed, &left);
   }
-  check_kept_once(listed, kept, policy);
+  check_kept_once(listed, left, policy);
   check(validate_plan(parts.part(0)).empty());
   const Result<GlobalSavePlan> merged = decode_merged_save(parts.part(0));
   check(merged.ok());
-  check_numbers(merged->catalog, kept_plans);
+  check_numbers(merged->catalog, kept);
   if (input.rules.cover != CoverRule::kOff) check_cover(merged->catalog, input.rules);
 }
 

@@ -62,9 +62,8 @@ void append(Column* column, Value value) {
   column->insert(column->end(), first, first + sizeof(value));
 }
 
-// Columns of up to four entries whose lengths fit together. The same source with another `turn`
-// gives the same names with other numbers of dimensions.
-std::array<Column, kColumns> sound_columns(ByteSource* source, uint64_t count, int turn) {
+// Columns of up to four entries whose lengths fit together.
+std::array<Column, kColumns> sound_columns(ByteSource* source, uint64_t count) {
   std::array<Column, kColumns> columns;
   auto& [names, name_offsets, dtypes, shapes, shape_offsets, ranges, offsets, sizes, attributes,
          attribute_offsets, numbers, order] = columns;
@@ -79,7 +78,7 @@ std::array<Column, kColumns> sound_columns(ByteSource* source, uint64_t count, i
   for (uint64_t i = 0; i < count; ++i) {
     names.resize(names.size() + source->below(3), std::byte{'n'});
     const bool tensor = source->byte() % 4 != 0;
-    const int ndim = tensor ? (source->below(4) + turn) % 4 : 0;
+    const int ndim = tensor ? source->below(4) : 0;
     const int held = tensor ? source->below(3) : 1;
     append<int32_t>(&dtypes, tensor ? 2 + 256 * 32 : 0);
     for (int d = 0; d < ndim; ++d) append<int64_t>(&shapes, source->below(9));
@@ -118,9 +117,9 @@ PyObject* bytes_of(const Column& column) {
                                    static_cast<Py_ssize_t>(column.size()));
 }
 
-PyObject* columns_tuple(ByteSource* source, int turn = 0) {
+PyObject* columns_tuple(ByteSource* source) {
   const uint64_t count = source->below<uint64_t>(5);
-  std::array<Column, kColumns> columns = sound_columns(source, count, turn);
+  std::array<Column, kColumns> columns = sound_columns(source, count);
   for (int i = source->below(4); i > 0; --i) spoil(source, &columns[source->below(kColumns)]);
   const int given = 10 + source->below(3);
   PyObject* tuple = PyTuple_New(1 + given);
@@ -134,10 +133,19 @@ PyObject* columns_tuple(ByteSource* source, int turn = 0) {
 }
 
 // The tuple of columns, or any bytes as a plan buffer, with its frame repaired.
-PyObject* columns_or_plan(ByteSource* source, int turn = 0) {
-  if (!source->rarely()) return columns_tuple(source, turn);
+PyObject* columns_or_plan(ByteSource* source) {
+  if (!source->rarely()) return columns_tuple(source);
   const std::vector<std::byte> plan = shardwright::fuzz::with_plan_frame(source->block());
   return bytes_of(plan);
+}
+
+// What a rank keeps of `count` boxes; rarely of more, and rarely None.
+PyObject* kept_numbers(ByteSource* source, int count) {
+  if (source->rarely()) return Py_NewRef(Py_None);
+  Column numbers;
+  for (int i = source->rarely() ? source->below(9) : count; i > 0; --i)
+    append<uint32_t>(&numbers, source->below(2) != 0 ? UINT32_MAX : source->below(5));
+  return bytes_of(numbers);
 }
 
 PyObject* reads_tuple(ByteSource* source) {
@@ -182,21 +190,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteSource source({reinterpret_cast<const std::byte*>(data), size});
   switch (source.below(4)) {
     case 0:
-      call("shw_py_items_decode", {columns_or_plan(&source)});
+      call("shw_py_items_decode",
+           {columns_or_plan(&source), kept_numbers(&source, source.below(9))});
       break;
     case 1:
       call("shw_py_items_stored", {columns_or_plan(&source)});
       break;
     case 2: {
-      const int turn = source.below(4);
-      ByteSource same = source;
       PyObject* given = columns_tuple(&source);
-      PyObject* decode = PyObject_GetAttrString(native, "shw_py_items_decode");
-      PyObject* items = PyObject_CallOneArg(decode, given);
-      Py_DECREF(decode);
+      PyObject* items = PyObject_CallMethod(native, "shw_py_items_decode", "OO", given, Py_None);
+      Py_DECREF(given);
       PyErr_Clear();
       if (items == nullptr) items = PyList_New(0);
-      call("shw_py_items_keep", {items, given, columns_or_plan(&same, turn)});
+      const int count = static_cast<int>(PyList_Size(items));
+      call("shw_py_items_keep", {items, kept_numbers(&source, count)});
       break;
     }
     default:

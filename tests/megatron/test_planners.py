@@ -293,19 +293,19 @@ def saved_by_two(leaves, caches):
     planners = [save_planner(enable_plan_caching=True) for _ in leaves]
     sent, written = [], []
     for rank, planner in enumerate(planners):
-        _cache.shares = caches[rank]
+        _cache.final_plans = caches[rank]
         sent.append(pickle.loads(pickle.dumps(planned(planner, leaves[rank]))))
     usable = [plan.usable for plan in sent]
     answers, metadata = planners[0].create_global_plan(sent)
     for rank, answer in enumerate(answers):
-        _cache.shares = caches[rank]
+        _cache.final_plans = caches[rank]
         written.append({item[0] for item in described(planners[rank].finish_plan(pickle.loads(pickle.dumps(answer))))})
     return usable, set(metadata.state_dict_metadata), written
 
 
 def test_what_one_rank_holds_is_not_lost_when_another_rank_changes(monkeypatch):
     _cache.forget()
-    monkeypatch.setattr(_cache, "shares", None)
+    monkeypatch.setattr(_cache, "final_plans", None)
     caches = [_cache._Recent(), _cache._Recent()]
     leaves = [world(ours, rank) for rank in range(2)]
     everything = {"split", "layers", "whole", "own/shard_0_2", "own/shard_1_2"}

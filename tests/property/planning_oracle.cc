@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/plan/rank_plans.h"
+#include "tests/core/plan/kept.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -279,15 +280,15 @@ class KeptCheck {
   KeptCheck(const World& world, OwnerRule owner, const GlobalSavePlan& merged)
       : world_(world), owner_(owner), merged_(merged.catalog) {}
 
-  std::string run(const std::vector<LocalPlan>& kept) {
-    if (kept.size() != static_cast<size_t>(world_.ranks))
-      return fmt::format("{} kept plans", kept.size());
-    for (int32_t r = 0; r < world_.ranks; ++r) {
-      const LocalPlan& plan = kept[static_cast<size_t>(r)];
-      if (plan.part.rank != r || plan.part.world_size != world_.ranks || !plan.kept)
-        return fmt::format("the kept plan of rank {} is that of {}", r, plan.part.rank);
-      std::string wrong = check_rank(plan, r);
-      if (!wrong.empty()) return fmt::format("rank {}: {}", r, wrong);
+  std::string run(const std::vector<LocalPlan>& plans, const std::vector<Numbers>& kept) {
+    if (plans.size() != static_cast<size_t>(world_.ranks) || kept.size() != plans.size())
+      return fmt::format("{} ranks keep something", kept.size());
+    for (size_t r = 0; r < plans.size(); ++r) {
+      bool fits = false;
+      const Items items = items_of(plans[r], kept[r], &fits);
+      if (!fits) return fmt::format("rank {} has {} numbers", r, kept[r].size());
+      if (items != expected(static_cast<int32_t>(r)))
+        return fmt::format("rank {} keeps other items", r);
     }
     return "";
   }
@@ -297,34 +298,27 @@ class KeptCheck {
   using Item = std::tuple<std::string, int32_t, int64_t, Box>;
   using Items = std::multiset<Item>;
 
-  std::string check_rank(const LocalPlan& plan, int32_t rank) const {
+  static Items items_of(const LocalPlan& plan, std::span<const uint32_t> kept, bool* fits) {
     const Description& description = plan.description;
-    const auto is_boxes = [](uint32_t form) { return form == kBoxes; };
-    if (description.forms.size() != description.catalog.tensors.size() ||
-        !std::ranges::all_of(description.forms, is_boxes))
-      return "a tensor is kept by a rule";
+    const Catalog& catalog = description.catalog;
     const EntryNumbers numbers(description);
     const PartView part = view_of(plan.part);
-    const RankView kept{description, numbers, part, static_cast<uint32_t>(rank)};
-    return items_of(kept) == expected(rank) ? check_entries(kept, rank) : "other items are kept";
-  }
-
-  // Of a rank_local entry the description has rank 0, which stands for each rank.
-  static int32_t owner_rank(int32_t rank, const RankView& kept) {
-    return rank == 0 ? static_cast<int32_t>(kept.rank) : rank;
-  }
-
-  static Items items_of(const RankView& kept) {
+    const RankView rank{description, numbers, part, static_cast<uint32_t>(part.rank)};
+    // Of a rank_local entry the description has rank 0, which stands for each rank.
+    const auto owner = [&](int32_t own) { return own == 0 ? part.rank : own; };
+    const size_t objects = catalog.objects.size();
     Items items;
-    const Catalog& catalog = kept.description.catalog;
-    for (uint32_t b = 0; b < kept.part.boxes.size(); ++b) {
-      const ChunkRecord& box = kept.part.boxes[b];
-      items.emplace(catalog.tensor_name(box.tensor),
-                    owner_rank(catalog.tensors[box.tensor].rank, kept),
-                    static_cast<int64_t>(box.number), kept.box_of(b));
+    for (const auto& [item, number] : kept_items(rank, kept, fits)) {
+      if (item >= part.boxes.size() && item < part.boxes.size() + objects) {
+        const size_t i = item - part.boxes.size();
+        items.emplace(catalog.object_name(i), owner(catalog.objects[i].rank), -1, Box());
+        continue;
+      }
+      const size_t t =
+          item < part.boxes.size() ? part.boxes[item].tensor : item - part.boxes.size() - objects;
+      items.emplace(catalog.tensor_name(t), owner(catalog.tensors[t].rank), int64_t{number},
+                    rank.box_of(item));
     }
-    for (size_t i = 0; i < catalog.objects.size(); ++i)
-      items.emplace(catalog.object_name(i), owner_rank(catalog.objects[i].rank, kept), -1, Box());
     return items;
   }
 
@@ -353,64 +347,6 @@ class KeptCheck {
     return std::ranges::any_of(world_.objects, [&](const ObjectWorld& object) {
       return object.name == name && object.listed[static_cast<size_t>(rank)];
     });
-  }
-
-  // Each tensor with a box, as the world says, boxes in the order of the rank; entries in its
-  // order.
-  std::string check_entries(const RankView& kept, int32_t rank) const {
-    const Catalog& catalog = kept.description.catalog;
-    std::vector<const TensorWorld*> own;  // in the order of the rank's state
-    for (const TensorWorld& tensor : world_.tensors) {
-      if (tensor.listed[static_cast<size_t>(rank)]) own.push_back(&tensor);
-    }
-    if (world_.reversed[static_cast<size_t>(rank)]) std::ranges::reverse(own);
-    size_t next = 0;
-    for (uint32_t t = 0; t < catalog.tensors.size(); ++t) {
-      const auto is_named = [&](const TensorWorld* each) {
-        return each->name == catalog.tensor_name(t);
-      };
-      const auto found =
-          std::find_if(own.begin() + static_cast<std::ptrdiff_t>(next), own.end(), is_named);
-      if (found == own.end())
-        return fmt::format("tensor {} is out of order", catalog.tensor_name(t));
-      next = static_cast<size_t>(found - own.begin()) + 1;
-      std::string wrong = check_tensor(kept, t, **found, rank);
-      if (!wrong.empty()) return wrong;
-    }
-    return check_sizes(kept);
-  }
-
-  static std::string check_tensor(const RankView& kept, uint32_t t, const TensorWorld& tensor,
-                                  int32_t rank) {
-    const Catalog& catalog = kept.description.catalog;
-    const TensorRecord& record = catalog.tensors[t];
-    const BoxList& list = kept.list(t);
-    if (record.dtype != tensor.dtype || record.kind != tensor.kind || list.count == 0 ||
-        Dims(catalog.shape(t)) != tensor.shape)
-      return fmt::format("tensor {} is kept as another", tensor.name);
-    for (uint32_t b = list.begin; b < list.begin + list.count; ++b) {
-      const uint32_t piece = kept.part.boxes[b].place;
-      const std::vector<Box>& boxes = tensor.boxes[static_cast<size_t>(rank)];
-      if (piece >= boxes.size() || boxes[piece] != kept.box_of(b))
-        return fmt::format("piece {} of tensor {} is kept as another", piece, tensor.name);
-      if (b > list.begin && piece <= kept.part.boxes[b - 1].place)
-        return fmt::format("pieces of tensor {} are out of order", tensor.name);
-    }
-    return "";
-  }
-
-  std::string check_sizes(const RankView& kept) const {
-    const Catalog& catalog = kept.description.catalog;
-    for (uint32_t i = 0; i < catalog.objects.size(); ++i) {
-      const auto is_named = [&](const ObjectWorld& each) {
-        return each.name == catalog.object_name(i);
-      };
-      const auto found = std::ranges::find_if(world_.objects, is_named);
-      if (found == world_.objects.end() || found->kind != catalog.objects[i].kind ||
-          found->bytes.size() != kept.object_bytes(i))
-        return fmt::format("object {} is kept as another", catalog.object_name(i));
-    }
-    return "";
   }
 
   const World& world_;
@@ -518,8 +454,8 @@ std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan
 }
 
 std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
-                       const std::vector<LocalPlan>& kept) {
-  return KeptCheck(world, owner, merged).run(kept);
+                       const std::vector<LocalPlan>& plans, const std::vector<Numbers>& kept) {
+  return KeptCheck(world, owner, merged).run(plans, kept);
 }
 
 std::string check_load(const World& stored, const Catalog& catalog, const World& wanted,

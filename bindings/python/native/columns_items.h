@@ -75,6 +75,7 @@ typedef struct {
   const int32_t* dtypes;
   const int64_t *shapes, *box_offsets, *box_sizes;
   const uint64_t *numbers, *order; /* NULL = as they stand */
+  const uint32_t* kept;            /* per box, its number or SHW_NOT_KEPT; NULL = no merge yet */
 } item_columns;
 
 #endif

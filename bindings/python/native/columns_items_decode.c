@@ -293,7 +293,9 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
                    shw_py_shared(Py_None));
   const int flags = e->attributes[0];
   PyObject* hint;
-  if (c->numbers)
+  if (c->kept)
+    hint = PyLong_FromUnsignedLong(c->kept[box]);
+  else if (c->numbers)
     hint = PyLong_FromUnsignedLongLong(c->numbers[box]);
   else if (flags & ITEM_IS_NUMBERED)
     hint = PyLong_FromUnsignedLongLong(box - c->box_ranges[e->number]);
@@ -311,7 +313,7 @@ static PyObject* item_of_box(const item_columns* c, const open_entry* e, uint64_
   return made;
 }
 
-/* Fills `list` in the order in which boxes stand. */
+/* Fills `list` in the order in which boxes stand, None for those that are not kept. */
 static int fill_items(const item_columns* c, PyObject* list) {
   open_entry e = {0};
   uint64_t value = 0;
@@ -319,7 +321,8 @@ static int fill_items(const item_columns* c, PyObject* list) {
   for (uint64_t entry = 0; !failed && entry < c->count; ++entry) {
     failed = start_entry(c, entry, &e) < 0;
     for (uint64_t box = c->box_ranges[entry]; !failed && box < c->box_ranges[entry + 1]; ++box) {
-      PyObject* item = item_of_box(c, &e, box, value);
+      const int kept = !c->kept || c->kept[box] != SHW_NOT_KEPT;
+      PyObject* item = kept ? item_of_box(c, &e, box, value) : shw_py_shared(Py_None);
       failed = !item || PyList_SetItem(list, (Py_ssize_t)box, item) < 0;
       value += e.ndim;
     }
@@ -328,33 +331,54 @@ static int fill_items(const item_columns* c, PyObject* list) {
   return failed ? -1 : 0;
 }
 
-/* The same list in the order that the host listed. */
-static PyObject* reordered(const item_columns* c, PyObject* list) {
-  PyObject* made = PyList_New((Py_ssize_t)c->box_count);
+/* Items of `list` that are kept, in the order in which the host listed them. Takes the list. */
+static PyObject* arranged(const item_columns* c, PyObject* list) {
+  PyObject* made = PyList_New(0);
   for (uint64_t i = 0; made && i < c->box_count; ++i) {
-    PyObject* item =
-        c->order[i] < c->box_count ? PyList_GetItem(list, (Py_ssize_t)c->order[i]) : NULL;
+    const uint64_t box = c->order ? c->order[i] : i;
+    PyObject* item = box < c->box_count ? PyList_GetItem(list, (Py_ssize_t)box) : NULL;
     if (!item) {
       Py_CLEAR(made);
       shw_py_fail(SHW_DATA_LOSS, "the order of a plan names an item that it lacks");
-      break;
+    } else if (item != Py_None && PyList_Append(made, item) < 0) {
+      Py_CLEAR(made);
     }
-    PyList_SetItem(made, (Py_ssize_t)i, shw_py_shared(item));
   }
   Py_DECREF(list);
   return made;
 }
 
-/* Columns or a plan buffer as a list of WriteItems. */
-PyObject* shw_py_items_decode(PyObject* given) {
+/* The numbers of what a rank keeps, borrowed from `view`; NULL where `given` is None. */
+static int read_kept(PyObject* given, uint64_t box_count, Py_buffer* view, const uint32_t** kept) {
+  *kept = NULL;
+  view->obj = NULL;
+  if (given == Py_None) return 0;
+  if (PyObject_GetBuffer(given, view, PyBUF_SIMPLE) < 0) return -1;
+  *kept = view->buf;
+  if ((uint64_t)view->len == box_count * sizeof(uint32_t) && (uintptr_t)view->buf % 4 == 0)
+    return 0;
+  PyBuffer_Release(view);
+  shw_py_fail(SHW_INVALID_ARGUMENT, "the numbers of what a rank keeps are not those of its plan");
+  return -1;
+}
+
+/* Columns or a plan buffer as a list of WriteItems; with the numbers of what the rank keeps only
+ * those items, each with its number as position hint. */
+PyObject* shw_py_items_decode(PyObject* given, PyObject* kept) {
   item_source source;
+  Py_buffer numbers;
   if (!shw_py_item_classes() || read_source(given, &source) < 0) return NULL;
-  const item_columns* c = &source.columns;
+  item_columns* c = &source.columns;
+  if (read_kept(kept, c->box_count, &numbers, &c->kept) < 0) {
+    release_source(&source);
+    return NULL;
+  }
   const int was_on = shw_py_pause_collector();
   PyObject* list = PyList_New((Py_ssize_t)c->box_count);
   if (list && fill_items(c, list) < 0) Py_CLEAR(list);
   shw_py_resume_collector(was_on);
-  if (list && c->order) list = reordered(c, list);
+  if (list && (c->order || c->kept)) list = arranged(c, list);
+  if (numbers.obj) PyBuffer_Release(&numbers);
   release_source(&source);
   return list;
 }
@@ -423,92 +447,33 @@ static PyObject* renumbered(PyObject* item, PyObject* kind, uint64_t number) {
   return made;
 }
 
-/* Length and bytes of a name are equal. */
-static int same_name(const item_columns* a, uint64_t i, const item_columns* b, uint64_t j) {
-  const uint64_t size = a->name_offsets[i + 1] - a->name_offsets[i];
-  return size == b->name_offsets[j + 1] - b->name_offsets[j] &&
-         memcmp(a->names + a->name_offsets[i], b->names + b->name_offsets[j], size) == 0;
-}
-
-/* Two batches that are walked together: entries and box values that come next. */
-typedef struct {
-  const item_columns *given, *kept;
-  uint64_t i, j, value, kept_value;
-} walk;
-
-/* Appends the items of entry `i` of `given` whose boxes stand in entry `j` of `kept`. */
-static int keep_entry(PyObject* items, const walk* at, PyObject* out) {
-  const item_columns *given = at->given, *kept = at->kept;
+/* The items of a list whose plan a merge has numbered: those that its rank keeps, each with its
+ * number as position hint. */
+PyObject* shw_py_items_keep(PyObject* items, PyObject* given) {
   const item_classes* classes = shw_py_item_classes();
-  const uint64_t ndim = given->shape_offsets[at->i + 1] - given->shape_offsets[at->i];
-  const uint64_t end = kept->box_ranges[at->j + 1];
-  uint64_t next = kept->box_ranges[at->j], value = at->value, kept_value = at->kept_value;
-  if (ndim != kept->shape_offsets[at->j + 1] - kept->shape_offsets[at->j] ||
-      !given->dtypes[at->i] != !kept->dtypes[at->j]) {
-    shw_py_fail(SHW_INVALID_ARGUMENT,
-                "a kept plan has a name with other dimensions than its local plan");
-    return -1;
-  }
-  if (given->dtypes[at->i] == 0)
-    return PyList_Append(out, PyList_GetItem(items, (Py_ssize_t)given->box_ranges[at->i]));
-  const int is_shard = given->attributes[given->attribute_offsets[at->i]] & ITEM_IS_SHARD;
-  PyObject* kind = is_shard ? classes->shard_kind : classes->tensor_kind;
-  int failed = 0;
-  for (uint64_t box = given->box_ranges[at->i];
-       !failed && box < given->box_ranges[at->i + 1] && next < end; ++box, value += ndim) {
-    if (ndim && memcmp(given->box_offsets + value, kept->box_offsets + kept_value, ndim * 8) != 0)
-      continue;
-    PyObject* item = PyList_GetItem(items, (Py_ssize_t)box);
-    PyObject* again = renumbered(item, kind, kept->numbers[next]);
-    failed = !again || PyList_Append(out, again) < 0;
-    Py_XDECREF(again);
-    ++next;
-    kept_value += ndim;
-  }
-  if (failed) return -1;
-  if (next == end) return 0;
-  shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds items that its local plan lacks");
-  return -1;
-}
-
-static PyObject* keep_items(PyObject* items, const item_columns* given, const item_columns* kept) {
-  PyObject* out = PyList_New(0);
-  walk at = {given, kept, 0, 0, 0, 0};
-  for (; out && at.i < given->count; ++at.i) {
-    const uint64_t ndim = given->shape_offsets[at.i + 1] - given->shape_offsets[at.i];
-    if (at.j < kept->count && same_name(given, at.i, kept, at.j)) {
-      if (keep_entry(items, &at, out) < 0) Py_CLEAR(out);
-      at.kept_value += ndim * (kept->box_ranges[at.j + 1] - kept->box_ranges[at.j]);
-      ++at.j;
-    }
-    at.value += ndim * (given->box_ranges[at.i + 1] - given->box_ranges[at.i]);
-  }
-  if (out && at.j != kept->count) {
-    Py_CLEAR(out);
-    shw_py_fail(SHW_INVALID_ARGUMENT, "a kept plan holds names that its local plan lacks");
-  }
-  return out;
-}
-
-/* The items of a list that stand in its kept plan, each with its number there as position hint.
- * `given` are the columns of the list, `after` the kept plan: the same entries and boxes in the
- * same order, without some. */
-PyObject* shw_py_items_keep(PyObject* items, PyObject* given, PyObject* after) {
-  item_columns columns_given;
-  item_source kept;
-  if (!shw_py_item_classes() || read_columns(given, &columns_given) < 0 ||
-      read_source(after, &kept) < 0) {
+  Py_buffer numbers;
+  const uint32_t* kept;
+  if (!classes) return NULL;
+  if (!PyList_Check(items) || given == Py_None) {
+    PyErr_SetString(PyExc_TypeError, "expected a list of items and numbers");
     return NULL;
   }
-  PyObject* out = NULL;
-  if (PyList_Size(items) != (Py_ssize_t)columns_given.box_count ||
-      (kept.columns.box_count && !kept.columns.numbers)) {
-    shw_py_fail(SHW_INVALID_ARGUMENT, "the columns are not those of the list");
-  } else {
-    const int was_on = shw_py_pause_collector();
-    out = keep_items(items, &columns_given, &kept.columns);
-    shw_py_resume_collector(was_on);
+  const uint64_t count = (uint64_t)PyList_Size(items);
+  if (read_kept(given, count, &numbers, &kept) < 0) return NULL;
+  const int was_on = shw_py_pause_collector();
+  PyObject* out = PyList_New(0);
+  for (uint64_t i = 0; out && i < count; ++i) {
+    if (kept[i] == SHW_NOT_KEPT) continue;
+    PyObject* item = PyList_GetItem(items, (Py_ssize_t)i);
+    PyObject* kind = PyObject_GetAttr(item, shw_py_item_names()->type);
+    PyObject* again = !kind                         ? NULL
+                      : kind == classes->bytes_kind ? shw_py_shared(item)
+                                                    : renumbered(item, kind, kept[i]);
+    if (!again || PyList_Append(out, again) < 0) Py_CLEAR(out);
+    Py_XDECREF(again);
+    Py_XDECREF(kind);
   }
-  release_source(&kept);
+  shw_py_resume_collector(was_on);
+  PyBuffer_Release(&numbers);
   return out;
 }

@@ -220,9 +220,9 @@ PyObject* shw_py_items_configure(PyObject* classes);
 PyObject* shw_py_items_encode(PyObject* items);
 PyObject* shw_py_items_collect(PyObject* dict, PyObject* items_of, PyObject* may_be_pinned);
 /* `plan` is a plan buffer or its columns. */
-PyObject* shw_py_items_decode(PyObject* plan);
+PyObject* shw_py_items_decode(PyObject* plan, PyObject* kept);
 PyObject* shw_py_items_stored(PyObject* plan);
-PyObject* shw_py_items_keep(PyObject* items, PyObject* columns, PyObject* kept_plan);
+PyObject* shw_py_items_keep(PyObject* items, PyObject* kept);
 
 /* ---- columns_reads*.c: items of torch load plans as one array ---- */
 

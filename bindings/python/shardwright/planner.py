@@ -18,8 +18,8 @@ from .report import Report
 from .state import State
 from .storage import handle_of as storage_handle
 
-_KINDS = {1: "local_save", 2: "write_list", 3: "load", 4: "write_result", 5: "merged_save", 6: "kept_save",
-          7: "description", 8: "local_part"}
+_KINDS = {1: "local_save", 2: "write_list", 3: "load", 4: "write_result", 5: "merged_save",
+          6: "description", 7: "local_part"}
 
 
 class PlanItem(NamedTuple):
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def kind(self) -> str:
-        """"local_save", "write_list", "load", "write_result", "merged_save", "kept_save", "description" or
+        """"local_save", "write_list", "load", "write_result", "merged_save", "description" or
         "local_part"."""
         return _KINDS.get(native.shw_plan_kind(self._handle), "unknown")
 

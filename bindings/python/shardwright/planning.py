@@ -5,7 +5,7 @@ Every rank describes what it holds, one rank merges the plans of all:
 
     plan = describe(EntryBatch(...), rank=rank, world_size=world_size)
     merged, kept = merge(plans_of_all_ranks, owner="exact", preset="default")
-    mine = entries(kept[rank])
+    mine = [box for box, number in enumerate(kept[rank]) if number != NOT_KEPT]
 
 Arrays come in as anything with the buffer protocol (array, memoryview, bytes, numpy) and are read where they lie; they
 go out as memoryviews. The GIL is given up while the library works. No tensor memory, storage or checkpoint is needed.
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 from . import _options
 from ._library import native
+
+NOT_KEPT = 0xFFFFFFFF  # number of a box that another rank writes
 
 _PLAN_KINDS = {"local_save": 1, "merged_save": 5}
 _FIRST_REPLICA, _RANK = 1, 2
@@ -50,8 +52,8 @@ class EntryBatch:
         shapes, shape_offsets: global extents (int64, uint64).
         box_ranges: uint64; entry i holds boxes box_ranges[i] to box_ranges[i + 1]. None = each tensor as a whole.
         box_offsets, box_sizes: int64, as many values per box as the tensor has dimensions.
-        numbers: uint64 per box: piece of the entry (local plans), chunk of the tensor (kept plans), rank that writes
-            (merged plans). None = 0, 1, 2, ... in each entry of a local plan, 0 in merged ones.
+        numbers: uint64 per box: piece of the entry (local plans), rank that writes (merged plans). None = 0, 1, 2, ... in
+            each entry of a local plan, 0 in merged ones.
         order: uint64, all boxes in the order in which the host lists them. None = as they stand.
         secondary: one byte per box, 1 = not a main replica (preset megatron, owner exact). None = 0.
         object_sizes: uint64 per entry, bytes of an object, 0 = unknown.
@@ -93,10 +95,11 @@ _NAMES = tuple(field.name for field in fields(EntryBatch))
 
 
 class Merged(NamedTuple):
-    """What `merge` gives: the merged plan, and for each rank what it keeps of its own."""
+    """What `merge` gives: the merged plan, and for each rank what it keeps of its own: one uint32 per box of its plan, as
+    `entries` lists them, the number of its chunk in its tensor (0 for an object), or NOT_KEPT where another rank writes it."""
 
     plan: Any
-    kept: list[Any]
+    kept: list[memoryview]
 
 
 class Matches(NamedTuple):
@@ -138,7 +141,7 @@ def describe(batch: EntryBatch, *, kind: str = "local_save", rank: int = 0, worl
 
 
 def entries(plan: Any) -> EntryBatch:
-    """The entries of a local, kept or merged plan, as they were described. DataLossError, InvalidArgumentError."""
+    """The entries of a local or merged plan, as they were described. DataLossError, InvalidArgumentError."""
     handle = native.shw_plan_create(plan)
     count, *arrays = native.shw_py_plan_entries(handle)
     views = (None if data is None else _numbers(data, _FORMATS[name])
@@ -163,17 +166,17 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
         DataLossError, UnimplementedError: a plan is damaged or newer than this library.
     """
     views = merge_views(plans, owner=owner, preset=preset, cover=cover, verify_replicas=verify_replicas)
-    return Merged(bytes(views.plan), list(map(bytes, views.kept)))
+    return Merged(bytes(views.plan), [_numbers(bytes(numbers), "I") for numbers in views.kept])
 
 
 def merge_views(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
                 verify_replicas: str = "auto") -> Merged:
-    """`merge` without a copy of what it makes: the plans come as memoryviews of one block of memory, which lives as long
-    as one of them."""
+    """`merge` without a copy of what it makes: its parts are memoryviews of one block of memory, which lives as long as
+    one of them."""
     options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover),
                _options.word("verify_replicas", verify_replicas))
     parts: list[Any] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
-    return Merged(parts[0], parts[1:])
+    return Merged(parts[0], [_numbers(part, "I") for part in parts[1:]])
 
 
 def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str = "full", missing: str = "error",

@@ -182,7 +182,7 @@ Result<plan::Catalog> index_catalog(std::span<const StoredChunk> chunks,
     for (; next < chunks.size() && chunks[next].tensor.name == tensor.name &&
            chunks[next].tensor.rank == tensor.rank;
          ++next)
-      boxes.push_back({chunks[next].box, 0, 0});
+      boxes.push_back({chunks[next].box, 0});
     SHW_RETURN_IF_ERROR(builder.add_tensor(tensor, boxes));
     first = next;
   }

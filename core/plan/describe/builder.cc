@@ -27,7 +27,7 @@ std::vector<BoxReference> references_of(std::span<const Box> boxes) {
   std::vector<BoxReference> references;
   references.reserve(boxes.size());
   for (size_t p = 0; p < boxes.size(); ++p) {
-    if (!box_is_empty(boxes[p])) references.push_back({&boxes[p], static_cast<uint32_t>(p), 0});
+    if (!box_is_empty(boxes[p])) references.push_back({&boxes[p], static_cast<uint32_t>(p)});
   }
   return references;
 }
@@ -170,7 +170,7 @@ Status DescriptionBuilder::add_listed(const Tensor& tensor, std::span<const Box>
   references.reserve(boxes.size());
   for (size_t i = 0; i < boxes.size(); ++i) {
     SHW_RETURN_IF_ERROR(check_box(boxes[i], tensor.shape));
-    references.push_back({&boxes[i], pieces[i], 0});
+    references.push_back({&boxes[i], pieces[i]});
   }
   SHW_RETURN_IF_ERROR(check_pieces(pieces));
   const bool whole = boxes.size() == 1 && boxes[0] == whole_box(tensor.shape);

@@ -169,7 +169,7 @@ class MergedDescriber {
     std::vector<CatalogBuilder::Chunk> chunks;
     for (uint64_t b = 0; b < entry.boxes.size(); ++b) {
       SHW_ASSIGN_OR_RETURN(const uint32_t rank, rank_of(entry.first_box + b));
-      chunks.push_back({entry.boxes[b], rank, 0});
+      chunks.push_back({entry.boxes[b], rank});
     }
     const bool whole = chunks.size() == 1 && chunks[0].box == whole_box(entry.shape);
     const EntryKind kind = internal::tensor_kind(kinds_, entry.name, entry.kind, whole);

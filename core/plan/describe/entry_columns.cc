@@ -57,7 +57,7 @@ EntryColumns::EntryColumns(const LocalPlan& plan) {
   const auto add_tensor = [&](uint32_t t) {
     if (has_digests) digests_.push_back(digest_of(plan, t));
     if (plan.description.forms[t] == kBoxes) {
-      add_list(rank, t, plan.kept);
+      add_list(rank, t);
     } else if (plan.description.is_ruled(t)) {
       const Box box = rank.box_of(rank.tensor_item(t));
       const SplitDims split = internal::split_dims(catalog.shape(t), ~uint64_t{0});
@@ -77,14 +77,14 @@ EntryColumns::EntryColumns(const LocalPlan& plan) {
   });
 }
 
-void EntryColumns::add_list(const RankView& rank, uint32_t tensor, bool kept) {
+void EntryColumns::add_list(const RankView& rank, uint32_t tensor) {
   const BoxList& list = rank.list(tensor);
   const std::span<const int64_t> shape = rank.description.catalog.shape(tensor);
   const SplitDims split = internal::split_dims(shape, list.split_mask);
   for (uint32_t b = 0; b < list.count; ++b) {
     const ChunkRecord& record = rank.part.boxes[list.begin + b];
     const auto pair_at = [&](uint32_t k) { return internal::list_pair(rank.part, list, b, k); };
-    add_box(shape, split, pair_at, kept ? record.number : record.place);
+    add_box(shape, split, pair_at, record.place);
   }
 }
 

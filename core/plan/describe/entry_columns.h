@@ -19,7 +19,7 @@ class EntryColumns {
  public:
   // Of a merged plan: numbers are ranks.
   explicit EntryColumns(const GlobalSavePlan& plan);
-  // Of a local plan: numbers are pieces, of a kept one those of the chunks.
+  // Of a local plan: numbers are pieces.
   explicit EntryColumns(const LocalPlan& plan);
   EntryArrays arrays() const;
 
@@ -27,7 +27,7 @@ class EntryColumns {
   template <typename AddTensor, typename AddObject>
   void add_all(const Catalog& catalog, const ListingView& listing, const AddTensor& add_tensor,
                const AddObject& add_object);
-  void add_list(const RankView& rank, uint32_t tensor, bool kept);
+  void add_list(const RankView& rank, uint32_t tensor);
   template <typename PairAt>
   void add_box(std::span<const int64_t> shape, const internal::SplitDims& split,
                const PairAt& pair_at, uint64_t number);

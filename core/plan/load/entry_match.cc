@@ -122,7 +122,7 @@ class EntryMatching {
       const auto offsets = parts(matches_.wanted_offsets, row);
       const auto lengths = parts(matches_.lengths, row);
       chunks.push_back(
-          {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(matches_.chunks[row]), 0});
+          {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(matches_.chunks[row])});
     }
     CatalogBuilder::Tensor tensor;
     tensor.name = wanted.name;

@@ -296,7 +296,7 @@ class Deduplication {
     if (list.count == 0) return;
     const ChunkRecord* box = sources_[member.rank].boxes + list.begin;
     __builtin_prefetch(box);
-    __builtin_prefetch(&box->number);  // where the record goes on in the next line
+    __builtin_prefetch(&box->size1);  // where the record goes on in the next line
   }
 
   // Of a member that is not split in the dimensions of the tensor.

@@ -6,7 +6,7 @@
 //   3 deduplicate       each entry of the merged catalog: a tensor that is cut by a rule is a grid
 //                       whose columns have holders, any other is its distinct boxes with theirs
 //   4 choose_owners     who writes what several hold
-//   5 native saves: list_writes, finish_grids; hosts: number_chunks, kept plans; then the proof
+//   5 native saves: list_writes, finish_grids; hosts: number_chunks; then the proof
 // A group is one entry of the merged catalog that is not rank_local. Items are the boxes of the
 // merged catalog and then its objects.
 #pragma once
@@ -17,10 +17,10 @@
 
 #include "core/plan/rank_plans.h"
 #include "core/plan/save/holder_map_internal.h"
+#include "core/plan/save/merge_plans.h"
 #include "core/plan/save/merge_policy.h"
 #include "core/plan/save/shard_grid_internal.h"
 #include "core/plan/save_plan.h"
-#include "core/plan/wire/plan_encoder.h"
 
 namespace shardwright::plan::internal {
 
@@ -228,9 +228,6 @@ void finish_grids(Merged* merged);
 // What each rank writes, after choose_owners.
 RankWrites list_writes(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged);
 
-// Number of a chunk that a rank does not write.
-inline constexpr uint32_t kNotKept = 0xFFFFFFFF;
-
 // What is stored, and which item of which rank it is.
 struct NumberedChunks {
   Catalog catalog;  // place = rank
@@ -240,32 +237,5 @@ struct NumberedChunks {
 };
 NumberedChunks number_chunks(const RankPlans& ranks, const MergedEntries& entries, Merged merged,
                              const MergePolicy& policy);
-
-// The local plans of ranks without the items that are not kept. Ranks of one description mostly
-// keep the same entries: what the last of them left of it is used again. Views both. One thread.
-class KeptPlans {
- public:
-  KeptPlans(const RankPlans& ranks, const NumberedChunks& numbered);
-  // No kept plan has more bytes in a plan buffer.
-  uint64_t wire_bytes(uint32_t rank) const;
-  // The plan buffer, valid until the next call.
-  Result<std::span<const std::byte>> of(uint32_t rank);
-
- private:
-  // What is left of a description, as a plan buffer.
-  struct Left {
-    std::vector<bool> entries;  // tensors, then objects
-    Bytes bytes;
-    Digest128 digest{};
-  };
-  std::vector<bool> kept_entries(const RankView& rank, std::span<const uint32_t> numbers) const;
-  Status describe(uint32_t description, const std::vector<bool>& entries, Left* left) const;
-
-  const RankPlans& ranks_;
-  const NumberedChunks& numbered_;
-  std::vector<Left> left_;  // of each description
-  LocalPart part_;          // of the rank at hand
-  PlanEncoder encoder_;
-};
 
 }  // namespace shardwright::plan::internal

@@ -3,7 +3,9 @@
 // The stages of merge_internal.h over plan buffers.
 #include "core/plan/save/merge_plans.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/save/merge_internal.h"
@@ -27,14 +29,24 @@ Status prove(const Catalog& catalog, const MergeRules& rules) {
   return {};
 }
 
-// Memory for all plans with the merged one in it, whose columns go.
-Result<PlanParts> begin_parts(uint64_t kept_bytes, internal::NumberedChunks* numbered) {
-  GlobalSavePlan merged;
-  merged.catalog = std::move(numbered->catalog);
-  merged.listing = std::move(numbered->listing);
-  PlanParts parts(merged_save_wire_bytes(merged) + kept_bytes);
-  SHW_RETURN_IF_ERROR(parts.append_first(merged));
-  return parts;
+// What a rank keeps. numbers: of each of its items.
+Status append_kept(const RankView& rank, std::span<const uint32_t> numbers, PlanParts* parts) {
+  const PartView& part = rank.part;
+  const bool as_they_stand = !rank.numbers.has_ruled && part.listing.object_begins.empty();
+  std::vector<uint32_t> items;  // in the order of the entries
+  if (!as_they_stand) {
+    for_each_item(rank, [&](uint32_t item) {
+      if (item < rank.tensor_item(0) || !box_is_empty(rank.box_of(item))) items.push_back(item);
+    });
+  }
+  SHW_ASSIGN_OR_RETURN(const auto kept,
+                       parts->append(as_they_stand ? numbers.size() : items.size()));
+  if (as_they_stand) {
+    std::ranges::copy(numbers, kept.begin());
+  } else {
+    std::ranges::transform(items, kept.begin(), [&](uint32_t item) { return numbers[item]; });
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,14 +66,16 @@ Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
       internal::number_chunks(ranks, entries, std::move(merged), policy);
   if (!all) SHW_RETURN_IF_ERROR(prove(numbered.catalog, rules));
 
-  internal::KeptPlans kept(ranks, numbered);
-  const auto count = static_cast<uint32_t>(ranks.rank_count());
-  uint64_t bytes = 0;
-  for (uint32_t r = 0; r < count; ++r) bytes += kept.wire_bytes(r);
-  SHW_ASSIGN_OR_RETURN(PlanParts parts, begin_parts(bytes, &numbered));
-  for (uint32_t r = 0; r < count; ++r) {
-    SHW_ASSIGN_OR_RETURN(const auto plan, kept.of(r));
-    SHW_RETURN_IF_ERROR(parts.append(plan));
+  GlobalSavePlan plan;
+  plan.catalog = std::move(numbered.catalog);
+  plan.listing = std::move(numbered.listing);
+  SHW_ASSIGN_OR_RETURN(PlanParts parts, PlanParts::create(plan, numbered.numbers.size()));
+  plan = {};
+  const std::span<const uint32_t> numbers = numbered.numbers;
+  for (uint32_t r = 0; r < ranks.rank_count(); ++r) {
+    const uint64_t begin = numbered.item_begins[r];
+    SHW_RETURN_IF_ERROR(append_kept(
+        ranks.of(r), numbers.subspan(begin, numbered.item_begins[r + 1] - begin), &parts));
   }
   return parts;
 }

@@ -9,14 +9,18 @@
 #include <span>
 
 #include "core/plan/plan_options.h"
-#include "core/plan/wire/plan_encoder.h"
+#include "core/plan/wire/plan_parts.h"
 
 namespace shardwright::plan {
 
-// plans[r] is the local plan of rank r. Part 0 of the result is the merged plan, part 1 + r the
-// kept plan of rank r. Failures are those of make_global_plan (INVALID_ARGUMENT naming ranks, boxes
-// and values; those of the cover proof have the detail "cover") and of the decoder (DATA_LOSS,
-// UNIMPLEMENTED).
+// Number of a box that its rank does not keep.
+inline constexpr uint32_t kNotKept = 0xFFFFFFFF;
+
+// plans[r] is the local plan of rank r. Part 0 of the result is the merged plan, part 1 + r says
+// what rank r keeps: for each of its boxes, as EntryColumns lists them, the number of its chunk in
+// its tensor (0 for an object), or kNotKept where another rank writes it. Failures are those of
+// make_global_plan (INVALID_ARGUMENT naming ranks, boxes and values; those of the cover proof have
+// the detail "cover") and of the decoder (DATA_LOSS, UNIMPLEMENTED).
 Result<PlanParts> merge_plans(std::span<const std::span<const std::byte>> plans,
                               const MergeRules& rules);
 

@@ -88,7 +88,7 @@ Status copy_small_columns(const wire::Load& body, LoadPlan* plan) {
 
 }  // namespace
 
-Result<WriteList> copy_write_list(const wire::WriteList* body) {
+Result<WriteList> copy_body(const wire::WriteList* body) {
   WriteList list;
   list.rank = body->rank();
   list.world_size = body->world_size();
@@ -98,7 +98,7 @@ Result<WriteList> copy_write_list(const wire::WriteList* body) {
   return list;
 }
 
-Result<LoadPlan> copy_load(const wire::Load* body) {
+Result<LoadPlan> copy_body(const wire::Load* body) {
   LoadPlan plan;
   plan.rank = body->rank();
   plan.generation = copy_text(body->generation());
@@ -110,7 +110,7 @@ Result<LoadPlan> copy_load(const wire::Load* body) {
   return plan;
 }
 
-Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
+Result<WriteResult> copy_body(const wire::WriteResult* body) {
   WriteResult result;
   result.rank = body->rank();
   result.generation = copy_text(body->generation());
@@ -125,7 +125,7 @@ Result<WriteResult> copy_write_result(const wire::WriteResult* body) {
   return result;
 }
 
-Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body) {
+Result<GlobalSavePlan> copy_body(const wire::MergedSave* body) {
   GlobalSavePlan plan;
   plan.generation = copy_text(body->generation());
   plan.plan_digest = wire::decode_digest(body->plan_digest());

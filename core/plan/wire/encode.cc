@@ -3,8 +3,8 @@
 // Plans to plan buffers. Sizes are bounded before a builder is made, because FlatBuffers cannot
 // report that one outgrew its limit.
 #include "core/plan/wire/catalog_wire.h"
-#include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/plan_generated.h"
+#include "core/plan/wire/plan_parts.h"
 #include "core/plan/wire/plan_parts_internal.h"
 #include "core/plan/wire/records.h"
 #include "core/plan/wire/vectors_internal.h"

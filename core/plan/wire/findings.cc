@@ -70,12 +70,12 @@ void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
     findings->add("read {} does not follow read {}", i, i - 1);
 }
 
-// Places are ranks, which those of grids are anyway, and nothing has a number.
+// Places are ranks, which those of grids are anyway.
 void check_writers(const Catalog& catalog, Findings* findings) {
   for (size_t c = 0; c < catalog.boxes.size() && !findings->full(); ++c) {
     const ChunkRecord& chunk = catalog.boxes[c];
-    if (chunk.number != 0 || chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("box {} is number {} of rank {}", c, chunk.number, chunk.place);
+    if (chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("box {} is that of rank {}", c, chunk.place);
   }
   for (size_t i = 0; i < catalog.objects.size() && !findings->full(); ++i) {
     const ObjectRecord& object = catalog.objects[i];
@@ -86,7 +86,7 @@ void check_writers(const Catalog& catalog, Findings* findings) {
 
 }  // namespace
 
-std::vector<std::string> write_list_findings(const WriteList& list, size_t limit) {
+std::vector<std::string> findings_of(const WriteList& list, size_t limit) {
   Findings findings(limit);
   check_rank(list.rank, list.world_size, &findings);
   check_generation(list.generation, &findings);
@@ -94,7 +94,7 @@ std::vector<std::string> write_list_findings(const WriteList& list, size_t limit
   return findings.take();
 }
 
-std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit) {
+std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit) {
   Findings findings(limit);
   if (plan.rank < 0 || plan.rank >= kMaxWorldSize)
     findings.add("rank {} is no position", plan.rank);
@@ -123,7 +123,7 @@ std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit) {
   return findings.take();
 }
 
-std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit) {
+std::vector<std::string> findings_of(const WriteResult& result, size_t limit) {
   Findings findings(limit);
   if (result.rank < 0 || result.rank >= kMaxWorldSize)
     findings.add("rank {} is no position", result.rank);
@@ -142,7 +142,7 @@ std::vector<std::string> write_result_findings(const WriteResult& result, size_t
   return findings.take();
 }
 
-std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit) {
+std::vector<std::string> findings_of(const GlobalSavePlan& plan, size_t limit) {
   Findings findings(limit);
   const bool described = plan.generation.empty();
   if (!described) check_generation(plan.generation, &findings);
@@ -165,6 +165,18 @@ std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t
   const Result<Digest128> digest = catalog_digest(plan.catalog);
   if (!digest.ok() || *digest != plan.plan_digest) findings.add("the catalog has another digest");
   return findings.take();
+}
+
+std::vector<std::string> findings_of(const LocalPlan& plan, size_t limit) {
+  return part_findings(view_of(plan.part), &plan.description, limit);
+}
+
+std::vector<std::string> findings_of(const Description& description, size_t limit) {
+  return description_findings(description, limit);
+}
+
+std::vector<std::string> findings_of(const LocalPart& part, size_t limit) {
+  return part_findings(view_of(part), nullptr, limit);
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptions and parts to plan buffers and back. Equal descriptions give equal bytes.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/plan/digest.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/columns_internal.h"
-#include "core/plan/wire/plan_encoder.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
 #include "core/plan/wire/vectors_internal.h"
@@ -43,6 +40,21 @@ Offset<wire::LocalPart> part_table(FlatBufferBuilder* builder, const LocalPart& 
                                object_begins, order, secondary);
 }
 
+// Upper bounds.
+uint64_t description_wire_bytes(const Description& description) {
+  return kFixedBytes + catalog_wire_bytes(description.catalog) + description.options_text.size() +
+         sizeof(ShardAxis) * description.axes.size() +
+         sizeof(uint32_t) * (description.layout_ends.size() + description.forms.size()) +
+         sizeof(Digest128) *
+             (description.tensor_digests.size() + description.object_digests.size());
+}
+
+uint64_t part_wire_bytes(const PartView& part) {
+  return kFixedBytes + part.lists.size_bytes() + part.boxes.size_bytes() + part.more.size_bytes() +
+         part.object_sizes.size_bytes() + part.digest_tensors.size_bytes() +
+         part.tensor_digests.size_bytes() + internal::listing_wire_bytes(part.listing);
+}
+
 template <typename Value>
 std::vector<Value> copy_of(std::span<const Value> values) {
   return {values.begin(), values.end()};
@@ -64,20 +76,6 @@ LocalPart copy_of(const PartView& view) {
 }
 
 }  // namespace
-
-uint64_t description_wire_bytes(const Description& description) {
-  return kFixedBytes + catalog_wire_bytes(description.catalog) + description.options_text.size() +
-         sizeof(ShardAxis) * description.axes.size() +
-         sizeof(uint32_t) * (description.layout_ends.size() + description.forms.size()) +
-         sizeof(Digest128) *
-             (description.tensor_digests.size() + description.object_digests.size());
-}
-
-uint64_t part_wire_bytes(const PartView& part) {
-  return kFixedBytes + part.lists.size_bytes() + part.boxes.size_bytes() + part.more.size_bytes() +
-         part.object_sizes.size_bytes() + part.digest_tensors.size_bytes() +
-         part.tensor_digests.size_bytes() + internal::listing_wire_bytes(part.listing);
-}
 
 Result<Bytes> encode(const Description& description) {
   const uint64_t size = description_wire_bytes(description);
@@ -106,34 +104,19 @@ Result<Bytes> encode(const LocalPart& part) {
                           [&](auto* root) { root->add_local_part(body); });
 }
 
-Result<std::span<const std::byte>> internal::encode_into(FlatBufferBuilder* builder,
-                                                         std::span<const std::byte> description,
-                                                         const LocalPart& part, PlanKind kind) {
-  const uint64_t size = kFixedBytes + description.size() + part_wire_bytes(view_of(part));
-  const bool kept = kind == PlanKind::kKeptSave;
-  SHW_RETURN_IF_ERROR(check_wire_size(size, kept ? "the kept plan" : "the local plan"));
-  builder->Clear();
-  const auto bytes = bytes_of(builder, description.data(), description.size());
-  const auto own = part_table(builder, part);
-  const auto body = wire::CreateLocalSave(*builder, bytes, own);
-  if (kept) {
-    return finish_in_place(builder, wire::PlanBufferKind::KeptSave,
-                           [&](auto* root) { root->add_kept_save(body); });
-  }
-  return finish_in_place(builder, wire::PlanBufferKind::LocalSave,
-                         [&](auto* root) { root->add_local_save(body); });
-}
-
 Result<Bytes> encode(const LocalPlan& plan) {
   SHW_ASSIGN_OR_RETURN(const Bytes description, encode(plan.description));
-  FlatBufferBuilder builder(kFixedBytes + description.size());
-  const PlanKind kind = plan.kept ? PlanKind::kKeptSave : PlanKind::kLocalSave;
-  SHW_ASSIGN_OR_RETURN(const auto bytes,
-                       internal::encode_into(&builder, description, plan.part, kind));
-  return Bytes(bytes.begin(), bytes.end());
+  const uint64_t size = kFixedBytes + description.size() + part_wire_bytes(view_of(plan.part));
+  SHW_RETURN_IF_ERROR(check_wire_size(size, "the local plan"));
+  FlatBufferBuilder builder(size);
+  const auto bytes = internal::bytes_of(&builder, description.data(), description.size());
+  const auto part = part_table(&builder, plan.part);
+  const auto body = wire::CreateLocalSave(builder, bytes, part);
+  return internal::finish(&builder, wire::PlanBufferKind::LocalSave,
+                          [&](auto* root) { root->add_local_save(body); });
 }
 
-Result<Description> internal::copy_description(const wire::Description* body) {
+Result<Description> internal::copy_body(const wire::Description* body) {
   Description description;
   description.options_digest = wire::decode_digest(body->options_digest());
   description.options_text = copy_text(body->options_text());
@@ -167,12 +150,12 @@ PartView internal::view_part(const wire::LocalPart* body, Owned* owned) {
   return part;
 }
 
-LocalPart internal::copy_part(const wire::LocalPart* body) {
+Result<LocalPart> internal::copy_body(const wire::LocalPart* body) {
   Owned owned;
   return copy_of(view_part(body, &owned));
 }
 
-Result<LocalPlan> internal::copy_local_save(const wire::LocalSave* body) {
+Result<LocalPlan> internal::copy_body(const wire::LocalSave* body) {
   LocalPlan plan;
   Result<Description> description = decode_description(bytes_of_column(body->description()));
   if (!description.ok()) {
@@ -181,17 +164,10 @@ Result<LocalPlan> internal::copy_local_save(const wire::LocalSave* body) {
     return data_loss(fmt::format("the description in it: {}", status.message()));
   }
   plan.description = *std::move(description);
-  plan.part = copy_part(body->part());
+  SHW_ASSIGN_OR_RETURN(plan.part, copy_body(body->part()));
   if (plan.part.description_digest != plan.description.digest)
     return data_loss("the part belongs to another description");
   return plan;
-}
-
-std::vector<std::string> internal::local_save_findings(const LocalPlan& plan, size_t limit) {
-  const auto is_boxes = [](uint32_t form) { return form == kBoxes; };
-  if (plan.kept && !std::ranges::all_of(plan.description.forms, is_boxes))
-    return {"what is kept of a tensor is not said by boxes"};
-  return part_findings(view_of(plan.part), &plan.description, plan.kept, limit);
 }
 
 Result<Digest128> description_digest(const Description& description) {

@@ -55,7 +55,6 @@ Status check_body(const wire::PlanBuffer& root) {
       {wire::PlanBufferKind::Load, root.load() != nullptr},
       {wire::PlanBufferKind::WriteResult, root.write_result() != nullptr},
       {wire::PlanBufferKind::MergedSave, root.merged_save() != nullptr},
-      {wire::PlanBufferKind::KeptSave, root.kept_save() != nullptr},
       {wire::PlanBufferKind::Description, root.description() != nullptr},
       {wire::PlanBufferKind::LocalPart, root.local_part() != nullptr},
   };

@@ -24,19 +24,19 @@ class PlanJson {
     return json_.take();
   }
 
-  void local_save(const LocalPlan& plan) {
-    text("kind", plan.kept ? "kept_save" : "local_save");
+  void add(const LocalPlan& plan) {
+    text("kind", "local_save");
     part_facts(plan.part);
     entries(plan.description);
     held_boxes(plan);
   }
 
-  void description(const Description& description) {
+  void add(const Description& description) {
     text("kind", "description");
     entries(description);
   }
 
-  void local_part(const LocalPart& part) {
+  void add(const LocalPart& part) {
     text("kind", "local_part");
     part_facts(part);
     json_.key("box_counts").begin_array();
@@ -51,7 +51,7 @@ class PlanJson {
     unsigned_number("digest_count", part.digest_tensors.size());
   }
 
-  void write_list(const WriteList& list) {
+  void add(const WriteList& list) {
     text("kind", "write_list");
     json_.key("rank").number(list.rank).key("world_size").number(list.world_size);
     text("generation", list.generation);
@@ -71,7 +71,7 @@ class PlanJson {
     json_.end_array();
   }
 
-  void load(const LoadPlan& plan) {
+  void add(const LoadPlan& plan) {
     text("kind", "load");
     json_.key("rank").number(plan.rank);
     text("generation", plan.generation);
@@ -107,7 +107,7 @@ class PlanJson {
     names("unexpected", plan.unexpected);
   }
 
-  void write_result(const WriteResult& result) {
+  void add(const WriteResult& result) {
     text("kind", "write_result");
     json_.key("rank").number(result.rank);
     text("generation", result.generation);
@@ -121,7 +121,7 @@ class PlanJson {
     json_.key("directory_sync_supported").boolean(result.directory_sync_supported);
   }
 
-  void merged_save(const GlobalSavePlan& plan) {
+  void add(const GlobalSavePlan& plan) {
     text("kind", "merged_save");
     text("generation", plan.generation);
     text("plan_digest", to_hex(plan.plan_digest));
@@ -284,50 +284,9 @@ class PlanJson {
 }  // namespace
 
 Result<std::string> plan_json(std::span<const std::byte> buffer, uint64_t item_limit) {
-  SHW_ASSIGN_OR_RETURN(const PlanKind kind, plan_kind(buffer));
+  SHW_ASSIGN_OR_RETURN(const AnyPlan plan, decode_plan(buffer));
   PlanJson json(item_limit);
-  switch (kind) {
-    case PlanKind::kLocalSave: {
-      SHW_ASSIGN_OR_RETURN(const LocalPlan plan, decode_local_save(buffer));
-      json.local_save(plan);
-      break;
-    }
-    case PlanKind::kWriteList: {
-      SHW_ASSIGN_OR_RETURN(const WriteList list, decode_write_list(buffer));
-      json.write_list(list);
-      break;
-    }
-    case PlanKind::kLoad: {
-      SHW_ASSIGN_OR_RETURN(const LoadPlan plan, decode_load(buffer));
-      json.load(plan);
-      break;
-    }
-    case PlanKind::kWriteResult: {
-      SHW_ASSIGN_OR_RETURN(const WriteResult result, decode_write_result(buffer));
-      json.write_result(result);
-      break;
-    }
-    case PlanKind::kKeptSave: {
-      SHW_ASSIGN_OR_RETURN(const LocalPlan plan, decode_kept_save(buffer));
-      json.local_save(plan);
-      break;
-    }
-    case PlanKind::kMergedSave: {
-      SHW_ASSIGN_OR_RETURN(const GlobalSavePlan plan, decode_merged_save(buffer));
-      json.merged_save(plan);
-      break;
-    }
-    case PlanKind::kDescription: {
-      SHW_ASSIGN_OR_RETURN(const Description description, decode_description(buffer));
-      json.description(description);
-      break;
-    }
-    case PlanKind::kLocalPart: {
-      SHW_ASSIGN_OR_RETURN(const LocalPart part, decode_local_part(buffer));
-      json.local_part(part);
-      break;
-    }
-  }
+  std::visit([&](const auto& any) { json.add(any); }, plan);
   return json.take();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of a plan buffer, cut so that decoding and listing findings share them: open_plan ends
-// with the schema version; copy_... takes a verified body to values and refuses only what cannot be
-// represented; ..._findings says what is wrong with the meaning. Pure functions.
+// with the schema version; copy_body takes a verified body to values and refuses only what cannot be
+// represented; findings_of says what is wrong with the meaning. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -43,13 +43,13 @@ struct OpenedPlan {
 // Exactly the body that kind names is present in a buffer that this returns.
 Result<OpenedPlan> open_plan(std::span<const std::byte> buffer);
 
-Result<WriteList> copy_write_list(const wire::WriteList* body);
-Result<LoadPlan> copy_load(const wire::Load* body);
-Result<WriteResult> copy_write_result(const wire::WriteResult* body);
-Result<GlobalSavePlan> copy_merged_save(const wire::MergedSave* body);
-Result<LocalPlan> copy_local_save(const wire::LocalSave* body);
-Result<Description> copy_description(const wire::Description* body);
-LocalPart copy_part(const wire::LocalPart* body);
+Result<WriteList> copy_body(const wire::WriteList* body);
+Result<LoadPlan> copy_body(const wire::Load* body);
+Result<WriteResult> copy_body(const wire::WriteResult* body);
+Result<GlobalSavePlan> copy_body(const wire::MergedSave* body);
+Result<LocalPlan> copy_body(const wire::LocalSave* body);
+Result<Description> copy_body(const wire::Description* body);
+Result<LocalPart> copy_body(const wire::LocalPart* body);
 // The part where it lies; columns that are not aligned are copied into owned.
 using Owned = std::vector<std::shared_ptr<const void>>;
 PartView view_part(const wire::LocalPart* body, Owned* owned);
@@ -57,16 +57,14 @@ PartView view_part(const wire::LocalPart* body, Owned* owned);
 // Encodes into the builder, which is cleared first; the bytes are its own.
 Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
                                                const GlobalSavePlan& plan);
-// description: a plan buffer of its own. kind: kLocalSave or kKeptSave.
-Result<std::span<const std::byte>> encode_into(flatbuffers::FlatBufferBuilder* builder,
-                                               std::span<const std::byte> description,
-                                               const LocalPart& part, PlanKind kind);
 
 // At most limit sentences; empty = sound.
-std::vector<std::string> local_save_findings(const LocalPlan& plan, size_t limit);
-std::vector<std::string> write_list_findings(const WriteList& list, size_t limit);
-std::vector<std::string> load_findings(const LoadPlan& plan, size_t limit);
-std::vector<std::string> write_result_findings(const WriteResult& result, size_t limit);
-std::vector<std::string> merged_save_findings(const GlobalSavePlan& plan, size_t limit);
+std::vector<std::string> findings_of(const WriteList& list, size_t limit);
+std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit);
+std::vector<std::string> findings_of(const WriteResult& result, size_t limit);
+std::vector<std::string> findings_of(const GlobalSavePlan& plan, size_t limit);
+std::vector<std::string> findings_of(const LocalPlan& plan, size_t limit);
+std::vector<std::string> findings_of(const Description& description, size_t limit);
+std::vector<std::string> findings_of(const LocalPart& part, size_t limit);
 
 }  // namespace shardwright::plan::internal

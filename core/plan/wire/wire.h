@@ -4,12 +4,13 @@
 // checks: length, alignment (copied when wrong), size prefix, identifier, FlatBuffers verifier with
 // explicit limits, schema version, meaning (check_catalog). INVALID_ARGUMENT for what is no plan
 // buffer or another kind, DATA_LOSS for damage, UNIMPLEMENTED for a newer version (detail
-// needed_version). Records are struct vectors: 48 bytes per chunk. Pure, any thread.
+// needed_version). Records are struct vectors: 40 bytes per chunk. Pure, any thread.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/plan/load_plan.h"
@@ -24,9 +25,8 @@ enum class PlanKind : int32_t {
   kLoad = 3,
   kWriteResult = 4,
   kMergedSave = 5,
-  kKeptSave = 6,
-  kDescription = 7,
-  kLocalPart = 8
+  kDescription = 6,
+  kLocalPart = 7
 };
 using Bytes = std::vector<std::byte>;
 
@@ -44,7 +44,7 @@ struct WriteResult {
   bool directory_sync_supported = true;
 };
 
-Result<Bytes> encode(const LocalPlan& plan);  // a kept plan when plan.kept
+Result<Bytes> encode(const LocalPlan& plan);
 Result<Bytes> encode(const Description& description);
 Result<Bytes> encode(const LocalPart& part);
 Result<Bytes> encode(const WriteList& list);
@@ -61,7 +61,6 @@ Result<Digest128> items_digest(const LocalPlan& plan);
 Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
 // The part fits the description.
 Result<LocalPlan> decode_local_save(std::span<const std::byte> buffer);
-Result<LocalPlan> decode_kept_save(std::span<const std::byte> buffer);
 Result<Description> decode_description(std::span<const std::byte> buffer);
 // Fits its description or not: make_rank_plans finds out.
 Result<LocalPart> decode_local_part(std::span<const std::byte> buffer);
@@ -71,6 +70,10 @@ Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
 // Catalog, generation and digest; lists is empty. Covers are proved, unless the plan is one
 // of merged descriptions (no generation).
 Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
+// Whatever the buffer holds.
+using AnyPlan = std::variant<LocalPlan, WriteList, LoadPlan, WriteResult, GlobalSavePlan,
+                             Description, LocalPart>;
+Result<AnyPlan> decode_plan(std::span<const std::byte> buffer);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

@@ -145,10 +145,19 @@ std::vector<std::string> box_lines(const shw_plan* plan) {
   return lines;
 }
 
-std::vector<std::string> numbered_names(const shw_plan* plan) {
+std::vector<std::string> kept_names(const shw_plan* plan, const std::vector<uint32_t>& numbers) {
+  const shw_entry_batch batch = entries_of(plan);
+  if (numbers.size() != batch.box_ranges[batch.count])
+    throw std::runtime_error(std::to_string(numbers.size()) + " numbers of " +
+                             std::to_string(batch.box_ranges[batch.count]) + " boxes");
   std::vector<std::string> names;
-  for (const std::string& line : box_lines(plan))
-    names.push_back(line.substr(0, line.find(' ')) + line.substr(line.rfind(' ') + 1));
+  for (uint64_t i = 0; i < batch.count; ++i) {
+    const std::string name(batch.names + batch.name_offsets[i],
+                           batch.names + batch.name_offsets[i + 1]);
+    for (uint64_t box = batch.box_ranges[i]; box < batch.box_ranges[i + 1]; ++box) {
+      if (numbers[box] != SHW_NOT_KEPT) names.push_back(name + "#" + std::to_string(numbers[box]));
+    }
+  }
   return names;
 }
 

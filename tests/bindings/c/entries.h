@@ -41,7 +41,8 @@ class Entries {
 
 // One text per box: name, dtype, kind, offsets, sizes, number.
 std::vector<std::string> box_lines(const shw_plan* plan);
-// name#number of each box.
-std::vector<std::string> numbered_names(const shw_plan* plan);
+// name#number of each box that the rank of the plan keeps; `numbers`: what a merge says of its
+// boxes.
+std::vector<std::string> kept_names(const shw_plan* plan, const std::vector<uint32_t>& numbers);
 
 }  // namespace contract

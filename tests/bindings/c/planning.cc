@@ -292,16 +292,17 @@ void PlanningSteps::merge(const Json& step) {
   const shw_merge_options options = merge_options(member(step, "options"));
   const Buffer made = call(shw_plan_merge, &options, static_cast<const void*>(blob.data()),
                            static_cast<const uint64_t*>(offsets.data()), uint64_t{plans.size()});
-  keep(member(step, "ids"), made.get());
-  const auto part = [&](uint64_t index) { return open_plan(part_of(made.get(), index)); };
+  same(shw_buffer_part_count(made.get()), 1 + plans.size(), "parts");
   if (step.contains("digest")) {
-    const Plan merged = part(0);
+    const Plan merged = open_plan(part_of(made.get(), 0));
     same(hex_of(call(shw_plan_digest, merged.get())), step["digest"], "digest");
   }
   for (uint64_t rank = 0; rank < member(step, "kept").size(); ++rank) {
-    same(numbered_names(part(1 + rank).get()), step["kept"][rank],
+    const Plan local = open_plan(*plans[rank]);
+    same(kept_names(local.get(), values_of<uint32_t>(made.get(), 1 + rank)), step["kept"][rank],
          "kept by " + std::to_string(rank));
   }
+  if (step.contains("id")) (*plans_)[text_of(step, "id")] = part_of(made.get(), 0);
 }
 
 void PlanningSteps::match(const Json& step) {

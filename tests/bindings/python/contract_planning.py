@@ -73,9 +73,12 @@ def box_lines(plan):
     return lines
 
 
-def numbered_names(plan):
-    """name#number of each box of a plan."""
-    return [line.split(" ")[0] + line.split(" ")[-1] for line in box_lines(plan)]
+def kept_names(plan, numbers):
+    """name#number of each box that the rank of the plan keeps; `numbers`: what a merge says of its boxes."""
+    found = planning.entries(plan)
+    same(len(numbers), found.box_ranges[-1])
+    return [f"{name}#{numbers[box]}" for i, name in enumerate(found.name_list())
+            for box in range(found.box_ranges[i], found.box_ranges[i + 1]) if numbers[box] != planning.NOT_KEPT]
 
 
 def items(plan):
@@ -117,13 +120,14 @@ class PlanningSteps:
             agreement=step.get("agreement", ""))
 
     def do_merge(self, step):
-        merged = planning.merge([self.things[plan] for plan in step["plans"]], **step.get("options", {}))
-        if "ids" in step:
-            self.things |= dict(zip(step["ids"], [merged.plan, *merged.kept], strict=True))
+        plans = [self.things[plan] for plan in step["plans"]]
+        merged = planning.merge(plans, **step.get("options", {}))
         if "digest" in step:
             same(planning.digest(merged.plan).hex(), step["digest"])
         if "kept" in step:
-            same([numbered_names(plan) for plan in merged.kept], step["kept"])
+            same([kept_names(*each) for each in zip(plans, merged.kept, strict=True)], step["kept"])
+        if "id" in step:
+            self.things[step["id"]] = merged.plan
 
     def do_entries(self, step):
         same(box_lines(self.things[step["plan"]]), step["expected"])

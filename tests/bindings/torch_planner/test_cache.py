@@ -23,7 +23,7 @@ class Ranks:
         self.caches = [_cache._Recent() for _ in range(count)]
 
     def planner(self, rank, state):
-        _cache.shares = self.caches[rank]
+        _cache.final_plans = self.caches[rank]
         made = self.planner_class(enable_plan_caching=True, **self.options)
         made.set_up_planner(state, None, rank == 0)
         return made
@@ -34,23 +34,23 @@ class Ranks:
         for rank, state in enumerate(states):
             made.append(self.planner(rank, state))
             sent.append(pickle.loads(pickle.dumps(dataclasses.replace(made[-1].create_local_plan(), storage_data=writer))))
-        _cache.shares = self.caches[0]
-        answers, metadata = made[0].create_global_plan(sent)
+        _cache.final_plans = self.caches[0]
+        replies, metadata = made[0].create_global_plan(sent)
         if fails:
             return None
         final = []
-        for rank, answer in enumerate(answers):
-            _cache.shares = self.caches[rank]
-            final.append(made[rank].finish_plan(pickle.loads(pickle.dumps(answer))))
-        letters = ["".join("FT"[plan.usable] for plan in found) for found in (sent, answers)]
-        return (*letters, [len(answer.items) for answer in answers], metadata, final)
+        for rank, reply in enumerate(replies):
+            _cache.final_plans = self.caches[rank]
+            final.append(made[rank].finish_plan(pickle.loads(pickle.dumps(reply))))
+        letters = ["".join("FT"[plan.usable] for plan in found) for found in (sent, replies)]
+        return (*letters, [len(reply.items) for reply in replies], metadata, final)
 
 
 @pytest.fixture(autouse=True)
-def own_shares():
-    kept = _cache.shares
+def own_final_plans():
+    kept = _cache.final_plans
     yield
-    _cache.shares = kept
+    _cache.final_plans = kept
 
 
 def state(**more):
@@ -146,8 +146,8 @@ def torch_saves(states_of_saves):
         for held in states_of_saves:
             planner = original.DefaultSavePlanner(enable_plan_caching=True)
             planner.set_up_planner(held, None, True)
-            answers, metadata = planner.create_global_plan([planner.create_local_plan()])
-            planner.finish_plan(answers[0])
+            replies, metadata = planner.create_global_plan([planner.create_local_plan()])
+            planner.finish_plan(replies[0])
             found.append(metadata)
     finally:
         for cache in caches:
@@ -205,7 +205,7 @@ def test_a_coordinator_that_forgot_says_so_and_the_next_save_works():
     assert ranks.save(states)[:2] == ("TT", "TT")
 
 
-def test_a_share_that_is_gone_is_an_error():
+def test_a_final_plan_that_is_gone_is_an_error():
     planner = ours.DefaultSavePlanner(enable_plan_caching=True)
     with pytest.raises(ours.StalePlanError):
         planner.finish_plan(SavePlan([], usable=False))
@@ -216,12 +216,12 @@ def test_an_answer_for_another_description_is_an_error():
     for states in (held, other):
         ranks.save(states)
     planner = ranks.planner(0, held[0])
-    (answer,), _ = planner.create_global_plan([planner.create_local_plan()])
+    (reply,), _ = planner.create_global_plan([planner.create_local_plan()])
     stranger = ranks.planner(0, other[0])
     stranger.create_local_plan()
     with pytest.raises(ours.StalePlanError):
-        stranger.finish_plan(answer)
-    assert len(planner.finish_plan(answer).items) == 3
+        stranger.finish_plan(reply)
+    assert len(planner.finish_plan(reply).items) == 3
 
 
 def test_the_number_of_ranks_may_change():
@@ -275,7 +275,7 @@ class Unlike(Ranks):
 
     def planner(self, rank, state):
         kind, options = self.planners[rank]
-        _cache.shares = self.caches[rank]
+        _cache.final_plans = self.caches[rank]
         made = kind(**{"enable_plan_caching": True} | options)
         made.set_up_planner(state, None, rank == 0)
         return made
@@ -302,11 +302,11 @@ class TorchRanks:
             made[-1].set_up_planner(held, None, rank == 0)
             sent.append(made[-1].create_local_plan())
         self.enter(0)
-        answers, metadata = made[0].create_global_plan(sent)
+        replies, metadata = made[0].create_global_plan(sent)
         self.names = list(metadata.state_dict_metadata)
-        for rank, answer in enumerate(answers):
+        for rank, reply in enumerate(replies):
             self.enter(rank)
-            final.append(made[rank].finish_plan(answer))
+            final.append(made[rank].finish_plan(reply))
         return "".join("FT"[plan.usable] for plan in sent), [len(plan.items) for plan in final]
 
 
@@ -351,7 +351,7 @@ def test_a_coordinator_that_keeps_plans_no_more_says_so_and_the_next_save_works(
 
 
 def test_torchs_coordinator_may_answer_that_nothing_has_changed(monkeypatch):
-    """Our planner on a rank of torch's: it sends whole plans, and takes torch's answers."""
+    """Our planner on a rank of torch's: it sends whole plans, and takes torch's replies."""
     theirs, held = TorchRanks(monkeypatch, original.DefaultSavePlanner, ours.DefaultSavePlanner), [state(), state()]
     first = theirs.save(held)
     assert theirs.save(held) == ("FT", first[1]) and theirs.save(held) == ("FT", first[1])

@@ -15,7 +15,8 @@ from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, Metadata
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem, WriteItemType
 
 import shardwright.torch.planner as ours
-from shardwright.torch.planner import _items
+from shardwright import planning
+from shardwright.torch.planner import _global, _items
 
 STATE = {"w": torch.ones(3, 4), "t": torch.ones(3, 4).t(), "s": torch.tensor(1.0), "e": torch.ones(0, 3), "step": 3,
          "g": torch.nn.Parameter(torch.ones(2, 1, 3)), "m": torch.ones(2, 5, device="meta"), "list": [1, {"a": 2}],
@@ -117,7 +118,7 @@ FOREIGN = {"class": lambda: OtherItem(MetadataIndex("o"), WriteItemType.BYTE_IO)
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_items_that_columns_cannot_hold_stay_objects(kind):
     items = [tensor("a", 2), FOREIGN[kind]()]
-    assert _items.plan_of_items(items) is None
+    assert _items.described(items) is None
     touched = untouched().items
     touched[:] = items
     if kind != "class":
@@ -127,13 +128,12 @@ def test_items_that_columns_cannot_hold_stay_objects(kind):
 def test_names_that_come_twice_apart_stay_objects():
     for items in ([shard("w", [0], [2], [4]), value("o"), shard("w", [2], [2], [4])], [value("o"), value("o")],
                   [shard("w", [0], [2], [4]), shard("w", [2], [2], [5])]):
-        assert _items.plan_of_items(items) is None
+        assert _items.described(items) is None
 
 
 def test_shards_of_one_name_are_one_entry():
     items = [shard("w", [2 * i], [2], [8], hint=i) for i in range(4)]
-    plan = _items.plan_of_items(items)
-    made = ours.PlanItems(plan)
+    made = ours.PlanItems(*_items.described(items))
     assert made == items and [item.index.index for item in made] == [0, 1, 2, 3]
 
 
@@ -144,7 +144,7 @@ def test_damaged_columns_are_refused():
 
     def outcome(place, damaged):
         try:
-            return native.shw_py_items_decode(tuple([*columns[:place], damaged, *columns[place + 1:]]))
+            return native.shw_py_items_decode(tuple([*columns[:place], damaged, *columns[place + 1:]]), None)
         except (shardwright.DataLossError, shardwright.UnimplementedError, UnicodeDecodeError) as refused:
             return type(refused).__name__
 
@@ -157,7 +157,7 @@ def test_damaged_columns_are_refused():
     assert values[1] == "UnicodeDecodeError" and outcome(3, struct.pack("<3i", 2 + 256 * 24, 0, 0)) == "DataLossError"
     assert outcome(3, struct.pack("<i", 2 + 256 * 24) + columns[3][4:]) == "UnimplementedError"
     with pytest.raises(TypeError):
-        native.shw_py_items_decode(5)
+        native.shw_py_items_decode(5, None)
 
 
 def test_columns_of_more_boxes_than_values_are_refused():
@@ -170,20 +170,52 @@ def test_columns_of_more_boxes_than_values_are_refused():
     for ndim, boxes in ((8, 2**61), (64, 2**58), (0, 2**40)):  # 8 x 2^61 is 0 modulo 2^64
         columns = (1, b"w", words(0, 1), struct.pack("<i", 2 + 256 * 32), words(*[1] * ndim), words(0, ndim),
                    words(0, boxes), b"", b"", b"\0\0", words(0, 2))
-        for decode in (native.shw_py_items_decode, native.shw_py_items_stored):
+        for decode in (lambda given: native.shw_py_items_decode(given, None), native.shw_py_items_stored):
             with pytest.raises(shardwright.DataLossError, match="columns"):
                 decode(columns)
 
 
-def test_a_kept_plan_of_other_dimensions_is_refused():
+def test_numbers_of_another_plan_are_refused():
     import shardwright
     from shardwright._library import native
-    items = [tensor("w", 2)]
-    given = native.shw_py_items_encode(items)
-    kept = [1, b"w", given[2], given[3], b"", struct.pack("<2Q", 0, 0), given[6], b"", b"", b"\0\0", struct.pack("<2Q", 0, 2),
-            struct.pack("<Q", 0)]
-    with pytest.raises(shardwright.InvalidArgumentError, match="dimensions"):
-        native.shw_py_items_keep(items, given, tuple(kept))
+    items = [tensor("w", 2), tensor("v", 2)]
+    for numbers in (bytes(4), bytes(12), bytes(7), memoryview(bytes(9))[1:]):
+        with pytest.raises(shardwright.InvalidArgumentError, match="numbers"):
+            native.shw_py_items_keep(items, numbers)
+        with pytest.raises(shardwright.InvalidArgumentError, match="numbers"):
+            native.shw_py_items_decode(_items.described(items).plan, numbers)
+    for numbers in (None, 5, [0, 0]):
+        with pytest.raises(TypeError):
+            native.shw_py_items_keep(items, numbers)
+
+
+def test_a_list_shows_what_its_rank_keeps():
+    items = [tensor("a", 2), shard("w", [0], [2], [4]), shard("w", [2], [2], [4]), value("o")]
+    numbers = struct.pack("<4I", planning.NOT_KEPT, 7, 2**32 - 2, 0)
+    made = ours.PlanItems(_items.described(items).plan, numbers)
+    assert len(made) == 3 and made.plan is not None
+    again = pickle.loads(pickle.dumps(made))
+    assert again.stands_for == made.stands_for and again == made
+    assert [(item.index.fqn, item.index.index) for item in made] == [("w", 7), ("w", 2**32 - 2), ("o", None)]
+    assert [item.index.index for item in pickle.loads(pickle.dumps(made))] == [7, 2**32 - 2, None]
+
+
+def test_what_is_kept_is_another_list_than_all_of_it():
+    whole = _items.described([tensor("a", 2), tensor("b", 2)])
+    parts = [_items.Untouched(whole.plan, struct.pack("<2I", *numbers)) for numbers in ((0, 0), (0, planning.NOT_KEPT))]
+    assert len({each.digest for each in [whole, *parts]}) == 3
+    plans_of = [SavePlan(ours.PlanItems(*each)) for each in parts]
+    assert not ours._compare_save_plans(*plans_of) and ours._compare_save_plans(plans_of[0], SavePlan(ours.PlanItems(*parts[0])))
+
+
+def test_what_a_merge_left_is_merged_again_as_its_items():
+    once, _ = _global.merged(plans([tensor("a", 4), tensor("b", 4)], [tensor("a", 4), tensor("b", 4)]), "exact")
+    untouched_once, _ = _global.merged([SavePlan(ours.PlanItems(*_items.described(items)))
+                                        for items in ([tensor("a", 4), tensor("b", 4)],) * 2], "exact")
+    assert [plan.items.plan is not None for plan in untouched_once] == [True, True]
+    twice = [_global.merged(each, "exact") for each in (once, untouched_once)]
+    assert twice[0] == twice[1]
+    assert [[item.index.fqn for item in plan.items] for plan in twice[1][0]] == [["a"], ["b"]]
 
 
 def test_kept_items_are_those_of_the_host_with_new_hints():

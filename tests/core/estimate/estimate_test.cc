@@ -149,7 +149,7 @@ TEST(JobOfCheckpoint, RefusesOwnersThatAreNoRanks) {
   tensor.rank = 300000;
   const std::vector<int64_t> shape = {1};
   tensor.shape = shape;
-  const std::vector<CatalogBuilder::Chunk> chunks = {{Box{{0}, {1}}, 0, 0}};
+  const std::vector<CatalogBuilder::Chunk> chunks = {{Box{{0}, {1}}, 0}};
   ASSERT_TRUE(CatalogBuilder(&stored->catalog).add_tensor(tensor, chunks).ok());
   EXPECT_FAILURE(job_of_checkpoint(stored, 1).status(), StatusCode::kDataLoss, "1 ranks");
 }

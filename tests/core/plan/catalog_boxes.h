@@ -16,9 +16,7 @@ inline Catalog with_boxes(const Catalog& from) {
     const TensorRecord& tensor = from.tensors[t];
     std::vector<CatalogBuilder::Chunk> chunks;
     for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-      const uint64_t number =
-          tensor.is_grid() ? 0 : from.boxes[tensor.box_begin + c - tensor.chunk_begin].number;
-      chunks.push_back({from.chunk_box(c), from.place_of(c), number});
+      chunks.push_back({from.chunk_box(c), from.place_of(c)});
     }
     const Status added = builder.add_tensor({from.tensor_name(t), from.texts.at(tensor.path),
                                              tensor.dtype, tensor.kind, tensor.rank, from.shape(t)},

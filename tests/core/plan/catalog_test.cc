@@ -28,17 +28,16 @@ Catalog small_catalog() {
   const Dims grid{2, 2, 2};
   EXPECT_TRUE(builder
                   .add_tensor(tensor("rows", DType::kFloat32, rows),
-                              std::vector<CatalogBuilder::Chunk>{{box({0, 0}, {1, 3}), 0, 4096},
-                                                                 {box({1, 0}, {3, 3}), 1, 8192}})
+                              std::vector<CatalogBuilder::Chunk>{{box({0, 0}, {1, 3}), 0},
+                                                                 {box({1, 0}, {3, 3}), 1}})
                   .ok());
-  EXPECT_TRUE(
-      builder
-          .add_tensor(tensor("grid", DType::kInt8, grid),
-                      std::vector<CatalogBuilder::Chunk>{{box({0, 0, 0}, {2, 2, 1}), 0, 4160},
-                                                         {box({0, 0, 1}, {1, 2, 1}), 0, 4224},
-                                                         {box({1, 0, 1}, {1, 1, 1}), 1, 8256},
-                                                         {box({1, 1, 1}, {1, 1, 1}), 1, 8320}})
-          .ok());
+  EXPECT_TRUE(builder
+                  .add_tensor(tensor("grid", DType::kInt8, grid),
+                              std::vector<CatalogBuilder::Chunk>{{box({0, 0, 0}, {2, 2, 1}), 0},
+                                                                 {box({0, 0, 1}, {1, 2, 1}), 0},
+                                                                 {box({1, 0, 1}, {1, 1, 1}), 1},
+                                                                 {box({1, 1, 1}, {1, 1, 1}), 1}})
+                  .ok());
   ObjectRecord object;
   object.kind = EntryKind::kReplicated;
   object.size_bytes = 5;
@@ -80,7 +79,7 @@ TEST(Catalog, SubByteChunksRoundUp) {
   const Dims shape{3};
   ASSERT_TRUE(CatalogBuilder(&catalog)
                   .add_tensor(tensor("w", DType::kInt4, shape),
-                              std::vector<CatalogBuilder::Chunk>{{box({0}, {3}), 0, 0}})
+                              std::vector<CatalogBuilder::Chunk>{{box({0}, {3}), 0}})
                   .ok());
   EXPECT_EQ(catalog.chunk_bytes(0), 2U);
 }
@@ -90,7 +89,7 @@ TEST(CatalogBuilder, LeavesTheCatalogAloneOnFailure) {
   const Dims shape{4};
   const Dims overflow{int64_t{1} << 62, 4};
   const Dims many(65, 1);
-  const std::vector<CatalogBuilder::Chunk> outside{{box({2}, {3}), 0, 0}};
+  const std::vector<CatalogBuilder::Chunk> outside{{box({2}, {3}), 0}};
   auto owned = tensor("x", DType::kInt8, shape);
   owned.rank = 3;
   auto unsettled = tensor("x", DType::kInt8, shape);
@@ -195,8 +194,8 @@ Catalog grid_catalog() {
         builder.add_tensor({name, "", DType::kInt8, EntryKind::kSharded, -1, shape}, chunks);
     EXPECT_TRUE(added.ok()) << added.to_string();
   };
-  add("a", {{Box{{0, 0}, {4, 2}}, 0, 0}, {Box{{4, 0}, {4, 2}}, 1, 0}, {Box{{8, 0}, {2, 2}}, 2, 0}});
-  add("b", {{Box{{0, 0}, {5, 2}}, 7, 0}, {Box{{5, 0}, {5, 2}}, 3, 0}});
+  add("a", {{Box{{0, 0}, {4, 2}}, 0}, {Box{{4, 0}, {4, 2}}, 1}, {Box{{8, 0}, {2, 2}}, 2}});
+  add("b", {{Box{{0, 0}, {5, 2}}, 7}, {Box{{5, 0}, {5, 2}}, 3}});
   find_grids(&catalog);
   return catalog;
 }

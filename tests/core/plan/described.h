@@ -14,6 +14,7 @@
 #include "core/plan/entry_arrays.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/kept.h"
 #include "tests/core/plan/world.h"
 #include "tests/support/entry_arrays_builder.h"
 
@@ -117,31 +118,50 @@ inline MergeRules rules_of(Preset preset, OwnerRule owner, CoverRule cover = Cov
   return rules;
 }
 
-// "a[0:4, 0:4]=0" per kept box and "step" per kept object, in the rank's order.
-inline std::vector<std::string> kept_texts(std::span<const std::byte> part) {
-  const Result<LocalPlan> plan = decode_kept_save(part);
-  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
-  std::vector<std::string> texts;
-  if (!plan.ok()) return texts;
-  const EntryNumbers numbers(plan->description);
+// Calls visit(rank, item, number) for each item that the rank of a plan buffer keeps, in the order
+// in which it listed them.
+template <typename Visit>
+void for_each_kept(std::span<const std::byte> local, std::span<const uint32_t> numbers,
+                   const Visit& visit) {
+  const Result<LocalPlan> plan = decode_local_save(local);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  const EntryNumbers entries(plan->description);
   const PartView own = view_of(plan->part);
-  const RankView rank{plan->description, numbers, own, static_cast<uint32_t>(own.rank)};
-  const Catalog& catalog = plan->description.catalog;
+  const RankView rank{plan->description, entries, own, static_cast<uint32_t>(own.rank)};
+  bool fits = false;
+  const std::map<uint32_t, uint32_t> kept = kept_items(rank, numbers, &fits);
+  EXPECT_TRUE(fits) << numbers.size();
   std::vector<uint32_t> scratch;
   for_each_listed(rank, &scratch, [&](uint32_t item) {
-    if (item >= own.boxes.size()) {
-      texts.emplace_back(catalog.object_name(item - own.boxes.size()));
+    const auto found = kept.find(item);
+    if (found != kept.end()) visit(rank, item, found->second);
+  });
+}
+
+// "a[0:4, 0:4]=0" per kept box and "step" per kept object, in the rank's order.
+inline std::vector<std::string> kept_texts(std::span<const std::byte> local,
+                                           std::span<const uint32_t> numbers) {
+  std::vector<std::string> texts;
+  for_each_kept(local, numbers, [&](const RankView& rank, uint32_t item, uint32_t number) {
+    const Catalog& catalog = rank.description.catalog;
+    const size_t boxes = rank.part.boxes.size();
+    const size_t objects = catalog.objects.size();
+    if (item >= boxes && item < boxes + objects) {
+      EXPECT_EQ(number, 0U);
+      texts.emplace_back(catalog.object_name(item - boxes));
       return;
     }
-    texts.push_back(fmt::format("{}{}={}", catalog.tensor_name(own.boxes[item].tensor),
-                                box_text(rank.box_of(item)), own.boxes[item].number));
+    const size_t t = item < boxes ? rank.part.boxes[item].tensor : item - boxes - objects;
+    texts.push_back(
+        fmt::format("{}{}={}", catalog.tensor_name(t), box_text(rank.box_of(item)), number));
   });
   return texts;
 }
 
 // The same without boxes and numbers: names of what each rank keeps.
-inline std::vector<std::string> kept_names(std::span<const std::byte> part) {
-  std::vector<std::string> names = kept_texts(part);
+inline std::vector<std::string> kept_names(std::span<const std::byte> local,
+                                           std::span<const uint32_t> numbers) {
+  std::vector<std::string> names = kept_texts(local, numbers);
   for (std::string& name : names) name = name.substr(0, name.find('['));
   return names;
 }
@@ -155,11 +175,12 @@ inline GlobalSavePlan merged_plan(const PlanParts& parts) {
 // Names of what each rank keeps.
 using Kept = std::vector<std::vector<std::string>>;
 inline Kept kept_by_rank(const Ranks& ranks, const MergeRules& rules) {
-  const Result<PlanParts> parts = merged(described(ranks), rules);
+  const std::vector<PlanBytes> plans = described(ranks);
+  const Result<PlanParts> parts = merged(plans, rules);
   EXPECT_TRUE(parts.ok()) << parts.status().to_string();
   Kept kept;
   for (size_t r = 0; parts.ok() && r < ranks.size(); ++r)
-    kept.push_back(kept_names(parts->part(1 + r)));
+    kept.push_back(kept_names(plans[r], parts->numbers(1 + r)));
   return kept;
 }
 

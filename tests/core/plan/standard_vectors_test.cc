@@ -142,31 +142,27 @@ Listed listed(const Json& row) {
 }
 
 // "a@4,0", the number behind it for tensors.
-std::vector<std::pair<std::string, uint64_t>> kept_labels(std::span<const std::byte> part) {
+std::vector<std::pair<std::string, uint64_t>> kept_labels(std::span<const std::byte> local,
+                                                          std::span<const uint32_t> numbers) {
   std::vector<std::pair<std::string, uint64_t>> labels;
-  const Result<LocalPlan> plan = decode_kept_save(part);
-  if (!plan.ok()) return labels;
-  std::vector<uint32_t> scratch;
-  const EntryNumbers numbers(plan->description);
-  const PartView own = view_of(plan->part);
-  const RankView rank{plan->description, numbers, own, static_cast<uint32_t>(own.rank)};
-  const Catalog& catalog = plan->description.catalog;
-  for_each_listed(rank, &scratch, [&](uint32_t item) {
-    if (item >= own.boxes.size()) {
-      labels.emplace_back(catalog.object_name(item - own.boxes.size()), 0);
+  for_each_kept(local, numbers, [&](const RankView& rank, uint32_t item, uint32_t number) {
+    const Catalog& catalog = rank.description.catalog;
+    const auto boxes = rank.part.boxes;
+    if (item >= boxes.size()) {
+      labels.emplace_back(catalog.object_name(item - boxes.size()), 0);
       return;
     }
-    labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(own.boxes[item].tensor),
+    labels.emplace_back(fmt::format("{}@{}", catalog.tensor_name(boxes[item].tensor),
                                     fmt::join(rank.box_of(item).offsets, ",")),
-                        own.boxes[item].number);
+                        number);
   });
   return labels;
 }
 
-void expect_kept(const Json& each, const PlanParts& parts) {
+void expect_kept(const Json& each, const std::vector<PlanBytes>& plans, const PlanParts& parts) {
   for (size_t r = 0; r < each["plans"].size(); ++r) {
     std::vector<std::string> names;
-    for (const auto& [label, number] : kept_labels(parts.part(1 + r))) {
+    for (const auto& [label, number] : kept_labels(plans[r], parts.numbers(1 + r))) {
       names.push_back(label);
       const size_t at = label.find('@');
       if (at == std::string::npos || !each.contains("numbers")) continue;
@@ -188,13 +184,14 @@ TEST(StandardVectors, Redundancy) {
     const OwnerRule owner = each["owner"] == "exact"         ? OwnerRule::kExact
                             : each["owner"] == "lowest_rank" ? OwnerRule::kLowestRank
                                                              : OwnerRule::kAll;
-    const Result<PlanParts> parts = merged(described(ranks), rules_of(Preset::kStandard, owner));
+    const std::vector<PlanBytes> plans = described(ranks);
+    const Result<PlanParts> parts = merged(plans, rules_of(Preset::kStandard, owner));
     if (each.contains("error")) {
       EXPECT_FAILURE(parts.status(), StatusCode::kInvalidArgument, "'w'", "0", "1");
       continue;
     }
     ASSERT_TRUE(parts.ok()) << each["name"] << parts.status().to_string();
-    expect_kept(each, *parts);
+    expect_kept(each, plans, *parts);
     if (!each.contains("chunks")) continue;
     const GlobalSavePlan plan = merged_plan(*parts);
     Json chunks = Json::object();

@@ -175,7 +175,7 @@ inline PlannedSave planned(const std::vector<State>& states, const SaveRules& ru
 inline void add_stored(Catalog* catalog, std::string_view name, const Dims& shape,
                        const std::vector<Box>& boxes) {
   std::vector<CatalogBuilder::Chunk> chunks;
-  for (const Box& each : boxes) chunks.push_back({each, static_cast<uint32_t>(chunks.size()), 0});
+  for (const Box& each : boxes) chunks.push_back({each, static_cast<uint32_t>(chunks.size())});
   CatalogBuilder::Tensor tensor;
   tensor.name = name;
   tensor.dtype = DType::kInt8;

@@ -86,10 +86,6 @@ class Columns:
         """Entry that a box belongs to."""
         return bisect_right(self.box_ranges, box) - 1
 
-    def number(self, box: int) -> int:
-        """Number that the plan gives a box."""
-        return box - self.box_ranges[self.entry_of_box(box)] if self.numbers is None else self.numbers[box]
-
     def attribute(self, entry: int) -> bytes:
         """The host's own bytes of an entry."""
         return b"" if self.attributes is None else self.attributes[entry]

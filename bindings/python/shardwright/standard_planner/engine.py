@@ -54,8 +54,8 @@ def read(buffer: bytes) -> Columns:
         digests=None if batch.digests is None else bytes(batch.digests))
 
 
-def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> tuple[bytes, list[bytes]]:
-    """The merged plan, and what each rank keeps of its own.
+def merge(buffers: Sequence[bytes], *, owner: str, verify: bool, cover: str) -> tuple[bytes, list[memoryview]]:
+    """The merged plan, and for each rank the numbers of what it keeps of its own plan (planning.Merged).
 
     Args:
         buffers: local plans, in rank order.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+from ..planning import NOT_KEPT
 from . import engine
 from .columns import Columns, Matches, slice_of
 from .model import (BytesStorageMetadata, ChunkStorageMetadata, LoadItemType, MetadataIndex, ReadItem, TensorProperties,
@@ -71,52 +72,64 @@ class SaveItems(_View[WriteItem]):
     """Write items of a plan buffer.
 
     Args:
-        buffer: a local or kept plan.
-        numbered: indexes carry the number of the chunk.
+        buffer: a local plan.
         objects: values of objects by name, for `bytes_io_data`; they are not pickled.
-        reduced: the buffer is a kept plan, whatever is shown.
+        numbers: uint32 per box of the plan as `planning.merge` gives them; only what is kept is shown. None = all of it.
+        numbered: indexes carry the number of the chunk.
     """
 
-    def __init__(self, buffer: bytes, numbered: bool = False, objects: Mapping[str, Any] | None = None,
-                 reduced: bool = False) -> None:
+    def __init__(self, buffer: bytes, objects: Mapping[str, Any] | None = None, numbers: Any = None,
+                 numbered: bool = False) -> None:
         self.buffer = buffer
-        self.numbered = numbered
-        self.reduced = reduced
         self.objects = {} if objects is None else objects
+        self.numbers = None if numbers is None else bytes(numbers)
+        self.numbered = numbered
 
     @cached_property
     def columns(self) -> Columns:
         """The entries of the buffer."""
         return engine.read(self.buffer)
 
+    @cached_property
+    def _number_of_box(self) -> Sequence[int]:
+        return memoryview(self.numbers or b"").cast("I")
+
+    @cached_property
+    def _boxes(self) -> Sequence[int]:
+        """The box of each item."""
+        columns = self.columns
+        listed = [columns.box_of_item(position) for position in range(columns.box_count)]
+        return listed if self.numbers is None else [box for box in listed if self._number_of_box[box] != NOT_KEPT]
+
     def __len__(self) -> int:
-        return self.columns.box_count
+        return len(self._boxes)
+
+    def _index(self, box: int, entry: int) -> MetadataIndex:
+        return MetadataIndex(self.columns.names[entry], self.columns.box(box, entry)[0],
+                             self._number_of_box[box] if self.numbered else None)
 
     def _item(self, position: int) -> WriteItem:
         columns = self.columns
-        box = columns.box_of_item(position)
+        box = self._boxes[position]
         entry = columns.entry_of_box(box)
         name = columns.names[entry]
         if columns.is_object(entry):
             return WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO, None, self.objects.get(name))
         offsets, sizes = columns.box(box, entry)
-        index = MetadataIndex(name, offsets, columns.number(box) if self.numbered else None)
-        return WriteItem(index, WriteItemType.TENSOR, {"chunk": ChunkStorageMetadata(offsets, sizes),
-                                                       "properties": properties_of(columns.attribute(entry)),
-                                                       "size": columns.shape(entry)})
+        data = {"chunk": ChunkStorageMetadata(offsets, sizes), "properties": properties_of(columns.attribute(entry)),
+                "size": columns.shape(entry)}
+        return WriteItem(self._index(box, entry), WriteItemType.TENSOR, data)
 
     def tensor_indexes(self) -> Iterator[MetadataIndex]:
         """Indexes of the items that are tensors, in order."""
         columns = self.columns
-        for position in range(len(self)):
-            box = columns.box_of_item(position)
+        for box in self._boxes:
             entry = columns.entry_of_box(box)
             if not columns.is_object(entry):
-                yield MetadataIndex(columns.names[entry], columns.box(box, entry)[0],
-                                    columns.number(box) if self.numbered else None)
+                yield self._index(box, entry)
 
     def __reduce__(self) -> Any:
-        return SaveItems, (self.buffer, self.numbered, None, self.reduced)
+        return SaveItems, (self.buffer, None, self.numbers, self.numbered)
 
 
 class Chunks(_View[ChunkStorageMetadata]):

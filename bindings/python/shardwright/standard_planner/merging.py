@@ -37,7 +37,7 @@ def encoded_items(items: Sequence[WriteItem]) -> Columns:
 def buffer_of(plan: SavePlan) -> bytes:
     """The local plan buffer of a plan; its own where the items are still those of the planner."""
     items = plan.items
-    if isinstance(items, SaveItems) and not items.numbered and not items.reduced:
+    if isinstance(items, SaveItems) and items.numbers is None:
         return items.buffer
     return engine.describe_held(encoded_items(items))
 
@@ -65,10 +65,10 @@ def merge_plans(plans: Sequence[SavePlan], *, owner: str, verify: bool) -> tuple
     if not plans:
         return [], Metadata({})
     _check_properties(plans)
-    merged, kept = engine.merge([buffer_of(plan) for plan in plans], owner=owner, verify=verify,
-                                cover="full" if len(plans) > 1 else "disjoint")
-    final = [dataclasses.replace(plan, items=SaveItems(buffer, True, objects_of(plan)))
-             for plan, buffer in zip(plans, kept, strict=True)]
+    buffers = [buffer_of(plan) for plan in plans]
+    merged, kept = engine.merge(buffers, owner=owner, verify=verify, cover="full" if len(plans) > 1 else "disjoint")
+    final = [dataclasses.replace(plan, items=SaveItems(buffer, objects_of(plan), numbers, numbered=True))
+             for plan, buffer, numbers in zip(plans, buffers, kept, strict=True)]
     entries = MetadataEntries(merged)
     return final, Metadata(entries, planner_data=_planner_data(plans, entries))
 
@@ -86,14 +86,15 @@ def remove_redundant_plans(all_plans: list[SavePlan], save_to_minimum_rank: bool
     if len(all_plans) < 2:
         return list(all_plans)
     _check_properties(all_plans)
-    _, kept = engine.merge([buffer_of(plan) for plan in all_plans], verify=True, cover="disjoint",
+    buffers = [buffer_of(plan) for plan in all_plans]
+    _, kept = engine.merge(buffers, verify=True, cover="disjoint",
                            owner="lowest_rank" if save_to_minimum_rank else "exact")
-    return [dataclasses.replace(plan, items=_without_dropped(plan, buffer))
-            for plan, buffer in zip(all_plans, kept, strict=True)]
+    return [dataclasses.replace(plan, items=_without_dropped(plan, buffer, numbers))
+            for plan, buffer, numbers in zip(all_plans, buffers, kept, strict=True)]
 
 
-def _without_dropped(plan: SavePlan, kept: bytes) -> Sequence[WriteItem]:
-    survivors = SaveItems(kept, False, objects_of(plan), reduced=True)
+def _without_dropped(plan: SavePlan, buffer: bytes, numbers: Any) -> Sequence[WriteItem]:
+    survivors = SaveItems(buffer, objects_of(plan), numbers)
     if isinstance(plan.items, SaveItems):
         return survivors
     keys = {(item.index.fqn, item.index.offset) for item in survivors}

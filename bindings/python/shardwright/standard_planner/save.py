@@ -102,7 +102,7 @@ class StandardSavePlanner(SavePlanner):
             collected.add(leaf)
         self._tensors, self._payloads = collected.tensors, collected.payloads
         buffer = engine.describe_held(collected.builder.build())
-        return SavePlan(SaveItems(buffer, False, collected.values), planner_data=collected.planner_data())
+        return SavePlan(SaveItems(buffer, collected.values), planner_data=collected.planner_data())
 
     def build_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
         """Final plans of all ranks in rank order, and metadata. The plans that are given are not changed.
@@ -128,7 +128,7 @@ class StandardSavePlanner(SavePlanner):
         self._tensors = {index: by_place[index.fqn, index.offset] for index in indexes
                          if (index.fqn, index.offset) in by_place}
         if isinstance(plan.items, SaveItems):
-            plan.items = SaveItems(plan.items.buffer, plan.items.numbered, self._payloads, plan.items.reduced)
+            plan.items = SaveItems(plan.items.buffer, self._payloads, plan.items.numbers, plan.items.numbered)
         else:
             plan.items = [self._with_payload(item) for item in plan.items]
         return plan

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::pattern::{numbers, text_of};
 use crate::words::{kind_of, match_options, merge_options};
 use serde_json::{Value, json};
-use shardwright::planning::{self, DescribeOptions, Described, Digest, Entry, EntryBatch, HeldShards};
+use shardwright::planning::{self, DescribeOptions, Described, Digest, Entry, EntryBatch, HeldShards, NOT_KEPT};
 use shardwright::symbolic::{self, Description, SymbolicPlan};
 use shardwright::{DType, GridShard, Layout, Piece, Placement, Plan};
 use std::collections::HashMap;
@@ -178,11 +178,16 @@ fn box_lines(plan: &Plan) -> Outcome<Vec<String>> {
     Ok(lines)
 }
 
-/// name#number of each box.
-fn numbered_names(plan: &[u8]) -> Outcome<Vec<String>> {
-    let end =
-        |line: &String| -> Option<String> { Some(format!("{}{}", line.split(' ').next()?, line.rsplit(' ').next()?)) };
-    Ok(box_lines(&Plan::from_bytes(plan)?)?.iter().filter_map(end).collect())
+/// name#number of each box that the rank of the plan keeps; `numbers`: what a merge says of its boxes.
+fn kept_names(plan: &[u8], numbers: &[u32]) -> Outcome<Vec<String>> {
+    let batch = planning::entries(&Plan::from_bytes(plan)?)?;
+    same(json!(numbers.len()), &json!(batch.box_count()), "boxes")?;
+    let mut names = Vec::new();
+    for (i, entry) in batch.iter().enumerate() {
+        let kept = numbers[batch.box_range(i)].iter().filter(|number| **number != NOT_KEPT);
+        names.extend(kept.map(|number| format!("{}#{number}", entry.name)));
+    }
+    Ok(names)
 }
 
 fn items_of(plan: &Plan) -> Outcome<Value> {
@@ -200,10 +205,13 @@ fn merge(plans: &mut Plans, step: &Value) -> Outcome<()> {
         same(hex(&planning::digest(&Plan::from_bytes(&merged.plan)?)?), &step["digest"], "digest")?;
     }
     if step["kept"].is_array() {
-        let kept = merged.kept.iter().map(|plan| numbered_names(plan)).collect::<Outcome<Vec<_>>>()?;
-        same(json!(kept), &step["kept"], "kept")?;
+        let kept = given.iter().zip(&merged.kept).map(|(plan, numbers)| kept_names(plan, numbers));
+        same(json!(kept.collect::<Outcome<Vec<_>>>()?), &step["kept"], "kept")?;
     }
-    keep(plans, &step["ids"], merged.plan, merged.kept)
+    if step["id"].is_string() {
+        plans.insert(text_of(&step["id"]), merged.plan);
+    }
+    Ok(())
 }
 
 fn check_match(plans: &Plans, step: &Value) -> Outcome<()> {

@@ -156,9 +156,8 @@ impl EntryBatch {
         self.digests.push(entry.digest);
     }
 
-    /// One number per box, below 2^32 - 1. Local plans: number of the piece in its entry; kept plans: number of the chunk
-    /// in its tensor; merged plans: rank that writes. Not set: 0, 1, 2, ... in each entry of a local plan, 0 in merged
-    /// ones.
+    /// One number per box, below 2^32 - 1. Local plans: number of the piece in its entry; merged plans: rank that writes.
+    /// Not set: 0, 1, 2, ... in each entry of a local plan, 0 in merged ones.
     pub fn set_numbers(&mut self, numbers: Vec<u64>) {
         self.numbers = Some(numbers);
     }

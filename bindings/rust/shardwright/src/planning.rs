@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Planning by descriptions alone: no memory, no storage, no checkpoint.
 //!
-//! Every rank describes what it holds, the plan buffers travel as the host likes, one rank merges them, and each rank
-//! reads what it keeps:
+//! Every rank describes what it holds, the plan buffers travel as the host likes, one rank merges them and says which boxes
+//! each rank keeps:
 //!
 //! ```
-//! use shardwright::planning::{self, DescribeOptions, Entry, EntryBatch, MergeOptions};
-//! use shardwright::{DType, Owner, Plan};
+//! use shardwright::planning::{self, DescribeOptions, Entry, EntryBatch, MergeOptions, NOT_KEPT};
+//! use shardwright::{DType, Owner};
 //!
 //! let float32 = DType::from_name("float32")?;
 //! let mut plans = Vec::new();
@@ -19,8 +19,7 @@
 //! }
 //! let options = MergeOptions { owner: Owner::LowestRank, ..Default::default() };
 //! let merged = planning::merge(&plans, &options)?;
-//! let kept = planning::entries(&Plan::from_bytes(&merged.kept[1])?)?;
-//! assert_eq!(kept.names(), ["weight"]);
+//! assert_eq!(merged.kept, [[0, 0], [1, NOT_KEPT]]);
 //! # Ok::<(), shardwright::Error>(())
 //! ```
 
@@ -36,6 +35,9 @@ use shardwright_sys::{ffi, raw};
 
 /// 16 bytes that stand for a content or a description.
 pub type Digest = [u8; 16];
+
+/// What a merge says of a box that its rank does not write.
+pub const NOT_KEPT: u32 = ffi::SHW_NOT_KEPT as u32;
 
 /// How entries become a plan.
 #[derive(Clone, Debug, Default)]
@@ -141,8 +143,9 @@ impl MatchOptions {
 pub struct Merged {
     /// The merged plan.
     pub plan: Vec<u8>,
-    /// For each rank what it keeps of its own plan, in its order.
-    pub kept: Vec<Vec<u8>>,
+    /// For each rank one number for each box of its plan, as [`entries`] lists them: that of the box's chunk in its tensor
+    /// (0 for an object), or [`NOT_KEPT`] where another rank writes it.
+    pub kept: Vec<Vec<u32>>,
 }
 
 /// Common parts of wanted boxes and chunks, one row each, grouped by wanted entry. A stored object is one row without
@@ -186,7 +189,7 @@ pub fn describe(batch: &EntryBatch, options: &DescribeOptions) -> Result<Vec<u8>
     Ok(Parts::new(unsafe { raw::plan_describe(&rules.options, &entries) }?).bytes())
 }
 
-/// The entries of a local, kept or merged plan, as they were described. INVALID_ARGUMENT for other plans.
+/// The entries of a local or merged plan, as they were described. INVALID_ARGUMENT for other plans.
 pub fn entries(plan: &Plan) -> Result<EntryBatch> {
     // SAFETY: all zero is valid; the arrays are copied while the plan lives.
     unsafe {
@@ -205,8 +208,8 @@ pub fn merge<P: AsRef<[u8]>>(plans: &[P], options: &MergeOptions) -> Result<Merg
     let (blob, rules) = (Blob::of(plans), options.to_c());
     // SAFETY: blob and options live for the call.
     let made = unsafe { raw::plan_merge(&rules, blob.bytes.as_ptr().cast(), blob.offsets.as_ptr(), blob.count()) }?;
-    let (plan, kept) = Parts::new(made).first_and_rest();
-    Ok(Merged { plan, kept })
+    let parts = Parts::new(made);
+    Ok(Merged { plan: parts.part(0), kept: (1..=blob.count()).map(|part| parts.values(part)).collect() })
 }
 
 /// Intersects wanted boxes with the chunks of a merged plan, by name. NOT_FOUND with the nearest names, INVALID_ARGUMENT

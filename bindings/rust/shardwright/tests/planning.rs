@@ -2,7 +2,7 @@
 //! Planning by descriptions: there and back, the originals' choices, matches, and what is refused.
 
 use shardwright::planning::{
-    self, DescribeOptions, Described, Entry, EntryBatch, HeldShards, MatchOptions, MergeOptions, Merged,
+    self, DescribeOptions, Described, Entry, EntryBatch, HeldShards, MatchOptions, MergeOptions, Merged, NOT_KEPT,
 };
 use shardwright::{Cover, DType, Kind, MatchOrder, Missing, Owner, Plan, Preset, Result, StatusCode, VerifyReplicas};
 
@@ -45,8 +45,16 @@ fn stored(batch: &EntryBatch) -> Plan {
     Plan::from_bytes(&planning::describe(batch, &options).unwrap()).unwrap()
 }
 
-fn kept_names(merged: &Merged) -> Vec<Vec<String>> {
-    merged.kept.iter().map(|kept| entries(kept).names().into_iter().map(String::from).collect()).collect()
+/// By rank the names of the entries of which it keeps a box.
+fn kept_names(plans: &[Vec<u8>], merged: &Merged) -> Vec<Vec<String>> {
+    assert_eq!(plans.len(), merged.kept.len());
+    let names = |(plan, kept): (&Vec<u8>, &Vec<u32>)| {
+        let boxes = entries(plan);
+        assert_eq!(boxes.box_count(), kept.len());
+        let is_kept = |i: &usize| kept[boxes.box_range(*i)].iter().any(|number| *number != NOT_KEPT);
+        (0..boxes.len()).filter(is_kept).map(|i| boxes.entry(i).name.to_owned()).collect()
+    };
+    plans.iter().zip(&merged.kept).map(names).collect()
 }
 
 fn refused<T>(result: Result<T>, code: StatusCode, text: &str) -> shardwright::Error {
@@ -95,23 +103,30 @@ fn presets_choose_as_their_originals() {
     one.add(&Entry::object("o", 0));
     let all = plans(&[one.clone(), one.clone(), one.clone(), one]);
     let options = |owner, preset| MergeOptions { owner, preset, ..Default::default() };
-    let names = |owner, preset| kept_names(&planning::merge(&all, &options(owner, preset)).unwrap());
+    let names = |owner, preset| kept_names(&all, &planning::merge(&all, &options(owner, preset)).unwrap());
     assert_eq!(names(Owner::Exact, Preset::Default), [vec!["a"], vec!["b"], vec!["c"], vec!["d", "o"]]);
     assert_eq!(names(Owner::LowestRank, Preset::Default)[0], ["a", "b", "c", "d", "o"]);
     assert_eq!(names(Owner::Balanced, Preset::Standard)[0][0], "c");
     let every = planning::merge(&all, &options(Owner::All, Preset::Standard)).unwrap();
-    assert_eq!(entries(&every.kept[3]).numbers().unwrap(), [3, 3, 3, 3, 0]);
+    assert_eq!(every.kept[3], [3, 3, 3, 3, 0]);
 }
 
 #[test]
 fn numbers_of_chunks_follow_what_was_kept() {
     let all = plans(&[pieces("w", 4, &[(2, 2)]), pieces("w", 4, &[(0, 2)])]);
     let merged = planning::merge(&all, &MergeOptions { owner: Owner::Exact, ..Default::default() }).unwrap();
-    let numbers: Vec<_> = merged.kept.iter().map(|kept| entries(kept).numbers().unwrap().to_vec()).collect();
-    assert_eq!(numbers, [[0], [1]]);
+    assert_eq!(merged.kept, [[0], [1]]);
     let stored = entries(&merged.plan);
     assert_eq!(stored.boxes(0).map(|(offsets, _)| offsets[0]).collect::<Vec<_>>(), [2, 0]);
     assert_eq!(stored.numbers().unwrap(), [0, 1]);
+}
+
+#[test]
+fn what_is_kept_is_said_box_by_box() {
+    let all = plans(&[pieces("w", 6, &[(0, 2), (2, 2)]), pieces("w", 6, &[(4, 2), (2, 2)]), EntryBatch::new()]);
+    let options = MergeOptions { owner: Owner::LowestRank, preset: Preset::Megatron, ..Default::default() };
+    let merged = planning::merge(&all, &options).unwrap();
+    assert_eq!(merged.kept, [vec![0, 1], vec![2, NOT_KEPT], vec![]]);
 }
 
 #[test]

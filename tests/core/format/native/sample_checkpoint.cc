@@ -31,24 +31,24 @@ constexpr Text kSeed{"seed", "[\"seed\"]", "application/octet-stream", "abc"};
 void add_chunks(const SampleOptions& options, plan::Catalog* catalog) {
   plan::CatalogBuilder builder(catalog);
   const std::vector<int64_t> matrix = {6, 4};
-  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0, 0},
-                                                           {{{4, 0}, {2, 4}}, 1, 0}};
+  const std::vector<plan::CatalogBuilder::Chunk> halves = {{{{0, 0}, {4, 4}}, 0},
+                                                           {{{4, 0}, {2, 4}}, 1}};
   ASSERT_TRUE(
       builder
           .add_tensor({"layer.weight", "", DType::kFloat32, EntryKind::kSharded, -1, matrix},
                       halves)
           .ok());
-  const std::vector<plan::CatalogBuilder::Chunk> scalar = {{{{}, {}}, 0, 0}};
+  const std::vector<plan::CatalogBuilder::Chunk> scalar = {{{{}, {}}, 0}};
   ASSERT_TRUE(
       builder.add_tensor({"scale", "", DType::kBfloat16, EntryKind::kReplicated, -1, {}}, scalar)
           .ok());
   const std::vector<int64_t> four = {4};
-  const std::vector<plan::CatalogBuilder::Chunk> local = {{{{0}, {4}}, 1, 0}};
+  const std::vector<plan::CatalogBuilder::Chunk> local = {{{{0}, {4}}, 1}};
   ASSERT_TRUE(
       builder.add_tensor({"rng", "", DType::kUint8, EntryKind::kRankLocal, 1, four}, local).ok());
   if (options.large) {
     const std::vector<int64_t> shape = {5 << 19};
-    const std::vector<plan::CatalogBuilder::Chunk> whole = {{{{0}, {5 << 19}}, 0, 0}};
+    const std::vector<plan::CatalogBuilder::Chunk> whole = {{{{0}, {5 << 19}}, 0}};
     ASSERT_TRUE(
         builder.add_tensor({"large", "", DType::kInt8, EntryKind::kReplicated, -1, shape}, whole)
             .ok());

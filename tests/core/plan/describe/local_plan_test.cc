@@ -29,7 +29,7 @@ TEST(LocalPlan, ListsEntriesInStateOrderAndNoEmptyBox) {
   const Result<LocalPlan> plan = local_plan(state);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   EXPECT_TRUE(description_findings(plan->description, 1).empty());
-  EXPECT_TRUE(part_findings(view_of(plan->part), &plan->description, false, 1).empty());
+  EXPECT_TRUE(part_findings(view_of(plan->part), &plan->description, 1).empty());
   ASSERT_EQ(plan->description.catalog.tensors.size(), 3U);
   EXPECT_EQ(plan->description.catalog.tensor_name(0), "b");
   EXPECT_EQ(plan->description.catalog.tensor_name(1), "a");

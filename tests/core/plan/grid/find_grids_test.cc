@@ -39,7 +39,7 @@ std::vector<Chunk> grid_of(const std::vector<std::vector<int64_t>>& sizes,
           sizes[d].begin(), sizes[d].begin() + static_cast<int64_t>(part[d]), int64_t{0});
       box.sizes[d] = sizes[d][part[d]];
     }
-    chunks.push_back({box, ranks[chunks.size()], 0});
+    chunks.push_back({box, ranks[chunks.size()]});
     size_t d = sizes.size();
     while (d > 0 && ++part[d - 1] == sizes[d - 1].size()) part[--d] = 0;
     if (d == 0) return chunks;
@@ -69,7 +69,7 @@ TEST(FindGrids, RowsColumnsAndTheirProductsAreGrids) {
   add(&catalog, "grid", {10, 4}, grid_of({{3, 3, 3, 1}, {2, 2}}, count_up(8)));
   add(&catalog, "cube", {4, 4, 4}, grid_of({{2, 2}, {1, 3}, {2, 2}}, count_up(8)));
   add(&catalog, "whole", {7}, grid_of({{7}}, {5}));
-  add(&catalog, "scalar", {}, {{Box{}, 3, 0}});
+  add(&catalog, "scalar", {}, {{Box{}, 3}});
   const Catalog before = catalog;
   find_grids(&catalog);
   for (const TensorRecord& tensor : catalog.tensors) EXPECT_TRUE(tensor.is_grid());
@@ -88,16 +88,16 @@ TEST(FindGrids, WhatIsNoGridInItsOrderStaysBoxes) {
   cases.emplace_back("with a hole", std::vector<Chunk>{rows[0], rows[2]});
   cases.emplace_back("twice", std::vector<Chunk>{rows[0], rows[0], rows[1], rows[2]});
   std::vector<Chunk> empty = rows;
-  empty.insert(empty.begin() + 1, {Box{{2}, {0}}, 7, 0});
+  empty.insert(empty.begin() + 1, {Box{{2}, {0}}, 7});
   cases.emplace_back("with an empty box", empty);
-  cases.emplace_back("overlap", std::vector<Chunk>{rows[0], {Box{{1}, {3}}, 1, 0}, rows[2]});
+  cases.emplace_back("overlap", std::vector<Chunk>{rows[0], {Box{{1}, {3}}, 1}, rows[2]});
   Catalog catalog;
   for (const auto& [name, chunks] : cases) add(&catalog, name, {6}, chunks);
   add(&catalog, "bricks", {4, 4},
-      {{Box{{0, 0}, {2, 1}}, 0, 0},
-       {Box{{0, 1}, {2, 3}}, 1, 0},
-       {Box{{2, 0}, {2, 3}}, 2, 0},
-       {Box{{2, 3}, {2, 1}}, 3, 0}});
+      {{Box{{0, 0}, {2, 1}}, 0},
+       {Box{{0, 1}, {2, 3}}, 1},
+       {Box{{2, 0}, {2, 3}}, 2},
+       {Box{{2, 3}, {2, 1}}, 3}});
   add(&catalog, "nothing", {0, 4}, {});
   const Catalog before = catalog;
   find_grids(&catalog);
@@ -131,10 +131,10 @@ TEST(FindGrids, BoxesBesideGridsKeepTheirPlaces) {
   Catalog catalog;
   add(&catalog, "a", {6}, grid_of({{2, 2, 2}}, count_up(3)));
   add(&catalog, "b", {4, 4, 4},
-      {{Box{{0, 0, 0}, {2, 4, 4}}, 1, 0},
-       {Box{{2, 0, 0}, {2, 2, 4}}, 2, 0},
-       {Box{{2, 2, 0}, {2, 2, 2}}, 3, 0},
-       {Box{{2, 2, 2}, {2, 2, 2}}, 4, 0}});
+      {{Box{{0, 0, 0}, {2, 4, 4}}, 1},
+       {Box{{2, 0, 0}, {2, 2, 4}}, 2},
+       {Box{{2, 2, 0}, {2, 2, 2}}, 3},
+       {Box{{2, 2, 2}, {2, 2, 2}}, 4}});
   add(&catalog, "c", {6}, grid_of({{4, 2}}, {9, 3}));
   const Catalog before = catalog;
   find_grids(&catalog);

@@ -80,13 +80,13 @@ inline LocalPlan sample_described(int32_t rank) {
   return *std::move(plan);
 }
 
-// Part 0: the merged descriptions; part 2: what rank 1 keeps.
-inline std::vector<std::byte> sample_merged_part(size_t part) {
+// The merged descriptions of two ranks.
+inline std::vector<std::byte> sample_merged_described() {
   std::vector<PlanBytes> plans;
   for (int32_t rank = 0; rank < 2; ++rank) plans.push_back(*encode(sample_described(rank)));
   const Result<PlanParts> parts = merged(plans, rules_of(Preset::kDefault, OwnerRule::kExact));
   EXPECT_TRUE(parts.ok()) << parts.status().to_string();
-  return {parts->part(part).begin(), parts->part(part).end()};
+  return {parts->part(0).begin(), parts->part(0).end()};
 }
 
 inline LoadPlan sample_load() {
@@ -167,8 +167,7 @@ inline std::vector<Sample> all_samples() {
           {"write_result", PlanKind::kWriteResult, encoded(sample_write_result())},
           {"merged_save", PlanKind::kMergedSave, encoded(sample_global_save())},
           {"local_save.described", PlanKind::kLocalSave, encoded(sample_described(1))},
-          {"merged_save.described", PlanKind::kMergedSave, sample_merged_part(0)},
-          {"kept_save", PlanKind::kKeptSave, sample_merged_part(2)},
+          {"merged_save.described", PlanKind::kMergedSave, sample_merged_described()},
           {"description", PlanKind::kDescription, encoded(sample_by_layouts().description)},
           {"local_part", PlanKind::kLocalPart, encoded(sample_by_layouts().part)},
           {"local_save.by_layouts", PlanKind::kLocalSave, encoded(sample_by_layouts())}};
@@ -187,8 +186,6 @@ inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
       return decode_write_result(buffer).status();
     case PlanKind::kMergedSave:
       return decode_merged_save(buffer).status();
-    case PlanKind::kKeptSave:
-      return decode_kept_save(buffer).status();
     case PlanKind::kDescription:
       return decode_description(buffer).status();
     case PlanKind::kLocalPart:

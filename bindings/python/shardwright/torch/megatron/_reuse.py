@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem
 
-from ..planner import _engine
 from ..planner._cache import _Recent
 from ..planner._items import _Items as Items
-from ..planner._items import plan_of_items
+from ..planner._items import described as described_items
 from .errors import ChangedStateError, failure
 
 _NAMES_MAX = 5
@@ -29,8 +28,8 @@ _whole: deque[tuple[_Named, _Named]] = deque(maxlen=2)  # (share, description) w
 
 def _digest(plan: SavePlan) -> bytes | None:
     """16 bytes that name the items; None where columns cannot hold them."""
-    buffer = plan_of_items(plan.items)
-    return None if buffer is None else _engine.digest(buffer)
+    found = described_items(plan.items)
+    return None if found is None else found.digest
 
 
 def remember(plan: SavePlan, described: SavePlan) -> None:

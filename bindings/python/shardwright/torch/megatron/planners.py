@@ -18,6 +18,7 @@ from torch.distributed.tensor import DTensor
 
 from ..planner import PlanItems
 from ..planner._cache import KnownPlan
+from ..planner._items import untouched
 from . import _reuse
 from ._allowed_types import allowed_types
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner
@@ -217,8 +218,8 @@ class MCoreLoadPlanner(DefaultLoadPlanner):
 
 def _listed(items: list[WriteItem]) -> list[WriteItem]:
     """Items in a plain list; a plan buffer stays one."""
-    buffer = items.plan if isinstance(items, PlanItems) else None
-    return list(items if buffer is None else PlanItems(buffer))
+    found = untouched(items)
+    return list(items if found is None else PlanItems(*found))
 
 
 def _refuse(condition: bool, message: str) -> None:

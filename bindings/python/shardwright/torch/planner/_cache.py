@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan caching by content: what a rank holds is named by a digest, and equal digests mean equal plans.
 
-A rank whose description is unchanged sends the digest, and gets its share only where that has changed. What plain values
+A rank whose description is unchanged sends the digest, and gets its final plan only where that has changed. What plain values
 are is no part of a description: their digests of this save travel beside it. Entries are plans and never results of a
-save, so a save that fails cannot make one wrong: a rank that was not answered sends everything
-again. A rank sends a digest only where a coordinator has said with its answer that it keeps plans. Options and classes of
+save, so a save that fails cannot make one wrong: a rank that got no reply sends everything
+again. A rank sends a digest only where a coordinator has said with its reply that it remembers plans. Options and classes of
 planners may differ between ranks: those of the coordinator decide, and are part of what it remembers a merged plan by. Both
 sides keep the last `SIZE` descriptions. torch's own cache (class-level dicts by class name) is not used.
 """
@@ -21,9 +21,9 @@ from typing import Any, Generic, TypeVar
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan
 
-from . import _engine, _paths
+from . import _paths
 from ._errors import StalePlanError
-from ._items import PlanItems, StoredEntries, plan_of_items
+from ._items import PlanItems, StoredEntries, Untouched, described, untouched
 
 SIZE = 8
 VALUE_DIGEST_SIZE = 16
@@ -57,33 +57,33 @@ class _Recent(Generic[_T]):
 
 @dataclasses.dataclass(frozen=True)
 class KnownPlan:
-    """What a rank sends in place of a plan: digests of its description and of the share that it got for it. `values`: 16
+    """What a rank sends in place of a plan: digests of its description and of the final plan that it got for it. `values`: 16
     bytes per plain value that replicas are compared by, in the order of the description."""
 
     digest: bytes
-    share: bytes
+    final: bytes
     values: bytes = b""
 
 
 @dataclasses.dataclass
-class _Share:
-    """What a rank writes for one description. `kept`: the coordinator keeps plans. `asked`: the digest was sent and no answer
-    has come yet."""
+class _FinalPlan:
+    """What a rank writes for one description. `cached`: the coordinator remembers plans. `asked`: the digest was sent and no
+    reply has come yet."""
 
-    plan: bytes
+    items: Untouched
     digest: bytes
     planner_data: Any
-    kept: bool
+    cached: bool
     asked: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class _Description:
-    """What one rank has sent: the plan without its items, these as a buffer that no host can look into, and the names of
-    plain values."""
+    """What one rank has sent: the plan without its items, these as what they stand for, which no host can look into, and the
+    names of plain values."""
 
     plan: SavePlan
-    items: bytes
+    items: Untouched
     values: tuple[str, ...]
 
 
@@ -91,7 +91,7 @@ class _Description:
 class _World:
     """What all ranks write for one set of descriptions."""
 
-    shares: list[bytes]
+    items: list[Untouched]
     stored: bytes
     planner_data: Any
 
@@ -99,7 +99,7 @@ class _World:
 _ADVICE = ("save again, and the plan is sent whole; where the host itself keeps plans from save to save, let all ranks plan "
            "anew first")
 
-shares: _Recent[_Share] = _Recent()
+final_plans: _Recent[_FinalPlan] = _Recent()
 _finished: _Recent[SavePlan] = _Recent()  # the last one of each class of planners
 _worlds: _Recent[_World] = _Recent()
 _descriptions: dict[int, _Recent[_Description]] = {}
@@ -107,14 +107,10 @@ _descriptions: dict[int, _Recent[_Description]] = {}
 
 def forget() -> None:
     """Empties the caches of this process."""
-    shares.clear()
+    final_plans.clear()
     _finished.clear()
     _worlds.clear()
     _descriptions.clear()
-
-
-def _buffer_of(plan: SavePlan) -> bytes | None:
-    return plan.items.plan if isinstance(plan.items, PlanItems) else None
 
 
 def _values_of(plan: SavePlan) -> dict[str, bytes]:
@@ -122,60 +118,60 @@ def _values_of(plan: SavePlan) -> dict[str, bytes]:
 
 
 def description_digest(plan: SavePlan) -> bytes | None:
-    """16 bytes that name a local plan, its paths, and which of its values are compared; None where it is not a plan buffer or
-    carries planner data of an unknown kind."""
-    buffer = _buffer_of(plan)
-    if buffer is None:
+    """16 bytes that name a local plan, its paths, and which of its values are compared; None where somebody has looked into
+    its items or it carries planner data of an unknown kind."""
+    items = untouched(plan.items)
+    if items is None:
         return None
     try:
         compared = marshal.dumps(list(_values_of(plan)), 0)
         beside = _paths.packed(plan.planner_data) or marshal.dumps(plan.planner_data, 0)
     except ValueError:
         return None
-    text = _engine.digest(buffer) + len(compared).to_bytes(8, "little") + compared + beside
+    text = items.digest + len(compared).to_bytes(8, "little") + compared + beside
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
 # ---- on every rank ----
 
 def local_plan(plan: SavePlan, key: bytes | None) -> SavePlan:
-    """What to send: the plan, or the digest of one whose share is known."""
-    share = None if key is None else shares.get(key)
-    if key is None or share is None or share.asked or not share.kept:
+    """What to send: the plan, or the digest of one whose final plan is known."""
+    final = None if key is None else final_plans.get(key)
+    if key is None or final is None or final.asked or not final.cached:
         return plan
-    share.asked = True
+    final.asked = True
     values = b"".join(_values_of(plan).values())
-    return SavePlan([], planner_data=KnownPlan(key, share.digest, values), usable=False)
+    return SavePlan([], planner_data=KnownPlan(key, final.digest, values), usable=False)
 
 
 def finished_plan(new_plan: SavePlan, key: bytes | None, kind: type) -> SavePlan:
-    """The plan to write by, from the coordinator's answer.
+    """The plan to write by, from the coordinator's reply.
 
     Args:
         key: digest of what this rank holds; None where it was not described, or is no plan buffer.
         kind: class of the planner.
     Without a digest in it an unusable plan is the word of torch's own coordinator, or of a host, that nothing has changed: it
     means the plan that was finished for this description, or last by a planner of the class where nothing is described.
-    StalePlanError where there is none, or where the answer is for another description than that of `key`.
+    StalePlanError where there is none, or where the reply is for another description than that of `key`.
     """
     if new_plan.usable:
-        buffer = plan_of_items(new_plan.items)
-        if key is not None and buffer is not None:
-            kept = getattr(new_plan.items, "kept", False)
-            shares.put(key, _Share(buffer, _engine.digest(buffer), new_plan.planner_data, kept))
-        _finished.put(kind, new_plan if buffer is None else dataclasses.replace(new_plan, items=PlanItems(buffer)))
+        items = described(new_plan.items)
+        if key is not None and items is not None:
+            cached = getattr(new_plan.items, "cached", False)
+            final_plans.put(key, _FinalPlan(items, items.digest, new_plan.planner_data, cached))
+        _finished.put(kind, new_plan if items is None else dataclasses.replace(new_plan, items=PlanItems(*items)))
         return new_plan
-    answered = new_plan.planner_data
-    if answered is None and key is None:
+    meant = new_plan.planner_data
+    if meant is None and key is None:
         last = _finished.get(kind)
         if last is not None:
             return last
-    for_this = answered is None or key in (None, answered)
-    share = shares.get(key if answered is None else answered) if for_this else None
-    if share is None:
-        raise StalePlanError(f"the coordinator takes this rank's share for known, and it is not; {_ADVICE}")
-    share.asked = False
-    return dataclasses.replace(new_plan, items=PlanItems(share.plan), planner_data=share.planner_data, usable=True)
+    for_this = meant is None or key in (None, meant)
+    final = final_plans.get(key if meant is None else meant) if for_this else None
+    if final is None:
+        raise StalePlanError(f"the coordinator takes this rank's final plan for known, and it is not; {_ADVICE}")
+    final.asked = False
+    return dataclasses.replace(new_plan, items=PlanItems(*final.items), planner_data=final.planner_data, usable=True)
 
 
 # ---- on the coordinator ----
@@ -200,9 +196,9 @@ def received_plans(plans: Sequence[SavePlan]) -> tuple[list[SavePlan], list[byte
     for rank, plan in enumerate(plans):
         known = _descriptions.setdefault(rank, _Recent())
         if plan.usable:
-            digest, buffer = description_digest(plan), _buffer_of(plan)
-            if digest is not None and buffer is not None:
-                known.put(digest, _Description(dataclasses.replace(plan, items=[]), buffer, tuple(_values_of(plan))))
+            digest, items = description_digest(plan), untouched(plan.items)
+            if digest is not None and items is not None:
+                known.put(digest, _Description(dataclasses.replace(plan, items=[]), items, tuple(_values_of(plan))))
             full.append(plan)
         else:
             digest = getattr(plan.planner_data, "digest", None)
@@ -213,7 +209,7 @@ def received_plans(plans: Sequence[SavePlan]) -> tuple[list[SavePlan], list[byte
             key = (found.values, plan.planner_data.values)
             if key not in values:
                 values[key] = _digests_of(*key)
-            full.append(dataclasses.replace(found.plan, items=PlanItems(found.items, values[key]),
+            full.append(dataclasses.replace(found.plan, items=PlanItems(*found.items, digests=values[key]),
                                             storage_data=plan.storage_data))
         digests.append(digest)
     return full, digests
@@ -225,31 +221,30 @@ def known_world(full: Sequence[SavePlan], key: Hashable | None) -> tuple[list[Sa
     if world is None:
         return None
     planner_data = dict(world.planner_data) if isinstance(world.planner_data, dict) else world.planner_data
-    return ([dataclasses.replace(plan, items=PlanItems(share)) for plan, share in zip(full, world.shares, strict=True)],
+    return ([dataclasses.replace(plan, items=PlanItems(*items)) for plan, items in zip(full, world.items, strict=True)],
             Metadata(StoredEntries(world.stored), planner_data=planner_data))
 
 
 def remember_world(plans: Sequence[SavePlan], metadata: Metadata, key: Hashable | None) -> None:
     """Keeps plans and metadata while they are plan buffers."""
-    buffers = [_buffer_of(plan) for plan in plans]
+    items = [found for plan in plans if (found := untouched(plan.items)) is not None]
     stored = getattr(metadata.state_dict_metadata, "plan", None)
-    if key is None or stored is None or any(buffer is None for buffer in buffers):
+    if key is None or stored is None or len(items) < len(plans):
         return
-    whole: list[bytes] = buffers  # type: ignore[assignment]  # none of them is None
     beside = metadata.planner_data
-    _worlds.put(key, _World(whole, stored, dict(beside) if isinstance(beside, dict) else beside))
+    _worlds.put(key, _World(items, stored, dict(beside) if isinstance(beside, dict) else beside))
 
 
-def answers(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[SavePlan]:
-    """What each rank gets: its digest where it said that it has its share already, else the share."""
+def replies(received: Sequence[SavePlan], plans: Sequence[SavePlan]) -> list[SavePlan]:
+    """What each rank gets: its digest where it said that it has its final plan already, else that plan."""
     found = []
     for asked, plan in zip(received, plans, strict=True):
-        buffer = _buffer_of(plan)
-        has = getattr(asked.planner_data, "share", None) if not asked.usable else None
-        if has is not None and buffer is not None and has == _engine.digest(buffer):
+        items = untouched(plan.items)
+        has = getattr(asked.planner_data, "final", None) if not asked.usable else None
+        if has is not None and items is not None and has == items.digest:
             found.append(SavePlan([], storage_data=plan.storage_data, planner_data=asked.planner_data.digest, usable=False))
         else:
             if isinstance(plan.items, PlanItems):
-                plan.items.kept = True
+                plan.items.cached = True
             found.append(plan)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem
 
 from ._errors import InvalidPlanError
-from ._items import PlanItems
+from ._items import untouched
 
 
 def _same_data(a: WriteItem, b: WriteItem) -> bool:
@@ -26,9 +26,9 @@ def compare_save_plans(plan: SavePlan, other_plan: SavePlan) -> bool:
     storage data are not compared. Two equal plan buffers are not unpacked."""
     if plan.usable != other_plan.usable:
         return False
-    if isinstance(plan.items, PlanItems) and isinstance(other_plan.items, PlanItems):
-        if plan.items.plan == other_plan.items.plan:
-            return True
+    one, other = untouched(plan.items), untouched(other_plan.items)
+    if one is not None and one == other:
+        return True
     if len(plan.items) != len(other_plan.items):
         return False
     return all(a.type == b.type and a.index == b.index and a.index.index == b.index.index and _same_data(a, b)

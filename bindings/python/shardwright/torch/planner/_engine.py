@@ -53,7 +53,7 @@ def describe(columns: Columns) -> bytes:
 
 
 def entries(plan: Plan) -> Columns:
-    """What a plan buffer describes; of a kept plan with the final numbers of its boxes."""
+    """What a plan buffer describes; of a merged plan with the numbers of its chunks."""
     handle = native.shw_plan_create(plan)
     found = native.shw_py_plan_entries(handle)
     columns = Columns(*[found[place] for place in _PLACES])
@@ -69,11 +69,16 @@ def digest(plan: Plan) -> bytes:
     return planning.digest(plan)
 
 
-def merge(plans: Sequence[Plan], owner: str, cover: str) -> tuple[Plan, list[Plan]]:
-    """Merged plan and the kept plan of every rank, as memoryviews. Raises what the engine finds wrong in the plans
-    together."""
+def merge(plans: Sequence[Plan], owner: str, cover: str) -> tuple[Plan, list[memoryview]]:
+    """The merged plan, and for each rank the numbers of what it keeps of its own plan (planning.Merged), as memoryviews.
+    Raises what the engine finds wrong in the plans together."""
     merged = planning.merge_views(list(plans), owner=owner, preset="default", cover=cover, verify_replicas="off")
     return merged.plan, merged.kept
+
+
+def kept_count(numbers: bytes) -> int:
+    """Number of items that a rank keeps."""
+    return sum(number != planning.NOT_KEPT for number in memoryview(numbers).cast("I"))
 
 
 def box_count(plan: Plan) -> int:

@@ -20,7 +20,7 @@ from ...errors import ShardwrightError
 from . import _engine
 from ._boxes import validate_global_plan
 from ._errors import InvalidPlanError, PlanCheckError, PlanConflictError
-from ._items import PlanItems, StoredEntries, columns_of_items, kept_items
+from ._items import PlanItems, StoredEntries, columns_of_items, kept_items, untouched
 
 logger = logging.getLogger(__name__)
 _MESSAGE_MAX = 500
@@ -48,22 +48,22 @@ def merged_by_engine(plans: Sequence[SavePlan], owner: str) -> tuple[list[SavePl
         owner: "exact" chooses among replicas as torch does, "lowest_rank", or "balanced" by bytes.
     Raises the engine's refusal of what ranks hold together.
     """
-    buffers: list[Any] = []
-    touched: list[_engine.Columns | None] = []
+    buffers: list[_engine.Plan] = []
+    looked_at: list[bool] = []
     for plan in plans:
-        untouched = plan.items.buffer if isinstance(plan.items, PlanItems) else None
-        columns = columns_of_items(plan.items) if untouched is None else None
-        if untouched is None and columns is None:
+        found = untouched(plan.items)
+        if found is not None and found.numbers is None:
+            buffers.append(found.plan)
+        elif (columns := columns_of_items(list(plan.items))) is not None:  # what was merged before is merged as its items
+            buffers.append(_engine.describe(columns))
+        else:
             return None
-        touched.append(columns)
-        buffers.append(_engine.describe(columns) if columns is not None else untouched or b"")
+        looked_at.append(found is None or found.numbers is not None)
     merged, kept = _engine.merge(buffers, owner, "full" if len(plans) > 1 else "disjoint")
-    final = []
     with collector_paused():
-        for plan, columns, after in zip(plans, touched, kept, strict=True):
-            items = (kept_items(plan.items, columns, after) if columns is not None
-                     else PlanItems(after, getattr(plan.items, "digests", None)))
-            final.append(dataclasses.replace(plan, items=items))
+        final = [dataclasses.replace(plan, items=kept_items(plan.items, numbers) if looked
+                                     else PlanItems(buffer, numbers, getattr(plan.items, "digests", None)))
+                 for plan, buffer, looked, numbers in zip(plans, buffers, looked_at, kept, strict=True)]
     return final, Metadata(StoredEntries(merged))
 
 

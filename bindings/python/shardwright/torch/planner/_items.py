@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists and dicts of plans that stay plan buffers until somebody looks into them.
 
-`PlanItems` is the list of a SavePlan. Untouched it is a plan buffer, and travels between processes as that; touched it
-is an ordinary list of torch's WriteItems, and what the host does to them counts. `StoredEntries` is the dict of a
+`PlanItems` is the list of a SavePlan. Untouched it is a local plan, of which its rank keeps all or, after a merge, what
+numbers say; it travels between processes as that. Touched it is an ordinary list of torch's WriteItems, and what the host
+does to them counts. `StoredEntries` is the dict of a
 Metadata that is made of the merged plan when it is first read, and is pickled as a plain dict. Thread-safe to touch.
 """
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.distributed.checkpoint.metadata import (
@@ -60,13 +62,32 @@ def columns_of_items(items: list[Any]) -> Columns | None:
     return None if columns is None else Columns(*columns)
 
 
-def plan_of_items(items: list[Any]) -> bytes | None:
-    """Plan buffer of a list of WriteItems; None where columns cannot hold it."""
-    plan = items.plan if isinstance(items, PlanItems) else None
-    if plan is not None:
-        return plan
+class Untouched(NamedTuple):
+    """What a list of items stands for: a local plan, and the numbers of what its rank keeps of it (planning.Merged), None
+    before a merge."""
+
+    plan: _engine.Plan
+    numbers: bytes | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that are equal for equal items."""
+        described = _engine.digest(self.plan)
+        return described if self.numbers is None else hashlib.blake2b(described + self.numbers, digest_size=16).digest()
+
+
+def untouched(items: list[Any]) -> Untouched | None:
+    """What a list stands for into which nobody has looked; None for all others."""
+    return items.stands_for if isinstance(items, PlanItems) else None
+
+
+def described(items: list[Any]) -> Untouched | None:
+    """What a list of WriteItems stands for, of whatever kind it is; None where columns cannot hold it."""
+    found = untouched(items)
+    if found is not None:
+        return found
     columns = columns_of_items(items)
-    return None if columns is None else _engine.describe(columns)
+    return None if columns is None else Untouched(_engine.describe(columns))
 
 
 def plan_of_state(state_dict: dict[str, Any]) -> tuple[bytes, list[str]] | None:
@@ -76,9 +97,9 @@ def plan_of_state(state_dict: dict[str, Any]) -> tuple[bytes, list[str]] | None:
     return None if found is None else (_engine.describe(Columns(*found[0])), found[1])
 
 
-def kept_items(items: list[Any], columns: Columns, kept: _engine.Plan) -> list[Any]:
-    """The items of a list that survived a merge, with their final numbers. `columns` are those of the list."""
-    return native.shw_py_items_keep(items, tuple(columns), kept)
+def kept_items(items: list[Any], numbers: memoryview) -> list[Any]:
+    """The items of a list that its rank keeps after a merge, each with its number."""
+    return native.shw_py_items_keep(items, numbers)
 
 
 # ---- containers that are filled on touch ----
@@ -88,44 +109,55 @@ def _bytes_of(plan: _engine.Plan | None) -> bytes | None:
 
 
 class _Items(list[Any], Fillable):
-    """A list of WriteItems that was a plan buffer (`buffer`, None by now); pickled as one again. `kept`: the coordinator that
-    sent it keeps plans. `made_for`: digest of the description whose share this is, where a planner has noted it; it does not
-    travel."""
+    """A list of WriteItems that was a plan buffer (`stands_for`, None by now); pickled as one again. `cached`: the coordinator
+    that sent it remembers plans. `made_for`: digest of the description that it was made for, where a planner has noted it; it
+    does not travel."""
 
-    __slots__ = ("buffer", "digests", "kept", "made_for")
-    buffer: _engine.Plan | None
+    __slots__ = ("stands_for", "digests", "cached", "made_for")
+    stands_for: Untouched | None
     digests: dict[str, bytes] | None
-    kept: bool
+    cached: bool
     made_for: bytes | None
 
     @property
     def plan(self) -> bytes | None:
-        """The plan buffer while nobody has looked into the list."""
-        return _bytes_of(self.buffer)
+        """The local plan while nobody has looked into the list."""
+        found = self.stands_for
+        return None if found is None else _bytes_of(found.plan)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        plan = plan_of_items(self)
-        if plan is None:
+        found = described(self)
+        if found is None:
             return list, (), None, iter(self)
-        return PlanItems, (plan, self.digests, self.kept)
+        return PlanItems, (_bytes_of(found.plan), found.numbers, self.digests, self.cached)
 
 
 @touches_first(list)
 class PlanItems(_Items):
     """A list of WriteItems that is still a plan buffer.
 
-    Attributes: `plan`, the buffer as bytes; `digests`, 16 bytes per byte object whose content is known, by name, or None.
+    Args:
+        plan: a local plan.
+        numbers: uint32 per box of the plan as `planning.merge` gives them, for a list of what its rank keeps; None = all of
+            it, not numbered.
+        digests: 16 bytes per byte object whose content is known, by name, or None.
+
+    Attributes: `plan` as bytes, `digests`, and `stands_for`: plan and numbers, None once somebody has looked into the list.
     """
 
     __slots__ = ()
 
-    def __init__(self, plan: _engine.Plan, digests: dict[str, bytes] | None = None, kept: bool = False) -> None:
+    def __init__(self, plan: _engine.Plan, numbers: Any = None, digests: dict[str, bytes] | None = None,
+                 cached: bool = False) -> None:
         super().__init__()
-        self.buffer, self.digests, self.kept, self.made_for = plan, digests, kept, None
+        self.stands_for = Untouched(plan, None if numbers is None else bytes(numbers))
+        self.digests, self.cached, self.made_for = digests, cached, None
 
     def __len__(self) -> int:
-        plan = self.buffer
-        return super().__len__() if plan is None else _engine.box_count(plan)
+        found = self.stands_for
+        if found is None:
+            return super().__len__()
+        return _engine.box_count(found.plan) if found.numbers is None else _engine.kept_count(found.numbers)
 
     def __bool__(self) -> bool:
         return len(self) > 0
@@ -135,10 +167,10 @@ class PlanItems(_Items):
 
     def _touch(self) -> None:
         with touching:
-            if self.buffer is not None:
-                made = native.shw_py_items_decode(self.buffer)
+            if self.stands_for is not None:
+                made = native.shw_py_items_decode(*self.stands_for)
                 list.extend(self, made)
-                self.buffer = None
+                self.stands_for = None
                 self.__class__ = _Items  # type: ignore[assignment]  # equal layout: from here on a plain list
 
 

@@ -171,8 +171,8 @@ class DefaultSavePlanner(original.DefaultSavePlanner):
         """What every rank writes, and the metadata. InvalidPlanError (a ValueError) names chunks that overlap, leave
         their tensor or do not fill it; PlanConflictError (an AssertionError) names ranks that disagree."""
         if self._enable_plan_caching:
-            answers, self.global_plan, self.metadata = self._create_global_plan_with_caching(all_plans)
-            return answers, self.metadata
+            replies, self.global_plan, self.metadata = self._create_global_plan_with_caching(all_plans)
+            return replies, self.metadata
         _cache.check_whole(all_plans)
         self._gathered(all_plans)
         self.global_plan, self.metadata = self._create_global_plan(all_plans)
@@ -206,7 +206,7 @@ class DefaultSavePlanner(original.DefaultSavePlanner):
             done = self._create_global_plan(full)
             _cache.remember_world(*done, key)
         plans, metadata = done
-        return _cache.answers(all_plans, plans), plans, metadata
+        return _cache.replies(all_plans, plans), plans, metadata
 
     def _gathered(self, plans: list[SavePlan]) -> None:
         """The plans of all ranks before they are merged, none of them a digest."""

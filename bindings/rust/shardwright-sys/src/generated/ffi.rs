@@ -218,9 +218,8 @@ pub const SHW_PLAN_WRITE_LIST: i32 = 2;
 pub const SHW_PLAN_LOAD: i32 = 3;
 pub const SHW_PLAN_WRITE_RESULT: i32 = 4;
 pub const SHW_PLAN_MERGED_SAVE: i32 = 5;
-pub const SHW_PLAN_KEPT_SAVE: i32 = 6;
-pub const SHW_PLAN_DESCRIPTION: i32 = 7;
-pub const SHW_PLAN_LOCAL_PART: i32 = 8;
+pub const SHW_PLAN_DESCRIPTION: i32 = 6;
+pub const SHW_PLAN_LOCAL_PART: i32 = 7;
 pub const SHW_PLAN_ITEM_OBJECT: u64 = 1;
 pub const SHW_PLAN_ITEM_SIZE_V1: u32 = 32;
 pub const SHW_REPORT_LOADED: i32 = 0;
@@ -314,6 +313,7 @@ pub const SHW_MATCH_BY_WANTED: i32 = 0;
 pub const SHW_MATCH_BY_SWEEP: i32 = 1;
 pub const SHW_MATCH_FIRST_REPLICA: u64 = 1;
 pub const SHW_MATCH_RANK: u64 = 2;
+pub const SHW_NOT_KEPT: u64 = 4294967295;
 pub const SHW_ENTRY_BATCH_SIZE_V1: u32 = 160;
 pub const SHW_DESCRIBE_OPTIONS_SIZE_V1: u32 = 72;
 pub const SHW_MERGE_OPTIONS_SIZE_V1: u32 = 32;
@@ -2023,9 +2023,9 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+    /// The entries of a local or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
     pub fn shw_plan_entries(plan: *const shw_plan, out: *mut shw_entry_batch, err: *mut *mut shw_error) -> shw_status;
-    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan. Part 1 + r says what rank r keeps: one uint32 for each box of its plan, as shw_plan_entries lists them, the number of its chunk in its tensor (0 for an object), or SHW_NOT_KEPT where another rank writes it. How presets and owners choose and number: docs/planning.md.
     pub fn shw_plan_merge(
         options: *const shw_merge_options,
         plans: *const c_void,
@@ -2064,7 +2064,7 @@ unsafe extern "C" {
         owners: *mut i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+    /// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
     pub fn shw_plan_digest(plan: *const shw_plan, out: *mut *mut shw_buffer, err: *mut *mut shw_error) -> shw_status;
     /// XXH3-128 of `size` bytes in canonical byte order, 16 bytes, as `digests` of entries want it.
     pub fn shw_content_digest(
@@ -4334,7 +4334,7 @@ mod dispatch {
         unsafe { (table().plan_describe.unwrap_unchecked())(options, entries, out, err) }
     }
 
-    /// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+    /// The entries of a local or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_plan_entries(
@@ -4345,7 +4345,7 @@ mod dispatch {
         unsafe { (table().plan_entries.unwrap_unchecked())(plan, out, err) }
     }
 
-    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+    /// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan. Part 1 + r says what rank r keeps: one uint32 for each box of its plan, as shw_plan_entries lists them, the number of its chunk in its tensor (0 for an object), or SHW_NOT_KEPT where another rank writes it. How presets and owners choose and number: docs/planning.md.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_plan_merge(
@@ -4417,7 +4417,7 @@ mod dispatch {
         }
     }
 
-    /// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+    /// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_plan_digest(

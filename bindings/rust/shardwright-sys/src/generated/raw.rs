@@ -1473,7 +1473,7 @@ pub unsafe fn plan_describe(
     Ok(unsafe { out.assume_init() })
 }
 
-/// The entries of a local, kept or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
+/// The entries of a local or merged plan as they were described; `out->struct_size` must be set. Arrays that have one value per entry or box are never NULL, except `order`, `secondary`, `attributes` and `digests` where they say nothing. All are borrowed until the plan is released.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_entries(plan: *const shw_plan) -> Result<shw_entry_batch, RawError> {
@@ -1485,7 +1485,7 @@ pub unsafe fn plan_entries(plan: *const shw_plan) -> Result<shw_entry_batch, Raw
     Ok(unsafe { out.assume_init() })
 }
 
-/// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan; part 1 + r is the kept plan of rank r, its local plan without the boxes that others write, in its order. How presets and owners choose and number: docs/planning.md.
+/// Merges the local plans of all ranks (a blob cut by plan_count + 1 offsets, rank order). Part 0 of `out` is the merged plan. Part 1 + r says what rank r keeps: one uint32 for each box of its plan, as shw_plan_entries lists them, the number of its chunk in its tensor (0 for an object), or SHW_NOT_KEPT where another rank writes it. How presets and owners choose and number: docs/planning.md.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_merge(
@@ -1566,7 +1566,7 @@ pub unsafe fn plan_owners(
     Ok(())
 }
 
-/// Digest of what a local, kept or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
+/// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn plan_digest(plan: *const shw_plan) -> Result<*mut shw_buffer, RawError> {

@@ -86,8 +86,7 @@ public final class EntryBatch {
     }
 
     /**
-     * One number per box, below 2^32 - 1. Local plans: number of the piece in its entry; kept plans: number of the chunk in
-     * its tensor; merged plans: rank that writes.
+     * One number per box, below 2^32 - 1. Local plans: number of the piece in its entry; merged plans: rank that writes.
      *
      * @param values the numbers, copied; null = 0, 1, 2, ... in each entry of a local plan, 0 in merged ones
      * @return this
@@ -135,7 +134,7 @@ public final class EntryBatch {
      * @return at least 0
      */
     public int boxCount() {
-        return (int) boxRanges.get(entries.size());
+        return firstBox(entries.size());
     }
 
     /**
@@ -167,6 +166,16 @@ public final class EntryBatch {
     }
 
     /**
+     * Number of the first box of an entry among all boxes.
+     *
+     * @param index number of the entry; {@link #size} gives {@link #boxCount}
+     * @return the number; boxes of one entry follow each other
+     */
+    public int firstBox(int index) {
+        return (int) boxRanges.get(index);
+    }
+
+    /**
      * Boxes of an entry.
      *
      * @param index number of the entry
@@ -191,7 +200,7 @@ public final class EntryBatch {
      */
     public long[] numbers(int index) {
         return numbers == null ? null
-                : Arrays.copyOfRange(numbers, (int) boxRanges.get(index), (int) boxRanges.get(index + 1));
+                : Arrays.copyOfRange(numbers, firstBox(index), firstBox(index + 1));
     }
 
     /**

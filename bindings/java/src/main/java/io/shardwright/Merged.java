@@ -8,6 +8,7 @@ import java.util.List;
  * The merged plan, and for each rank what it keeps of its own.
  *
  * @param plan the merged plan, a plan buffer
- * @param kept plan buffers by rank, each in the order of that rank
+ * @param kept by rank: one number for each box of its local plan, as {@link Planning#entries} lists them, which is the
+ *     number of the box's chunk in its tensor (0 for an object), or {@link Planning#NOT_KEPT} where another rank writes it
  */
-public record Merged(byte[] plan, List<byte[]> kept) {}
+public record Merged(byte[] plan, List<int[]> kept) {}

@@ -53,7 +53,11 @@ final class Parts {
 
     /** All bytes as numbers of 4 bytes. */
     static int[] ints(long buffer) {
-        byte[] bytes = bytes(buffer);
+        return intsOf(bytes(buffer));
+    }
+
+    /** Bytes as numbers of 4 bytes. */
+    static int[] intsOf(byte[] bytes) {
         int[] values = new int[bytes.length / Integer.BYTES];
         ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder()).asIntBuffer().get(values);
         return values;

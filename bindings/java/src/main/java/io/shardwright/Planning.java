@@ -4,19 +4,24 @@ package io.shardwright;
 
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Collectors;
 
 /**
  * Planning without memory, storage or a checkpoint: every rank describes what it holds, the plan buffers travel as the host
- * likes, one rank merges them, and each rank reads what it keeps. Each call is one call of the library, however many
+ * likes, one rank merges them and says which boxes each rank keeps. Each call is one call of the library, however many
  * entries there are.
  *
  * <pre>{@code
  * byte[] mine = Planning.describe(batch, new DescribeOptions().rank(rank).worldSize(ranks));
  * Merged merged = Planning.merge(plansOfAllRanks, new MergeOptions().owner(Owner.EXACT).preset(Preset.DEFAULT));
- * EntryBatch kept = Planning.entries(Plan.of(merged.kept().get(rank)));
+ * EntryBatch boxes = Planning.entries(Plan.of(plansOfAllRanks.get(rank)));
+ * int[] kept = merged.kept().get(rank); // kept[boxes.firstBox(i) + k]: chunk of box k of entry i, or NOT_KEPT
  * }</pre>
  */
 public final class Planning {
+    /** What a merge says of a box that its rank does not write; numbers of chunks are all others, without a sign. */
+    public static final int NOT_KEPT = shw_nativeConstants.SHW_NOT_KEPT;
+
     private Planning() {}
 
     /**
@@ -37,7 +42,7 @@ public final class Planning {
     }
 
     /**
-     * The entries of a local, kept or merged plan, as they were described.
+     * The entries of a local or merged plan, as they were described.
      *
      * @param plan the plan
      * @return its entries
@@ -63,7 +68,8 @@ public final class Planning {
         try (OptionStruct rules = options.struct()) {
             List<byte[]> parts = Parts.all(
                     shw_nativeJNI.shw_plan_merge(rules.address(), blob.address(), blob.offsets(), plans.size()));
-            return new Merged(parts.get(0), List.copyOf(parts.subList(1, parts.size())));
+            List<int[]> kept = parts.subList(1, parts.size()).stream().map(Parts::intsOf).collect(Collectors.toList());
+            return new Merged(parts.get(0), List.copyOf(kept));
         } finally {
             blob.keep();
         }
@@ -116,7 +122,7 @@ public final class Planning {
      * What a plan describes in 16 bytes: equal for equal entries in equal order on equal ranks, whatever their content
      * digests are.
      *
-     * @param plan a local, kept or merged plan
+     * @param plan a local or merged plan
      * @return 16 bytes
      */
     public static byte[] digest(Plan plan) {

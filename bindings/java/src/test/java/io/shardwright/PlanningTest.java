@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class PlanningTest {
@@ -50,8 +51,19 @@ class PlanningTest {
         return Plan.of(Planning.describe(batch, new DescribeOptions().kind(Described.MERGED_SAVE)));
     }
 
-    private static List<List<String>> keptNames(Merged merged) {
-        return merged.kept().stream().map(kept -> entries(kept).names()).collect(Collectors.toList());
+    /** By rank the names of the entries of which it keeps a box. */
+    private static List<List<String>> keptNames(List<byte[]> plans, Merged merged) {
+        List<List<String>> names = new ArrayList<>();
+        for (byte[] plan : plans) {
+            EntryBatch boxes = entries(plan);
+            int[] kept = merged.kept().get(names.size());
+            assertEquals(boxes.boxCount(), kept.length);
+            names.add(IntStream.range(0, boxes.size())
+                    .filter(i -> IntStream.range(boxes.firstBox(i), boxes.firstBox(i + 1))
+                            .anyMatch(box -> kept[box] != Planning.NOT_KEPT))
+                    .mapToObj(boxes.names()::get).collect(Collectors.toList()));
+        }
+        return names;
     }
 
     @Test
@@ -101,23 +113,38 @@ class PlanningTest {
         List<byte[]> all = plans(one, one, one, one);
         MergeOptions exact = new MergeOptions().owner(Owner.EXACT).preset(Preset.DEFAULT);
         assertEquals(List.of(List.of("a"), List.of("b"), List.of("c"), List.of("d", "o")),
-                keptNames(Planning.merge(all, exact)));
+                keptNames(all, Planning.merge(all, exact)));
         MergeOptions lowest = new MergeOptions().owner(Owner.LOWEST_RANK);
-        assertEquals(List.of("a", "b", "c", "d", "o"), keptNames(Planning.merge(all, lowest)).get(0));
-        assertEquals("c", keptNames(Planning.merge(all, new MergeOptions())).get(0).get(0));
-        EntryBatch last = entries(Planning.merge(all, new MergeOptions().owner(Owner.ALL)).kept().get(3));
-        assertArrayEquals(longs(3), last.numbers(0));
+        assertEquals(List.of("a", "b", "c", "d", "o"), keptNames(all, Planning.merge(all, lowest)).get(0));
+        assertEquals("c", keptNames(all, Planning.merge(all, new MergeOptions())).get(0).get(0));
+        Merged every = Planning.merge(all, new MergeOptions().owner(Owner.ALL));
+        assertArrayEquals(new int[] {3, 3, 3, 3, 0}, every.kept().get(3));
     }
 
     @Test
     void numbersOfChunksFollowWhatWasKept() {
         Merged merged = Planning.merge(plans(pieces("w", 4, box(2, 2)), pieces("w", 4, box(0, 2))),
                 new MergeOptions().owner(Owner.EXACT));
-        assertArrayEquals(longs(0), entries(merged.kept().get(0)).numbers(0));
-        assertArrayEquals(longs(1), entries(merged.kept().get(1)).numbers(0));
+        assertArrayEquals(new int[] {0}, merged.kept().get(0));
+        assertArrayEquals(new int[] {1}, merged.kept().get(1));
         EntryBatch stored = entries(merged.plan());
         assertEquals(List.of(box(2, 2), box(0, 2)), stored.boxes(0));
         assertArrayEquals(longs(0, 1), stored.numbers(0));
+    }
+
+    @Test
+    void whatIsKeptIsSaidBoxByBox() {
+        List<byte[]> all = plans(pieces("w", 6, box(0, 2), box(2, 2)), pieces("w", 6, box(4, 2), box(2, 2)),
+                new EntryBatch());
+        Merged merged = Planning.merge(all, new MergeOptions().owner(Owner.LOWEST_RANK).preset(Preset.MEGATRON));
+        assertEquals(-1, Planning.NOT_KEPT);
+        assertEquals(3, merged.kept().size());
+        assertArrayEquals(new int[] {0, 1}, merged.kept().get(0));
+        assertArrayEquals(new int[] {2, Planning.NOT_KEPT}, merged.kept().get(1));
+        assertArrayEquals(new int[0], merged.kept().get(2));
+        EntryBatch boxes = entries(all.get(1));
+        assertEquals(0, boxes.firstBox(0));
+        assertEquals(2, boxes.firstBox(boxes.size()));
     }
 
     @Test

@@ -114,10 +114,18 @@ final class EntrySteps {
         return lines;
     }
 
-    /** name#number of each box. */
-    static List<String> numberedNames(Plan plan) {
-        return boxLines(plan).stream()
-                .map(line -> line.substring(0, line.indexOf(' ')) + line.substring(line.lastIndexOf(' ') + 1))
-                .collect(Collectors.toList());
+    /** name#number of each box that the rank of the plan keeps; `numbers`: what a merge says of its boxes. */
+    static List<String> keptNames(Plan plan, int[] numbers) {
+        EntryBatch batch = Planning.entries(plan);
+        ContractRunner.require(numbers.length == batch.boxCount(), numbers.length + " numbers of " + batch.boxCount() + " boxes");
+        List<String> names = new ArrayList<>();
+        for (int i = 0; i < batch.size(); i++) {
+            for (int box = batch.firstBox(i); box < batch.firstBox(i + 1); box++) {
+                if (numbers[box] != Planning.NOT_KEPT) {
+                    names.add(batch.entry(i).name() + "#" + Integer.toUnsignedLong(numbers[box]));
+                }
+            }
+        }
+        return names;
     }
 }

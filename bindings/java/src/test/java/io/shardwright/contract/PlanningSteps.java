@@ -244,10 +244,14 @@ final class PlanningSteps {
         }
         if (step.has("kept")) {
             List<Object> names = new ArrayList<>();
-            merged.kept().forEach(plan -> names.add(EntrySteps.numberedNames(Plan.of(plan))));
+            for (int[] numbers : merged.kept()) {
+                names.add(EntrySteps.keptNames(Plan.of(plans.get(names.size())), numbers));
+            }
             same(names, step.get("kept"), "kept");
         }
-        keep(step, merged.plan(), merged.kept());
+        if (step.has("id")) {
+            kept.put(Values.text(step, "id"), merged.plan());
+        }
     }
 
     private void checkMatch(JsonObject step) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that plans are encoded in: lent, outgrown, too small.
-#include "core/plan/wire/plan_encoder.h"
+// Memory that a merge leaves in: lent, outgrown, too small.
+#include "core/plan/wire/plan_parts.h"
 
 #include <algorithm>
 #include <array>
@@ -14,32 +14,28 @@
 namespace shardwright::plan::test {
 namespace {
 
-GlobalSavePlan sample_merged() {
-  Result<GlobalSavePlan> plan = decode_merged_save(sample_merged_part(0));
-  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
-  return *std::move(plan);
-}
-
-TEST(PlanParts, TheFirstPlanIsEncodedWhereItStays) {
-  const GlobalSavePlan plan = sample_merged();
-  const std::vector<std::byte> expected = encoded(plan);
-  PlanParts parts(merged_save_wire_bytes(plan) + 100);
-  ASSERT_TRUE(parts.append_first(plan).ok());
-  ASSERT_TRUE(parts.append(expected).ok());
-  EXPECT_TRUE(std::ranges::equal(parts.part(0), expected));
-  EXPECT_TRUE(std::ranges::equal(parts.part(1), expected));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(parts.part(0).data()) % 64, 0U);
-  EXPECT_FAILURE(parts.append_first(plan), StatusCode::kInternal, "first");
-  EXPECT_EQ(parts.size(), 2U);
-}
-
-TEST(PlanParts, PlansThatDoNotFitAreRefused) {
-  const GlobalSavePlan plan = sample_merged();
-  for (const size_t capacity : {size_t{0}, size_t{64}, encoded(plan).size() - 1}) {
-    PlanParts parts(capacity);
-    EXPECT_FAILURE(parts.append_first(plan), StatusCode::kInternal, "outgrow");
-    EXPECT_EQ(parts.size(), 0U);
+TEST(PlanParts, AMergedPlanAndThenNumbers) {
+  const std::vector<std::byte> expected = sample_merged_described();
+  const Result<GlobalSavePlan> plan = decode_merged_save(expected);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  Result<PlanParts> parts = PlanParts::create(*plan, 5);
+  ASSERT_TRUE(parts.ok()) << parts.status().to_string();
+  EXPECT_TRUE(std::ranges::equal(parts->part(0), expected));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(parts->part(0).data()) % 64, 0U);
+  const std::vector<uint32_t> first = {1, 2, 3};
+  for (const std::vector<uint32_t>& numbers : {first, {}, {4, 5}}) {
+    const Result<std::span<uint32_t>> part = parts->append(numbers.size());
+    ASSERT_TRUE(part.ok()) << part.status().to_string();
+    std::ranges::copy(numbers, part->begin());
   }
+  ASSERT_EQ(parts->size(), 4U);
+  EXPECT_TRUE(std::ranges::equal(parts->numbers(1), first));
+  EXPECT_TRUE(parts->numbers(2).empty());
+  EXPECT_EQ(parts->numbers(3)[1], 5U);
+  // The merged plan took less than its bound, so that a few numbers more fit.
+  const uint64_t room = merged_save_wire_bytes(*plan) - expected.size();
+  EXPECT_FAILURE(parts->append(room / 4 + 1).status(), StatusCode::kInternal, "outgrow");
+  EXPECT_EQ(parts->size(), 4U);
 }
 
 TEST(LentMemory, ABuilderThatOutgrowsItGoesOnInItsOwn) {
