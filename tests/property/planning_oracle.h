@@ -22,9 +22,9 @@ std::string reason_to_refuse(const World& world);
 // Every object is stored once, or once per rank.
 std::string check_save(const World& world, OwnerRule owner, const GlobalSavePlan& plan);
 
-// What each rank keeps of its local plan after a merge, compared with the merged plan: each chunk is
-// kept by the rank it names, under its number, and each object by the rank it names (owner = all:
-// by all that have it); nothing else is kept.
+// What each rank keeps of its local plan after a merge, compared with the merged plan: each chunk
+// is kept by the rank it names, under its number, and each object by the rank it names (owner =
+// all: by all that have it); nothing else is kept.
 using Numbers = std::vector<uint32_t>;
 std::string check_kept(const World& world, OwnerRule owner, const GlobalSavePlan& merged,
                        const std::vector<LocalPlan>& plans, const std::vector<Numbers>& kept);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of a plan buffer, cut so that decoding and listing findings share them: open_plan ends
-// with the schema version; copy_body takes a verified body to values and refuses only what cannot be
-// represented; findings_of says what is wrong with the meaning. Pure functions.
+// with the schema version; copy_body takes a verified body to values and refuses only what cannot
+// be represented; findings_of says what is wrong with the meaning. Pure functions.
 #pragma once
 
 #include <cstddef>
