@@ -22,7 +22,7 @@ SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
          "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
-         "planning", "estimate", "symbolic", "plugin"]
+         "planning", "estimate", "global_plan", "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
 SINCE = re.compile(r"Since: (\S+)")
@@ -95,7 +95,7 @@ def api_header(symbols, declared):
 #include "estimate.h"
 #include "state.h"
 #include "storage.h"
-#include "symbolic.h"
+#include "global_plan.h"
 #include "tensor.h"
 
 #if defined(__cplusplus)

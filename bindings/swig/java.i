@@ -47,7 +47,7 @@
 %ignore shw_plan_entries;
 %ignore shw_plan_merge_buffers;
 %ignore shw_plan_owners;
-%ignore shw_symbolic_describe;
+%ignore shw_global_plan_describe;
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_error;
@@ -121,7 +121,7 @@ SHW_JAVA_HANDLE(load_options)
 SHW_JAVA_HANDLE(checkpoint_options)
 SHW_JAVA_HANDLE(estimate_options)
 SHW_JAVA_HANDLE(job_description)
-SHW_JAVA_HANDLE(symbolic_plan)
+SHW_JAVA_HANDLE(global_plan)
 SHW_JAVA_HANDLE(entry_batch)
 SHW_JAVA_HANDLE(describe_options)
 SHW_JAVA_HANDLE(merge_options)

@@ -70,15 +70,15 @@
 %ignore shw_plan_owners;
 %ignore shw_plan_digest;
 %ignore shw_content_digest;
-%ignore shw_symbolic_describe;
-%ignore shw_symbolic_representatives;
-%ignore shw_symbolic_plan_create;
-%ignore shw_symbolic_plan_write_list;
-%ignore shw_symbolic_plan_rank_bytes;
-%ignore shw_symbolic_plan_owners;
-%ignore shw_symbolic_plan_json;
-%ignore shw_symbolic_plan_digest;
-%ignore shw_symbolic_plan_expand;
+%ignore shw_global_plan_describe;
+%ignore shw_global_plan_representatives;
+%ignore shw_global_plan_create;
+%ignore shw_global_plan_write_list;
+%ignore shw_global_plan_rank_bytes;
+%ignore shw_global_plan_owners;
+%ignore shw_global_plan_json;
+%ignore shw_global_plan_digest;
+%ignore shw_global_plan_expand;
 %ignore shw_report_summarize;
 %ignore shw_job_progress;
 %ignore shw_job_wait;
@@ -107,7 +107,7 @@
 %ignore shw_collective_gather_v;
 %ignore shw_collective_scatter_v;
 %ignore shw_collective_all_reduce_i64;
-%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|job_description|symbolic_plan)_release$";
+%rename("$ignore", regextarget=1) "^shw_(context|layout|state|save_planner|load_planner|plan|checkpoint|storage|collective|collective_group|job|report|job_description|global_plan)_release$";
 
 /* Status and error. */
 %typemap(in, numinputs=0, noblock=1) shw_error **err (shw_error *error = NULL) { $1 = &error; }
@@ -149,7 +149,7 @@ SHW_PY_HANDLE(collective_group)
 SHW_PY_HANDLE(job)
 SHW_PY_HANDLE(report)
 SHW_PY_HANDLE(job_description)
-SHW_PY_HANDLE(symbolic_plan)
+SHW_PY_HANDLE(global_plan)
 
 /* Other results. A buffer is a list of bytes, one per part. */
 %typemap(in, numinputs=0, noblock=1) shw_buffer **out (shw_buffer *made = NULL) { $1 = &made; }
@@ -259,15 +259,15 @@ PyObject *shw_py_plan_match(PyObject *options, PyObject *stored, PyObject *wante
 PyObject *shw_py_plan_owners(PyObject *arrays, PyObject *rank_count);
 PyObject *shw_py_plan_digest(PyObject *plan);
 PyObject *shw_py_content_digest(PyObject *data);
-PyObject *shw_py_symbolic_describe(PyObject *options, PyObject *entries, PyObject *layouts);
-PyObject *shw_py_symbolic_representatives(PyObject *digests);
-PyObject *shw_py_symbolic_plan(PyObject *options, PyObject *digests, PyObject *descriptions, PyObject *parts);
-PyObject *shw_py_symbolic_write_list(PyObject *plan, PyObject *arguments);
-PyObject *shw_py_symbolic_owners(PyObject *plan, PyObject *name);
-PyObject *shw_py_symbolic_rank_bytes(PyObject *plan);
-PyObject *shw_py_symbolic_json(PyObject *plan);
-PyObject *shw_py_symbolic_digest(PyObject *plan);
-PyObject *shw_py_symbolic_expand(PyObject *plan, const char *generation);
+PyObject *shw_py_global_plan_describe(PyObject *options, PyObject *entries, PyObject *layouts);
+PyObject *shw_py_global_plan_representatives(PyObject *digests);
+PyObject *shw_py_global_plan(PyObject *options, PyObject *digests, PyObject *descriptions, PyObject *parts);
+PyObject *shw_py_global_plan_write_list(PyObject *plan, PyObject *arguments);
+PyObject *shw_py_global_plan_owners(PyObject *plan, PyObject *name);
+PyObject *shw_py_global_plan_rank_bytes(PyObject *plan);
+PyObject *shw_py_global_plan_json(PyObject *plan);
+PyObject *shw_py_global_plan_digest(PyObject *plan);
+PyObject *shw_py_global_plan_expand(PyObject *plan, const char *generation);
 PyObject *shw_py_layout_create(PyObject *specification);
 PyObject *shw_py_layout_pieces(PyObject *layout, PyObject *shape, PyObject *rank);
 PyObject *shw_py_layout_local_shape(PyObject *layout, PyObject *shape, PyObject *rank);

@@ -46,7 +46,7 @@
 %include "shardwright/load.h"
 %include "shardwright/planning.h"
 %include "shardwright/estimate.h"
-%include "shardwright/symbolic.h"
+%include "shardwright/global_plan.h"
 %include "shardwright/plugin.h"
 
 /* The function table is for hosts that open the library themselves. */

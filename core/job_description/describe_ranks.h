@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A described job as the symbolic descriptions that its ranks would make of their states. Pure
+// A described job as the descriptions that its ranks would make of their states. Pure
 // function.
 #pragma once
 

@@ -22,7 +22,7 @@
 #include "estimate.h"
 #include "state.h"
 #include "storage.h"
-#include "symbolic.h"
+#include "global_plan.h"
 #include "tensor.h"
 
 #if defined(__cplusplus)
@@ -357,28 +357,26 @@ struct shw_api {
   shw_status (*estimate_load)(const shw_job_description* stored, const shw_job_description* wanted,
       const shw_estimate_options* options, shw_buffer** out, shw_error** err);
   void (*job_description_release)(shw_job_description* description);
-  shw_status (*symbolic_describe)(const shw_describe_options* options,
+  shw_status (*global_plan_describe)(const shw_describe_options* options,
       const shw_entry_batch* entries, const shw_layout* const* layouts, shw_buffer** out,
       shw_error** err);
-  shw_status (*symbolic_representatives)(const void* digests, uint64_t rank_count, shw_buffer** out,
-      shw_error** err);
-  shw_status (*symbolic_plan_create)(const shw_merge_options* options, const void* digests,
+  shw_status (*global_plan_representatives)(const void* digests, uint64_t rank_count,
+      shw_buffer** out, shw_error** err);
+  shw_status (*global_plan_create)(const shw_merge_options* options, const void* digests,
       uint64_t rank_count, const void* descriptions, const uint64_t* description_offsets,
       uint64_t description_count, const void* parts, const uint64_t* part_offsets,
-      uint64_t part_count, shw_symbolic_plan** out, shw_error** err);
-  shw_status (*symbolic_plan_write_list)(const shw_symbolic_plan* plan, int32_t rank,
+      uint64_t part_count, shw_global_plan** out, shw_error** err);
+  shw_status (*global_plan_write_list)(const shw_global_plan* plan, int32_t rank,
       const char* generation, const void* plan_digest, shw_buffer** out, shw_error** err);
-  shw_status (*symbolic_plan_rank_bytes)(const shw_symbolic_plan* plan, shw_buffer** out,
+  shw_status (*global_plan_rank_bytes)(const shw_global_plan* plan, shw_buffer** out,
       shw_error** err);
-  shw_status (*symbolic_plan_owners)(const shw_symbolic_plan* plan, const char* name,
+  shw_status (*global_plan_owners)(const shw_global_plan* plan, const char* name,
       uint64_t name_size, shw_buffer** out, shw_error** err);
-  shw_status (*symbolic_plan_json)(const shw_symbolic_plan* plan, shw_buffer** out,
-      shw_error** err);
-  shw_status (*symbolic_plan_digest)(const shw_symbolic_plan* plan, shw_buffer** out,
-      shw_error** err);
-  shw_status (*symbolic_plan_expand)(const shw_symbolic_plan* plan, const char* generation,
+  shw_status (*global_plan_json)(const shw_global_plan* plan, shw_buffer** out, shw_error** err);
+  shw_status (*global_plan_digest)(const shw_global_plan* plan, shw_buffer** out, shw_error** err);
+  shw_status (*global_plan_expand)(const shw_global_plan* plan, const char* generation,
       shw_buffer** out, shw_error** err);
-  void (*symbolic_plan_release)(shw_symbolic_plan* plan);
+  void (*global_plan_release)(shw_global_plan* plan);
   shw_status (*plan_merge_buffers)(const shw_merge_options* options, const void* const* plans,
       const uint64_t* plan_sizes, uint64_t plan_count, shw_buffer** out, shw_error** err);
   shw_status (*state_reserve)(shw_state* state, uint64_t tensors, uint64_t name_bytes,

@@ -12,6 +12,7 @@
 #include "collective.h"
 #include "context.h"
 #include "estimate.h"
+#include "global_plan.h"
 #include "job.h"
 #include "layout.h"
 #include "load.h"
@@ -23,7 +24,6 @@
 #include "save.h"
 #include "state.h"
 #include "storage.h"
-#include "symbolic.h"
 #include "tensor.h"
 
 #include "api.h"

@@ -78,16 +78,16 @@ int outs_untouched(const struct env* env) {
 }
 
 /* Of one rank without entries. */
-static void make_symbolic_plan(struct env* env) {
+static void make_global_plan(struct env* env) {
   shw_describe_options options = SHW_DESCRIBE_OPTIONS_INIT;
   shw_entry_batch entries = SHW_ENTRY_BATCH_INIT;
   shw_buffer* local = NULL;
   shw_error* error = NULL;
   options.world_size = 1;
-  CHECK_OK(shw_symbolic_describe(&options, &entries, NULL, &local, &error));
-  CHECK_OK(shw_symbolic_plan_create(NULL, shw_buffer_part_data(local, 1), 1, shw_buffer_data(local),
-                                    shw_buffer_part_offsets(local), 1, NULL, NULL, 0,
-                                    &env->symbolic_plan, &error));
+  CHECK_OK(shw_global_plan_describe(&options, &entries, NULL, &local, &error));
+  CHECK_OK(shw_global_plan_create(NULL, shw_buffer_part_data(local, 1), 1, shw_buffer_data(local),
+                                  shw_buffer_part_offsets(local), 1, NULL, NULL, 0,
+                                  &env->global_plan, &error));
   shw_buffer_release(local);
   env->layouts[0] = env->layout;
   env->plans[0] = env->bytes;
@@ -121,7 +121,7 @@ void make_env(struct env* env) {
       shw_load_planner_create(env->checkpoint, env->state, 0, NULL, &env->load_planner, &error));
   CHECK_OK(shw_load_planner_local_plan(env->load_planner, &env->plan, &error));
   CHECK_OK(shw_job_description_from_checkpoint(env->checkpoint, &env->job_description, &error));
-  make_symbolic_plan(env);
+  make_global_plan(env);
   CHECK_OK(shw_load_async(env->context, env->state, NULL, path, NULL, NULL, &env->job, &error));
   CHECK_OK(shw_job_wait(env->job, -1, &error));
   mark_outs(env);
@@ -130,7 +130,7 @@ void make_env(struct env* env) {
 void release_env(struct env* env) {
   shw_job_description_release(env->job_description);
   shw_job_release(env->job);
-  shw_symbolic_plan_release(env->symbolic_plan);
+  shw_global_plan_release(env->global_plan);
   shw_plan_release(env->plan);
   shw_load_planner_release(env->load_planner);
   shw_save_planner_release(env->save_planner);

@@ -26,7 +26,7 @@ struct env {
   shw_save_planner* save_planner;
   shw_load_planner* load_planner;
   shw_job_description* job_description;
-  shw_symbolic_plan* symbolic_plan;
+  shw_global_plan* global_plan;
   const shw_layout* layouts[1];
   const void* plans[1];
   shw_error* error;

@@ -14,7 +14,7 @@ INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
          "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
-         "planning", "estimate", "symbolic", "plugin", "api"]
+         "planning", "estimate", "global_plan", "plugin", "api"]
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+([^;(]*?)\b(shw_\w+)\(([^;]*)\)\s*SHW_NOEXCEPT;")

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "shardwright"
 PYTHON = ROOT / "bindings" / "python" / "shardwright" / "_options.py"
 PYTHON_PLANNING = PYTHON.with_name("planning.py")
-PYTHON_SYMBOLIC = PYTHON.with_name("symbolic.py")
+PYTHON_GLOBAL_PLAN = PYTHON.with_name("global_plan.py")
 JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "shardwright"
 RUST = ROOT / "bindings" / "rust" / "shardwright" / "src" / "options.rs"
 RUST_PLANNING = RUST.with_name("planning.rs")
@@ -31,9 +31,9 @@ CALLS = {
     "merge": {"owner": "balanced", "preset": "standard", "cover": "full", "verify_replicas": "auto"},
     "match": {"order": "wanted", "cover": "full", "missing": "error", "first_replica": "off", "rank": "none"},
 }
-# Calls of the module planning: keyword arguments in Python. Symbolic planning has them too, without these.
+# Calls of the module planning: keyword arguments in Python. Global plans have them too, without these.
 PLANNING = {"describe": "describe", "merge": "merge", "match": "match"}
-SYMBOLIC = {"describe": {"kind"}, "merge": {"cover"}}
+GLOBAL_PLAN = {"describe": {"kind"}, "merge": {"cover"}}
 # Words of an option in the order of their numbers; the first is what a zeroed C struct means. The format "auto" is native
 # when saving and what is recognised when reading.
 WORDS = {

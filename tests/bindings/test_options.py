@@ -72,13 +72,13 @@ def test_defaults_are_those_of_the_table(call):
         assert call != "save" or table.rust_save_defaults()[option] == expected
 
 
-@pytest.mark.parametrize("call", sorted(table.SYMBOLIC))
-def test_symbolic_planning_has_the_options_of_planning_but_those_that_it_cannot_have(call):
-    functions = {"describe": "describe", "merge": "SymbolicPlan.__init__"}
-    found = table.keyword_arguments(table.PYTHON_SYMBOLIC, functions[call])
-    assert differences("Python", found, set(table.CALLS[call]) - table.SYMBOLIC[call]) == []
+@pytest.mark.parametrize("call", sorted(table.GLOBAL_PLAN))
+def test_global_planning_has_the_options_of_planning_but_those_that_it_cannot_have(call):
+    functions = {"describe": "describe", "merge": "GlobalPlan.__init__"}
+    found = table.keyword_arguments(table.PYTHON_GLOBAL_PLAN, functions[call])
+    assert differences("Python", found, set(table.CALLS[call]) - table.GLOBAL_PLAN[call]) == []
     defaults = table.keyword_arguments(table.PYTHON_PLANNING, table.PLANNING[call])
-    for name, default in found.items():  # rank and world_size have none: a symbolic plan is always of a known job
+    for name, default in found.items():  # rank and world_size have none: a global plan is always of a known job
         assert default in (None, defaults[name])
 
 

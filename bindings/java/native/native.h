@@ -132,9 +132,9 @@ shw_status shw_java_entry_batch_create(
     const char* digests, shw_entry_batch** out, shw_error** err);
 void shw_java_entry_batch_release(shw_entry_batch* batch);
 /* layouts: handles, 0 where there is none; NULL = no entry has one. */
-shw_status shw_java_symbolic_describe(const shw_describe_options* options,
-                                      const shw_entry_batch* entries, const int64_t* layouts,
-                                      shw_buffer** out, shw_error** err);
+shw_status shw_java_global_plan_describe(const shw_describe_options* options,
+                                         const shw_entry_batch* entries, const int64_t* layouts,
+                                         shw_buffer** out, shw_error** err);
 /* The one part of out: a rank (int32) per shard. */
 shw_status shw_java_plan_owners(uint64_t count, const uint64_t* weights, const int32_t* sets,
                                 const char* secondary, uint64_t set_count,

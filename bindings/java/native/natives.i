@@ -54,7 +54,7 @@ shw_status shw_java_entry_batch_create(
     const uint64_t* path_offsets, const char* attributes, const uint64_t* attribute_offsets,
     const char* digests, shw_entry_batch** out, shw_error** err);
 void shw_java_entry_batch_release(shw_entry_batch* batch);
-shw_status shw_java_symbolic_describe(const shw_describe_options* options,
+shw_status shw_java_global_plan_describe(const shw_describe_options* options,
                                       const shw_entry_batch* entries, const int64_t* layouts,
                                       shw_buffer** out, shw_error** err);
 shw_status shw_java_plan_owners(uint64_t count, const uint64_t* weights, const int32_t* sets,

@@ -166,16 +166,16 @@ NATIVE(jobject, planEntries)(JNIEnv* env, jclass type, jlong plan) {
 /* ---- calls whose arguments need more than a typemap ---- */
 
 /* layouts: handles, 0 where there is none; NULL = no entry has one. */
-shw_status shw_java_symbolic_describe(const shw_describe_options* options,
-                                      const shw_entry_batch* entries, const int64_t* layouts,
-                                      shw_buffer** out, shw_error** err) {
+shw_status shw_java_global_plan_describe(const shw_describe_options* options,
+                                         const shw_entry_batch* entries, const int64_t* layouts,
+                                         shw_buffer** out, shw_error** err) {
   const shw_layout** list = NULL;
   if (layouts != NULL) {
     list = malloc((entries->count + 1) * sizeof(*list));
     if (list == NULL) return shw_java_out_of_memory(err);
     for (uint64_t i = 0; i < entries->count; ++i) list[i] = (const shw_layout*)(intptr_t)layouts[i];
   }
-  const shw_status status = shw_symbolic_describe(options, entries, list, out, err);
+  const shw_status status = shw_global_plan_describe(options, entries, list, out, err);
   free(list);
   return status;
 }

@@ -48,7 +48,7 @@ PyObject* shw_py_versions(void);
   X(job)                      \
   X(report)                   \
   X(job_description)          \
-  X(symbolic_plan)
+  X(global_plan)
 
 #define SHW_PY_DECLARE_OWN(noun) PyObject* shw_py_own_##noun(shw_##noun* handle);
 SHW_PY_EACH_HANDLE(SHW_PY_DECLARE_OWN)
@@ -168,19 +168,19 @@ PyObject* shw_py_plan_digest(PyObject* plan);
 PyObject* shw_py_content_digest(PyObject* data);
 /* options: (rank, world_size, kind globs, kind values, agreement); layouts: list of handles or
  * None, or None. Gives [description, digest, part]. */
-PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObject* layouts);
-PyObject* shw_py_symbolic_representatives(PyObject* digests);
+PyObject* shw_py_global_plan_describe(PyObject* options, PyObject* entries, PyObject* layouts);
+PyObject* shw_py_global_plan_representatives(PyObject* digests);
 /* options: (owner, preset, verify_replicas); descriptions, parts: lists of buffers. Gives a
  * handle. */
-PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
-                               PyObject* parts);
+PyObject* shw_py_global_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
+                             PyObject* parts);
 /* arguments: (rank, generation, 16 bytes or None). */
-PyObject* shw_py_symbolic_write_list(PyObject* plan, PyObject* arguments);
-PyObject* shw_py_symbolic_owners(PyObject* plan, PyObject* name);
-PyObject* shw_py_symbolic_rank_bytes(PyObject* plan);
-PyObject* shw_py_symbolic_json(PyObject* plan);
-PyObject* shw_py_symbolic_digest(PyObject* plan);
-PyObject* shw_py_symbolic_expand(PyObject* plan, const char* generation);
+PyObject* shw_py_global_plan_write_list(PyObject* plan, PyObject* arguments);
+PyObject* shw_py_global_plan_owners(PyObject* plan, PyObject* name);
+PyObject* shw_py_global_plan_rank_bytes(PyObject* plan);
+PyObject* shw_py_global_plan_json(PyObject* plan);
+PyObject* shw_py_global_plan_digest(PyObject* plan);
+PyObject* shw_py_global_plan_expand(PyObject* plan, const char* generation);
 
 /* ---- tensor.c: the tensor type of the module ---- */
 

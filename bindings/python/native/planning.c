@@ -308,7 +308,7 @@ PyObject* shw_py_content_digest(PyObject* data) {
   return one_part(status, buffer, error);
 }
 
-/* ---- symbolic plans ---- */
+/* ---- global plans ---- */
 
 /* Handles of layouts, one per entry or NULL for None; none for None. */
 static int read_layouts(PyObject* layouts, uint64_t count, const shw_layout*** out) {
@@ -335,7 +335,7 @@ static int read_layouts(PyObject* layouts, uint64_t count, const shw_layout*** o
   return 0;
 }
 
-PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObject* layouts) {
+PyObject* shw_py_global_plan_describe(PyObject* options, PyObject* entries, PyObject* layouts) {
   shw_describe_options given = SHW_DESCRIBE_OPTIONS_INIT;
   PyObject *globs = NULL, *kinds = NULL, *agreement = NULL, *parts = NULL;
   Py_ssize_t kinds_size = 0, agreement_size = 0;
@@ -363,7 +363,7 @@ PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObjec
       shw_error* error = NULL;
       shw_status status;
       Py_BEGIN_ALLOW_THREADS status =
-          shw_symbolic_describe(&given, &held.batch, list, &buffer, &error);
+          shw_global_plan_describe(&given, &held.batch, list, &buffer, &error);
       Py_END_ALLOW_THREADS parts = all_parts(status, buffer, error);
       free(list);
     }
@@ -373,20 +373,20 @@ PyObject* shw_py_symbolic_describe(PyObject* options, PyObject* entries, PyObjec
   return parts;
 }
 
-PyObject* shw_py_symbolic_representatives(PyObject* digests) {
+PyObject* shw_py_global_plan_representatives(PyObject* digests) {
   Py_buffer view;
   if (PyObject_GetBuffer(digests, &view, PyBUF_SIMPLE) < 0) return NULL;
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status =
-      shw_symbolic_representatives(view.buf, (uint64_t)view.len / 16, &buffer, &error);
+      shw_global_plan_representatives(view.buf, (uint64_t)view.len / 16, &buffer, &error);
   Py_END_ALLOW_THREADS PyBuffer_Release(&view);
   return one_part(status, buffer, error);
 }
 
-PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
-                               PyObject* parts) {
+PyObject* shw_py_global_plan(PyObject* options, PyObject* digests, PyObject* descriptions,
+                             PyObject* parts) {
   shw_merge_options given = SHW_MERGE_OPTIONS_INIT;
   joined_plans all, own;
   Py_buffer view;
@@ -402,26 +402,26 @@ PyObject* shw_py_symbolic_plan(PyObject* options, PyObject* digests, PyObject* d
     PyBuffer_Release(&view);
     return NULL;
   }
-  shw_symbolic_plan* plan = NULL;
+  shw_global_plan* plan = NULL;
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_create(
+  Py_BEGIN_ALLOW_THREADS status = shw_global_plan_create(
       &given, view.buf, (uint64_t)view.len / 16, all.blob.data, all.blob.offsets, all.blob.count,
       own.blob.data, own.blob.offsets, own.blob.count, &plan, &error);
   Py_END_ALLOW_THREADS shw_py_blob_free(&own.blob);
   shw_py_blob_free(&all.blob);
   PyBuffer_Release(&view);
-  if (status == SHW_OK) return shw_py_own_symbolic_plan(plan);
+  if (status == SHW_OK) return shw_py_own_global_plan(plan);
   shw_py_raise(status, error);
   return NULL;
 }
 
-PyObject* shw_py_symbolic_write_list(PyObject* capsule, PyObject* arguments) {
+PyObject* shw_py_global_plan_write_list(PyObject* capsule, PyObject* arguments) {
   void* plan = NULL;
   int rank = 0;
   const char *generation = NULL, *digest = NULL;
   Py_ssize_t digest_size = 0;
-  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0 ||
+  if (shw_py_handle(capsule, "shw_global_plan", &plan) < 0 ||
       !PyArg_ParseTuple(arguments, "isz#", &rank, &generation, &digest, &digest_size))
     return NULL;
   if (digest && digest_size != 16) {
@@ -432,44 +432,44 @@ PyObject* shw_py_symbolic_write_list(PyObject* capsule, PyObject* arguments) {
   shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status =
-      shw_symbolic_plan_write_list(plan, rank, generation, digest, &buffer, &error);
+      shw_global_plan_write_list(plan, rank, generation, digest, &buffer, &error);
   Py_END_ALLOW_THREADS return one_part(status, buffer, error);
 }
 
-PyObject* shw_py_symbolic_owners(PyObject* capsule, PyObject* name) {
+PyObject* shw_py_global_plan_owners(PyObject* capsule, PyObject* name) {
   void* plan = NULL;
   Py_ssize_t size = 0;
   char* text = NULL;
-  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0 ||
+  if (shw_py_handle(capsule, "shw_global_plan", &plan) < 0 ||
       PyBytes_AsStringAndSize(name, &text, &size) < 0)
     return NULL;
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
   Py_BEGIN_ALLOW_THREADS status =
-      shw_symbolic_plan_owners(plan, text, (uint64_t)size, &buffer, &error);
+      shw_global_plan_owners(plan, text, (uint64_t)size, &buffer, &error);
   Py_END_ALLOW_THREADS return one_part(status, buffer, error);
 }
 
-PyObject* shw_py_symbolic_expand(PyObject* capsule, const char* generation) {
+PyObject* shw_py_global_plan_expand(PyObject* capsule, const char* generation) {
   void* plan = NULL;
-  if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;
+  if (shw_py_handle(capsule, "shw_global_plan", &plan) < 0) return NULL;
   shw_buffer* buffer = NULL;
   shw_error* error = NULL;
   shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_expand(plan, generation, &buffer, &error);
+  Py_BEGIN_ALLOW_THREADS status = shw_global_plan_expand(plan, generation, &buffer, &error);
   Py_END_ALLOW_THREADS return all_parts(status, buffer, error);
 }
 
-#define DEFINE_QUESTION(name)                                                        \
-  PyObject* shw_py_symbolic_##name(PyObject* capsule) {                              \
-    void* plan = NULL;                                                               \
-    if (shw_py_handle(capsule, "shw_symbolic_plan", &plan) < 0) return NULL;         \
-    shw_buffer* buffer = NULL;                                                       \
-    shw_error* error = NULL;                                                         \
-    shw_status status;                                                               \
-    Py_BEGIN_ALLOW_THREADS status = shw_symbolic_plan_##name(plan, &buffer, &error); \
-    Py_END_ALLOW_THREADS return one_part(status, buffer, error);                     \
+#define DEFINE_QUESTION(name)                                                      \
+  PyObject* shw_py_global_plan_##name(PyObject* capsule) {                         \
+    void* plan = NULL;                                                             \
+    if (shw_py_handle(capsule, "shw_global_plan", &plan) < 0) return NULL;         \
+    shw_buffer* buffer = NULL;                                                     \
+    shw_error* error = NULL;                                                       \
+    shw_status status;                                                             \
+    Py_BEGIN_ALLOW_THREADS status = shw_global_plan_##name(plan, &buffer, &error); \
+    Py_END_ALLOW_THREADS return one_part(status, buffer, error);                   \
   }
 DEFINE_QUESTION(rank_bytes)
 DEFINE_QUESTION(json)

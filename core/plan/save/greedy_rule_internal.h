@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two rules of a greedy choice of writers, for explicit merges, for symbolic plans and for
+// The two rules of a greedy choice of writers, for explicit merges, for global plans and for
 // plain arrays: who gets what is next, and Megatron's order of what is next. Pure functions.
 #pragma once
 

@@ -38,6 +38,6 @@ using Plan = Owned<shw_plan, shw_plan_release>;
 using SavePlanner = Owned<shw_save_planner, shw_save_planner_release>;
 using LoadPlanner = Owned<shw_load_planner, shw_load_planner_release>;
 using Layout = Owned<shw_layout, shw_layout_release>;
-using SymbolicPlan = Owned<shw_symbolic_plan, shw_symbolic_plan_release>;
+using GlobalPlan = Owned<shw_global_plan, shw_global_plan_release>;
 
 }  // namespace contract

@@ -327,7 +327,7 @@ void PlanningSteps::compare(const Json& step) {
   same(box_lines(first.get()), box_lines(second.get()), "entries");
 }
 
-void PlanningSteps::describe_symbolic(const Json& step) {
+void PlanningSteps::describe_rank(const Json& step) {
   const Entries entries(step);
   const DescribeOptions options(step);
   const shw_entry_batch batch = entries.batch();
@@ -336,7 +336,7 @@ void PlanningSteps::describe_symbolic(const Json& step) {
     layouts.push_back(entry.contains("layout") ? layouts_.at(text_of(entry, "layout")).get()
                                                : nullptr);
   }
-  const Buffer made = call(shw_symbolic_describe, &options.options, &batch,
+  const Buffer made = call(shw_global_plan_describe, &options.options, &batch,
                            static_cast<const shw_layout* const*>(layouts.data()));
   const Described described = {part_of(made.get(), 0), part_of(made.get(), 1),
                                part_of(made.get(), 2)};
@@ -346,7 +346,7 @@ void PlanningSteps::describe_symbolic(const Json& step) {
   described_[text_of(step, "id")] = described;
 }
 
-void PlanningSteps::make_symbolic_plan(const Json& step) {
+void PlanningSteps::make_global_plan(const Json& step) {
   Bytes digests;
   std::vector<const Bytes*> descriptions, parts;
   for (const Json& id : step["descriptions"]) {
@@ -356,7 +356,7 @@ void PlanningSteps::make_symbolic_plan(const Json& step) {
   }
   const uint64_t ranks = step["descriptions"].size();
   const void* all = digests.data();
-  const Buffer chosen = call(shw_symbolic_representatives, all, ranks);
+  const Buffer chosen = call(shw_global_plan_representatives, all, ranks);
   const auto representatives = values_of<int32_t>(chosen.get(), 0);
   same(representatives, step["representatives"], "representatives");
   for (const int32_t rank : representatives) {
@@ -366,47 +366,47 @@ void PlanningSteps::make_symbolic_plan(const Json& step) {
   std::vector<uint64_t> offsets = {0}, part_offsets = {0};
   const Bytes blob = joined(descriptions, &offsets), part_blob = joined(parts, &part_offsets);
   const shw_merge_options options = merge_options(member(step, "options"));
-  shw_symbolic_plan* made = nullptr;
+  shw_global_plan* made = nullptr;
   shw_error* error = nullptr;
-  check(shw_symbolic_plan_create(&options, all, ranks, blob.data(), offsets.data(),
-                                 descriptions.size(), part_blob.data(), part_offsets.data(),
-                                 parts.size(), &made, &error),
-        &error);
-  symbolic_[text_of(step, "id")].reset(made);
-  check_symbolic_plan(step);
+  check(
+      shw_global_plan_create(&options, all, ranks, blob.data(), offsets.data(), descriptions.size(),
+                             part_blob.data(), part_offsets.data(), parts.size(), &made, &error),
+      &error);
+  global_plans_[text_of(step, "id")].reset(made);
+  check_global_plan(step);
 }
 
-void PlanningSteps::check_symbolic_plan(const Json& step) {
-  const shw_symbolic_plan* plan = symbolic_.at(text_of(step, "id")).get();
+void PlanningSteps::check_global_plan(const Json& step) {
+  const shw_global_plan* plan = global_plans_.at(text_of(step, "id")).get();
   if (step.contains("digest")) {
-    same(hex_of(call(shw_symbolic_plan_digest, plan)), step["digest"], "digest");
-    const Buffer bytes = call(shw_symbolic_plan_rank_bytes, plan);
+    same(hex_of(call(shw_global_plan_digest, plan)), step["digest"], "digest");
+    const Buffer bytes = call(shw_global_plan_rank_bytes, plan);
     same(values_of<uint64_t>(bytes.get(), 0), step["rank_bytes"], "rank_bytes");
   }
   for (const auto& [name, owners] : member(step, "owners").items()) {
     const Buffer found =
-        call(shw_symbolic_plan_owners, plan, name.data(), static_cast<uint64_t>(name.size()));
+        call(shw_global_plan_owners, plan, name.data(), static_cast<uint64_t>(name.size()));
     same(values_of<int32_t>(found.get(), 0), owners, "owners of " + name);
   }
-  const Buffer text = call(shw_symbolic_plan_json, plan);
+  const Buffer text = call(shw_global_plan_json, plan);
   const auto* json = static_cast<const char*>(shw_buffer_data(text.get()));
   const Json totals = Json::parse(json, json + shw_buffer_size(text.get()));
   for (const auto& [key, count] : member(step, "totals").items()) same(totals.at(key), count, key);
 }
 
 void PlanningSteps::write_list(const Json& step) {
-  const shw_symbolic_plan* plan = symbolic_.at(text_of(step, "plan")).get();
+  const shw_global_plan* plan = global_plans_.at(text_of(step, "plan")).get();
   const std::string generation = text_of(step, "generation");
   const void* no_digest = nullptr;
-  const Buffer made = call(shw_symbolic_plan_write_list, plan, step["rank"].get<int32_t>(),
+  const Buffer made = call(shw_global_plan_write_list, plan, step["rank"].get<int32_t>(),
                            generation.c_str(), no_digest);
   (*plans_)[text_of(step, "id")] = part_of(made.get(), 0);
 }
 
 void PlanningSteps::expand(const Json& step) {
-  const shw_symbolic_plan* plan = symbolic_.at(text_of(step, "plan")).get();
+  const shw_global_plan* plan = global_plans_.at(text_of(step, "plan")).get();
   const std::string generation = text_of(step, "generation");
-  keep(step["ids"], call(shw_symbolic_plan_expand, plan, generation.c_str()).get());
+  keep(step["ids"], call(shw_global_plan_expand, plan, generation.c_str()).get());
 }
 
 bool PlanningSteps::run(const Json& step) {
@@ -419,8 +419,8 @@ bool PlanningSteps::run(const Json& step) {
       {"match", &PlanningSteps::match},
       {"same_entries", &PlanningSteps::compare},
       {"same_items", &PlanningSteps::compare},
-      {"symbolic", &PlanningSteps::describe_symbolic},
-      {"symbolic_plan", &PlanningSteps::make_symbolic_plan},
+      {"rank_description", &PlanningSteps::describe_rank},
+      {"described_global_plan", &PlanningSteps::make_global_plan},
       {"write_list", &PlanningSteps::write_list},
       {"expand", &PlanningSteps::expand}};
   const std::string op = text_of(step, "op");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps of the contract that plan by descriptions: layouts, shards of grids, entries, merges,
-// symbolic plans.
+// global plans.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace contract {
 
-// What one rank says of a symbolic plan.
+// What one rank says for a global plan.
 struct Described {
   Bytes description, digest, part;
 };
@@ -31,9 +31,9 @@ class PlanningSteps {
   void merge(const Json& step);
   void match(const Json& step);
   void compare(const Json& step);
-  void describe_symbolic(const Json& step);
-  void make_symbolic_plan(const Json& step);
-  void check_symbolic_plan(const Json& step);
+  void describe_rank(const Json& step);
+  void make_global_plan(const Json& step);
+  void check_global_plan(const Json& step);
   void write_list(const Json& step);
   void expand(const Json& step);
   Plan plan(const Json& id) const;
@@ -42,7 +42,7 @@ class PlanningSteps {
   std::map<std::string, Bytes>* plans_;
   std::map<std::string, Layout> layouts_;
   std::map<std::string, Described> described_;
-  std::map<std::string, SymbolicPlan> symbolic_;
+  std::map<std::string, GlobalPlan> global_plans_;
 };
 
 }  // namespace contract

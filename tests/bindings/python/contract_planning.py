@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of the contract that plan by descriptions: layouts, shards of grids, entries, merges, symbolic plans."""
+"""The steps of the contract that plan by descriptions: layouts, shards of grids, entries, merges, global plans."""
 from array import array
 
 import shardwright
-from shardwright import planning, symbolic
+from shardwright import global_plan, planning
 from shardwright._options import KIND_NAMES, KINDS
 from shardwright.layout import GridShard
 
@@ -159,21 +159,21 @@ class PlanningSteps:
     def do_content_digest(self, step):
         same(planning.content_digest(step["text"].encode()).hex(), step["expected"])
 
-    def do_symbolic(self, step):
+    def do_rank_description(self, step):
         layouts = [self.things[entry["layout"]] if "layout" in entry else None for entry in step["entries"]]
-        described = symbolic.describe(Entries(step).batch(), layouts, rank=step["rank"], world_size=step["world_size"],
+        described = global_plan.describe(Entries(step).batch(), layouts, rank=step["rank"], world_size=step["world_size"],
                                       kinds=[tuple(pair) for pair in step.get("kinds", ())],
                                       agreement=step.get("agreement", ""))
         if "digest" in step:
             same(described.digest.hex(), step["digest"])
         self.things[step["id"]] = described
 
-    def do_symbolic_plan(self, step):
+    def do_described_global_plan(self, step):
         described = [self.things[each] for each in step["descriptions"]]
         digests = [each.digest for each in described]
-        chosen = symbolic.representatives(digests)
+        chosen = global_plan.representatives(digests)
         same(chosen, step["representatives"])
-        plan = symbolic.SymbolicPlan(digests, [described[rank].description for rank in chosen],
+        plan = global_plan.GlobalPlan(digests, [described[rank].description for rank in chosen],
                                      [each.part for each in described], **step.get("options", {}))
         self.things[step["id"]] = plan
         if "digest" in step:

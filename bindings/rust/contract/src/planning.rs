@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The steps that plan by descriptions: layouts, shards of grids, entries, merges, symbolic plans.
+//! The steps that plan by descriptions: layouts, shards of grids, entries, merges, global plans.
 
 use crate::Failure;
 use crate::pattern::{numbers, text_of};
 use crate::words::{kind_of, match_options, merge_options};
 use serde_json::{Value, json};
 use shardwright::planning::{self, DescribeOptions, Described, Digest, Entry, EntryBatch, HeldShards, NOT_KEPT};
-use shardwright::symbolic::{self, Description, SymbolicPlan};
+use shardwright::global_plan::{self, Description, GlobalPlan};
 use shardwright::{DType, GridShard, Layout, Piece, Placement, Plan};
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub type Plans = HashMap<String, Vec<u8>>;
 pub struct PlanningSteps {
     layouts: HashMap<String, Layout>,
     described: HashMap<String, Description>,
-    symbolic: HashMap<String, SymbolicPlan>,
+    global_plans: HashMap<String, GlobalPlan>,
 }
 
 fn same(found: Value, wanted: &Value, what: &str) -> Outcome<()> {
@@ -267,17 +267,17 @@ impl PlanningSteps {
                 let found = planning::content_digest(text_of(&step["text"]).as_bytes())?;
                 same(hex(&found), &step["expected"], "digest")?;
             }
-            _ => return self.run_symbolic(plans, step, id),
+            _ => return self.run_global_plan(plans, step, id),
         }
         Ok(true)
     }
 
-    fn run_symbolic(&mut self, plans: &mut Plans, step: &Value, id: String) -> Outcome<bool> {
-        let plan = || &self.symbolic[&text_of(&step["plan"])];
+    fn run_global_plan(&mut self, plans: &mut Plans, step: &Value, id: String) -> Outcome<bool> {
+        let plan = || &self.global_plans[&text_of(&step["plan"])];
         let generation = text_of(&step["generation"]);
         match step["op"].as_str().unwrap_or_default() {
-            "symbolic" => drop(self.described.insert(id, self.describe(step)?)),
-            "symbolic_plan" => drop(self.symbolic.insert(id, self.make_plan(step)?)),
+            "rank_description" => drop(self.described.insert(id, self.describe(step)?)),
+            "described_global_plan" => drop(self.global_plans.insert(id, self.make_plan(step)?)),
             "write_list" => {
                 let list = plan().write_list(number(&step["rank"]) as i32, &generation, None)?;
                 plans.insert(id, list);
@@ -294,21 +294,21 @@ impl PlanningSteps {
     fn describe(&self, step: &Value) -> Outcome<Description> {
         let layouts: Vec<Option<&Layout>> =
             list(&step["entries"]).map(|entry| entry["layout"].as_str().map(|id| &self.layouts[id])).collect();
-        let described = symbolic::describe(&batch_of(step)?, &layouts, &describe_options(step)?)?;
+        let described = global_plan::describe(&batch_of(step)?, &layouts, &describe_options(step)?)?;
         if step["digest"].is_string() {
             same(hex(&described.digest), &step["digest"], "digest")?;
         }
         Ok(described)
     }
 
-    fn make_plan(&self, step: &Value) -> Outcome<SymbolicPlan> {
+    fn make_plan(&self, step: &Value) -> Outcome<GlobalPlan> {
         let all: Vec<&Description> = list(&step["descriptions"]).map(|id| &self.described[&text_of(id)]).collect();
         let digests: Vec<Digest> = all.iter().map(|each| each.digest).collect();
-        let chosen = symbolic::representatives(&digests)?;
+        let chosen = global_plan::representatives(&digests)?;
         same(json!(chosen), &step["representatives"], "representatives")?;
         let descriptions: Vec<&[u8]> = chosen.iter().map(|rank| &all[*rank as usize].description[..]).collect();
         let parts: Vec<&[u8]> = all.iter().map(|each| &each.part[..]).collect();
-        let plan = SymbolicPlan::new(&digests, &descriptions, &parts, &merge_options(&step["options"])?)?;
+        let plan = GlobalPlan::new(&digests, &descriptions, &parts, &merge_options(&step["options"])?)?;
         if step["digest"].is_string() {
             same(hex(&plan.digest()?), &step["digest"], "digest")?;
             same(json!(plan.rank_bytes()?), &step["rank_bytes"], "rank_bytes")?;

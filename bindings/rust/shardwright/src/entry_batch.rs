@@ -136,7 +136,7 @@ impl EntryBatch {
         Ok(())
     }
 
-    /// Adds a tensor without boxes: its layout gives them ([`symbolic::describe`](crate::symbolic::describe)).
+    /// Adds a tensor without boxes: its layout gives them ([`global_plan::describe`](crate::global_plan::describe)).
     pub fn add_laid_out(&mut self, entry: &Entry) {
         self.push(entry, 0);
     }

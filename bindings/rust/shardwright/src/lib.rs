@@ -21,7 +21,7 @@
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
 //! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
 //! in one call of the library by [`State::add_all`] or a [`TensorBatch`]. Hosts with tensors, transport and files of their
-//! own use the planner alone: [`planning`], and [`symbolic`] where layouts say what each rank holds.
+//! own use the planner alone: [`planning`], and [`global_plan`] where layouts say what each rank holds.
 #![deny(missing_docs)]
 #![deny(missing_debug_implementations)]
 
@@ -42,7 +42,7 @@ pub mod planning;
 mod report;
 mod state;
 mod storage;
-pub mod symbolic;
+pub mod global_plan;
 mod tensor;
 mod tensor_batch;
 mod text;

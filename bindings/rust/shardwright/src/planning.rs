@@ -42,7 +42,7 @@ pub const NOT_KEPT: u32 = ffi::SHW_NOT_KEPT as u32;
 /// How entries become a plan.
 #[derive(Clone, Debug, Default)]
 pub struct DescribeOptions {
-    /// What the entries describe; symbolic descriptions are always of a rank.
+    /// What the entries describe; descriptions for a global plan are always of a rank.
     pub kind: Described,
     /// The rank that holds the entries.
     pub rank: i32,

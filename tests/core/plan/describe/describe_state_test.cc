@@ -81,7 +81,7 @@ RankState state_of_rank(const std::vector<JobEntry>& entries, int32_t rank,
 // What all ranks of a job say, both ways.
 struct BothWays {
   std::vector<LocalPlan> locals;
-  std::vector<LocalPlan> symbolic;
+  std::vector<LocalPlan> by_layouts;
 };
 
 BothWays describe_both_ways(std::vector<RankState>& states, const SaveRules& rules) {
@@ -89,13 +89,13 @@ BothWays describe_both_ways(std::vector<RankState>& states, const SaveRules& rul
   for (size_t r = 0; r < states.size(); ++r) {
     const RankPosition position{static_cast<int32_t>(r), static_cast<int32_t>(states.size())};
     auto local = make_local_plan(states[r].state, rules, position, states[r].digests);
-    auto symbolic =
+    auto local_of_layouts =
         describe_state(states[r].state, rules, position, states[r].digests, save_rules_text(rules));
     EXPECT_TRUE(local.ok()) << local.status().to_string();
-    EXPECT_TRUE(symbolic.ok()) << symbolic.status().to_string();
-    if (!local.ok() || !symbolic.ok()) return made;
+    EXPECT_TRUE(local_of_layouts.ok()) << local_of_layouts.status().to_string();
+    if (!local.ok() || !local_of_layouts.ok()) return made;
     made.locals.push_back(*std::move(local));
-    made.symbolic.push_back(*std::move(symbolic));
+    made.by_layouts.push_back(*std::move(local_of_layouts));
   }
   return made;
 }
@@ -119,10 +119,10 @@ void expect_same_sets(const std::vector<ReplicaSets>& found,
 bool expect_same_plans(std::vector<RankState>& states, const SaveRules& rules) {
   const BothWays both = describe_both_ways(states, rules);
   if (testing::Test::HasFailure()) return false;
-  const Result<RankPlans> ranks = gather(both.symbolic);
+  const Result<RankPlans> ranks = gather(both.by_layouts);
   EXPECT_TRUE(ranks.ok()) << ranks.status().to_string();
   const Result<PlannedSave> expected = plan_locals(both.locals, rules);
-  const Result<PlannedSave> plan = symbolic_plan(*ranks, rules);
+  const Result<PlannedSave> plan = global_plan(*ranks, rules);
   EXPECT_EQ(plan.status().to_string(), expected.status().to_string());
   if (!expected.ok() || !plan.ok()) return false;
   expect_equal_plans(*plan, *expected);
@@ -203,15 +203,15 @@ TEST(DescribeState, ContradictionsNameTheRanks) {
   for (int32_t r = 0; r < 4; ++r)
     states.push_back(state_of_rank({sharded("w", {8, 8}, r == 2 ? columns : rows)}, r, {}));
   const BothWays both = describe_both_ways(states, {});
-  const Result<RankPlans> ranks = gather(both.symbolic);
+  const Result<RankPlans> ranks = gather(both.by_layouts);
   ASSERT_TRUE(ranks.ok());
-  const Status overlap = symbolic_plan(*ranks, {}).status();
+  const Status overlap = global_plan(*ranks, {}).status();
   EXPECT_FAILURE(overlap, StatusCode::kInvalidArgument, "'w'", "rank 2");
   EXPECT_EQ(overlap.to_string(), plan_locals(both.locals, {}).status().to_string());
 
   states[2] = state_of_rank({sharded("w", {8, 12}, rows)}, 2, {});
   const BothWays shapes = describe_both_ways(states, {});
-  EXPECT_FAILURE(symbolic_plan(*gather(shapes.symbolic), {}).status(), StatusCode::kInvalidArgument,
+  EXPECT_FAILURE(global_plan(*gather(shapes.by_layouts), {}).status(), StatusCode::kInvalidArgument,
                  "'w'", "shape", "rank 0", "rank 2");
 }
 

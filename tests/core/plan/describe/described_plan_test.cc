@@ -42,20 +42,20 @@ SaveRules megatron() {
   return rules;
 }
 
-TEST(SymbolicPlan, FullySharded) {
+TEST(GlobalPlan, FullySharded) {
   const auto layout = layout_of({{8}, {}, {}}, {shard(0)});
   const Job job = [&](int32_t) {
     return std::vector<JobEntry>{sharded("w", {64, 4}, layout), sharded("odd", {13, 2}, layout),
                                  sharded("short", {3}, layout), plain("step", {})};
   };
-  expect_symbolic_equals_explicit(job, 8);
-  expect_symbolic_equals_explicit(job, 8, lowest_rank());
-  expect_symbolic_equals_explicit(job, 8, megatron());
+  expect_layouts_equal_boxes(job, 8);
+  expect_layouts_equal_boxes(job, 8, lowest_rank());
+  expect_layouts_equal_boxes(job, 8, megatron());
 }
 
 // Boxes without elements begin where a neighbour does: nobody writes them, and all of the neighbour
 // is written.
-TEST(SymbolicPlan, EmptyBoxesOwnNothingOfTheirNeighbours) {
+TEST(GlobalPlan, EmptyBoxesOwnNothingOfTheirNeighbours) {
   const std::vector<std::vector<int64_t>> kLines = {{5, 0, 5}, {0, 5, 0}, {0, 0, 10}};
   const auto short_layout = layout_of({{3}, {}, {}}, {shard(0)});
   const Job job = [&](int32_t rank) {
@@ -72,7 +72,7 @@ TEST(SymbolicPlan, EmptyBoxesOwnNothingOfTheirNeighbours) {
     return entries;
   };
   for (const SaveRules& rules : {SaveRules(), lowest_rank(), megatron()}) {
-    expect_symbolic_equals_explicit(job, 3, rules);
+    expect_layouts_equal_boxes(job, 3, rules);
     const auto world = world_of(job, 3);
     ASSERT_TRUE(world.ok());
     const Result<PlannedSave> plan = explicit_plan(*world, rules);
@@ -88,7 +88,7 @@ TEST(SymbolicPlan, EmptyBoxesOwnNothingOfTheirNeighbours) {
   }
 }
 
-TEST(SymbolicPlan, HybridShardedBalancesReplicas) {
+TEST(GlobalPlan, HybridShardedBalancesReplicas) {
   const auto layout = layout_of({{4, 8}, {"replica", "shard"}, {}}, {replicate(), shard(0)});
   const Job job = [&](int32_t) {
     std::vector<JobEntry> entries;
@@ -101,13 +101,13 @@ TEST(SymbolicPlan, HybridShardedBalancesReplicas) {
           object("object" + std::to_string(i), 28 + 4 * static_cast<uint64_t>(i % 3)));
     return entries;
   };
-  expect_symbolic_equals_explicit(job, 32);
-  expect_symbolic_equals_explicit(job, 32, megatron());
+  expect_layouts_equal_boxes(job, 32);
+  expect_layouts_equal_boxes(job, 32, megatron());
 }
 
 // Tensor parallel groups of 4 inside data parallel replicas; columns and rows of equal size are
 // chosen as one batch although they cut different dimensions.
-TEST(SymbolicPlan, TensorParallelRowsAndColumns) {
+TEST(GlobalPlan, TensorParallelRowsAndColumns) {
   const Job job = [](int32_t rank) {
     Mesh mesh{{4}, {"tp"}, {}};
     for (int32_t i = 0; i < 4; ++i) mesh.ranks.push_back(rank / 4 * 4 + i);
@@ -120,13 +120,13 @@ TEST(SymbolicPlan, TensorParallelRowsAndColumns) {
     }
     return entries;
   };
-  expect_symbolic_equals_explicit(job, 32);
+  expect_layouts_equal_boxes(job, 32);
   const auto world = world_of(job, 32);
   ASSERT_TRUE(world.ok());
   EXPECT_EQ(world->descriptions.size(), 1U) << "sub-meshes are one description";
 }
 
-TEST(SymbolicPlan, PipelineStagesHoldDifferentNames) {
+TEST(GlobalPlan, PipelineStagesHoldDifferentNames) {
   const Job job = [](int32_t rank) {
     const int32_t stage = rank / 8;
     Mesh mesh{{2, 4}, {"dp", "tp"}, {}};
@@ -144,14 +144,14 @@ TEST(SymbolicPlan, PipelineStagesHoldDifferentNames) {
     entries.push_back(object("step", 4));
     return entries;
   };
-  expect_symbolic_equals_explicit(job, 32);
+  expect_layouts_equal_boxes(job, 32);
   const auto world = world_of(job, 32);
   ASSERT_TRUE(world.ok());
   EXPECT_EQ(world->descriptions.size(), 4U) << "one per stage, whatever the ranks add";
   EXPECT_EQ(world->parts.size(), 32U);
 }
 
-TEST(SymbolicPlan, EqualsTheExplicitPlanOfAThousandRanks) {
+TEST(GlobalPlan, EqualsTheExplicitPlanOfAThousandRanks) {
   const auto layout =
       layout_of({{16, 8, 8}, {"dp", "cp", "tp"}, {}}, {shard(0), replicate(), shard(1)});
   const auto rows = layout_of({{16, 8, 8}, {}, {}}, {shard(0), shard(0), replicate()});
@@ -166,10 +166,10 @@ TEST(SymbolicPlan, EqualsTheExplicitPlanOfAThousandRanks) {
     }
     return entries;
   };
-  expect_symbolic_equals_explicit(job, 1024);
+  expect_layouts_equal_boxes(job, 1024);
 }
 
-TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
+TEST(GlobalPlan, RandomJobsEqualTheExplicitPlan) {
   const int64_t jobs = shardwright::test::rounds(3000, 100000);
   RandomSource starts;
   int64_t planned_jobs = 0;
@@ -183,7 +183,7 @@ TEST(SymbolicPlan, RandomJobsEqualTheExplicitPlan) {
     const Result<RankPlans> world = world_of(job.job(), job.ranks, rules);
     ASSERT_TRUE(world.ok()) << world.status().to_string();
     const Result<PlannedSave> expected = explicit_plan(*world, rules);
-    const Result<PlannedSave> plan = symbolic_plan(*world, rules);
+    const Result<PlannedSave> plan = global_plan(*world, rules);
     ASSERT_EQ(plan.ok(), expected.ok()) << plan.status().to_string() << "\n"
                                         << expected.status().to_string();
     if (!expected.ok()) {

@@ -2,7 +2,7 @@
 //
 // Layouts beyond rows of chunks: what nests is described by cuts, what does not by boxes, and both
 // plan as the explicit planner does.
-#include "tests/core/plan/describe/symbolic_jobs.h"
+#include "tests/core/plan/describe/layout_jobs.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -24,14 +24,14 @@ TEST(LayoutForms, FullyShardedWithTensorParallelismNests) {
   const Job job = [&](int32_t) {
     return std::vector<JobEntry>{even, sharded("odd", {13}, layout), sharded("few", {3}, layout)};
   };
-  expect_symbolic_equals_explicit(job, 8);
+  expect_layouts_equal_boxes(job, 8);
 }
 
 TEST(LayoutForms, StridesThatDoNotNestAreBoxes) {
   const auto layout = layout_of({{4}, {}, {}}, {strided(0, 2)});
   const JobEntry entry = sharded("w", {16}, layout);
   EXPECT_EQ(form_of(entry, 0, 4), kBoxes);
-  expect_symbolic_equals_explicit([&](int32_t) { return std::vector<JobEntry>{entry}; }, 4);
+  expect_layouts_equal_boxes([&](int32_t) { return std::vector<JobEntry>{entry}; }, 4);
 }
 
 TEST(LayoutForms, TensorMapsNestInTheOrderOfTheirTuples) {
@@ -39,14 +39,14 @@ TEST(LayoutForms, TensorMapsNestInTheOrderOfTheirTuples) {
   ASSERT_TRUE(layout.ok()) << layout.status().to_string();
   const JobEntry entry = sharded("w", {9, 2}, *layout);
   EXPECT_GE(form_of(entry, 5, 12), kFirstLayout);
-  expect_symbolic_equals_explicit([&](int32_t) { return std::vector<JobEntry>{entry}; }, 12);
+  expect_layouts_equal_boxes([&](int32_t) { return std::vector<JobEntry>{entry}; }, 12);
 }
 
 TEST(LayoutForms, FlatShardsAreBoxes) {
   const auto layout = layout_of({{4}, {}, {}}, {{PlacementKind::kFlat, 0, 0}});
   const JobEntry entry = sharded("w", {3, 5}, layout);
   EXPECT_EQ(form_of(entry, 1, 4), kBoxes);
-  expect_symbolic_equals_explicit([&](int32_t) { return std::vector<JobEntry>{entry}; }, 4);
+  expect_layouts_equal_boxes([&](int32_t) { return std::vector<JobEntry>{entry}; }, 4);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/core/plan/describe/symbolic_jobs.h"
+#include "tests/core/plan/describe/layout_jobs.h"
 #include "tests/core/plan/random_world.h"
 
 namespace shardwright::plan::test {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/base/limits.h"
-#include "tests/core/plan/describe/symbolic_jobs.h"
+#include "tests/core/plan/describe/layout_jobs.h"
 #include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {

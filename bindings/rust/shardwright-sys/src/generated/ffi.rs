@@ -108,7 +108,7 @@ pub struct shw_job_description {
 }
 
 #[repr(C)]
-pub struct shw_symbolic_plan {
+pub struct shw_global_plan {
     _data: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -2121,7 +2121,7 @@ unsafe extern "C" {
     /// Releases the description. NULL is allowed.
     pub fn shw_job_description_release(description: *mut shw_job_description);
     /// Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.
-    pub fn shw_symbolic_describe(
+    pub fn shw_global_plan_describe(
         options: *const shw_describe_options,
         entries: *const shw_entry_batch,
         layouts: *const *const shw_layout,
@@ -2129,14 +2129,14 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Ranks that send their description: the lowest of each distinct digest, ascending by first use (int32, the one part of `out`). `digests` has 16 bytes per rank.
-    pub fn shw_symbolic_representatives(
+    pub fn shw_global_plan_representatives(
         digests: *const c_void,
         rank_count: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
-    pub fn shw_symbolic_plan_create(
+    pub fn shw_global_plan_create(
         options: *const shw_merge_options,
         digests: *const c_void,
         rank_count: u64,
@@ -2146,12 +2146,12 @@ unsafe extern "C" {
         parts: *const c_void,
         part_offsets: *const u64,
         part_count: u64,
-        out: *mut *mut shw_symbolic_plan,
+        out: *mut *mut shw_global_plan,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_symbolic_plan_digest.
-    pub fn shw_symbolic_plan_write_list(
-        plan: *const shw_symbolic_plan,
+    /// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_global_plan_digest.
+    pub fn shw_global_plan_write_list(
+        plan: *const shw_global_plan,
         rank: i32,
         generation: *const c_char,
         plan_digest: *const c_void,
@@ -2159,40 +2159,40 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Bytes that each rank writes, without padding (uint64, the one part of `out`).
-    pub fn shw_symbolic_plan_rank_bytes(
-        plan: *const shw_symbolic_plan,
+    pub fn shw_global_plan_rank_bytes(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Rank that writes each chunk of a tensor that is not rank_local, in the order of the explicit catalog (int32, the one part of `out`).
-    pub fn shw_symbolic_plan_owners(
-        plan: *const shw_symbolic_plan,
+    pub fn shw_global_plan_owners(
+        plan: *const shw_global_plan,
         name: *const c_char,
         name_size: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Counts of the plan as JSON text with "schema": 1: ranks, descriptions, tensors, items, chunks, objects, files, bytes, most_bytes (of the rank that writes most).
-    pub fn shw_symbolic_plan_json(
-        plan: *const shw_symbolic_plan,
+    pub fn shw_global_plan_json(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Digest of what the plan is made of, 16 bytes: equal on all ranks that made the same plan.
-    pub fn shw_symbolic_plan_digest(
-        plan: *const shw_symbolic_plan,
+    pub fn shw_global_plan_digest(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// The explicit plan: part 0 of `out` is the merged plan, part 1 + r the write list of rank r, each with the digest of the explicit catalog. Costs what the explicit plan costs.
-    pub fn shw_symbolic_plan_expand(
-        plan: *const shw_symbolic_plan,
+    pub fn shw_global_plan_expand(
+        plan: *const shw_global_plan,
         generation: *const c_char,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Releases the plan. NULL is allowed.
-    pub fn shw_symbolic_plan_release(plan: *mut shw_symbolic_plan);
+    pub fn shw_global_plan_release(plan: *mut shw_global_plan);
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.
     pub fn shw_plugin_init(plugin: *mut shw_plugin, struct_size: u32);
 }
@@ -4535,32 +4535,32 @@ mod dispatch {
     /// Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_describe(
+    pub unsafe fn shw_global_plan_describe(
         options: *const shw_describe_options,
         entries: *const shw_entry_batch,
         layouts: *const *const shw_layout,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_describe.unwrap_unchecked())(options, entries, layouts, out, err) }
+        unsafe { (table().global_plan_describe.unwrap_unchecked())(options, entries, layouts, out, err) }
     }
 
     /// Ranks that send their description: the lowest of each distinct digest, ascending by first use (int32, the one part of `out`). `digests` has 16 bytes per rank.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_representatives(
+    pub unsafe fn shw_global_plan_representatives(
         digests: *const c_void,
         rank_count: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_representatives.unwrap_unchecked())(digests, rank_count, out, err) }
+        unsafe { (table().global_plan_representatives.unwrap_unchecked())(digests, rank_count, out, err) }
     }
 
     /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_create(
+    pub unsafe fn shw_global_plan_create(
         options: *const shw_merge_options,
         digests: *const c_void,
         rank_count: u64,
@@ -4570,11 +4570,11 @@ mod dispatch {
         parts: *const c_void,
         part_offsets: *const u64,
         part_count: u64,
-        out: *mut *mut shw_symbolic_plan,
+        out: *mut *mut shw_global_plan,
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe {
-            (table().symbolic_plan_create.unwrap_unchecked())(
+            (table().global_plan_create.unwrap_unchecked())(
                 options,
                 digests,
                 rank_count,
@@ -4590,83 +4590,83 @@ mod dispatch {
         }
     }
 
-    /// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_symbolic_plan_digest.
+    /// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_global_plan_digest.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_write_list(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_write_list(
+        plan: *const shw_global_plan,
         rank: i32,
         generation: *const c_char,
         plan_digest: *const c_void,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_write_list.unwrap_unchecked())(plan, rank, generation, plan_digest, out, err) }
+        unsafe { (table().global_plan_write_list.unwrap_unchecked())(plan, rank, generation, plan_digest, out, err) }
     }
 
     /// Bytes that each rank writes, without padding (uint64, the one part of `out`).
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_rank_bytes(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_rank_bytes(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_rank_bytes.unwrap_unchecked())(plan, out, err) }
+        unsafe { (table().global_plan_rank_bytes.unwrap_unchecked())(plan, out, err) }
     }
 
     /// Rank that writes each chunk of a tensor that is not rank_local, in the order of the explicit catalog (int32, the one part of `out`).
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_owners(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_owners(
+        plan: *const shw_global_plan,
         name: *const c_char,
         name_size: u64,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_owners.unwrap_unchecked())(plan, name, name_size, out, err) }
+        unsafe { (table().global_plan_owners.unwrap_unchecked())(plan, name, name_size, out, err) }
     }
 
     /// Counts of the plan as JSON text with "schema": 1: ranks, descriptions, tensors, items, chunks, objects, files, bytes, most_bytes (of the rank that writes most).
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_json(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_json(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_json.unwrap_unchecked())(plan, out, err) }
+        unsafe { (table().global_plan_json.unwrap_unchecked())(plan, out, err) }
     }
 
     /// Digest of what the plan is made of, 16 bytes: equal on all ranks that made the same plan.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_digest(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_digest(
+        plan: *const shw_global_plan,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_digest.unwrap_unchecked())(plan, out, err) }
+        unsafe { (table().global_plan_digest.unwrap_unchecked())(plan, out, err) }
     }
 
     /// The explicit plan: part 0 of `out` is the merged plan, part 1 + r the write list of rank r, each with the digest of the explicit catalog. Costs what the explicit plan costs.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_expand(
-        plan: *const shw_symbolic_plan,
+    pub unsafe fn shw_global_plan_expand(
+        plan: *const shw_global_plan,
         generation: *const c_char,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().symbolic_plan_expand.unwrap_unchecked())(plan, generation, out, err) }
+        unsafe { (table().global_plan_expand.unwrap_unchecked())(plan, generation, out, err) }
     }
 
     /// Releases the plan. NULL is allowed.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_symbolic_plan_release(plan: *mut shw_symbolic_plan) {
-        unsafe { (table().symbolic_plan_release.unwrap_unchecked())(plan) }
+    pub unsafe fn shw_global_plan_release(plan: *mut shw_global_plan) {
+        unsafe { (table().global_plan_release.unwrap_unchecked())(plan) }
     }
 
     /// Fills a struct with zeros, its size and the interface version. NULL is skipped.

@@ -1671,14 +1671,14 @@ pub unsafe fn estimate_load(
 /// Describes what `options->rank` of `options->world_size` holds. `layouts` has one layout per entry, NULL where the boxes of `entries` count; `layouts` NULL = no entry has one. An entry with a layout lists no boxes and is of kind SHARDED unless its kind says otherwise or no axis of the layout cuts. `numbers`, `order`, `secondary` and `attributes` are NULL. Parts of `out`: 0 the description (a plan buffer), 1 its digest, 2 this rank's part (a plan buffer), empty when there is none.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_describe(
+pub unsafe fn global_plan_describe(
     options: *const shw_describe_options,
     entries: *const shw_entry_batch,
     layouts: *const *const shw_layout,
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_describe(options, entries, layouts, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_describe(options, entries, layouts, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1686,10 +1686,13 @@ pub unsafe fn symbolic_describe(
 /// Ranks that send their description: the lowest of each distinct digest, ascending by first use (int32, the one part of `out`). `digests` has 16 bytes per rank.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_representatives(digests: *const c_void, rank_count: u64) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn global_plan_representatives(
+    digests: *const c_void,
+    rank_count: u64,
+) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_representatives(digests, rank_count, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_representatives(digests, rank_count, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1697,7 +1700,7 @@ pub unsafe fn symbolic_representatives(digests: *const c_void, rank_count: u64) 
 /// Makes the plan of all ranks. `descriptions` are those of the representatives in their order (a blob cut by description_count + 1 offsets), `parts` those of the ranks that have one, in any order (a blob cut by part_count + 1 offsets; NULL with part_count 0). Of `options`, `owner` is any but ALL, and `cover` FULL.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_create(
+pub unsafe fn global_plan_create(
     options: *const shw_merge_options,
     digests: *const c_void,
     rank_count: u64,
@@ -1707,11 +1710,11 @@ pub unsafe fn symbolic_plan_create(
     parts: *const c_void,
     part_offsets: *const u64,
     part_count: u64,
-) -> Result<*mut shw_symbolic_plan, RawError> {
-    let mut out = MaybeUninit::<*mut shw_symbolic_plan>::zeroed();
+) -> Result<*mut shw_global_plan, RawError> {
+    let mut out = MaybeUninit::<*mut shw_global_plan>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_symbolic_plan_create(
+        ffi::shw_global_plan_create(
             options,
             digests,
             rank_count,
@@ -1729,11 +1732,11 @@ pub unsafe fn symbolic_plan_create(
     Ok(unsafe { out.assume_init() })
 }
 
-/// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_symbolic_plan_digest.
+/// What rank `rank` writes, as a plan buffer of kind WRITE_LIST. An entry is counted among the tensors or among the objects of the rank's entries. `generation` is 32 hex digits; `plan_digest` has the 16 bytes that the list carries, NULL = those of shw_global_plan_digest.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_write_list(
-    plan: *const shw_symbolic_plan,
+pub unsafe fn global_plan_write_list(
+    plan: *const shw_global_plan,
     rank: i32,
     generation: *const c_char,
     plan_digest: *const c_void,
@@ -1741,7 +1744,7 @@ pub unsafe fn symbolic_plan_write_list(
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status =
-        unsafe { ffi::shw_symbolic_plan_write_list(plan, rank, generation, plan_digest, out.as_mut_ptr(), &mut err) };
+        unsafe { ffi::shw_global_plan_write_list(plan, rank, generation, plan_digest, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1749,10 +1752,10 @@ pub unsafe fn symbolic_plan_write_list(
 /// Bytes that each rank writes, without padding (uint64, the one part of `out`).
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_rank_bytes(plan: *const shw_symbolic_plan) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn global_plan_rank_bytes(plan: *const shw_global_plan) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_plan_rank_bytes(plan, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_rank_bytes(plan, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1760,11 +1763,11 @@ pub unsafe fn symbolic_plan_rank_bytes(plan: *const shw_symbolic_plan) -> Result
 /// Rank that writes each chunk of a tensor that is not rank_local, in the order of the explicit catalog (int32, the one part of `out`).
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_owners(plan: *const shw_symbolic_plan, name: &[u8]) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn global_plan_owners(plan: *const shw_global_plan, name: &[u8]) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_symbolic_plan_owners(plan, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
+        ffi::shw_global_plan_owners(plan, name.as_ptr().cast(), name.len() as u64, out.as_mut_ptr(), &mut err)
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -1773,10 +1776,10 @@ pub unsafe fn symbolic_plan_owners(plan: *const shw_symbolic_plan, name: &[u8]) 
 /// Counts of the plan as JSON text with "schema": 1: ranks, descriptions, tensors, items, chunks, objects, files, bytes, most_bytes (of the rank that writes most).
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_json(plan: *const shw_symbolic_plan) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn global_plan_json(plan: *const shw_global_plan) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_plan_json(plan, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_json(plan, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1784,10 +1787,10 @@ pub unsafe fn symbolic_plan_json(plan: *const shw_symbolic_plan) -> Result<*mut 
 /// Digest of what the plan is made of, 16 bytes: equal on all ranks that made the same plan.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_digest(plan: *const shw_symbolic_plan) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn global_plan_digest(plan: *const shw_global_plan) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_plan_digest(plan, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_digest(plan, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -1795,13 +1798,13 @@ pub unsafe fn symbolic_plan_digest(plan: *const shw_symbolic_plan) -> Result<*mu
 /// The explicit plan: part 0 of `out` is the merged plan, part 1 + r the write list of rank r, each with the digest of the explicit catalog. Costs what the explicit plan costs.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn symbolic_plan_expand(
-    plan: *const shw_symbolic_plan,
+pub unsafe fn global_plan_expand(
+    plan: *const shw_global_plan,
     generation: *const c_char,
 ) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_symbolic_plan_expand(plan, generation, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_global_plan_expand(plan, generation, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }

@@ -994,7 +994,7 @@ pub struct shw_api {
         ) -> shw_status,
     >,
     pub job_description_release: Option<unsafe extern "C" fn(description: *mut shw_job_description)>,
-    pub symbolic_describe: Option<
+    pub global_plan_describe: Option<
         unsafe extern "C" fn(
             options: *const shw_describe_options,
             entries: *const shw_entry_batch,
@@ -1003,7 +1003,7 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_representatives: Option<
+    pub global_plan_representatives: Option<
         unsafe extern "C" fn(
             digests: *const c_void,
             rank_count: u64,
@@ -1011,7 +1011,7 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_create: Option<
+    pub global_plan_create: Option<
         unsafe extern "C" fn(
             options: *const shw_merge_options,
             digests: *const c_void,
@@ -1022,13 +1022,13 @@ pub struct shw_api {
             parts: *const c_void,
             part_offsets: *const u64,
             part_count: u64,
-            out: *mut *mut shw_symbolic_plan,
+            out: *mut *mut shw_global_plan,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_write_list: Option<
+    pub global_plan_write_list: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             rank: i32,
             generation: *const c_char,
             plan_digest: *const c_void,
@@ -1036,45 +1036,45 @@ pub struct shw_api {
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_rank_bytes: Option<
+    pub global_plan_rank_bytes: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_owners: Option<
+    pub global_plan_owners: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             name: *const c_char,
             name_size: u64,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_json: Option<
+    pub global_plan_json: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_digest: Option<
+    pub global_plan_digest: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_expand: Option<
+    pub global_plan_expand: Option<
         unsafe extern "C" fn(
-            plan: *const shw_symbolic_plan,
+            plan: *const shw_global_plan,
             generation: *const c_char,
             out: *mut *mut shw_buffer,
             err: *mut *mut shw_error,
         ) -> shw_status,
     >,
-    pub symbolic_plan_release: Option<unsafe extern "C" fn(plan: *mut shw_symbolic_plan)>,
+    pub global_plan_release: Option<unsafe extern "C" fn(plan: *mut shw_global_plan)>,
     pub plan_merge_buffers: Option<
         unsafe extern "C" fn(
             options: *const shw_merge_options,

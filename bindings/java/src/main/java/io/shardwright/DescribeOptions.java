@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Options of {@link Planning#describe} and {@link SymbolicPlan#describe}, with the names and defaults that all languages
+ * Options of {@link Planning#describe} and {@link GlobalPlan#describe}, with the names and defaults that all languages
  * share. Not thread-safe while it is being filled.
  */
 public final class DescribeOptions {
@@ -22,7 +22,7 @@ public final class DescribeOptions {
     public DescribeOptions() {}
 
     /**
-     * What the entries describe; symbolic descriptions are always of a rank.
+     * What the entries describe; descriptions for a global plan are always of a rank.
      *
      * @param value the value
      * @return this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank says of a symbolic plan.
+// What one rank says for a global plan.
 package io.shardwright;
 
 /**

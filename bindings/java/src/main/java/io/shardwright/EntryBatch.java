@@ -69,7 +69,7 @@ public final class EntryBatch {
     }
 
     /**
-     * Adds a tensor without boxes: its layout gives them ({@link SymbolicPlan#describe}).
+     * Adds a tensor without boxes: its layout gives them ({@link GlobalPlan#describe}).
      *
      * @param entry what it is
      * @return this

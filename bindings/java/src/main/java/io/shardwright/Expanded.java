@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explicit form of a symbolic plan.
+// The explicit form of a global plan.
 package io.shardwright;
 
 import java.util.List;

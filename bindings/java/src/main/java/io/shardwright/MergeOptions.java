@@ -5,7 +5,7 @@ package io.shardwright;
 import java.util.Objects;
 
 /**
- * Options of {@link Planning#merge} and {@link SymbolicPlan#create}, with the names and defaults that all languages share.
+ * Options of {@link Planning#merge} and {@link GlobalPlan#create}, with the names and defaults that all languages share.
  * Not thread-safe while it is being filled.
  */
 public final class MergeOptions {

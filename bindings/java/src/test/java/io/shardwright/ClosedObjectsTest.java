@@ -49,9 +49,9 @@ class ClosedObjectsTest {
         all.put("Checkpoint", checkpoint);
         all.put("LoadPlanner", LoadPlanner.create(checkpoint, state, 0, new LoadOptions()));
         all.put("JobDescription", JobDescription.ofCheckpoint(checkpoint));
-        Description description = SymbolicPlan.describe(new EntryBatch().add(Entry.tensor("w", DType.FLOAT32, 2)),
+        Description description = GlobalPlan.describe(new EntryBatch().add(Entry.tensor("w", DType.FLOAT32, 2)),
                 List.of(), new DescribeOptions().rank(0).worldSize(1));
-        all.put("SymbolicPlan", SymbolicPlan.create(List.of(description.digest()), List.of(description.description()),
+        all.put("GlobalPlan", GlobalPlan.create(List.of(description.digest()), List.of(description.description()),
                 List.of(description.part()), new MergeOptions()));
         return all;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that plan by descriptions: layouts, shards of grids, entries, merges, symbolic plans.
+// The steps that plan by descriptions: layouts, shards of grids, entries, merges, global plans.
 package io.shardwright.contract;
 
 import com.google.gson.JsonArray;
@@ -24,7 +24,7 @@ import io.shardwright.Placement;
 import io.shardwright.Plan;
 import io.shardwright.Planning;
 import io.shardwright.Preset;
-import io.shardwright.SymbolicPlan;
+import io.shardwright.GlobalPlan;
 import io.shardwright.VerifyReplicas;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -33,13 +33,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Layouts, descriptions and symbolic plans of a scenario, by id. */
+/** Layouts, descriptions and global plans of a scenario, by id. */
 final class PlanningSteps {
     private final Interpreter scenario;
     private final Map<String, byte[]> kept;
     private final Map<String, Layout> layouts = new HashMap<>();
     private final Map<String, Description> described = new HashMap<>();
-    private final Map<String, SymbolicPlan> symbolic = new HashMap<>();
+    private final Map<String, GlobalPlan> globalPlans = new HashMap<>();
 
     /** `kept`: bytes that the steps keep by id. */
     PlanningSteps(Interpreter scenario, Map<String, byte[]> kept) {
@@ -77,17 +77,17 @@ final class PlanningSteps {
                 byte[] text = Values.text(step, "text").getBytes(StandardCharsets.UTF_8);
                 same(Values.hex(Planning.contentDigest(text)), step.get("expected"), "digest");
                 break;
-            default: return runSymbolic(step, id);
+            default: return runGlobalPlan(step, id);
         }
         return true;
     }
 
-    private boolean runSymbolic(JsonObject step, String id) {
-        SymbolicPlan plan = symbolic.get(Values.text(step, "plan"));
+    private boolean runGlobalPlan(JsonObject step, String id) {
+        GlobalPlan plan = globalPlans.get(Values.text(step, "plan"));
         String generation = Values.text(step, "generation");
         switch (Values.text(step, "op")) {
-            case "symbolic": described.put(id, describe(step)); break;
-            case "symbolic_plan": symbolic.put(id, scenario.keep(symbolicPlan(step))); break;
+            case "rank_description": described.put(id, describe(step)); break;
+            case "described_global_plan": globalPlans.put(id, scenario.keep(globalPlan(step))); break;
             case "write_list": kept.put(id, plan.writeList((int) Values.number(step, "rank", 0), generation)); break;
             case "expand":
                 Expanded expanded = plan.expand(generation);
@@ -281,21 +281,21 @@ final class PlanningSteps {
         return items;
     }
 
-    // ---- symbolic plans ----
+    // ---- global plans ----
 
     private Description describe(JsonObject step) {
         List<Layout> given = new ArrayList<>();
         for (JsonElement entry : step.getAsJsonArray("entries")) {
             given.add(layouts.get(Values.text(entry.getAsJsonObject(), "layout")));
         }
-        Description made = SymbolicPlan.describe(EntrySteps.batch(step), given, EntrySteps.options(step));
+        Description made = GlobalPlan.describe(EntrySteps.batch(step), given, EntrySteps.options(step));
         if (step.has("digest")) {
             same(Values.hex(made.digest()), step.get("digest"), "digest");
         }
         return made;
     }
 
-    private SymbolicPlan symbolicPlan(JsonObject step) {
+    private GlobalPlan globalPlan(JsonObject step) {
         List<byte[]> digests = new ArrayList<>();
         List<byte[]> parts = new ArrayList<>();
         List<Description> all = new ArrayList<>();
@@ -304,11 +304,11 @@ final class PlanningSteps {
             digests.add(each.digest());
             parts.add(each.part());
         }
-        int[] chosen = SymbolicPlan.representatives(digests);
+        int[] chosen = GlobalPlan.representatives(digests);
         same(chosen, step.get("representatives"), "representatives");
         List<byte[]> descriptions = new ArrayList<>();
         Arrays.stream(chosen).forEach(rank -> descriptions.add(all.get(rank).description()));
-        SymbolicPlan plan = SymbolicPlan.create(digests, descriptions, parts, mergeOptions(step));
+        GlobalPlan plan = GlobalPlan.create(digests, descriptions, parts, mergeOptions(step));
         try {
             check(plan, step);
             return plan;
@@ -318,7 +318,7 @@ final class PlanningSteps {
         }
     }
 
-    private static void check(SymbolicPlan plan, JsonObject step) {
+    private static void check(GlobalPlan plan, JsonObject step) {
         if (step.has("digest")) {
             same(Values.hex(plan.digest()), step.get("digest"), "digest");
             same(plan.rankBytes(), step.get("rank_bytes"), "rank_bytes");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// symbolic.h: descriptions of flat arrays and layouts, and the plans made of them.
-#include "shardwright/symbolic.h"
+// global_plan.h: descriptions of flat arrays and layouts, and the plans made of them.
+#include "shardwright/global_plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,12 +30,12 @@
 
 namespace shardwright::capi {
 
-struct SymbolicPlanImpl {
+struct GlobalPlanImpl {
   int32_t rank_count() const { return static_cast<int32_t>(ranks.rank_count()); }
 
   static constexpr uint64_t kMagic = 0x7368772d73796d62;
-  static constexpr const char* kNoun = "symbolic plan";
-  SymbolicPlanImpl(plan::RankPlans all, plan::GlobalSavePlan made)
+  static constexpr const char* kNoun = "global plan";
+  GlobalPlanImpl(plan::RankPlans all, plan::GlobalSavePlan made)
       : ranks(std::move(all)), plan(std::move(made)) {}
   plan::RankPlans ranks;
   plan::GlobalSavePlan plan;
@@ -43,7 +43,7 @@ struct SymbolicPlanImpl {
 
 }  // namespace shardwright::capi
 
-struct shw_symbolic_plan : shardwright::capi::Handle<shardwright::capi::SymbolicPlanImpl> {};
+struct shw_global_plan : shardwright::capi::Handle<shardwright::capi::GlobalPlanImpl> {};
 
 namespace shardwright::capi {
 namespace {
@@ -146,7 +146,7 @@ uint64_t item_count(const plan::RankPlans& ranks) {
   return items;
 }
 
-std::string totals_json(const SymbolicPlanImpl& impl) {
+std::string totals_json(const GlobalPlanImpl& impl) {
   const plan::Catalog& catalog = impl.plan.catalog;
   const plan::RankWrites& writes = impl.plan.writes;
   const auto shared = std::ranges::count(catalog.tensors, -1, &plan::TensorRecord::rank);
@@ -179,7 +179,7 @@ Result<std::vector<int32_t>> owners_of(const plan::Catalog& catalog, std::string
       .with_detail("tensor", name);
 }
 
-Status check_rank_and_generation(const SymbolicPlanImpl& impl, int32_t rank,
+Status check_rank_and_generation(const GlobalPlanImpl& impl, int32_t rank,
                                  std::string_view generation) {
   if (!plan::is_generation_text(generation)) {
     return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
@@ -191,13 +191,13 @@ Status check_rank_and_generation(const SymbolicPlanImpl& impl, int32_t rank,
       .with_detail("rank", fmt::to_string(rank));
 }
 
-plan::WriteList list_of(const SymbolicPlanImpl& impl, int32_t rank, std::string generation) {
+plan::WriteList list_of(const GlobalPlanImpl& impl, int32_t rank, std::string generation) {
   plan::WriteList list = plan::write_list_of(impl.plan, impl.ranks.of(static_cast<uint32_t>(rank)));
   list.generation = std::move(generation);
   return list;
 }
 
-Result<shw_buffer*> expand(const SymbolicPlanImpl& impl, const std::string& generation) {
+Result<shw_buffer*> expand(const GlobalPlanImpl& impl, const std::string& generation) {
   SHW_RETURN_IF_ERROR(check_rank_and_generation(impl, 0, generation));
   plan::GlobalSavePlan merged = impl.plan;
   merged.generation = generation;
@@ -220,9 +220,10 @@ using shardwright::Status;
 
 extern "C" {
 
-shw_status shw_symbolic_describe(const shw_describe_options* options,
-                                 const shw_entry_batch* entries, const shw_layout* const* layouts,
-                                 shw_buffer** out, shw_error** err) noexcept {
+shw_status shw_global_plan_describe(const shw_describe_options* options,
+                                    const shw_entry_batch* entries,
+                                    const shw_layout* const* layouts, shw_buffer** out,
+                                    shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     shw_describe_options rules;
@@ -234,8 +235,8 @@ shw_status shw_symbolic_describe(const shw_describe_options* options,
   });
 }
 
-shw_status shw_symbolic_representatives(const void* digests, uint64_t rank_count, shw_buffer** out,
-                                        shw_error** err) noexcept {
+shw_status shw_global_plan_representatives(const void* digests, uint64_t rank_count,
+                                           shw_buffer** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto read, capi::read_digests(digests, rank_count));
@@ -245,12 +246,12 @@ shw_status shw_symbolic_representatives(const void* digests, uint64_t rank_count
   });
 }
 
-shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void* digests,
-                                    uint64_t rank_count, const void* descriptions,
-                                    const uint64_t* description_offsets, uint64_t description_count,
-                                    const void* parts, const uint64_t* part_offsets,
-                                    uint64_t part_count, shw_symbolic_plan** out,
-                                    shw_error** err) noexcept {
+shw_status shw_global_plan_create(const shw_merge_options* options, const void* digests,
+                                  uint64_t rank_count, const void* descriptions,
+                                  const uint64_t* description_offsets, uint64_t description_count,
+                                  const void* parts, const uint64_t* part_offsets,
+                                  uint64_t part_count, shw_global_plan** out,
+                                  shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_rules(options));
@@ -264,15 +265,15 @@ shw_status shw_symbolic_plan_create(const shw_merge_options* options, const void
     SHW_ASSIGN_OR_RETURN(
         auto world, plan::make_rank_plans(read, std::move(representatives), std::move(of_ranks)));
     SHW_ASSIGN_OR_RETURN(auto made, plan::make_global_plan(world, rules));
-    *out = capi::make_handle<shw_symbolic_plan>(
-        std::make_shared<capi::SymbolicPlanImpl>(std::move(world), std::move(made)));
+    *out = capi::make_handle<shw_global_plan>(
+        std::make_shared<capi::GlobalPlanImpl>(std::move(world), std::move(made)));
     return {};
   });
 }
 
-shw_status shw_symbolic_plan_write_list(const shw_symbolic_plan* plan, int32_t rank,
-                                        const char* generation, const void* plan_digest,
-                                        shw_buffer** out, shw_error** err) noexcept {
+shw_status shw_global_plan_write_list(const shw_global_plan* plan, int32_t rank,
+                                      const char* generation, const void* plan_digest,
+                                      shw_buffer** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -287,8 +288,8 @@ shw_status shw_symbolic_plan_write_list(const shw_symbolic_plan* plan, int32_t r
   });
 }
 
-shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffer** out,
-                                        shw_error** err) noexcept {
+shw_status shw_global_plan_rank_bytes(const shw_global_plan* plan, shw_buffer** out,
+                                      shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -297,9 +298,8 @@ shw_status shw_symbolic_plan_rank_bytes(const shw_symbolic_plan* plan, shw_buffe
   });
 }
 
-shw_status shw_symbolic_plan_owners(const shw_symbolic_plan* plan, const char* name,
-                                    uint64_t name_size, shw_buffer** out,
-                                    shw_error** err) noexcept {
+shw_status shw_global_plan_owners(const shw_global_plan* plan, const char* name, uint64_t name_size,
+                                  shw_buffer** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -311,8 +311,8 @@ shw_status shw_symbolic_plan_owners(const shw_symbolic_plan* plan, const char* n
   });
 }
 
-shw_status shw_symbolic_plan_json(const shw_symbolic_plan* plan, shw_buffer** out,
-                                  shw_error** err) noexcept {
+shw_status shw_global_plan_json(const shw_global_plan* plan, shw_buffer** out,
+                                shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -321,8 +321,8 @@ shw_status shw_symbolic_plan_json(const shw_symbolic_plan* plan, shw_buffer** ou
   });
 }
 
-shw_status shw_symbolic_plan_digest(const shw_symbolic_plan* plan, shw_buffer** out,
-                                    shw_error** err) noexcept {
+shw_status shw_global_plan_digest(const shw_global_plan* plan, shw_buffer** out,
+                                  shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -332,8 +332,8 @@ shw_status shw_symbolic_plan_digest(const shw_symbolic_plan* plan, shw_buffer** 
   });
 }
 
-shw_status shw_symbolic_plan_expand(const shw_symbolic_plan* plan, const char* generation,
-                                    shw_buffer** out, shw_error** err) noexcept {
+shw_status shw_global_plan_expand(const shw_global_plan* plan, const char* generation,
+                                  shw_buffer** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
@@ -343,7 +343,7 @@ shw_status shw_symbolic_plan_expand(const shw_symbolic_plan* plan, const char* g
   });
 }
 
-void shw_symbolic_plan_release(shw_symbolic_plan* plan) noexcept {
+void shw_global_plan_release(shw_global_plan* plan) noexcept {
   capi::release_handle(plan);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic planning: one description for many ranks, equal to the merge of explicit plans, and what is refused."""
+"""Global plans: one description for many ranks, equal to the merge of explicit plans, and what is refused."""
 from array import array
 
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 
 import shardwright
 import shardwright.errors as E
-from shardwright import planning, symbolic
+from shardwright import global_plan, planning
 from shardwright.planning import EntryBatch
 
 F32 = shardwright.dtype_number("float32")
@@ -31,15 +31,15 @@ def batch(tensors, objects=(), **extra):
 def hybrid(shape=(16, 3)):
     """Descriptions of 2 replicas of 4 shards: a sharded weight, a plain scale, a step, a random state per rank."""
     layout = shardwright.Layout((2, 4), ["replicate", ("shard", 0)])
-    return [symbolic.describe(batch({"weight": shape, "scale": (5,)}, [("step", 6), ("rng", 10 + rank)]),
+    return [global_plan.describe(batch({"weight": shape, "scale": (5,)}, [("step", 6), ("rng", 10 + rank)]),
                               [layout, None, None, None], rank=rank, world_size=RANKS, kinds=[("rng", "rank_local")])
             for rank in range(RANKS)]
 
 
 def plan_of(locals_, **rules):
     digests = [each.digest for each in locals_]
-    chosen = symbolic.representatives(digests)
-    return symbolic.SymbolicPlan(digests, [locals_[rank].description for rank in chosen],
+    chosen = global_plan.representatives(digests)
+    return global_plan.GlobalPlan(digests, [locals_[rank].description for rank in chosen],
                                  [each.part for each in locals_], **rules)
 
 
@@ -55,7 +55,7 @@ def test_ranks_of_a_mesh_describe_alike():
 @pytest.mark.parametrize("owner", ["balanced", "lowest_rank"])
 def test_owners_are_those_of_the_explicit_merge(owner):
     layout = shardwright.Layout((2, 4), ["replicate", ("shard", 0)])
-    plan = plan_of([symbolic.describe(batch({"weight": (14, 3), "scale": (5,)}), [layout, None], rank=rank,
+    plan = plan_of([global_plan.describe(batch({"weight": (14, 3), "scale": (5,)}), [layout, None], rank=rank,
                                       world_size=RANKS) for rank in range(RANKS)], owner=owner)
     explicit = []
     for rank in range(RANKS):
@@ -92,7 +92,7 @@ def test_boxes_without_a_layout_travel_in_parts():
     for rank, (begin, count) in enumerate([(0, 3), (3, 1), (4, 6)]):
         entries = batch({"ragged": (10,)}, box_ranges=array("Q", [0, 1]), box_offsets=array("q", [begin]),
                         box_sizes=array("q", [count]))
-        locals_.append(symbolic.describe(entries, rank=rank, world_size=3))
+        locals_.append(global_plan.describe(entries, rank=rank, world_size=3))
     assert len({each.digest for each in locals_}) == 1 and all(each.part for each in locals_)
     plan = plan_of(locals_)
     assert list(plan.owners("ragged")) == [0, 1, 2] and list(plan.rank_bytes) == [12, 4, 24]
@@ -108,11 +108,11 @@ def test_refusals_name_ranks():
     locals_ = hybrid()
     digests = [each.digest for each in locals_]
     with pytest.raises(E.InvalidArgumentError, match="part of rank 0"):
-        symbolic.SymbolicPlan(digests, [locals_[0].description])
+        global_plan.GlobalPlan(digests, [locals_[0].description])
     with pytest.raises(E.InvalidArgumentError, match="1 descriptions for 2 distinct"):
-        symbolic.SymbolicPlan([*digests[:-1], bytes(16)], [locals_[0].description])
+        global_plan.GlobalPlan([*digests[:-1], bytes(16)], [locals_[0].description])
     with pytest.raises(ValueError, match="16 bytes"):
-        symbolic.representatives([b"short"])
+        global_plan.representatives([b"short"])
     with pytest.raises(E.InvalidArgumentError, match="'all'"):
         plan_of(locals_, owner="all")
     with pytest.raises(E.NotFoundError, match="nothing"):
@@ -122,7 +122,7 @@ def test_refusals_name_ranks():
     with pytest.raises(E.AlreadyExistsError, match="described twice"):
         twice = EntryBatch(2, b"aa", array("Q", [0, 1, 2]), array("i", [F32, F32]), shapes=array("q", [2, 2]),
                            shape_offsets=array("Q", [0, 1, 2]))
-        symbolic.describe(twice, rank=0, world_size=1)
+        global_plan.describe(twice, rank=0, world_size=1)
 
 
 # ---- saves of states with layouts ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vocabulary of the tests of symbolic planning: jobs described entry by entry, once for each rank
-// by a DescriptionBuilder, and the explicit plan of the same job beside the symbolic one.
+// Vocabulary of the tests of global plans: jobs described entry by entry, once for each rank
+// by a DescriptionBuilder, and the explicit plan of the same job beside the one by layouts.
 #pragma once
 
 #include <functional>
@@ -89,14 +89,13 @@ inline Result<RankPlans> world_of(const Job& job, int32_t ranks, const SaveRules
 }
 
 // The plan of a world that is described by layouts and boxes.
-inline Result<PlannedSave> symbolic_plan(const RankPlans& world, const SaveRules& rules) {
+inline Result<PlannedSave> global_plan(const RankPlans& world, const SaveRules& rules) {
   return plan_listed(world, rules);
 }
 
-inline Result<PlannedSave> symbolic_plan(const Job& job, int32_t ranks,
-                                         const SaveRules& rules = {}) {
+inline Result<PlannedSave> global_plan(const Job& job, int32_t ranks, const SaveRules& rules = {}) {
   SHW_ASSIGN_OR_RETURN(const RankPlans world, world_of(job, ranks, rules));
-  return symbolic_plan(world, rules);
+  return global_plan(world, rules);
 }
 
 // The plan of the same world, described box by box.
@@ -106,13 +105,12 @@ inline Result<PlannedSave> explicit_plan(const RankPlans& world, const SaveRules
 }
 
 // Plans the job both ways.
-inline void expect_symbolic_equals_explicit(const Job& job, int32_t ranks,
-                                            const SaveRules& rules = {}) {
+inline void expect_layouts_equal_boxes(const Job& job, int32_t ranks, const SaveRules& rules = {}) {
   const Result<RankPlans> world = world_of(job, ranks, rules);
   ASSERT_TRUE(world.ok()) << world.status().to_string();
   const Result<PlannedSave> expected = explicit_plan(*world, rules);
   ASSERT_TRUE(expected.ok()) << expected.status().to_string();
-  const Result<PlannedSave> plan = symbolic_plan(*world, rules);
+  const Result<PlannedSave> plan = global_plan(*world, rules);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   expect_equal_plans(*plan, *expected);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbolic planning: one description for many ranks, equal to the merge of explicit plans, and what is refused.
+// Global plans: one description for many ranks, equal to the merge of explicit plans, and what is refused.
 package io.shardwright;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-class SymbolicPlanTest {
+class GlobalPlanTest {
     private static final String GENERATION = "0123456789abcdef0123456789abcdef";
     private static final int RANKS = 8;
 
@@ -33,7 +33,7 @@ class SymbolicPlanTest {
             for (int rank = 0; rank < RANKS; rank++) {
                 EntryBatch batch = new EntryBatch().addLaidOut(weight(rows)).add(Entry.tensor("scale", DType.FLOAT32, 5))
                         .add(Entry.object("step", 6)).add(Entry.object("rng", 10 + rank));
-                all.add(SymbolicPlan.describe(batch, Arrays.asList(layout, null, null, null),
+                all.add(GlobalPlan.describe(batch, Arrays.asList(layout, null, null, null),
                         new DescribeOptions().rank(rank).worldSize(RANKS).kinds("rng", Kind.RANK_LOCAL)));
             }
         }
@@ -44,12 +44,12 @@ class SymbolicPlanTest {
         return all.stream().map(Description::digest).collect(Collectors.toList());
     }
 
-    private static SymbolicPlan plan(List<Description> all, MergeOptions options) {
+    private static GlobalPlan plan(List<Description> all, MergeOptions options) {
         List<byte[]> descriptions = new ArrayList<>();
-        for (int rank : SymbolicPlan.representatives(digests(all))) {
+        for (int rank : GlobalPlan.representatives(digests(all))) {
             descriptions.add(all.get(rank).description());
         }
-        return SymbolicPlan.create(digests(all), descriptions,
+        return GlobalPlan.create(digests(all), descriptions,
                 all.stream().map(Description::part).collect(Collectors.toList()), options);
     }
 
@@ -66,7 +66,7 @@ class SymbolicPlanTest {
             assertArrayEquals(all.get(0).digest(), each.digest());
             assertArrayEquals(all.get(0).description(), each.description());
         }
-        assertArrayEquals(new int[] {0}, SymbolicPlan.representatives(digests(all)));
+        assertArrayEquals(new int[] {0}, GlobalPlan.representatives(digests(all)));
         assertEquals(3, Plan.of(all.get(3).part()).rank());
         String json = plan(all, new MergeOptions()).json();
         for (String count : List.of("\"ranks\":8", "\"descriptions\":1", "\"items\":32", "\"chunks\":5", "\"objects\":9")) {
@@ -85,7 +85,7 @@ class SymbolicPlanTest {
                     Entry weight = weight(14).kind(Kind.SHARDED);
                     explicit.add(Planning.describe(
                             new EntryBatch().add(weight, layout.boxes(new long[] {14, 3}, rank)), options));
-                    all.add(SymbolicPlan.describe(new EntryBatch().addLaidOut(weight), List.of(layout), options));
+                    all.add(GlobalPlan.describe(new EntryBatch().addLaidOut(weight), List.of(layout), options));
                 }
             }
             MergeOptions options = new MergeOptions().owner(owner);
@@ -97,7 +97,7 @@ class SymbolicPlanTest {
 
     @Test
     void writeListsAreThoseOfTheExpandedPlan() {
-        SymbolicPlan plan = plan(hybrid(16), new MergeOptions());
+        GlobalPlan plan = plan(hybrid(16), new MergeOptions());
         Expanded expanded = plan.expand(GENERATION);
         assertEquals(RANKS, expanded.writeLists().size());
         assertEquals(5 + 1 + RANKS, Planning.entries(Plan.of(expanded.plan())).boxCount());
@@ -116,10 +116,10 @@ class SymbolicPlanTest {
         long[][] boxes = {{0, 3}, {3, 1}, {4, 6}};
         for (int rank = 0; rank < boxes.length; rank++) {
             Box box = new Box(new long[] {boxes[rank][0]}, new long[] {boxes[rank][1]});
-            all.add(SymbolicPlan.describe(new EntryBatch().add(Entry.tensor("ragged", DType.FLOAT32, 10), List.of(box)),
+            all.add(GlobalPlan.describe(new EntryBatch().add(Entry.tensor("ragged", DType.FLOAT32, 10), List.of(box)),
                     List.of(), new DescribeOptions().rank(rank).worldSize(3)));
         }
-        SymbolicPlan plan = plan(all, new MergeOptions());
+        GlobalPlan plan = plan(all, new MergeOptions());
         assertArrayEquals(new int[] {0, 1, 2}, plan.owners("ragged"));
         assertArrayEquals(new long[] {12, 4, 24}, plan.rankBytes());
     }
@@ -137,13 +137,13 @@ class SymbolicPlanTest {
         List<Description> all = hybrid(16);
         List<byte[]> one = List.of(all.get(0).description());
         InvalidArgumentException noPart = assertThrows(InvalidArgumentException.class,
-                () -> SymbolicPlan.create(digests(all), one, List.of(), new MergeOptions()));
+                () -> GlobalPlan.create(digests(all), one, List.of(), new MergeOptions()));
         assertTrue(noPart.getMessage().contains("part of rank 0"), noPart.getMessage());
-        assertThrows(InvalidArgumentException.class, () -> SymbolicPlan.representatives(List.of(new byte[5])));
-        assertThrows(InvalidArgumentException.class, () -> SymbolicPlan.representatives(List.of()));
+        assertThrows(InvalidArgumentException.class, () -> GlobalPlan.representatives(List.of(new byte[5])));
+        assertThrows(InvalidArgumentException.class, () -> GlobalPlan.representatives(List.of()));
         assertThrows(InvalidArgumentException.class, () -> plan(all, new MergeOptions().owner(Owner.ALL)));
         assertThrows(InvalidArgumentException.class, () -> plan(all, new MergeOptions().cover(Cover.OFF)));
-        SymbolicPlan plan = plan(all, new MergeOptions());
+        GlobalPlan plan = plan(all, new MergeOptions());
         assertThrows(NotFoundException.class, () -> plan.owners("nothing"));
         InvalidArgumentException absent = assertThrows(InvalidArgumentException.class,
                 () -> plan.writeList(RANKS, GENERATION));
@@ -151,9 +151,9 @@ class SymbolicPlanTest {
         EntryBatch batch = new EntryBatch().add(Entry.object("o", 1));
         DescribeOptions options = new DescribeOptions().worldSize(1);
         assertThrows(InvalidArgumentException.class,
-                () -> SymbolicPlan.describe(batch, Arrays.asList(null, null), options));
+                () -> GlobalPlan.describe(batch, Arrays.asList(null, null), options));
         assertThrows(AlreadyExistsException.class,
-                () -> SymbolicPlan.describe(batch.add(Entry.object("o", 1)), List.of(), options));
+                () -> GlobalPlan.describe(batch.add(Entry.object("o", 1)), List.of(), options));
         plan.close();
         assertThrows(IllegalStateException.class, plan::rankBytes);
     }

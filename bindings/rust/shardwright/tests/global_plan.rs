@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Symbolic planning: one description for many ranks, equal to the merge of explicit plans, and what is refused.
+//! Global plans: one description for many ranks, equal to the merge of explicit plans, and what is refused.
 
 use shardwright::planning::{self, DescribeOptions, Digest, Entry, EntryBatch, MergeOptions};
-use shardwright::symbolic::{self, Description, SymbolicPlan};
+use shardwright::global_plan::{self, Description, GlobalPlan};
 use shardwright::{Cover, DType, Kind, Layout, Owner, Placement, Plan, Result, StatusCode};
 
 const GENERATION: &str = "0123456789abcdef0123456789abcdef";
@@ -31,7 +31,7 @@ fn hybrid(rows: i64) -> Vec<Description> {
         batch.add(&Entry::object("rng", 10 + rank as u64));
         let kinds = vec![("rng".into(), Kind::RankLocal)];
         let rules = DescribeOptions { kinds, ..options(rank, RANKS) };
-        symbolic::describe(&batch, &[Some(&layout), None, None, None], &rules).unwrap()
+        global_plan::describe(&batch, &[Some(&layout), None, None, None], &rules).unwrap()
     };
     (0..RANKS).map(of).collect()
 }
@@ -40,15 +40,15 @@ fn digests(all: &[Description]) -> Vec<Digest> {
     all.iter().map(|each| each.digest).collect()
 }
 
-fn plan_of(all: &[Description], rules: &MergeOptions) -> Result<SymbolicPlan> {
+fn plan_of(all: &[Description], rules: &MergeOptions) -> Result<GlobalPlan> {
     let digests = digests(all);
-    let chosen = symbolic::representatives(&digests)?;
+    let chosen = global_plan::representatives(&digests)?;
     let descriptions: Vec<&[u8]> = chosen.iter().map(|rank| &all[*rank as usize].description[..]).collect();
     let parts: Vec<&[u8]> = all.iter().map(|each| &each.part[..]).collect();
-    SymbolicPlan::new(&digests, &descriptions, &parts, rules)
+    GlobalPlan::new(&digests, &descriptions, &parts, rules)
 }
 
-fn made(all: &[Description]) -> SymbolicPlan {
+fn made(all: &[Description]) -> GlobalPlan {
     plan_of(all, &MergeOptions::default()).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn refused<T>(result: Result<T>, code: StatusCode, text: &str) {
 fn ranks_of_a_mesh_describe_alike() {
     let all = hybrid(16);
     assert!(all.iter().all(|each| each.digest == all[0].digest && each.description == all[0].description));
-    assert_eq!(symbolic::representatives(&digests(&all)).unwrap(), [0]);
+    assert_eq!(global_plan::representatives(&digests(&all)).unwrap(), [0]);
     assert_eq!(Plan::from_bytes(&all[3].part).unwrap().rank(), 3);
     let json = made(&all).json().unwrap();
     for count in ["\"ranks\":8", "\"descriptions\":1", "\"items\":32", "\"chunks\":5", "\"objects\":9"] {
@@ -83,7 +83,7 @@ fn owners_are_those_of_the_explicit_merge() {
             explicit.push(planning::describe(&listed, &options(rank, RANKS)).unwrap());
             laid_out.add_laid_out(&weight);
             laid_out.add(&scale);
-            all.push(symbolic::describe(&laid_out, &[Some(&layout), None], &options(rank, RANKS)).unwrap());
+            all.push(global_plan::describe(&laid_out, &[Some(&layout), None], &options(rank, RANKS)).unwrap());
         }
         let rules = MergeOptions { owner, ..Default::default() };
         let plan = plan_of(&all, &rules).unwrap();
@@ -119,7 +119,7 @@ fn boxes_without_a_layout_travel_in_parts() {
     let of = |(rank, (begin, size)): (usize, (i64, i64))| {
         let mut batch = EntryBatch::new();
         batch.add_boxes(&Entry::tensor("ragged", f32(), &[10]), [([begin], [size])]).unwrap();
-        symbolic::describe(&batch, &[], &options(rank as i32, 3)).unwrap()
+        global_plan::describe(&batch, &[], &options(rank as i32, 3)).unwrap()
     };
     let all: Vec<Description> = [(0, 3), (3, 1), (4, 6)].into_iter().enumerate().map(of).collect();
     assert!(all.iter().all(|each| each.digest == all[0].digest && !each.part.is_empty()));
@@ -155,11 +155,11 @@ fn refusals_name_ranks() {
     let all = hybrid(16);
     let (mut digests, rules) = (digests(&all), MergeOptions::default());
     let invalid = StatusCode::InvalidArgument;
-    refused(SymbolicPlan::new(&digests, &[&all[0].description], &[], &rules), invalid, "part of rank 0");
+    refused(GlobalPlan::new(&digests, &[&all[0].description], &[], &rules), invalid, "part of rank 0");
     digests[7] = [0; 16];
-    let one = SymbolicPlan::new(&digests, &[&all[0].description], &[], &rules);
+    let one = GlobalPlan::new(&digests, &[&all[0].description], &[], &rules);
     refused(one, invalid, "1 descriptions for 2 distinct");
-    refused(symbolic::representatives(&[]), invalid, "rank_count");
+    refused(global_plan::representatives(&[]), invalid, "rank_count");
     let rules = MergeOptions { owner: Owner::All, ..Default::default() };
     refused(plan_of(&all, &rules), invalid, "owner");
     let rules = MergeOptions { cover: Cover::Off, ..Default::default() };
@@ -169,7 +169,7 @@ fn refusals_name_ranks() {
     refused(made(&all).expand("0\0"), invalid, "NUL");
     let mut batch = EntryBatch::new();
     batch.add(&Entry::tensor("a", f32(), &[2]));
-    refused(symbolic::describe(&batch, &[None, None], &options(0, 1)), invalid, "2 layouts for 1 entries");
+    refused(global_plan::describe(&batch, &[None, None], &options(0, 1)), invalid, "2 layouts for 1 entries");
     batch.add(&Entry::tensor("a", f32(), &[2]));
-    refused(symbolic::describe(&batch, &[], &options(0, 1)), StatusCode::AlreadyExists, "described twice");
+    refused(global_plan::describe(&batch, &[], &options(0, 1)), StatusCode::AlreadyExists, "described twice");
 }

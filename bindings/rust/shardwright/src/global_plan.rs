@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Symbolic planning: the save plan of a whole job by arithmetic on layouts.
+//! Global plans: who writes what in a whole job, by arithmetic on layouts.
 //!
 //! Ranks that differ only by their place in a mesh make equal descriptions. They exchange 16 bytes each, one description
 //! per distinct digest, and parts where there are any; whoever has these makes the same plan, equal in every byte to the
@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use shardwright::planning::{DescribeOptions, Entry, EntryBatch, MergeOptions};
-//! use shardwright::symbolic::{self, SymbolicPlan};
+//! use shardwright::global_plan::{self, GlobalPlan};
 //! use shardwright::{DType, Layout, Placement};
 //!
 //! let layout = Layout::new(&[4], &[], &[Placement::Shard(0)])?;
@@ -16,11 +16,11 @@
 //! let mut all = Vec::new(); // on one rank each, then all_gather
 //! for rank in 0..4 {
 //!     let options = DescribeOptions { rank, world_size: 4, ..Default::default() };
-//!     all.push(symbolic::describe(&batch, &[Some(&layout)], &options)?);
+//!     all.push(global_plan::describe(&batch, &[Some(&layout)], &options)?);
 //! }
 //! let digests: Vec<_> = all.iter().map(|each| each.digest).collect();
-//! assert_eq!(symbolic::representatives(&digests)?, [0]); // rank 0 sends its description
-//! let plan = SymbolicPlan::new(&digests, &[&all[0].description], &[], &MergeOptions::default())?;
+//! assert_eq!(global_plan::representatives(&digests)?, [0]); // rank 0 sends its description
+//! let plan = GlobalPlan::new(&digests, &[&all[0].description], &[], &MergeOptions::default())?;
 //! assert_eq!(plan.owners("weight")?, [0, 1, 2, 3]);
 //! assert_eq!(plan.rank_bytes()?, [24, 24, 24, 24]);
 //! # Ok::<(), shardwright::Error>(())
@@ -68,14 +68,14 @@ pub fn describe(batch: &EntryBatch, layouts: &[Option<&Layout>], options: &Descr
     let list = if handles.is_empty() { std::ptr::null() } else { handles.as_ptr() };
     let (entries, rules) = (batch.to_c()?, options.to_c());
     // SAFETY: structs, handles and what they point to live for the call.
-    let parts = Parts::new(unsafe { raw::symbolic_describe(&rules.options, &entries, list) }?);
+    let parts = Parts::new(unsafe { raw::global_plan_describe(&rules.options, &entries, list) }?);
     Ok(Description { description: parts.part(0), digest: parts.digest(1)?, part: parts.part(2) })
 }
 
 /// Ranks that send their description: the lowest of each distinct digest. `digests`: one per rank.
 pub fn representatives(digests: &[Digest]) -> Result<Vec<i32>> {
     // SAFETY: the slice lives for the call; its digests lie back to back.
-    let parts = unsafe { raw::symbolic_representatives(digests.as_ptr().cast(), digests.len() as u64) }?;
+    let parts = unsafe { raw::global_plan_representatives(digests.as_ptr().cast(), digests.len() as u64) }?;
     Ok(Parts::new(parts).values(0))
 }
 
@@ -86,14 +86,14 @@ fn c_text(generation: &str) -> Result<CString> {
 }
 
 /// Who writes what in a whole job. Immutable, thread-safe.
-pub struct SymbolicPlan(*mut ffi::shw_symbolic_plan);
+pub struct GlobalPlan(*mut ffi::shw_global_plan);
 
 // SAFETY: plans are immutable.
-unsafe impl Send for SymbolicPlan {}
+unsafe impl Send for GlobalPlan {}
 // SAFETY: as above.
-unsafe impl Sync for SymbolicPlan {}
+unsafe impl Sync for GlobalPlan {}
 
-impl SymbolicPlan {
+impl GlobalPlan {
     /// The plan of all ranks. `digests`: one per rank; `descriptions`: those of [`representatives`] in their order;
     /// `parts`: those of the ranks that have one, in any order, empty ones are skipped. Owners are balanced, lowest_rank, or
     /// exact of the preset Megatron, the cover full. INVALID_ARGUMENT when ranks contradict each other or chunks do not
@@ -103,12 +103,12 @@ impl SymbolicPlan {
         descriptions: &[P],
         parts: &[P],
         options: &MergeOptions,
-    ) -> Result<SymbolicPlan> {
+    ) -> Result<GlobalPlan> {
         let described = Blob::of(descriptions);
         let parts = Blob::of(parts.iter().filter(|part| !part.as_ref().is_empty()));
         // SAFETY: digests, blobs and options live for the call.
         let handle = unsafe {
-            raw::symbolic_plan_create(
+            raw::global_plan_create(
                 &options.to_c(),
                 digests.as_ptr().cast(),
                 digests.len() as u64,
@@ -120,59 +120,59 @@ impl SymbolicPlan {
                 parts.count(),
             )
         }?;
-        Ok(SymbolicPlan(handle))
+        Ok(GlobalPlan(handle))
     }
 
     /// What the rank writes, as a plan buffer. `generation`: 32 hex digits; `plan_digest`: what the list carries, None =
-    /// that of [`SymbolicPlan::digest`].
+    /// that of [`GlobalPlan::digest`].
     pub fn write_list(&self, rank: i32, generation: &str, plan_digest: Option<&Digest>) -> Result<Vec<u8>> {
         let generation = c_text(generation)?;
         let digest = plan_digest.map_or(std::ptr::null(), |digest| digest.as_ptr().cast());
         // SAFETY: the handle lives as long as self, here and below; text and digest live for the call.
-        let parts = unsafe { raw::symbolic_plan_write_list(self.0, rank, generation.as_ptr(), digest) }?;
+        let parts = unsafe { raw::global_plan_write_list(self.0, rank, generation.as_ptr(), digest) }?;
         Ok(Parts::new(parts).bytes())
     }
 
     /// Bytes that each rank writes, without padding.
     pub fn rank_bytes(&self) -> Result<Vec<u64>> {
-        Ok(Parts::new(unsafe { raw::symbolic_plan_rank_bytes(self.0) }?).values(0))
+        Ok(Parts::new(unsafe { raw::global_plan_rank_bytes(self.0) }?).values(0))
     }
 
     /// Rank that writes each chunk of a tensor that is not rank_local, in the order of the explicit catalog. NOT_FOUND.
     pub fn owners(&self, name: &str) -> Result<Vec<i32>> {
-        Ok(Parts::new(unsafe { raw::symbolic_plan_owners(self.0, name.as_bytes()) }?).values(0))
+        Ok(Parts::new(unsafe { raw::global_plan_owners(self.0, name.as_bytes()) }?).values(0))
     }
 
     /// Counts as JSON text with "schema": 1: ranks, descriptions, tensors, items, chunks, objects, files, bytes,
     /// most_bytes (of the rank that writes most).
     pub fn json(&self) -> Result<String> {
-        let parts = Parts::new(unsafe { raw::symbolic_plan_json(self.0) }?);
+        let parts = Parts::new(unsafe { raw::global_plan_json(self.0) }?);
         Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
     }
 
     /// Equal on all ranks that made this plan.
     pub fn digest(&self) -> Result<Digest> {
-        Parts::new(unsafe { raw::symbolic_plan_digest(self.0) }?).digest(0)
+        Parts::new(unsafe { raw::global_plan_digest(self.0) }?).digest(0)
     }
 
     /// The explicit plan; costs what that costs.
     pub fn expand(&self, generation: &str) -> Result<Expanded> {
         let generation = c_text(generation)?;
-        let parts = Parts::new(unsafe { raw::symbolic_plan_expand(self.0, generation.as_ptr()) }?);
+        let parts = Parts::new(unsafe { raw::global_plan_expand(self.0, generation.as_ptr()) }?);
         let (plan, write_lists) = parts.first_and_rest();
         Ok(Expanded { plan, write_lists })
     }
 }
 
-impl std::fmt::Debug for SymbolicPlan {
+impl std::fmt::Debug for GlobalPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.debug_struct("SymbolicPlan").finish_non_exhaustive()
+        f.debug_struct("GlobalPlan").finish_non_exhaustive()
     }
 }
 
-impl Drop for SymbolicPlan {
+impl Drop for GlobalPlan {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
-        unsafe { ffi::shw_symbolic_plan_release(self.0) }
+        unsafe { ffi::shw_global_plan_release(self.0) }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost of symbolic planning in bytes of the heap per logical item, which does not grow with
+// Cost of global plans in bytes of the heap per logical item, which does not grow with
 // ranks x tensors. Its times are measured by the benchmark plan_symbolic.
 #include <malloc.h>
 
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "tests/core/plan/describe/symbolic_jobs.h"
+#include "tests/core/plan/describe/layout_jobs.h"
 #include "tests/support/run_length.h"
 
 namespace shardwright::plan::test {
@@ -87,26 +87,26 @@ Cost cost_of(const JobSize& size) {
   return cost;
 }
 
-TEST(SymbolicCost, SixteenThousandRanksOfAThousandTensors) {
+TEST(GlobalPlanCost, SixteenThousandRanksOfAThousandTensors) {
   const Cost cost = cost_of({8, 256, 8, 1000});
   if (kSanitized) return;
   EXPECT_LT(cost.bytes / static_cast<double>(cost.items), 0.1);
 }
 
-TEST(SymbolicCost, TwoHundredMillionItems) {
+TEST(GlobalPlanCost, TwoHundredMillionItems) {
   const Cost cost = cost_of({64, 256, 8, 2000});
   if (kSanitized) return;
   EXPECT_LT(cost.bytes / static_cast<double>(cost.items), 0.1);
 }
 
 // The worst case: no two tensors share a rule, so each costs O(ranks).
-TEST(SymbolicCost, AThousandDifferentUnevenShapes) {
+TEST(GlobalPlanCost, AThousandDifferentUnevenShapes) {
   const Cost cost = cost_of({8, 256, 8, 1000, true});
   if (kSanitized) return;
   EXPECT_LT(cost.bytes / static_cast<double>(cost.items), 0.5);
 }
 
-TEST(SymbolicCost, NothingGrowsWithRanksTimesTensors) {
+TEST(GlobalPlanCost, NothingGrowsWithRanksTimesTensors) {
   const Cost base = cost_of({4, 64, 4, 500});
   const Cost both = cost_of({16, 256, 4, 8000});
   if (kSanitized) return;  // whose allocators say nothing
@@ -115,7 +115,7 @@ TEST(SymbolicCost, NothingGrowsWithRanksTimesTensors) {
 }
 
 // What ranks exchange: 16 bytes each, and one description of at most 100 bytes per tensor.
-TEST(SymbolicCost, OneRepresentativeOfAFewKilobytes) {
+TEST(GlobalPlanCost, OneRepresentativeOfAFewKilobytes) {
   const std::vector<JobEntry> entries = entries_of({8, 256, 8, 1000});
   const Result<LocalPlan> local = describe(entries, {77, 16384});
   ASSERT_TRUE(local.ok()) << local.status().to_string();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic planning: the save plan of a whole job by arithmetic on layouts.
+"""Global plans: who writes what in a whole job, by arithmetic on layouts.
 
 Every rank describes what it holds; ranks that differ only by their place in a mesh make equal descriptions. They exchange
 16 bytes each, one description per distinct digest, and parts where there are any; then every rank can make the same plan:
@@ -7,7 +7,7 @@ Every rank describes what it holds; ranks that differ only by their place in a m
     mine = describe(batch, layouts, rank=rank, world_size=world_size)
     digests = ...                                   # all_gather of mine.digest
     chosen = representatives(digests)               # these ranks send mine.description
-    plan = SymbolicPlan(digests, descriptions, parts)
+    plan = GlobalPlan(digests, descriptions, parts)
     plan.write_list(rank, generation)
 
 The plan equals the merge of explicit local plans in every byte (`expand`), and its cost does not grow with ranks x
@@ -62,7 +62,7 @@ def describe(batch: EntryBatch, layouts: Sequence[Layout | None] | None = None, 
     values = struct.pack(f"={len(patterns)}i", *(value for _, value in patterns))
     options = (rank, world_size, [glob for glob, _ in patterns], values, agreement.encode())
     handles = None if layouts is None else [None if each is None else each._handle for each in layouts]
-    return Description(*native.shw_py_symbolic_describe(options, batch._arrays(), handles))
+    return Description(*native.shw_py_global_plan_describe(options, batch._arrays(), handles))
 
 
 def _joined(digests: Sequence[bytes]) -> bytes:
@@ -73,11 +73,11 @@ def _joined(digests: Sequence[bytes]) -> bytes:
 
 def representatives(digests: Sequence[bytes]) -> list[int]:
     """Ranks that send their description: the lowest of each distinct digest. digests: one per rank."""
-    found = native.shw_py_symbolic_representatives(_joined(digests))
+    found = native.shw_py_global_plan_representatives(_joined(digests))
     return memoryview(found).cast("i").tolist()
 
 
-class SymbolicPlan:
+class GlobalPlan:
     """Who writes what in a whole job. Immutable.
 
     Args:
@@ -96,30 +96,30 @@ class SymbolicPlan:
                  owner: str = "balanced", preset: str = "standard", verify_replicas: str = "auto") -> None:
         options = (_options.word("owner", owner), _options.word("preset", preset),
                    _options.word("verify_replicas", verify_replicas))
-        self._handle: Any = native.shw_py_symbolic_plan(options, _joined(digests), list(descriptions),
+        self._handle: Any = native.shw_py_global_plan(options, _joined(digests), list(descriptions),
                                                         [part for part in parts if len(part) > 0])
 
     @property
     def totals(self) -> dict[str, int]:
         """Counts: ranks, descriptions, tensors, items, chunks, objects, files, bytes, most_bytes."""
-        counts: dict[str, int] = json.loads(native.shw_py_symbolic_json(self._handle))
+        counts: dict[str, int] = json.loads(native.shw_py_global_plan_json(self._handle))
         del counts["schema"]
         return counts
 
     @property
     def digest(self) -> bytes:
         """16 bytes that are equal on all ranks that made this plan."""
-        found: bytes = native.shw_py_symbolic_digest(self._handle)
+        found: bytes = native.shw_py_global_plan_digest(self._handle)
         return found
 
     @property
     def rank_bytes(self) -> memoryview:
         """uint64: bytes that each rank writes, without padding."""
-        return memoryview(native.shw_py_symbolic_rank_bytes(self._handle)).cast("Q")
+        return memoryview(native.shw_py_global_plan_rank_bytes(self._handle)).cast("Q")
 
     def owners(self, name: str) -> memoryview:
         """int32: rank that writes each chunk of a tensor that is not rank_local. NotFoundError."""
-        return memoryview(native.shw_py_symbolic_owners(self._handle, name.encode())).cast("i")
+        return memoryview(native.shw_py_global_plan_owners(self._handle, name.encode())).cast("i")
 
     def write_list(self, rank: int, generation: str, plan_digest: bytes | None = None) -> bytes:
         """What the rank writes, a plan buffer of kind write_list.
@@ -128,10 +128,10 @@ class SymbolicPlan:
             generation: 32 hex digits.
             plan_digest: 16 bytes that the list carries; None = `digest`.
         """
-        found: bytes = native.shw_py_symbolic_write_list(self._handle, (rank, generation, plan_digest))
+        found: bytes = native.shw_py_global_plan_write_list(self._handle, (rank, generation, plan_digest))
         return found
 
     def expand(self, generation: str) -> Expanded:
         """The explicit plan; costs what that costs."""
-        first, *lists = native.shw_py_symbolic_expand(self._handle, generation)
+        first, *lists = native.shw_py_global_plan_expand(self._handle, generation)
         return Expanded(first, lists)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbolic planning: the save plan of a whole job by arithmetic on layouts.
+// Global plans: who writes what in a whole job, by arithmetic on layouts.
 package io.shardwright;
 
 import java.util.List;
@@ -11,18 +11,18 @@ import java.util.stream.Collectors;
  * every byte to the merge of explicit local plans. Immutable, thread-safe; closing is not necessary.
  *
  * <pre>{@code
- * Description mine = SymbolicPlan.describe(batch, layouts, new DescribeOptions().rank(rank).worldSize(ranks));
+ * Description mine = GlobalPlan.describe(batch, layouts, new DescribeOptions().rank(rank).worldSize(ranks));
  * List<byte[]> digests = ...;                                  // all_gather of mine.digest()
- * int[] chosen = SymbolicPlan.representatives(digests);        // these ranks send mine.description()
- * SymbolicPlan plan = SymbolicPlan.create(digests, descriptions, parts, new MergeOptions());
+ * int[] chosen = GlobalPlan.representatives(digests);        // these ranks send mine.description()
+ * GlobalPlan plan = GlobalPlan.create(digests, descriptions, parts, new MergeOptions());
  * byte[] list = plan.writeList(rank, generation);
  * }</pre>
  */
-public final class SymbolicPlan extends Handle {
+public final class GlobalPlan extends Handle {
     private static final int DIGEST_BYTES = 16;
 
-    private SymbolicPlan(long handle) {
-        super(handle, Leak.QUIET, shw_nativeJNI::shw_symbolic_plan_release);
+    private GlobalPlan(long handle) {
+        super(handle, Leak.QUIET, shw_nativeJNI::shw_global_plan_release);
     }
 
     /**
@@ -44,7 +44,7 @@ public final class SymbolicPlan extends Handle {
         try (Uses uses = new Uses(); OptionStruct rules = options.struct(); OptionStruct entries = batch.struct()) {
             long[] handles = layouts.isEmpty() ? null : layouts.stream().mapToLong(uses::ofNullable).toArray();
             List<byte[]> parts = Parts.all(
-                    shw_nativeJNI.shw_java_symbolic_describe(rules.address(), entries.address(), handles));
+                    shw_nativeJNI.shw_java_global_plan_describe(rules.address(), entries.address(), handles));
             return new Description(parts.get(0), parts.get(1), parts.get(2));
         }
     }
@@ -59,7 +59,7 @@ public final class SymbolicPlan extends Handle {
         NativeLoader.load();
         DirectBlob blob = joined(digests);
         try {
-            return Parts.ints(shw_nativeJNI.shw_symbolic_representatives(blob.address(), digests.size()));
+            return Parts.ints(shw_nativeJNI.shw_global_plan_representatives(blob.address(), digests.size()));
         } finally {
             blob.keep();
         }
@@ -77,14 +77,14 @@ public final class SymbolicPlan extends Handle {
      * @throws UnimplementedException for another owner
      * @throws DataLossException for a damaged buffer
      */
-    public static SymbolicPlan create(List<byte[]> digests, List<byte[]> descriptions, List<byte[]> parts,
+    public static GlobalPlan create(List<byte[]> digests, List<byte[]> descriptions, List<byte[]> parts,
             MergeOptions options) {
         NativeLoader.load();
         DirectBlob all = joined(digests);
         DirectBlob described = new DirectBlob(descriptions);
         DirectBlob own = new DirectBlob(parts.stream().filter(part -> part.length > 0).collect(Collectors.toList()));
         try (OptionStruct rules = options.struct()) {
-            return new SymbolicPlan(shw_nativeJNI.shw_symbolic_plan_create(rules.address(), all.address(), digests.size(),
+            return new GlobalPlan(shw_nativeJNI.shw_global_plan_create(rules.address(), all.address(), digests.size(),
                     described.address(), described.offsets(), described.count(), own.address(), own.offsets(),
                     own.count()));
         } finally {
@@ -126,7 +126,7 @@ public final class SymbolicPlan extends Handle {
         DirectBlob carried = planDigest == null ? null : joined(List.of(planDigest));
         byte[] text = Text.terminated(generation);
         try {
-            return with(h -> Parts.bytes(shw_nativeJNI.shw_symbolic_plan_write_list(h, rank, text,
+            return with(h -> Parts.bytes(shw_nativeJNI.shw_global_plan_write_list(h, rank, text,
                     carried == null ? 0 : carried.address())));
         } finally {
             if (carried != null) {
@@ -141,7 +141,7 @@ public final class SymbolicPlan extends Handle {
      * @return by rank
      */
     public long[] rankBytes() {
-        return Parts.longs(with(shw_nativeJNI::shw_symbolic_plan_rank_bytes)).get(0);
+        return Parts.longs(with(shw_nativeJNI::shw_global_plan_rank_bytes)).get(0);
     }
 
     /**
@@ -153,7 +153,7 @@ public final class SymbolicPlan extends Handle {
      */
     public int[] owners(String name) {
         byte[] text = Text.bytes(name);
-        return Parts.ints(with(h -> shw_nativeJNI.shw_symbolic_plan_owners(h, text)));
+        return Parts.ints(with(h -> shw_nativeJNI.shw_global_plan_owners(h, text)));
     }
 
     /**
@@ -162,7 +162,7 @@ public final class SymbolicPlan extends Handle {
      * @return JSON text with {@code "schema": 1}
      */
     public String json() {
-        return with(h -> Parts.text(shw_nativeJNI.shw_symbolic_plan_json(h)));
+        return with(h -> Parts.text(shw_nativeJNI.shw_global_plan_json(h)));
     }
 
     /**
@@ -171,7 +171,7 @@ public final class SymbolicPlan extends Handle {
      * @return 16 bytes
      */
     public byte[] digest() {
-        return with(h -> Parts.bytes(shw_nativeJNI.shw_symbolic_plan_digest(h)));
+        return with(h -> Parts.bytes(shw_nativeJNI.shw_global_plan_digest(h)));
     }
 
     /**
@@ -182,7 +182,7 @@ public final class SymbolicPlan extends Handle {
      */
     public Expanded expand(String generation) {
         byte[] text = Text.terminated(generation);
-        List<byte[]> parts = with(h -> Parts.all(shw_nativeJNI.shw_symbolic_plan_expand(h, text)));
+        List<byte[]> parts = with(h -> Parts.all(shw_nativeJNI.shw_global_plan_expand(h, text)));
         return new Expanded(parts.get(0), List.copyOf(parts.subList(1, parts.size())));
     }
 }

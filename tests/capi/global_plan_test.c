@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Symbolic planning through the C surface: four ranks of a mesh describe, exchange digests, one
+ * Global plans through the C surface: four ranks of a mesh describe, exchange digests, one
  * description and their parts, and make the same plan, which expands to the explicit one. */
 #include "support/states.h"
 
@@ -44,7 +44,7 @@ static shw_status try_describe(int32_t rank, int64_t rows, shw_buffer** out, shw
   batch.shapes = shapes;
   batch.shape_offsets = shape_offsets;
   batch.object_sizes = object_sizes;
-  const shw_status status = shw_symbolic_describe(&options, &batch, layouts, out, error);
+  const shw_status status = shw_global_plan_describe(&options, &batch, layouts, out, error);
   shw_layout_release(layout);
   return status;
 }
@@ -91,13 +91,13 @@ static void release_exchange(struct exchange* all) {
 }
 
 static shw_status try_plan(const struct exchange* all, int32_t owner, uint64_t part_count,
-                           shw_symbolic_plan** out, shw_error** error) {
+                           shw_global_plan** out, shw_error** error) {
   const uint64_t offsets[] = {0, shw_buffer_size(all->description)};
   shw_merge_options options = SHW_MERGE_OPTIONS_INIT;
   options.owner = owner;
-  return shw_symbolic_plan_create(&options, all->digests, RANKS, shw_buffer_data(all->description),
-                                  offsets, 1, shw_buffer_data(all->parts),
-                                  shw_buffer_part_offsets(all->parts), part_count, out, error);
+  return shw_global_plan_create(&options, all->digests, RANKS, shw_buffer_data(all->description),
+                                offsets, 1, shw_buffer_data(all->parts),
+                                shw_buffer_part_offsets(all->parts), part_count, out, error);
 }
 
 static void ranks_of_a_mesh_describe_alike(void) {
@@ -106,7 +106,7 @@ static void ranks_of_a_mesh_describe_alike(void) {
   shw_error* error = NULL;
   for (int32_t rank = 1; rank < RANKS; ++rank)
     CHECK(memcmp(all.digests[rank], all.digests[0], 16) == 0);
-  CHECK_OK(shw_symbolic_representatives(all.digests, RANKS, &ranks, &error));
+  CHECK_OK(shw_global_plan_representatives(all.digests, RANKS, &ranks, &error));
   CHECK_INT(shw_buffer_size(ranks), sizeof(int32_t));
   CHECK_INT(*(const int32_t*)shw_buffer_data(ranks), 0);
   CHECK_OK(shw_plan_validate(shw_buffer_data(all.description), shw_buffer_size(all.description),
@@ -117,15 +117,15 @@ static void ranks_of_a_mesh_describe_alike(void) {
 
 static void the_plan_expands_to_every_ranks_list(void) {
   struct exchange all = exchange_all();
-  shw_symbolic_plan* plan = NULL;
+  shw_global_plan* plan = NULL;
   shw_buffer *expanded = NULL, *digest = NULL, *bytes = NULL;
   shw_error* error = NULL;
   CHECK_OK(try_plan(&all, SHW_OWNER_BALANCED, RANKS, &plan, &error));
-  CHECK_OK(shw_symbolic_plan_expand(plan, generation, &expanded, &error));
+  CHECK_OK(shw_global_plan_expand(plan, generation, &expanded, &error));
   CHECK_INT(shw_buffer_part_count(expanded), 1 + RANKS);
-  CHECK_OK(shw_symbolic_plan_digest(plan, &digest, &error));
+  CHECK_OK(shw_global_plan_digest(plan, &digest, &error));
   CHECK_INT(shw_buffer_size(digest), 16);
-  CHECK_OK(shw_symbolic_plan_rank_bytes(plan, &bytes, &error));
+  CHECK_OK(shw_global_plan_rank_bytes(plan, &bytes, &error));
   const uint64_t* ends = shw_buffer_part_offsets(expanded);
   for (int32_t rank = 0; rank < RANKS; ++rank) {
     const char* wanted = (const char*)shw_buffer_data(expanded) + ends[rank + 1];
@@ -142,7 +142,7 @@ static void the_plan_expands_to_every_ranks_list(void) {
     }
     CHECK_INT(((const uint64_t*)shw_buffer_data(bytes))[rank], total);
     /* The lists differ in the digest that they carry alone. */
-    CHECK_OK(shw_symbolic_plan_write_list(plan, rank, generation, NULL, &alone, &error));
+    CHECK_OK(shw_global_plan_write_list(plan, rank, generation, NULL, &alone, &error));
     CHECK_INT(shw_buffer_size(alone), ends[rank + 2] - ends[rank + 1]);
     shw_buffer_release(alone);
     shw_plan_release(list);
@@ -150,38 +150,38 @@ static void the_plan_expands_to_every_ranks_list(void) {
   shw_buffer_release(bytes);
   shw_buffer_release(digest);
   shw_buffer_release(expanded);
-  shw_symbolic_plan_release(plan);
+  shw_global_plan_release(plan);
   release_exchange(&all);
 }
 
 static void owners_follow_the_rule(void) {
   struct exchange all = exchange_all();
-  shw_symbolic_plan* plan = NULL;
+  shw_global_plan* plan = NULL;
   shw_buffer *owners = NULL, *json = NULL;
   shw_error* error = NULL;
   CHECK_OK(try_plan(&all, SHW_OWNER_LOWEST_RANK, RANKS, &plan, &error));
-  CHECK_OK(shw_symbolic_plan_owners(plan, "w", 1, &owners, &error));
+  CHECK_OK(shw_global_plan_owners(plan, "w", 1, &owners, &error));
   CHECK_INT(shw_buffer_size(owners), 2 * sizeof(int32_t));
   CHECK_INT(((const int32_t*)shw_buffer_data(owners))[0], 0);
   CHECK_INT(((const int32_t*)shw_buffer_data(owners))[1], 1);
-  CHECK_OK(shw_symbolic_plan_json(plan, &json, &error));
+  CHECK_OK(shw_global_plan_json(plan, &json, &error));
   CHECK_TEXT((const char*)shw_buffer_data(json),
              "{\"schema\":1,\"ranks\":4,\"descriptions\":1,\"tensors\":2,\"items\":16,\"chunks\":3,"
              "\"objects\":5,\"writers\":4,\"bytes\":179,\"most_bytes\":88}");
-  CHECK_FAILS(shw_symbolic_plan_owners(plan, "x", 1, &owners, &error), SHW_NOT_FOUND, "'x'");
-  CHECK_FAILS(shw_symbolic_plan_write_list(plan, 4, generation, NULL, &owners, &error),
+  CHECK_FAILS(shw_global_plan_owners(plan, "x", 1, &owners, &error), SHW_NOT_FOUND, "'x'");
+  CHECK_FAILS(shw_global_plan_write_list(plan, 4, generation, NULL, &owners, &error),
               SHW_INVALID_ARGUMENT, "rank 4 of 4");
-  CHECK_FAILS(shw_symbolic_plan_expand(plan, "x", &owners, &error), SHW_INVALID_ARGUMENT,
+  CHECK_FAILS(shw_global_plan_expand(plan, "x", &owners, &error), SHW_INVALID_ARGUMENT,
               "generation");
   shw_buffer_release(json);
   shw_buffer_release(owners);
-  shw_symbolic_plan_release(plan);
+  shw_global_plan_release(plan);
   release_exchange(&all);
 }
 
 static void refuses_what_does_not_fit(void) {
   struct exchange all = exchange_all();
-  shw_symbolic_plan* plan = NULL;
+  shw_global_plan* plan = NULL;
   shw_buffer* out = NULL;
   shw_error* error = NULL;
   CHECK_FAILS(try_plan(&all, SHW_OWNER_BALANCED, RANKS - 1, &plan, &error), SHW_INVALID_ARGUMENT,
@@ -192,10 +192,10 @@ static void refuses_what_does_not_fit(void) {
               "1 descriptions for 2");
   CHECK_FAILS(try_describe(4, 8, &out, &error), SHW_INVALID_ARGUMENT, "rank 4 of 4");
   CHECK_FAILS(try_describe(0, -1, &out, &error), SHW_INVALID_ARGUMENT, "'w'");
-  CHECK_FAILS(shw_symbolic_representatives(all.digests, 0, &out, &error), SHW_INVALID_ARGUMENT,
+  CHECK_FAILS(shw_global_plan_representatives(all.digests, 0, &out, &error), SHW_INVALID_ARGUMENT,
               "rank_count");
   CHECK(plan == NULL && out == NULL);
-  shw_symbolic_plan_release(NULL);
+  shw_global_plan_release(NULL);
   release_exchange(&all);
 }
 

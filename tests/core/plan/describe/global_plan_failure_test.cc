@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What symbolic planning refuses: the same as the explicit planner and in its words, and worlds
+// What a global plan refuses: the same as the explicit planner and in its words, and worlds
 // that were not put together from what their ranks gave.
 #include "core/plan/save/conflicts_internal.h"
-#include "tests/core/plan/describe/symbolic_jobs.h"
+#include "tests/core/plan/describe/layout_jobs.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -37,7 +37,7 @@ void expect_same_refusal(const Job& job, int32_t ranks,
   const Result<RankPlans> world = world_of(job, ranks);
   ASSERT_TRUE(world.ok()) << world.status().to_string();
   const Status expected = explicit_plan(*world, {}).status();
-  const Status status = symbolic_plan(*world, {}).status();
+  const Status status = global_plan(*world, {}).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status.to_string(), expected.to_string());
   for (const std::string_view text : texts)
@@ -51,7 +51,7 @@ Job two_sorts(JobEntry first, JobEntry second) {
   };
 }
 
-TEST(SymbolicFailure, RanksThatContradictEachOther) {
+TEST(GlobalPlanFailure, RanksThatContradictEachOther) {
   const JobEntry good = whole_entry("w", {4});
   JobEntry other = good;
   other.dtype = DType::kInt8;
@@ -67,7 +67,7 @@ TEST(SymbolicFailure, RanksThatContradictEachOther) {
   expect_same_refusal(two_sorts(good, object_entry("w", 4)), 4, {"entry 'w'", "object on rank 2"});
 }
 
-TEST(SymbolicFailure, ReplicasThatDiffer) {
+TEST(GlobalPlanFailure, ReplicasThatDiffer) {
   JobEntry first = whole_entry("w", {4});
   first.digest[0] = std::byte{1};
   JobEntry second = first;
@@ -79,12 +79,12 @@ TEST(SymbolicFailure, ReplicasThatDiffer) {
   expect_same_refusal(two_sorts(object_entry("o", 4), typed), 4, {"content type"});
   SaveRules off;
   off.verify_replicas = VerifyReplicas::kOff;
-  expect_symbolic_equals_explicit(two_sorts(first, second), 4, off);
-  expect_symbolic_equals_explicit(two_sorts(object_entry("o", 4), typed), 4, off);
-  expect_symbolic_equals_explicit(two_sorts(object_entry("o", 9), object_entry("o", 5)), 4, off);
+  expect_layouts_equal_boxes(two_sorts(first, second), 4, off);
+  expect_layouts_equal_boxes(two_sorts(object_entry("o", 4), typed), 4, off);
+  expect_layouts_equal_boxes(two_sorts(object_entry("o", 9), object_entry("o", 5)), 4, off);
 }
 
-TEST(SymbolicFailure, HolesAndOverlaps) {
+TEST(GlobalPlanFailure, HolesAndOverlaps) {
   const auto half_a_mesh = layout_of({{4}, {}, {0, 1, 2, 3}}, {shard(0)});
   const JobEntry w = sharded("w", {10}, half_a_mesh);
   const Job hole = [&](int32_t rank) {
@@ -111,7 +111,7 @@ TEST(SymbolicFailure, HolesAndOverlaps) {
                       4, {"no rank holds box [0:4]"});
 }
 
-TEST(SymbolicFailure, AReplicatedTensorIsHeldWhole) {
+TEST(GlobalPlanFailure, AReplicatedTensorIsHeldWhole) {
   JobEntry entry = boxes_entry("w", {4}, {box({0}, {2})});
   entry.kind = EntryKind::kReplicated;
   EXPECT_FAILURE(describe({entry}, {1, 2}).status(), StatusCode::kInvalidArgument,
@@ -139,7 +139,7 @@ Status world_status(const std::vector<LocalPlan>& locals) {
   return gather(locals).status();
 }
 
-TEST(SymbolicFailure, WorldsThatWereNotPutTogether) {
+TEST(GlobalPlanFailure, WorldsThatWereNotPutTogether) {
   EXPECT_TRUE(world_status(two_locals()).ok());
   EXPECT_FAILURE(world_status({}), StatusCode::kInvalidArgument, "0 ranks are not 1 to");
   auto locals = two_locals();
@@ -183,7 +183,7 @@ TEST(SymbolicFailure, WorldsThatWereNotPutTogether) {
   EXPECT_FAILURE(world_status(locals), StatusCode::kInvalidArgument, "do not follow");
 }
 
-TEST(SymbolicFailure, OptionsThatDiffer) {
+TEST(GlobalPlanFailure, OptionsThatDiffer) {
   std::vector<LocalPlan> locals;
   for (int32_t r = 0; r < 2; ++r) {
     SaveRules rules;
@@ -196,9 +196,9 @@ TEST(SymbolicFailure, OptionsThatDiffer) {
                  "lowest_rank");
 }
 
-TEST(SymbolicPlan, DigestTellsCatalogsApart) {
+TEST(GlobalPlan, DigestTellsCatalogsApart) {
   const auto digest_of = [](const Job& job, int32_t ranks, const SaveRules& rules = {}) {
-    const Result<PlannedSave> plan = symbolic_plan(job, ranks, rules);
+    const Result<PlannedSave> plan = global_plan(job, ranks, rules);
     EXPECT_TRUE(plan.ok()) << plan.status().to_string();
     return plan.ok() ? plan->plan_digest : Digest128{};
   };

@@ -209,7 +209,7 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> saved_bytes(const Wo
   return contents(job.location());
 }
 
-TEST(SymbolicSave, FilesAreThoseOfTheExplicitSave) {
+TEST(LayoutSave, FilesAreThoseOfTheExplicitSave) {
   struct Rule {
     plan::OwnerRule owner;
     plan::Preset preset;
@@ -237,7 +237,7 @@ TEST(SymbolicSave, FilesAreThoseOfTheExplicitSave) {
   }
 }
 
-TEST(SymbolicSave, PlanBuffersAreThoseOfTheExplicitSave) {
+TEST(LayoutSave, PlanBuffersAreThoseOfTheExplicitSave) {
   std::vector<std::vector<Bytes>> lists;
   std::vector<uint64_t> local_bytes;
   for (const bool told : {true, false}) {
@@ -261,7 +261,7 @@ TEST(SymbolicSave, PlanBuffersAreThoseOfTheExplicitSave) {
 }
 
 // Ranks that do not know layouts and such that do, in one save.
-TEST(SymbolicSave, RanksMayDescribeEitherWay) {
+TEST(LayoutSave, RanksMayDescribeEitherWay) {
   const World told = make_job(8, 6, true);
   const World untold = make_job(8, 6, false);
   std::vector<std::shared_ptr<const State>> states = told.states();
@@ -283,7 +283,7 @@ TEST(SymbolicSave, RanksMayDescribeEitherWay) {
   EXPECT_TRUE(stores(*runtime, by_host.location(), told));
 }
 
-TEST(SymbolicSave, RepeatedSavesBringSixteenBytes) {
+TEST(LayoutSave, RepeatedSavesBringSixteenBytes) {
   const auto runtime = make_counting_runtime();
   for (const uint64_t number : {7U, 8U, 9U}) {
     const World world = make_job(8, number, true);
@@ -301,7 +301,7 @@ TEST(SymbolicSave, RepeatedSavesBringSixteenBytes) {
 }
 
 // A job that changed on one rank: checksums do not do, then digests, then the new description.
-TEST(SymbolicSave, AChangedRankIsPlannedAnewInThreeMeetings) {
+TEST(LayoutSave, AChangedRankIsPlannedAnewInThreeExchanges) {
   const auto runtime = make_counting_runtime();
   World world = make_job(8, 7, true);
   Job first(*runtime, world);
@@ -316,7 +316,7 @@ TEST(SymbolicSave, AChangedRankIsPlannedAnewInThreeMeetings) {
   EXPECT_TRUE(stores(*runtime, second.location(), world));
 }
 
-TEST(SymbolicSave, AReplicaThatDiffersIsNamed) {
+TEST(LayoutSave, AReplicaThatDiffersIsNamed) {
   const auto runtime = make_counting_runtime();
   World world = make_job(8, 7, true);
   const auto norm = world.ranks[5].state->find_tensor("norm");
@@ -331,7 +331,7 @@ TEST(SymbolicSave, AReplicaThatDiffersIsNamed) {
 }
 
 // One rank believes in another mesh.
-TEST(SymbolicSave, LayoutsThatContradictEachOtherNameTheRanks) {
+TEST(LayoutSave, LayoutsThatContradictEachOtherNameTheRanks) {
   shardwright::test::RandomSource random(3);
   const Dense w = random_dense(random, "w", DType::kFloat32, Dims{8, 8});
   const LayoutPtr rows = layout_of({{4}, {}, {}}, {shard(0)});
@@ -353,7 +353,7 @@ TEST(SymbolicSave, LayoutsThatContradictEachOtherNameTheRanks) {
   EXPECT_EQ(texts[0], texts[1]);
 }
 
-TEST(SymbolicSave, OptionsThatDifferAreNamed) {
+TEST(LayoutSave, OptionsThatDifferAreNamed) {
   const World world = make_job(8, 7, true);
   for (const plan::OwnerRule other : {plan::OwnerRule::kLowestRank, plan::OwnerRule::kExact}) {
     const auto runtime = make_counting_runtime();
@@ -370,7 +370,7 @@ TEST(SymbolicSave, OptionsThatDifferAreNamed) {
 }
 
 // Over a real exchange of threads, and with a rank that gives up before it.
-TEST(SymbolicSave, AllRanksMeetAsOften) {
+TEST(LayoutSave, AllRanksExchangeAsOften) {
   const World world = make_job(8, 9, true);
   const auto runtime = make_runtime();
   const format::Location location{storage::make_memory_storage(), "ckpt"};
@@ -389,7 +389,7 @@ TEST(SymbolicSave, AllRanksMeetAsOften) {
 
 // A rank that is gone once it has sent its digest: the others hear of it while they wait for
 // descriptions, and leave nothing behind.
-TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
+TEST(LayoutSave, ARankThatDiesBetweenTheExchangesEndsTheSave) {
   const World world = make_job(8, 9, true);
   const auto runtime = make_runtime();
   const format::Location location{storage::make_memory_storage(), "ckpt"};
@@ -426,7 +426,7 @@ TEST(SymbolicSave, ARankThatDiesBetweenTheMeetingsEndsTheSave) {
 
 // 16,384 ranks by the planner handles: what a rank describes is some 50 bytes per tensor, and the
 // coordinator plans it as one.
-TEST(SymbolicSave, ManyRanksByPlannerHandles) {
+TEST(LayoutSave, ManyRanksByPlannerHandles) {
   constexpr int kTensors = 20;
   const LayoutPtr layout = layout_of({{kManyRanks}, {}, {}}, {shard(0)});
   std::vector<float> values(2);
