@@ -19,7 +19,7 @@ sys.path.insert(0, HERE)
 from driver import floors, machine, rounds, worker  # noqa: E402
 
 ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
-         "save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "peak_memory"]
+         "read_one", "save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "peak_memory"]
 
 
 def load_scenario(name):

@@ -59,6 +59,8 @@ TABLES = [
     ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save"], blocking, True),
     ("small_tensors", None, ["threads", "time, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
+    ("read_one", None, ["threads", "time of 2,000 reads, median (min - max)"],
+     lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
     ("binding_calls", "state", ["a tensor, whole call", "above the same in C"], states, False),
     ("binding_calls", "call", ["a call"], lambda line: [f"{line['ns_per_call']:.1f} ns"], False),
     ("startup", None, ["dlopen + context", "library, stripped"],
