@@ -10,6 +10,10 @@
 #endif
 #include <xxhash.h>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 #include "core/integrity/xxh3_kernel_internal.h"
 
 namespace shardwright::integrity::internal {
@@ -22,8 +26,18 @@ void write_canonical(XXH128_hash_t hash, unsigned char* digest) {
   XXH128_canonicalFromHash(reinterpret_cast<XXH128_canonical_t*>(digest), hash);
 }
 
+// Behind wide code, on every way out: with dirty upper halves of the vector registers each SSE
+// instruction of the callers waits for them, until something clears them. gcc 12 leaves it out of
+// functions whose wide part is called and not inlined.
+void leave_wide_code() {
+#if defined(__AVX__)
+  _mm256_zeroupper();
+#endif
+}
+
 void kernel_hash(const void* bytes, size_t size_bytes, unsigned char* digest) {
   write_canonical(XXH3_128bits(bytes, size_bytes), digest);
+  leave_wide_code();
 }
 
 // The state begins all zero, so that no uninitialised byte is ever read.
@@ -36,11 +50,13 @@ void kernel_update(Xxh3State* state, const void* bytes, size_t size_bytes) {
   if (size_bytes == 0) return;
   (void)XXH3_128bits_update(reinterpret_cast<XXH3_state_t*>(state->storage), bytes,
                             size_bytes);  // fails for NULL only
+  leave_wide_code();
 }
 
 void kernel_digest(const Xxh3State* state, unsigned char* digest) {
   write_canonical(XXH3_128bits_digest(reinterpret_cast<const XXH3_state_t*>(state->storage)),
                   digest);
+  leave_wide_code();
 }
 
 }  // namespace
