@@ -97,7 +97,7 @@ shw_status shw_buffer_create_parts(const void* data, const uint64_t* offsets, ui
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(offsets, "offsets"));
     SHW_ASSIGN_OR_RETURN(const auto list,
-                         capi::TextList::create(data, offsets, part_count, "data"));
+                         capi::text_list_argument(data, offsets, part_count, "data"));
     std::vector<std::string_view> parts(part_count);
     for (uint64_t i = 0; i < part_count; ++i) parts[i] = list.at(i);
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(parts));

@@ -21,8 +21,9 @@ Result<std::string> format_text(int32_t format) {
 }
 
 Status read_kinds(const shw_save_options& options, plan::SaveRules* rules) {
-  SHW_ASSIGN_OR_RETURN(const auto globs, TextList::create(options.kind_globs, options.kind_offsets,
-                                                          options.kind_count, "kind_globs"));
+  SHW_ASSIGN_OR_RETURN(const auto globs,
+                       text_list_argument(options.kind_globs, options.kind_offsets,
+                                          options.kind_count, "kind_globs"));
   SHW_ASSIGN_OR_RETURN(const auto kinds,
                        list_argument(options.kind_values, options.kind_count, "kind_values"));
   for (uint64_t i = 0; i < options.kind_count; ++i) {
@@ -35,8 +36,8 @@ Status read_kinds(const shw_save_options& options, plan::SaveRules* rules) {
 Status read_metadata(const shw_save_options& options, exec::SaveOptions* to) {
   if (options.metadata_count > INT64_MAX / 2) return bad_argument("metadata", "too many pairs");
   SHW_ASSIGN_OR_RETURN(const auto texts,
-                       TextList::create(options.metadata, options.metadata_offsets,
-                                        2 * options.metadata_count, "metadata"));
+                       text_list_argument(options.metadata, options.metadata_offsets,
+                                          2 * options.metadata_count, "metadata"));
   for (uint64_t i = 0; i < options.metadata_count; ++i) {
     const std::string_view key = texts.at(2 * i);
     const std::string_view value = texts.at(2 * i + 1);
@@ -53,8 +54,8 @@ Status read_metadata(const shw_save_options& options, exec::SaveOptions* to) {
 
 Status read_strict(const shw_load_options& options, plan::LoadRules* rules) {
   SHW_ASSIGN_OR_RETURN(const auto globs,
-                       TextList::create(options.strict_globs, options.strict_offsets,
-                                        options.strict_count, "strict_globs"));
+                       text_list_argument(options.strict_globs, options.strict_offsets,
+                                          options.strict_count, "strict_globs"));
   if (options.strict_count > INT64_MAX / 64) return bad_argument("strict_rules", "too many");
   SHW_ASSIGN_OR_RETURN(const auto values, list_argument(options.strict_rules,
                                                         3 * options.strict_count, "strict_rules"));

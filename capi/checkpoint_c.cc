@@ -37,7 +37,9 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
   impl->format = opened.format_name();
   impl->generation = opened.generation();
   impl->metadata.assign(opened.metadata().begin(), opened.metadata().end());
-  impl->texts = TerminatedTexts(opened.catalog().texts);
+  const plan::TextTable& texts = opened.catalog().texts;
+  impl->texts.reserve_more(texts.size(), texts.blob().size());
+  for (plan::TextId id = 0; id < texts.size(); ++id) impl->texts.append(texts.at(id));
   impl->payload_bytes = opened.catalog().payload_bytes();
   SHW_RETURN_IF_ERROR(check_format(options.format, impl->format));
   return impl;
@@ -75,22 +77,6 @@ const std::pair<std::string, std::string>* metadata_at(const shw_checkpoint* che
 }
 
 }  // namespace
-
-TerminatedTexts::TerminatedTexts(const plan::TextColumn& texts) {
-  blob_.reserve(texts.blob().size() + texts.size());
-  begins_.reserve(texts.size() + 1);
-  for (plan::TextId id = 0; id < texts.size(); ++id) {
-    const std::string_view text = texts.at(id);
-    begins_.push_back(blob_.size());
-    blob_.insert(blob_.end(), text.begin(), text.end());
-    blob_.push_back('\0');
-  }
-  begins_.push_back(blob_.size());
-}
-
-std::string_view TerminatedTexts::at(plan::TextId id) const {
-  return {blob_.data() + begins_[id], begins_[id + 1] - begins_[id] - 1};
-}
 
 }  // namespace shardwright::capi
 

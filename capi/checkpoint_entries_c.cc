@@ -35,7 +35,7 @@ const plan::ObjectRecord* object_record(const CheckpointImpl* impl, uint64_t ind
 template <typename Record>
 const char* record_text(const CheckpointImpl* impl, const Record* record,
                         plan::TextId Record::* field, uint64_t* size) noexcept {
-  return text_out(record == nullptr ? "" : impl->texts.at(record->*field), size);
+  return text_out(record == nullptr ? "" : impl->texts[record->*field], size);
 }
 
 shw_tensor_info tensor_info(const plan::Catalog& catalog, uint64_t index) {

@@ -10,8 +10,9 @@ namespace shardwright::capi {
 namespace {
 
 Result<std::vector<plan::KindPattern>> read_kinds(const shw_describe_options& options) {
-  SHW_ASSIGN_OR_RETURN(const auto globs, TextList::create(options.kind_globs, options.kind_offsets,
-                                                          options.kind_count, "kind_globs"));
+  SHW_ASSIGN_OR_RETURN(const auto globs,
+                       text_list_argument(options.kind_globs, options.kind_offsets,
+                                          options.kind_count, "kind_globs"));
   SHW_ASSIGN_OR_RETURN(const auto values,
                        list_argument(options.kind_values, options.kind_count, "kind_values"));
   std::vector<plan::KindPattern> kinds;

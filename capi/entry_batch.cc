@@ -30,11 +30,11 @@ Result<std::span<const uint64_t>> offsets_of(const uint64_t* offsets, uint64_t c
   return std::span<const uint64_t>(offsets, count + 1);
 }
 
-Result<plan::TextArray> texts_of(const char* blob, const uint64_t* offsets, uint64_t count,
-                                 const char* parameter) {
-  if (offsets == nullptr && blob == nullptr) return plan::TextArray();
+Result<TextArray> texts_of(const char* blob, const uint64_t* offsets, uint64_t count,
+                           const char* parameter) {
+  if (offsets == nullptr && blob == nullptr) return TextArray();
   if (offsets == nullptr) return bad_argument(parameter, "the texts have no offsets");
-  plan::TextArray texts;
+  TextArray texts;
   SHW_ASSIGN_OR_RETURN(texts.offsets, offsets_of(offsets, count, parameter));
   const uint64_t bytes = texts.offsets[count];
   if (blob == nullptr && bytes != 0) return null_argument(parameter);
@@ -95,8 +95,8 @@ Result<plan::EntryArrays> read_entry_batch(const shw_entry_batch& batch) {
   arrays.order = batch.order;
   arrays.secondary = batch.secondary;
   arrays.object_sizes = span_of(batch.object_sizes, batch.count);
-  static_assert(sizeof(plan::Digest128) == 16 && alignof(plan::Digest128) == 1);
-  arrays.digests = span_of(reinterpret_cast<const plan::Digest128*>(batch.digests), batch.count);
+  static_assert(sizeof(Digest128) == 16 && alignof(Digest128) == 1);
+  arrays.digests = span_of(reinterpret_cast<const Digest128*>(batch.digests), batch.count);
   return arrays;
 }
 

@@ -19,11 +19,11 @@
 #include "capi/boundary/struct_reader.h"
 #include "capi/describe_options.h"
 #include "capi/entry_batch.h"
+#include "core/base/generation_id.h"
 #include "core/base/json_writer.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/describe/describe_entries.h"
-#include "core/plan/generation_text.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
@@ -57,12 +57,12 @@ std::span<const std::byte> span_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-Result<std::span<const plan::Digest128>> read_digests(const void* digests, uint64_t rank_count) {
+Result<std::span<const Digest128>> read_digests(const void* digests, uint64_t rank_count) {
   if (rank_count == 0 || rank_count > static_cast<uint64_t>(kMaxWorldSize)) {
     return bad_argument("rank_count",
                         fmt::format("{} is not between 1 and {}", rank_count, kMaxWorldSize));
   }
-  return list_argument(static_cast<const plan::Digest128*>(digests), rank_count, "digests");
+  return list_argument(static_cast<const Digest128*>(digests), rank_count, "digests");
 }
 
 // One per entry, or none.
@@ -115,10 +115,10 @@ Result<plan::SaveRules> read_rules(const shw_merge_options* given) {
 
 Result<std::vector<plan::Description>> read_descriptions(const void* blob, const uint64_t* offsets,
                                                          uint64_t count) {
-  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "descriptions"));
+  SHW_ASSIGN_OR_RETURN(const auto list, text_list_argument(blob, offsets, count, "descriptions"));
   std::vector<plan::Description> descriptions;
   for (uint64_t i = 0; i < count; ++i) {
-    SHW_ASSIGN_OR_RETURN(auto description, plan::decode_description(span_of(list.at(i))));
+    SHW_ASSIGN_OR_RETURN(auto description, plan::decode<plan::Description>(span_of(list.at(i))));
     descriptions.push_back(std::move(description));
   }
   return descriptions;
@@ -128,9 +128,9 @@ Result<std::vector<plan::LocalPart>> read_parts(const void* blob, const uint64_t
                                                 uint64_t count) {
   std::vector<plan::LocalPart> parts;
   if (count == 0) return parts;
-  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(blob, offsets, count, "parts"));
+  SHW_ASSIGN_OR_RETURN(const auto list, text_list_argument(blob, offsets, count, "parts"));
   for (uint64_t i = 0; i < count; ++i) {
-    SHW_ASSIGN_OR_RETURN(auto part, plan::decode_local_part(span_of(list.at(i))));
+    SHW_ASSIGN_OR_RETURN(auto part, plan::decode<plan::LocalPart>(span_of(list.at(i))));
     parts.push_back(std::move(part));
   }
   return parts;
@@ -181,7 +181,7 @@ Result<std::vector<int32_t>> owners_of(const plan::Catalog& catalog, std::string
 
 Status check_rank_and_generation(const GlobalPlanImpl& impl, int32_t rank,
                                  std::string_view generation) {
-  if (!plan::is_generation_text(generation)) {
+  if (!is_generation_id(generation)) {
     return invalid_argument(fmt::format("generation '{}' is not 32 lower-case hex digits",
                                         escape_text(generation)))
         .with_detail("generation", generation);
@@ -326,7 +326,7 @@ shw_status shw_global_plan_digest(const shw_global_plan* plan, shw_buffer** out,
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(plan, "plan"));
-    const plan::Digest128 digest = impl->plan.plan_digest;
+    const auto digest = impl->plan.plan_digest;
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
     return {};
   });

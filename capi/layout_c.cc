@@ -26,8 +26,9 @@ Result<Mesh> read_mesh(const shw_layout_spec& spec) {
   SHW_ASSIGN_OR_RETURN(const auto shape, list_argument(spec.mesh_shape, axes, "mesh_shape"));
   mesh.shape = Dims(shape);
   if (spec.axis_name_offsets != nullptr) {
-    SHW_ASSIGN_OR_RETURN(const auto names, TextList::create(spec.axis_names, spec.axis_name_offsets,
-                                                            axes, "axis_names"));
+    SHW_ASSIGN_OR_RETURN(
+        const auto names,
+        text_list_argument(spec.axis_names, spec.axis_name_offsets, axes, "axis_names"));
     for (uint64_t i = 0; i < axes; ++i) mesh.axis_names.emplace_back(names.at(i));
   }
   SHW_ASSIGN_OR_RETURN(const auto ranks, list_argument(spec.ranks, spec.rank_count, "ranks"));

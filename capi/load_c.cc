@@ -197,7 +197,8 @@ shw_status shw_load_execute(shw_load_planner* planner, const shw_plan* plan, shw
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(planner, "planner"));
     SHW_ASSIGN_OR_RETURN(const auto given, capi::need(plan, "plan"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    SHW_ASSIGN_OR_RETURN(const auto decoded, shardwright::plan::decode_load(given->bytes));
+    SHW_ASSIGN_OR_RETURN(const auto decoded,
+                         shardwright::plan::decode<shardwright::plan::LoadPlan>(given->bytes));
     SHW_ASSIGN_OR_RETURN(
         auto report, exec::execute_load(
                          impl->runtime.get(), *impl->checkpoint->checkpoint, decoded, *impl->state,

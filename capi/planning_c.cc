@@ -19,8 +19,8 @@
 #include "capi/describe_options.h"
 #include "capi/entry_batch.h"
 #include "core/base/limits.h"
+#include "core/integrity/digest.h"
 #include "core/plan/describe/entry_columns.h"
-#include "core/plan/digest.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/load/entry_match.h"
 #include "core/plan/save/greedy.h"
@@ -162,6 +162,7 @@ Status read_sets(uint64_t set_count, const uint64_t* set_offsets, const int32_t*
 }  // namespace shardwright::capi
 
 namespace capi = shardwright::capi;
+namespace integrity = shardwright::integrity;
 namespace plan = shardwright::plan;
 using shardwright::Status;
 
@@ -217,7 +218,7 @@ shw_status shw_plan_merge(const shw_merge_options* options, const void* plans,
     SHW_RETURN_IF_ERROR(capi::need_pointer(plan_offsets, "plan_offsets"));
     SHW_ASSIGN_OR_RETURN(const auto rules, capi::read_merge_options(options));
     SHW_ASSIGN_OR_RETURN(const auto list,
-                         capi::TextList::create(plans, plan_offsets, plan_count, "plans"));
+                         capi::text_list_argument(plans, plan_offsets, plan_count, "plans"));
     std::vector<std::span<const std::byte>> buffers(plan_count);
     for (uint64_t i = 0; i < plan_count; ++i) buffers[i] = capi::span_of(list.at(i));
     SHW_ASSIGN_OR_RETURN(auto parts, plan::merge_plans(buffers, rules));
@@ -289,7 +290,7 @@ shw_status shw_plan_digest(const shw_plan* plan, shw_buffer** out, shw_error** e
       return {};
     }
     if (!impl->merged.has_value()) return capi::no_entries(*impl);
-    const auto digest = plan::content_digest(impl->bytes);
+    const auto digest = integrity::xxh3_128(impl->bytes);
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
     return {};
   });
@@ -300,7 +301,7 @@ shw_status shw_content_digest(const void* data, uint64_t size, shw_buffer** out,
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
-    const auto digest = plan::content_digest(bytes);
+    const auto digest = integrity::xxh3_128(bytes);
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::span<const std::byte>(digest)));
     return {};
   });

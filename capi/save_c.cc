@@ -86,7 +86,7 @@ Result<exec::Report> shown(Result<exec::Report> report, const SaveCall& call) no
 
 Result<std::vector<plan::Bytes>> read_parts(const void* data, const uint64_t* offsets,
                                             uint64_t count, const char* parameter) {
-  SHW_ASSIGN_OR_RETURN(const auto list, TextList::create(data, offsets, count, parameter));
+  SHW_ASSIGN_OR_RETURN(const auto list, text_list_argument(data, offsets, count, parameter));
   std::vector<plan::Bytes> parts(count);
   for (uint64_t i = 0; i < count; ++i) {
     const auto bytes = std::as_bytes(std::span(list.at(i).data(), list.at(i).size()));
@@ -229,7 +229,8 @@ shw_status shw_save_planner_global_plan(shw_save_planner* planner, shw_storage* 
     SHW_ASSIGN_OR_RETURN(auto target, capi::read_location(storage, path, "path"));
     SHW_ASSIGN_OR_RETURN(const auto lists,
                          impl->planner->global_plan(locals, target, capi::call_of(*impl)));
-    SHW_ASSIGN_OR_RETURN(const auto first, shardwright::plan::decode_write_list(lists.front()));
+    SHW_ASSIGN_OR_RETURN(const auto first,
+                         shardwright::plan::decode<shardwright::plan::WriteList>(lists.front()));
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(lists));
     impl->generation = first.generation;
     impl->plan_digest = first.plan_digest;

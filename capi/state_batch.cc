@@ -29,11 +29,11 @@ Result<EntryKind> read_kind(const int32_t* kinds, uint64_t index) {
   return static_cast<EntryKind>(kinds[index]);
 }
 
-Result<TextList> optional_texts(const char* blob, const uint64_t* offsets, uint64_t count,
-                                const char* parameter) {
-  if (offsets != nullptr) return TextList::create(blob, offsets, count, parameter);
+Result<TextArray> optional_texts(const char* blob, const uint64_t* offsets, uint64_t count,
+                                 const char* parameter) {
+  if (offsets != nullptr) return text_list_argument(blob, offsets, count, parameter);
   if (blob != nullptr) return bad_argument(parameter, "the texts have no offsets");
-  return TextList::absent();
+  return TextArray();
 }
 
 // Walks a tensor batch once, entry by entry.
@@ -43,7 +43,7 @@ class TensorBatchReader {
 
   Status open() {
     SHW_ASSIGN_OR_RETURN(
-        names_, TextList::create(batch_.names, batch_.name_offsets, batch_.count, "names"));
+        names_, text_list_argument(batch_.names, batch_.name_offsets, batch_.count, "names"));
     SHW_ASSIGN_OR_RETURN(paths_,
                          optional_texts(batch_.paths, batch_.path_offsets, batch_.count, "paths"));
     if (batch_.global_shapes != nullptr && batch_.global_shape_offsets == nullptr) {
@@ -182,8 +182,8 @@ class TensorBatchReader {
   }
 
   const shw_tensor_batch& batch_;
-  TextList names_;
-  TextList paths_;
+  TextArray names_;
+  TextArray paths_;
   uint64_t box_value_ = 0;   // where the next box begins in box_offsets and box_sizes
   std::vector<Piece> held_;  // by the layout read last
   PieceBuffer pieces_;       // the same in columns
@@ -212,9 +212,9 @@ Status add_tensor_batch(const shw_tensor_batch& batch, State* state) {
 
 Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch) {
   SHW_ASSIGN_OR_RETURN(const auto names,
-                       TextList::create(batch.names, batch.name_offsets, batch.count, "names"));
+                       text_list_argument(batch.names, batch.name_offsets, batch.count, "names"));
   SHW_ASSIGN_OR_RETURN(const auto data,
-                       TextList::create(batch.data, batch.data_offsets, batch.count, "data"));
+                       text_list_argument(batch.data, batch.data_offsets, batch.count, "data"));
   SHW_ASSIGN_OR_RETURN(const auto types,
                        optional_texts(batch.content_types, batch.content_type_offsets, batch.count,
                                       "content_types"));

@@ -12,7 +12,6 @@
 
 #include "core/plan/catalog.h"
 #include "core/plan/load/catalog_index.h"
-#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load_plan.h"
 #include "core/state/state.h"

@@ -14,7 +14,6 @@
 #include "core/plan/entry_arrays.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
-#include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"
 
 namespace {
@@ -171,7 +170,7 @@ BENCH_API int32_t bench_save_check(void* handle, int32_t preset, int32_t owner) 
   auto* bench = static_cast<Bench*>(handle);
   const auto parts = plan::merge_plans(bench->plans, rules_of(preset, owner));
   if (!parts.ok()) return 0;
-  const auto merged = plan::decode_merged_save(parts->part(0));
+  const auto merged = plan::decode<plan::GlobalSavePlan>(parts->part(0));
   if (!merged.ok() || !plan::prove_all_covers(merged->catalog).ok()) return 0;
   size_t kept = 0;
   for (size_t r = 0; r < bench->plans.size(); ++r) {

@@ -2,7 +2,7 @@
 """CPU seconds of one core for save planning. `plan`: the whole plan of one rank with 100,000 tensors, local plan, global
 plan with the cover proof, the rank's own list taken back. `merge`: the global step alone, on what all ranks described:
 every second tensor is replicated on all ranks, the others are cut into rows; peers do it on their own objects, which
-they have at hand; its peak memory beside plans and result is at most 64 bytes per item. `open`, `encode`: plan buffers
+they have at hand; its peak memory beside the plans is at most 96 bytes per item. `open`, `encode`: plan buffers
 of all ranks through all checks, and one plan of many items into reused memory. Nothing is written.
 """
 PEERS = {"exact torch": ["torch_dcp_merge"], "exact HyperParallel": ["hyperparallel_merge"]}

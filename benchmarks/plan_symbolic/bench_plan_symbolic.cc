@@ -15,6 +15,7 @@
 #include "core/plan/describe/describe_state.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load_plan.h"
+#include "core/plan/options_text.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
@@ -31,12 +32,12 @@ struct Job {
   Mesh mesh;
   int32_t tensors = 0;
   bool all_differ = false;
-  State state;                           // of rank 0
-  std::vector<plan::Digest128> digests;  // what all ranks have exchanged
+  State state;                     // of rank 0
+  std::vector<Digest128> digests;  // what all ranks have exchanged
   plan::Bytes representative;
   std::optional<plan::GlobalSavePlan> planned;
   std::optional<plan::RankPlans> listed;  // what the ranks say box by box
-  std::vector<plan::Digest128> listed_digests;
+  std::vector<Digest128> listed_digests;
   std::optional<plan::GlobalSavePlan> merged;
   std::vector<std::byte> manifest;
   uint64_t plan_bytes = 0;
@@ -105,7 +106,7 @@ Status make_job(const Mesh& mesh, int32_t tensors, bool all_differ) {
 
 Result<plan::RankPlans> world_of_job() {
   SHW_ASSIGN_OR_RETURN(plan::Description description,
-                       plan::decode_description(job().representative));
+                       plan::decode<plan::Description>(job().representative));
   std::vector<plan::Description> descriptions;
   descriptions.push_back(std::move(description));
   return plan::make_rank_plans(job().digests, std::move(descriptions), {});
@@ -128,7 +129,7 @@ Status plan_rank() {
   SHW_ASSIGN_OR_RETURN(const plan::LocalPlan local, describe_rank());
   const plan::PartView part = plan::view_of(local.part);
   if (plan::local_digest(local.part.description_digest, part,
-                         {local.part.rank, local.part.world_size}) == plan::Digest128{})
+                         {local.part.rank, local.part.world_size}) == Digest128{})
     return internal_error("the local plan has no digest");
   const plan::KeptItems& kept = job().planned->writes.kept;
   const plan::EntryNumbers numbers(local.description);

@@ -43,14 +43,13 @@ Result<std::string> path_argument(const char* path, const char* parameter) {
   return std::string(path);
 }
 
-Result<TextList> TextList::create(const void* blob, const uint64_t* offsets, uint64_t count,
-                                  const char* parameter) {
+Result<TextArray> text_list_argument(const void* blob, const uint64_t* offsets, uint64_t count,
+                                     const char* parameter) {
   if (count >= INT64_MAX / sizeof(uint64_t)) return bad_argument(parameter, "the list is too long");
   if (offsets == nullptr && count != 0) {
     return null_argument(fmt::format("{} offsets", parameter).c_str());
   }
-  TextList list;
-  if (count == 0) return list;
+  if (count == 0) return TextArray();
   if (offsets[0] != 0) {
     return bad_argument(parameter, fmt::format("the first offset is {}, not 0", offsets[0]));
   }
@@ -63,9 +62,8 @@ Result<TextList> TextList::create(const void* blob, const uint64_t* offsets, uin
     }
   }
   if (blob == nullptr && offsets[count] != 0) return null_argument(parameter);
-  list.blob_ = static_cast<const char*>(blob == nullptr ? "" : blob);
-  list.offsets_ = offsets;
-  return list;
+  return TextArray{{static_cast<const char*>(blob == nullptr ? "" : blob), offsets[count]},
+                   {offsets, count + 1}};
 }
 
 Status option_in_range(int32_t value, int32_t last, const char* option) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/text_array.h"
 
 namespace shardwright::capi {
 
@@ -36,22 +37,9 @@ Result<std::span<const T>> list_argument(const T* items, uint64_t count, const c
 // NUL-terminated text that is not empty.
 Result<std::string> path_argument(const char* path, const char* parameter);
 
-// Blob cut by count + 1 ascending offsets, the first 0. The views borrow from the blob.
-class TextList {
- public:
-  static Result<TextList> create(const void* blob, const uint64_t* offsets, uint64_t count,
-                                 const char* parameter);
-  // A list that has "" everywhere.
-  static TextList absent() { return {}; }
-  std::string_view at(uint64_t index) const {
-    if (offsets_ == nullptr) return {};
-    return {blob_ + offsets_[index], offsets_[index + 1] - offsets_[index]};
-  }
-
- private:
-  const char* blob_ = nullptr;
-  const uint64_t* offsets_ = nullptr;
-};
+// Blob cut by count + 1 ascending offsets, the first 0.
+Result<TextArray> text_list_argument(const void* blob, const uint64_t* offsets, uint64_t count,
+                                     const char* parameter);
 
 // Value of an option that is one of 0 to last; INVALID_ARGUMENT naming it otherwise.
 Status option_in_range(int32_t value, int32_t last, const char* option);

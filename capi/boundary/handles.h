@@ -17,6 +17,7 @@
 
 #include "capi/boundary/handle.h"
 #include "capi/context/context.h"
+#include "core/base/text_column.h"
 #include "core/collective/collective.h"
 #include "core/concurrency/cancellation.h"
 #include "core/exec/checkpoint.h"
@@ -162,18 +163,6 @@ struct CancellationImpl {
   CancellationFlag flag;
 };
 
-// NUL-terminated copies of the texts of a catalog, by text id.
-class TerminatedTexts {
- public:
-  TerminatedTexts() = default;
-  explicit TerminatedTexts(const plan::TextColumn& texts);
-  std::string_view at(plan::TextId id) const;  // data() is NUL-terminated
-
- private:
-  std::vector<char> blob_;
-  std::vector<uint64_t> begins_;
-};
-
 struct CheckpointImpl {
   static constexpr uint64_t kMagic = 0x7368772d63686b70;
   static constexpr const char* kNoun = "checkpoint";
@@ -182,7 +171,7 @@ struct CheckpointImpl {
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
   exec::VerifyRule verify = exec::VerifyRule::kOnRead;
   int64_t deadline_ns = 0;
-  TerminatedTexts texts;
+  TextColumn texts;            // those of the catalog by their ids, each with a NUL behind it
   uint64_t payload_bytes = 0;  // of the whole catalog: counted once, not for each read
   std::string format;
   std::string generation;
@@ -200,7 +189,7 @@ struct SavePlannerImpl {
   format::Location target;  // of the global plan; no storage before it
   std::string shown_path;   // as the host wrote it
   std::string generation;   // of the global plan
-  plan::Digest128 plan_digest{};
+  Digest128 plan_digest{};
   plan::Bytes finished;  // this rank's plan
 };
 

@@ -11,7 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/estimate/estimate_internal.h"
-#include "core/plan/digest.h"
+#include "core/integrity/digest.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load_plan.h"
 
@@ -90,7 +90,7 @@ class LoadEstimation {
   }
 
   uint32_t class_number(std::span<const std::byte> bytes) {
-    return classes_.emplace(plan::content_digest(bytes), static_cast<uint32_t>(classes_.size()))
+    return classes_.emplace(integrity::xxh3_128(bytes), static_cast<uint32_t>(classes_.size()))
         .first->second;
   }
 
@@ -192,7 +192,7 @@ class LoadEstimation {
   internal::HeldCellsCache cells_;
   Estimate& estimate_;
   std::vector<std::vector<uint32_t>> files_;  // per rank, ascending
-  std::map<plan::Digest128, uint32_t> classes_;
+  std::map<Digest128, uint32_t> classes_;
   std::map<ClassKey, std::vector<BoxReads>> reads_;
 };
 

@@ -8,6 +8,7 @@
 #include "core/job_description/describe_ranks.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load_plan.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 
 namespace shardwright::estimate {
@@ -41,7 +42,7 @@ uint64_t memory_of(const RankPlans& ranks) {
   uint64_t bytes = ranks.description_of_rank.size() * sizeof(uint32_t);
   for (const plan::Description& description : ranks.descriptions) {
     bytes += memory_of(description.catalog) + description.forms.size() * sizeof(uint32_t) +
-             description.axes.size() * sizeof(plan::ShardAxis);
+             description.axes.size() * sizeof(ShardAxis);
   }
   for (const plan::PartView& part : ranks.parts) {
     bytes += part.lists.size() * sizeof(plan::BoxList) + part.boxes.size() * sizeof(ChunkRecord) +

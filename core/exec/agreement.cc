@@ -5,8 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
-#include "core/plan/digest.h"
-#include "core/plan/shared_options.h"
+#include "core/plan/options_text.h"
 
 namespace shardwright::exec::internal {
 namespace {

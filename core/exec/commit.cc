@@ -3,9 +3,10 @@
 // The commit protocol of the native format, all eight steps; 4 to 8 are carried out here.
 //
 //   0  Before any write (save_planner.cc): options agreed, plan proved, free space known to
-//   suffice. 1  The coordinator notes the identity of the manifest that is current, takes its share
-//   of the fence that keeps gc away, draws a generation id and makes its prefix exclusively; every
-//   name that leads there is made durable (save_planner.cc).
+//   suffice.
+//   1  The coordinator notes the identity of the manifest that is current, takes the fence that
+//   keeps gc away, draws a generation id and makes its prefix exclusively; every name that leads
+//   there is made durable (save_planner.cc).
 //   2  Each rank creates its file in that prefix only and writes extents (rank_file_writer.cc).
 //   3  Each rank writes index and trailer, syncs file and prefix, closes (rank_file_writer.cc).
 //   4  All results meet here. Any failure fails the save. The coordinator looks at every file

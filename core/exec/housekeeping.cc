@@ -59,7 +59,7 @@ Result<native::CurrentManifest> read_committed(const format::Location& location)
 // it.
 Result<std::optional<internal::FenceLock>> fence_path(const format::Location& location,
                                                       int64_t grace_ns, Report* report) {
-  Result<internal::FenceLock> fence = internal::own_path(location);
+  Result<internal::FenceLock> fence = internal::lock_path_alone(location);
   if (fence.status().code() == StatusCode::kUnimplemented) {
     if (grace_ns < kGcGraceNs) {
       return failed_precondition(fmt::format(

@@ -20,7 +20,6 @@
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
 #include "core/exec/trace.h"
-#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 
 namespace shardwright::exec {

@@ -8,7 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/describe/replica_digests.h"
-#include "core/plan/digest.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/merge_policy.h"
 #include "core/plan/save_plan.h"
 

@@ -20,8 +20,8 @@ Result<FenceLock> try_fence(const format::Location& location, storage::LockMode 
 
 }  // namespace
 
-Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
-                             const CallControl& control) {
+Result<FenceLock> lock_path_shared(Runtime& runtime, const format::Location& location,
+                                   const CallControl& control) {
   const Clock& clock = runtime.clock();
   const int64_t begin = clock.monotonic_ns();
   const auto note = [&](const char* words) {
@@ -55,7 +55,7 @@ Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
   }
 }
 
-Result<FenceLock> own_path(const format::Location& location) {
+Result<FenceLock> lock_path_alone(const format::Location& location) {
   return try_fence(location, storage::LockMode::kExclusive);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fence of a path: the lock PATH/.lock, which savers share and gc has alone. While a save holds
-// its share, from before its generation exists until it has tidied up, gc removes nothing; while gc
+// The fence of a path: the lock PATH/.lock, which saves hold shared and gc alone. While a save
+// holds it, from before its generation exists until it has tidied up, gc removes nothing; while gc
 // works no save begins. Savers do not keep each other away: the condition of step 6 does that.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace shardwright::exec::internal {
 
 using FenceLock = std::unique_ptr<storage::StorageLock>;
 
-// A share for a save. Waits while gc has the path, with the deadline and cancellation of the
+// Shared, for a save. Waits while gc has the path, with the deadline and cancellation of the
 // control and at most kMaxFenceWaitNs: DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE. Null with success
 // where the storage has no locks: there gc leaves alone what is younger than kGcGraceNs.
-Result<FenceLock> share_path(Runtime& runtime, const format::Location& location,
-                             const CallControl& control);
+Result<FenceLock> lock_path_shared(Runtime& runtime, const format::Location& location,
+                                   const CallControl& control);
 
-// The path for gc alone, at once: null with success when a save has a share. UNIMPLEMENTED where
-// the storage has no locks.
-Result<FenceLock> own_path(const format::Location& location);
+// Alone, for gc, at once: null with success when a save holds it. UNIMPLEMENTED where the storage
+// has no locks.
+Result<FenceLock> lock_path_alone(const format::Location& location);
 
 }  // namespace shardwright::exec::internal

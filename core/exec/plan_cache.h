@@ -25,8 +25,6 @@
 
 namespace shardwright::exec {
 
-using plan::Digest128;
-
 // What a rank keeps of a world that it was planned in.
 struct RankMemory {
   Digest128 key{};

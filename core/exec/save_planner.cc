@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/digest128.h"
+#include "core/base/generation_id.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/base/without_exceptions.h"
@@ -20,11 +22,9 @@
 #include "core/exec/stepwise_save_internal.h"
 #include "core/format/native/native_format.h"
 #include "core/plan/describe/describe_state.h"
-#include "core/plan/digest.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
-#include "core/plan/save/write_list_check.h"
-#include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/wire.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
@@ -66,7 +66,7 @@ Result<std::vector<plan::WriteResult>> decode_results(std::span<const Bytes> res
   for (size_t rank = 0; rank < results.size(); ++rank) {
     Result<plan::WriteResult> result = results[rank].empty()
                                            ? aborted(fmt::format("rank {} failed to write", rank))
-                                           : plan::decode_write_result(results[rank]);
+                                           : plan::decode<plan::WriteResult>(results[rank]);
     if (!result.ok()) {
       return result.status()
           .annotated(fmt::format("reading the result of rank {}", rank))
@@ -204,7 +204,7 @@ Status StepwiseSave::start(const format::Location& location, const CallControl& 
   SHW_ASSIGN_OR_RETURN(merged_, source());
   SHW_RETURN_IF_ERROR(check_free_space(location));
   // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
-  SHW_ASSIGN_OR_RETURN(fence_, share_path(runtime_, location, control));
+  SHW_ASSIGN_OR_RETURN(fence_, lock_path_shared(runtime_, location, control));
   SHW_RETURN_IF_ERROR(make_generation(location));
   // A manifest says that an earlier save came to its commit, so it has done this.
   if (replaced_.exists) return {};
@@ -268,7 +268,7 @@ Status StepwiseSave::accept(plan::WriteList list) {
                        position_.rank, position_.world_size, escape_text(list.generation, 64),
                        list.items.size(), list.payload_bytes());
   });
-  if (!native::is_generation(list.generation)) {
+  if (!is_generation_id(list.generation)) {
     return invalid_argument(fmt::format("the write list names generation '{}', which is none",
                                         escape_text(list.generation, 64)));
   }
@@ -278,7 +278,7 @@ Status StepwiseSave::accept(plan::WriteList list) {
 
 Status StepwiseSave::finish(std::span<const std::byte> mine) {
   if (!local_.has_value() || list_.has_value()) return out_of_order("finish", "local_plan");
-  SHW_ASSIGN_OR_RETURN(plan::WriteList list, plan::decode_write_list(mine));
+  SHW_ASSIGN_OR_RETURN(plan::WriteList list, plan::decode<plan::WriteList>(mine));
   return accept(std::move(list));
 }
 

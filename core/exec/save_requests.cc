@@ -95,7 +95,7 @@ Result<std::vector<Bytes>> StepwiseSave::gather_descriptions(const PlanRequests&
                                                              const CallContext& call) {
   Gathering gathering{requests.keys, requests.digests, {}};
   for (const SentPlan& sent : requests.parts) {
-    Result<plan::LocalPart> part = plan::decode_local_part(sent.bytes);
+    Result<plan::LocalPart> part = plan::decode<plan::LocalPart>(sent.bytes);
     if (!part.ok()) return of_rank(part.status(), sent.rank);
     if (std::cmp_not_equal(part->rank, sent.rank))
       return of_rank(invalid_argument(fmt::format("it is that of rank {}", part->rank)), sent.rank);
@@ -132,7 +132,7 @@ Result<std::vector<Bytes>> StepwiseSave::plan_descriptions(std::span<const SentP
     const auto sent = std::ranges::lower_bound(descriptions, index, {}, &SentPlan::rank);
     if (sent == descriptions.end() || sent->rank != index)
       return of_rank(invalid_argument("it was not sent"), index);
-    Result<plan::Description> description = plan::decode_description(sent->bytes);
+    Result<plan::Description> description = plan::decode<plan::Description>(sent->bytes);
     if (!description.ok()) return of_rank(description.status(), index);
     distinct.push_back(std::move(*description));
   }

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/generation_id.h"
 #include "core/base/text.h"
 #include "core/format/format.h"
 #include "core/format/native/native_checkpoint.h"
@@ -88,8 +89,8 @@ Result<std::vector<std::string>> look_around(const Location& location) {
 bool is_unfinished_name(std::string_view name) {
   const std::string_view top = name.substr(0, name.find('/'));
   const std::string temporary = fmt::format("{}.", native::kManifestName);
-  return native::is_generation(top) ||
-         (top.starts_with(temporary) && native::is_generation(top.substr(temporary.size())));
+  return is_generation_id(top) ||
+         (top.starts_with(temporary) && is_generation_id(top.substr(temporary.size())));
 }
 
 struct Family {

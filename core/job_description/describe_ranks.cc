@@ -22,8 +22,6 @@ using plan::DescriptionBuilder;
 using plan::LocalPart;
 using plan::LocalPlan;
 using plan::RankPlans;
-using plan::shard_axes_of;
-using plan::ShardAxis;
 
 template <typename Value>
 void append_bytes(std::string* text, std::span<const Value> values) {
@@ -53,7 +51,7 @@ class RankDescriber {
 
   // A description that a rank made, and what other ranks with its signature add.
   struct Known {
-    plan::Digest128 digest{};
+    Digest128 digest{};
     LocalPart part;
   };
 
@@ -88,7 +86,7 @@ class RankDescriber {
       }
     }
     SHW_ASSIGN_OR_RETURN(LocalPlan plan, describe(rank));
-    const plan::Digest128 digest = plan.part.description_digest;
+    const Digest128 digest = plan.part.description_digest;
     // Boxes are a rank's own.
     if (ruled && plan.part.lists.empty()) known_.emplace(signature_, Known{digest, plan.part});
     if (described_.insert(to_hex(digest)).second)
@@ -148,7 +146,7 @@ class RankDescriber {
   std::string signature_;                // of the rank at hand
   std::unordered_map<std::string, Known> known_;
   std::unordered_set<std::string> described_;
-  std::vector<plan::Digest128> digests_;   // one per rank
+  std::vector<Digest128> digests_;         // one per rank
   std::vector<Description> descriptions_;  // distinct, by their first rank
   std::vector<LocalPart> parts_;
 };

@@ -10,28 +10,28 @@
 
 namespace shardwright::plan {
 
-TextColumn::TextColumn() : ends_(1, 0) {}
+TextTable::TextTable() : ends_(1, 0) {}
 
-TextColumn TextColumn::from_parts(std::vector<char> blob, std::vector<uint64_t> ends) {
-  TextColumn column;
+TextTable TextTable::from_parts(std::vector<char> blob, std::vector<uint64_t> ends) {
+  TextTable column;
   column.blob_ = std::move(blob);
   column.ends_ = std::move(ends);
   return column;
 }
 
-TextId TextColumn::append(std::string_view text) {
+TextId TextTable::append(std::string_view text) {
   if (text.empty()) return 0;
   blob_.insert(blob_.end(), text.begin(), text.end());
   ends_.push_back(blob_.size());
   return static_cast<TextId>(ends_.size() - 1);
 }
 
-std::string_view TextColumn::at(TextId id) const {
+std::string_view TextTable::at(TextId id) const {
   const uint64_t begin = id == 0 ? 0 : ends_[id - 1];
   return {blob_.data() + begin, ends_[id] - begin};
 }
 
-void TextColumn::reserve(size_t texts, size_t bytes) {
+void TextTable::reserve(size_t texts, size_t bytes) {
   ends_.reserve(texts + 1);
   blob_.reserve(bytes);
 }
@@ -100,25 +100,15 @@ uint32_t Catalog::place_of(size_t tensor, uint64_t chunk) const {
 
 Box Catalog::chunk_box(uint64_t chunk) const {
   const size_t tensor = tensor_of(chunk);
-  Box box = whole_box(shape(tensor));
-  const internal::SplitDims split = internal::split_dims(*this, tensor);
-  for (uint32_t k = 0; k < split.count; ++k) {
-    const ExtentPair pair = internal::chunk_pair(*this, tensors[tensor], chunk, k);
-    box.offsets[split.dims[k]] = pair.offset;
-    box.sizes[split.dims[k]] = pair.size;
-  }
-  return box;
-}
-
-int64_t Catalog::chunk_elements(uint64_t chunk) const {
-  const size_t tensor = tensor_of(chunk);
-  return internal::chunk_elements(*this, tensors[tensor], internal::split_dims(*this, tensor),
-                                  chunk);
+  return internal::chunk_box(*this, tensor, internal::split_dims(*this, tensor), chunk);
 }
 
 uint64_t Catalog::chunk_bytes(uint64_t chunk) const {
-  const auto bits = static_cast<uint64_t>(dtype_bits(tensors[tensor_of(chunk)].dtype));
-  return internal::packed_bytes(bits, chunk_elements(chunk));
+  const size_t tensor = tensor_of(chunk);
+  const TensorRecord& record = tensors[tensor];
+  const internal::SplitDims split = internal::split_dims(*this, tensor);
+  return internal::packed_bytes(static_cast<uint64_t>(dtype_bits(record.dtype)),
+                                internal::chunk_elements(*this, record, split, chunk));
 }
 
 uint64_t Catalog::tensor_bytes(size_t tensor) const {

@@ -43,11 +43,11 @@ namespace shardwright::plan {
 using TextId = uint32_t;
 
 // Texts in one blob. Equal texts may have different ids; the empty text is always 0.
-class TextColumn {
+class TextTable {
  public:
-  TextColumn();
+  TextTable();
   // Takes both columns as they are; check_catalog proves them before at() is called.
-  static TextColumn from_parts(std::vector<char> blob, std::vector<uint64_t> ends);
+  static TextTable from_parts(std::vector<char> blob, std::vector<uint64_t> ends);
   TextId append(std::string_view text);  // always a new id (0 for ""); fewer than 2^32 texts
   std::string_view at(TextId id) const;
   size_t size() const { return ends_.size(); }
@@ -78,6 +78,7 @@ struct TensorRecord {
 
   static constexpr uint32_t kBoxes = 0xFFFFFFFF;
   bool is_grid() const { return rank_map != kBoxes; }
+  friend bool operator==(const TensorRecord&, const TensorRecord&) = default;
 };
 
 // A chunk that is no part of a grid. 40 bytes, the same in memory and on the wire.
@@ -112,7 +113,7 @@ struct ObjectRecord {
 
 class Catalog {
  public:
-  TextColumn texts;
+  TextTable texts;
   std::vector<int64_t> shapes;
   std::vector<TensorRecord> tensors;
   std::vector<DimSplit> splits;    // distinct, in the order in which grids name them first
@@ -131,7 +132,7 @@ class Catalog {
   uint64_t chunk_count() const {
     return tensors.empty() ? 0 : tensors.back().chunk_begin + tensors.back().chunk_count;
   }
-  // The tensor of a chunk. O(log tensors), as are the four calls below.
+  // The tensor of a chunk. O(log tensors), as are the calls below by a chunk alone.
   size_t tensor_of(uint64_t chunk) const;
   // Its place, see ChunkRecord; of a grid the rank.
   uint32_t place_of(uint64_t chunk) const;
@@ -139,8 +140,6 @@ class Catalog {
   uint32_t place_of(size_t tensor, uint64_t chunk) const;
   // The chunk's box with all dimensions.
   Box chunk_box(uint64_t chunk) const;
-  // Elements of the chunk; 0 for an empty box.
-  int64_t chunk_elements(uint64_t chunk) const;
   // Bytes of the chunk's elements, packed; 0 for an empty box.
   uint64_t chunk_bytes(uint64_t chunk) const;
   // Bytes of the whole tensor.
@@ -189,10 +188,10 @@ void find_grids(Catalog* catalog);
 // names valid UTF-8 and unique per (name, rank); boxes inside shapes; grids that fill theirs; no
 // overflow of any byte count. DATA_LOSS naming the record. Linear in the records.
 Status check_catalog(const Catalog& catalog);
-// The same without stopping: one sentence per finding, at most limit; empty = sound.
-std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit);
-// The same where objects may be those of others' files, with up to kMaxDescribedObjectBytes.
-std::vector<std::string> described_findings(const Catalog& catalog, size_t limit);
+// The same without stopping: one sentence per finding, at most limit; empty = sound. Objects of
+// others' files have up to kMaxDescribedObjectBytes.
+std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit,
+                                          uint64_t max_object_bytes = kMaxObjectBytes);
 
 // Chunks of one tensor with equal boxes: an overlap like any other, or copies of one chunk, of
 // which a reader takes one.
@@ -203,9 +202,12 @@ enum class Copies : int32_t { kRefused = 0, kAllowed = 1 };
 // dimensions), and, when the sums differ, a search by halving that names the culprit, O(n log n).
 // INVALID_ARGUMENT with both boxes and places of an overlap, or a box of the hole. Empty tensors
 // need no chunk. The catalog passed check_catalog or was built by CatalogBuilder.
-Status prove_cover(const Catalog& catalog, size_t tensor, Copies copies = Copies::kRefused);
+// place_noun: the word for places in messages.
+Status prove_cover(const Catalog& catalog, size_t tensor, Copies copies = Copies::kRefused,
+                   std::string_view place_noun = "place");
 // prove_cover for all tensors that are not rank_local, and for each rank_local one by itself. First
 // failure.
-Status prove_all_covers(const Catalog& catalog, Copies copies = Copies::kRefused);
+Status prove_all_covers(const Catalog& catalog, Copies copies = Copies::kRefused,
+                        std::string_view place_noun = "place");
 
 }  // namespace shardwright::plan

@@ -10,12 +10,9 @@
 #include "core/base/text.h"
 #include "core/plan/catalog.h"
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/tensor_appender_internal.h"
 
 namespace shardwright::plan {
 namespace {
-
-using internal::BoxReference;
 
 constexpr size_t kMaxRecords =
     std::numeric_limits<uint32_t>::max() - 3;  // ids are 32 bits, three texts per record
@@ -48,7 +45,7 @@ Status check_texts(const Catalog& catalog, std::string_view name, std::string_vi
 }
 
 Status check_tensor(const Catalog& catalog, const CatalogBuilder::Tensor& tensor,
-                    std::span<const BoxReference> boxes) {
+                    std::span<const CatalogBuilder::Chunk> chunks) {
   SHW_RETURN_IF_ERROR(check_texts(catalog, tensor.name, tensor.path));
   SHW_RETURN_IF_ERROR(check_owner(tensor.kind, tensor.rank, tensor.name));
   if (!dtype_is_valid(tensor.dtype)) {
@@ -63,8 +60,8 @@ Status check_tensor(const Catalog& catalog, const CatalogBuilder::Tensor& tensor
   SHW_ASSIGN_OR_RETURN(const int64_t elements, checked_element_count(tensor.shape));
   SHW_ASSIGN_OR_RETURN([[maybe_unused]] const uint64_t bytes,
                        dtype_packed_bytes(tensor.dtype, elements));
-  for (const BoxReference& each : boxes) {
-    Status status = check_box(*each.box, tensor.shape);
+  for (const CatalogBuilder::Chunk& each : chunks) {
+    Status status = check_box(each.box, tensor.shape);
     if (!status.ok()) {
       return std::move(status)
           .with_detail("tensor", tensor.name)
@@ -77,51 +74,43 @@ Status check_tensor(const Catalog& catalog, const CatalogBuilder::Tensor& tensor
 }  // namespace
 
 uint64_t internal::split_mask_of(std::span<const int64_t> shape,
-                                 std::span<const BoxReference> boxes) {
+                                 std::span<const CatalogBuilder::Chunk> chunks) {
   uint64_t mask = 0;
-  for (const BoxReference& each : boxes) {
+  for (const CatalogBuilder::Chunk& each : chunks) {
     for (size_t d = 0; d < shape.size(); ++d) {
       // A box of full size begins at zero, because it lies inside the shape.
-      if (each.box->sizes[d] != shape[d]) mask |= uint64_t{1} << d;
+      if (each.box.sizes[d] != shape[d]) mask |= uint64_t{1} << d;
     }
   }
   return mask;
 }
 
-Status internal::append_tensor(Catalog* catalog, const CatalogBuilder::Tensor& tensor,
-                               std::span<const BoxReference> boxes) {
-  SHW_RETURN_IF_ERROR(check_tensor(*catalog, tensor, boxes));
+Status CatalogBuilder::add_tensor(const Tensor& tensor, std::span<const Chunk> chunks) {
+  SHW_RETURN_IF_ERROR(check_tensor(*catalog_, tensor, chunks));
   TensorRecord record;
-  record.name = catalog->texts.append(tensor.name);
-  record.path = catalog->texts.append(tensor.path);
+  record.name = catalog_->texts.append(tensor.name);
+  record.path = catalog_->texts.append(tensor.path);
   record.dtype = tensor.dtype;
   record.kind = tensor.kind;
   record.rank = tensor.rank;
-  record.shape_begin = catalog->shapes.size();
+  record.shape_begin = catalog_->shapes.size();
   record.dimension_count = static_cast<uint32_t>(tensor.shape.size());
-  record.split_mask = split_mask_of(tensor.shape, boxes);
-  record.chunk_begin = catalog->chunk_count();
-  record.chunk_count = boxes.size();
-  record.box_begin = catalog->boxes.size();
-  record.more_begin = catalog->more.size();
-  catalog->shapes.insert(catalog->shapes.end(), tensor.shape.begin(), tensor.shape.end());
-  catalog->tensors.push_back(record);
-  const SplitDims split = split_dims(tensor.shape, record.split_mask);
-  for (const BoxReference& each : boxes) {
+  record.split_mask = internal::split_mask_of(tensor.shape, chunks);
+  record.chunk_begin = catalog_->chunk_count();
+  record.chunk_count = chunks.size();
+  record.box_begin = catalog_->boxes.size();
+  record.more_begin = catalog_->more.size();
+  catalog_->shapes.insert(catalog_->shapes.end(), tensor.shape.begin(), tensor.shape.end());
+  catalog_->tensors.push_back(record);
+  const internal::SplitDims split = internal::split_dims(tensor.shape, record.split_mask);
+  for (const Chunk& each : chunks) {
     ChunkRecord chunk;
-    chunk.tensor = static_cast<uint32_t>(catalog->tensors.size() - 1);
+    chunk.tensor = static_cast<uint32_t>(catalog_->tensors.size() - 1);
     chunk.place = each.place;
-    pack_box(split, *each.box, &chunk, &catalog->more);
-    catalog->boxes.push_back(chunk);
+    internal::pack_box(split, each.box, &chunk, &catalog_->more);
+    catalog_->boxes.push_back(chunk);
   }
   return {};
-}
-
-Status CatalogBuilder::add_tensor(const Tensor& tensor, std::span<const Chunk> chunks) {
-  std::vector<BoxReference> boxes;
-  boxes.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) boxes.push_back({&chunk.box, chunk.place});
-  return internal::append_tensor(catalog_, tensor, boxes);
 }
 
 Status CatalogBuilder::add_object(const ObjectRecord& record, std::string_view name,

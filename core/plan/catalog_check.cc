@@ -89,80 +89,57 @@ class CatalogCheck {
     return true;
   }
 
-  // Where the next tensor must begin.
-  struct Begins {
-    uint64_t extents = 0;
-    uint64_t chunks = 0;
-    uint64_t grids = 0;
-    uint64_t boxes = 0;
-    uint64_t pairs = 0;
-  };
-
   // True when extents and chunks of every tensor lie inside their columns.
   bool check_tensor_records() {
     if (catalog_.tensors.size() >= std::numeric_limits<uint32_t>::max())
       return add("too many tensors");
-    Begins begins;
+    internal::TensorBegins begins;
     for (size_t t = 0; t < catalog_.tensors.size(); ++t) {
       if (!check_tensor_record(t, &begins)) return false;
       check_tensor_values(t, catalog_.tensors[t]);
     }
     const size_t grids = catalog_.grids.size();
-    if (begins.extents != catalog_.shapes.size() || begins.boxes != catalog_.boxes.size() ||
-        begins.pairs != catalog_.more.size() || begins.grids != grids) {
+    if (begins.shape != catalog_.shapes.size() || begins.box != catalog_.boxes.size() ||
+        begins.more != catalog_.more.size() || begins.grid != grids) {
       return add(
           "the tensors use {} of {} extents, {} of {} splits, {} of {} boxes, {} of {} further "
           "pairs",
-          begins.extents, catalog_.shapes.size(), begins.grids, grids, begins.boxes,
-          catalog_.boxes.size(), begins.pairs, catalog_.more.size());
+          begins.shape, catalog_.shapes.size(), begins.grid, grids, begins.box,
+          catalog_.boxes.size(), begins.more, catalog_.more.size());
     }
     return findings_.empty();
   }
 
-  bool check_tensor_record(size_t t, Begins* begins) {
+  bool check_tensor_record(size_t t, internal::TensorBegins* begins) {
     const TensorRecord& tensor = catalog_.tensors[t];
     if (tensor.dimension_count > static_cast<uint32_t>(kMaxTensorRank))
       return add("tensor {} has {} dimensions", t, tensor.dimension_count);
-    const bool begins_there =
-        tensor.is_grid() ? tensor.grid_begin == begins->grids
-                         : tensor.box_begin == begins->boxes && tensor.more_begin == begins->pairs;
-    if (tensor.shape_begin != begins->extents || tensor.chunk_begin != begins->chunks ||
-        !begins_there)
-      return add("tensor {} does not begin where tensor {} ends", t, static_cast<int64_t>(t) - 1);
-    begins->extents += tensor.dimension_count;
-    if (begins->extents > catalog_.shapes.size())
-      return add("the shape of tensor {} leaves its column", t);
     if (tensor.dimension_count < 64 && (tensor.split_mask >> tensor.dimension_count) != 0) {
       return add("tensor {} of {} dimensions has split mask {:#x}", t, tensor.dimension_count,
                  tensor.split_mask);
     }
-    if (!checked_add(begins->chunks, tensor.chunk_count, &begins->chunks))
+    TensorRecord placed = tensor;
+    begins->place(&placed);
+    if (placed != tensor)
+      return add("tensor {} does not begin where tensor {} ends", t, static_cast<int64_t>(t) - 1);
+    if (begins->shape > catalog_.shapes.size())
+      return add("the shape of tensor {} leaves its column", t);
+    if (begins->chunk < tensor.chunk_begin)
       return add("the chunks up to those of tensor {} cannot be counted", t);
-    return tensor.is_grid() ? check_grid_columns(t, begins) : check_box_columns(t, begins);
-  }
-
-  bool check_box_columns(size_t t, Begins* begins) {
-    const TensorRecord& tensor = catalog_.tensors[t];
-    if (tensor.chunk_count > catalog_.boxes.size() - begins->boxes)
+    if (tensor.is_grid()) return check_grid(t, tensor);
+    // Not more chunks than there are boxes, so that their pairs could be counted.
+    if (tensor.chunk_count > catalog_.boxes.size() - tensor.box_begin)
       return add("the boxes of tensor {} leave their column", t);
-    begins->boxes += tensor.chunk_count;
-    uint64_t more = 0;
-    if (!checked_multiply(tensor.chunk_count,
-                          internal::more_per_chunk(internal::split_count(tensor)), &more) ||
-        more > catalog_.more.size() - begins->pairs) {
+    if (begins->more > catalog_.more.size())
       return add("the further pairs of tensor {} leave their column", t);
-    }
-    begins->pairs += more;
     return true;
   }
 
   // Splits that fill the shape, and a rank for each chunk.
-  bool check_grid_columns(size_t t, Begins* begins) {
-    const TensorRecord& tensor = catalog_.tensors[t];
+  bool check_grid(size_t t, const TensorRecord& tensor) {
     const uint32_t count = internal::split_count(tensor);
-    if (count > catalog_.grids.size() - begins->grids)
+    if (count > catalog_.grids.size() - tensor.grid_begin)
       return add("the splits of tensor {} leave their column", t);
-    begins->grids += count;
     if (tensor.rank_map >= catalog_.rank_maps.size()) {
       return add("tensor {} uses rank map {} of {}", t, tensor.rank_map, catalog_.rank_maps.size());
     }
@@ -222,19 +199,16 @@ class CatalogCheck {
       add("box {} belongs to tensor {} but names tensor {}", tensor.box_begin + c, t, chunk.tensor);
       return;
     }
-    if ((split.count < 1 && (chunk.offset0 | chunk.size0) != 0) ||
-        (split.count < 2 && (chunk.offset1 | chunk.size1) != 0)) {
+    if (!internal::only_split_pairs(chunk, split)) {
       add("box {} has a pair for a dimension that is not split", tensor.box_begin + c);
       return;
     }
     for (uint32_t k = 0; k < split.count; ++k) {
       const ExtentPair pair = internal::chunk_pair(catalog_, tensor, tensor.chunk_begin + c, k);
-      if (pair.offset < 0 || pair.size < 0 || pair.offset > split.extents[k] ||
-          pair.size > split.extents[k] - pair.offset) {
-        add("box {} of tensor {} has {} elements from {} of {} in dimension {}",
-            tensor.box_begin + c, t, pair.size, pair.offset, split.extents[k], split.dims[k]);
-        return;
-      }
+      if (internal::is_inside(pair, split.extents[k])) continue;
+      add("box {} of tensor {} has {} elements from {} of {} in dimension {}", tensor.box_begin + c,
+          t, pair.size, pair.offset, split.extents[k], split.dims[k]);
+      return;
     }
   }
 
@@ -296,12 +270,9 @@ class CatalogCheck {
 
 }  // namespace
 
-std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(catalog, limit, kMaxObjectBytes).run();
-}
-
-std::vector<std::string> described_findings(const Catalog& catalog, size_t limit) {
-  return CatalogCheck(catalog, limit, kMaxDescribedObjectBytes).run();
+std::vector<std::string> catalog_findings(const Catalog& catalog, size_t limit,
+                                          uint64_t max_object_bytes) {
+  return CatalogCheck(catalog, limit, max_object_bytes).run();
 }
 
 Status check_catalog(const Catalog& catalog) {

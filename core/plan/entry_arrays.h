@@ -7,21 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
-#include "core/plan/digest.h"
+#include "core/base/digest128.h"
+#include "core/base/text_array.h"
 
 namespace shardwright::plan {
-
-// Texts in a blob: text i lies from offsets[i] to offsets[i + 1]. Without offsets all are empty.
-struct TextArray {
-  std::span<const char> blob;
-  std::span<const uint64_t> offsets;
-  std::string_view at(size_t index) const {
-    if (offsets.empty()) return {};
-    return {blob.data() + offsets[index], offsets[index + 1] - offsets[index]};
-  }
-};
 
 // The arrays of shw_entry_batch (include/shardwright/planning.h says what each means). Empty spans
 // are absent arrays. Offsets ascend inside their blobs; everything else is checked by

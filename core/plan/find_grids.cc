@@ -18,7 +18,6 @@
 #include "core/base/hash_index.h"
 #include "core/plan/catalog.h"
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/grid_tables_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -98,9 +97,50 @@ class GridReader {
   std::vector<std::vector<int64_t>> sizes_;  // per split dimension
 };
 
+template <typename Value>
+uint64_t hash_of(std::span<const Value> values, uint64_t seed) {
+  return XXH3_64bits_withSeed(values.data(), values.size_bytes(), seed);
+}
+
+uint64_t hash_of(const DimSplit& split) {
+  return hash_of(split.runs(), split.repeats());
+}
+
+uint64_t hash_of(const RankMap& map) {
+  const uint64_t seed = map.count() ^ static_cast<uint64_t>(map.base()) << 32;
+  return map.is_affine() ? hash_of(map.levels(), seed) : hash_of(map.column(), seed);
+}
+
+// Gives equal values of a column one number. The column must outlive it and is empty at first.
+template <typename Value>
+class Numbering {
+ public:
+  explicit Numbering(std::vector<Value>* column) : column_(*column) {}
+  uint32_t of(Value value) {
+    // Neighbours mostly have the same.
+    if (!column_.empty() && column_.back() == value) return last();
+    const uint64_t hash = hash_of(value);
+    const auto found = index_.find(hash, [&](size_t i) { return column_[i] == value; });
+    if (found.has_value()) return static_cast<uint32_t>(*found);
+    column_.push_back(std::move(value));
+    index_.reserve(column_.size(), [this](size_t i) { return hash_of(column_[i]); });
+    index_.insert(hash, last());
+    return last();
+  }
+
+ private:
+  uint32_t last() const { return static_cast<uint32_t>(column_.size() - 1); }
+  std::vector<Value>& column_;
+  HashIndex index_;
+};
+
 class Compaction {
  public:
-  explicit Compaction(Catalog* catalog) : catalog_(*catalog), reader_(*catalog), tables_(catalog) {
+  explicit Compaction(Catalog* catalog)
+      : catalog_(*catalog),
+        reader_(*catalog),
+        new_splits_(&catalog->splits),
+        new_maps_(&catalog->rank_maps) {
     catalog_.splits.swap(splits_);
     catalog_.grids.swap(grids_);
     catalog_.rank_maps.swap(rank_maps_);
@@ -131,11 +171,11 @@ class Compaction {
     for (uint32_t k = 0; k < internal::split_count(*record); ++k) {
       const uint32_t split = grids_[begin + k];
       if (split_numbers_[split] == kUnnumbered)
-        split_numbers_[split] = tables_.split_of(std::move(splits_[split]));
+        split_numbers_[split] = new_splits_.of(std::move(splits_[split]));
       catalog_.grids.push_back(split_numbers_[split]);
     }
     uint32_t& map = map_numbers_[record->rank_map];
-    if (map == kUnnumbered) map = tables_.rank_map_of(std::move(rank_maps_[record->rank_map]));
+    if (map == kUnnumbered) map = new_maps_.of(std::move(rank_maps_[record->rank_map]));
     record->rank_map = map;
   }
 
@@ -146,13 +186,13 @@ class Compaction {
       if (reader_.sizes(k).size() == 1) {  // a box that was not kept did not cover it whole
         record->split_mask &= ~(uint64_t{1} << reader_.dim(k));
       } else {
-        catalog_.grids.push_back(tables_.split_of(DimSplit::of_sizes(reader_.sizes(k))));
+        catalog_.grids.push_back(new_splits_.of(DimSplit::of_sizes(reader_.sizes(k))));
       }
     }
     ranks_.clear();
     for (uint64_t c = 0; c < record->chunk_count; ++c)
       ranks_.push_back(catalog_.boxes[record->box_begin + c].place);
-    record->rank_map = tables_.rank_map_of(RankMap::of(ranks_));
+    record->rank_map = new_maps_.of(RankMap::of(ranks_));
     record->box_begin = 0;
     record->more_begin = 0;
   }
@@ -187,7 +227,8 @@ class Compaction {
 
   Catalog& catalog_;
   GridReader reader_;
-  internal::GridTables tables_;
+  Numbering<DimSplit> new_splits_;
+  Numbering<RankMap> new_maps_;
   std::vector<DimSplit> splits_;  // of the catalog as it was, as are the two below
   std::vector<uint32_t> grids_;
   std::vector<RankMap> rank_maps_;
@@ -196,42 +237,7 @@ class Compaction {
   std::vector<uint32_t> ranks_;
 };
 
-template <typename Value>
-uint64_t hash_of(std::span<const Value> values, uint64_t seed) {
-  return XXH3_64bits_withSeed(values.data(), values.size_bytes(), seed);
-}
-
-uint64_t hash_of(const DimSplit& split) {
-  return hash_of(split.runs(), split.repeats());
-}
-
-uint64_t hash_of(const RankMap& map) {
-  const uint64_t seed = map.count() ^ static_cast<uint64_t>(map.base()) << 32;
-  return map.is_affine() ? hash_of(map.levels(), seed) : hash_of(map.column(), seed);
-}
-
-template <typename Value>
-uint32_t number_of(Value value, std::vector<Value>* table, HashIndex* index) {
-  // Neighbours mostly have the same.
-  if (!table->empty() && table->back() == value) return static_cast<uint32_t>(table->size() - 1);
-  const uint64_t hash = hash_of(value);
-  const auto found = index->find(hash, [&](size_t i) { return (*table)[i] == value; });
-  if (found.has_value()) return static_cast<uint32_t>(*found);
-  table->push_back(std::move(value));
-  index->reserve(table->size(), [table](size_t i) { return hash_of((*table)[i]); });
-  index->insert(hash, table->size() - 1);
-  return static_cast<uint32_t>(table->size() - 1);
-}
-
 }  // namespace
-
-uint32_t internal::GridTables::split_of(DimSplit split) {
-  return number_of(std::move(split), &catalog_->splits, &splits_);
-}
-
-uint32_t internal::GridTables::rank_map_of(RankMap map) {
-  return number_of(std::move(map), &catalog_->rank_maps, &rank_maps_);
-}
 
 void find_grids(Catalog* catalog) {
   Compaction(catalog).run();

@@ -8,9 +8,12 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/limits.h"
+#include "core/plan/box_bytes.h"
 #include "core/plan/catalog.h"
+#include "core/plan/local_plan.h"
 
 namespace shardwright::plan::internal {
 
@@ -42,6 +45,10 @@ inline SplitDims split_dims(const Catalog& catalog, size_t tensor) {
   return split_dims(catalog.shape(tensor), catalog.tensors[tensor].split_mask);
 }
 
+// One bit per dimension that some box does not cover whole. The boxes lie inside the shape.
+uint64_t split_mask_of(std::span<const int64_t> shape,
+                       std::span<const CatalogBuilder::Chunk> chunks);
+
 inline uint32_t split_count(const TensorRecord& tensor) {
   return static_cast<uint32_t>(std::popcount(tensor.split_mask));
 }
@@ -50,6 +57,27 @@ inline uint32_t split_count(const TensorRecord& tensor) {
 inline uint64_t more_per_chunk(uint32_t split_count) {
   return split_count > 2 ? split_count - 2 : 0;
 }
+
+// Where a tensor's columns begin that stands behind those that were placed.
+struct TensorBegins {
+  uint64_t shape = 0;
+  uint64_t chunk = 0;
+  uint64_t grid = 0;
+  uint64_t box = 0;
+  uint64_t more = 0;
+
+  void place(TensorRecord* tensor) {
+    tensor->shape_begin = std::exchange(shape, shape + tensor->dimension_count);
+    tensor->chunk_begin = std::exchange(chunk, chunk + tensor->chunk_count);
+    if (tensor->is_grid()) {
+      tensor->grid_begin = std::exchange(grid, grid + split_count(*tensor));
+    } else {
+      tensor->box_begin = std::exchange(box, box + tensor->chunk_count);
+      const uint64_t pairs = tensor->chunk_count * more_per_chunk(split_count(*tensor));
+      tensor->more_begin = std::exchange(more, more + pairs);
+    }
+  }
+};
 
 // The record of a chunk that is no part of a grid.
 inline const ChunkRecord& box_record(const Catalog& catalog, const TensorRecord& tensor,
@@ -81,6 +109,35 @@ inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor,
   if (k == 0) return {record.offset0, record.size0};
   if (k == 1) return {record.offset1, record.size1};
   return further_pair(catalog, tensor, chunk, k);
+}
+
+// Of a record from outside: whether it has no pair of a dimension that is not split.
+inline bool only_split_pairs(const ChunkRecord& record, const SplitDims& split) {
+  return (split.count > 0 || (record.offset0 | record.size0) == 0) &&
+         (split.count > 1 || (record.offset1 | record.size1) == 0);
+}
+inline bool is_inside(const ExtentPair& pair, int64_t extent) {
+  return pair.offset >= 0 && pair.size >= 0 && pair.offset <= extent &&
+         pair.size <= extent - pair.offset;
+}
+
+// The box, with all dimensions, of which pair_at(k) is the pair in split dimension k.
+template <typename PairAt>
+Box box_of_pairs(std::span<const int64_t> shape, const SplitDims& split, const PairAt& pair_at) {
+  Box box = whole_box(shape);
+  for (uint32_t k = 0; k < split.count; ++k) {
+    const ExtentPair pair = pair_at(k);
+    box.offsets[split.dims[k]] = pair.offset;
+    box.sizes[split.dims[k]] = pair.size;
+  }
+  return box;
+}
+inline Box chunk_box(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                     uint64_t chunk) {
+  const auto pair_at = [&](uint32_t k) {
+    return chunk_pair(catalog, catalog.tensors[tensor], chunk, k);
+  };
+  return box_of_pairs(catalog.shape(tensor), split, pair_at);
 }
 
 // Place of a chunk, see ChunkRecord.
@@ -127,11 +184,20 @@ inline void pack_box(const SplitDims& split, const Box& box, ChunkRecord* record
   pack_pairs(split.count, pair_at, record, more);
 }
 
-// Bytes of elements packed without padding, rounded up; the tensor's byte count was checked to fit.
-inline uint64_t packed_bytes(uint64_t bits, int64_t elements) {
-  const auto count = static_cast<uint64_t>(elements);
-  if (bits % 8 == 0) return count * (bits / 8);
-  return count / 8 * bits + (count % 8 * bits + 7) / 8;
+// Of box `box` of a rank's list: offset and size in its split dimension k.
+inline ExtentPair list_pair(const PartView& part, const BoxList& list, uint32_t box, uint32_t k) {
+  const ChunkRecord& record = part.boxes[list.begin + box];
+  if (k == 0) return {record.offset0, record.size0};
+  if (k == 1) return {record.offset1, record.size1};
+  const auto further = static_cast<uint64_t>(std::popcount(list.split_mask)) - 2;
+  return part.more[list.more_begin + box * further + (k - 2)];
+}
+
+// With all dimensions.
+inline Box list_box(const PartView& part, const BoxList& list, uint32_t box,
+                    std::span<const int64_t> shape) {
+  return box_of_pairs(shape, split_dims(shape, list.split_mask),
+                      [&](uint32_t k) { return list_pair(part, list, box, k); });
 }
 
 }  // namespace shardwright::plan::internal

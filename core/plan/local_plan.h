@@ -12,12 +12,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "core/base/digest128.h"
+#include "core/layout/shard_axis.h"
 #include "core/plan/catalog.h"
-#include "core/plan/digest.h"
 #include "core/plan/listing.h"
-#include "core/plan/shard_axis.h"
 
 namespace shardwright::plan {
 
@@ -65,39 +66,40 @@ struct BoxList {
 static_assert(sizeof(BoxList) == 24);
 
 // What one rank adds to its description.
-struct LocalPart {
+template <template <typename> typename Column>
+struct PartOf {
   int32_t rank = 0;
   int32_t world_size = 1;  // 0 = not known, and nothing has a layout: it may be merged at any place
   Digest128 description_digest{};
-  std::vector<BoxList> lists;          // one per tensor that is boxes, in order
-  std::vector<ChunkRecord> boxes;      // place = piece of the entry
-  std::vector<ExtentPair> more;        // third and further split dimensions, box after box
-  std::vector<uint64_t> object_sizes;  // one per rank_local object, in order
+  Column<BoxList> lists;          // one per tensor that is boxes, in order
+  Column<ChunkRecord> boxes;      // place = piece of the entry
+  Column<ExtentPair> more;        // third and further split dimensions, box after box
+  Column<uint64_t> object_sizes;  // one per rank_local object, in order
   // Tensors that are not whole and have a content digest, ascending, and the digest of each.
-  std::vector<uint32_t> digest_tensors;
-  std::vector<Digest128> tensor_digests;
-  Listing listing;
-};
-
-// The same wherever its columns lie.
-struct PartView {
-  int32_t rank = 0;
-  int32_t world_size = 1;
-  Digest128 description_digest{};
-  std::span<const BoxList> lists;
-  std::span<const ChunkRecord> boxes;
-  std::span<const ExtentPair> more;
-  std::span<const uint64_t> object_sizes;
-  std::span<const uint32_t> digest_tensors;
-  std::span<const Digest128> tensor_digests;
-  ListingView listing;
+  Column<uint32_t> digest_tensors;
+  Column<Digest128> tensor_digests;
+  ListingOf<Column> listing;
 
   // A rank that adds nothing.
   bool empty() const {
     return lists.empty() && object_sizes.empty() && digest_tensors.empty() && listing.empty();
   }
 };
-PartView view_of(const LocalPart& part);
+using LocalPart = PartOf<OwnColumn>;
+using PartView = PartOf<ColumnView>;
+
+// All columns of a part as references, those of its listing last.
+auto columns_of_part(auto& part) {
+  return std::tuple_cat(std::tie(part.lists, part.boxes, part.more, part.object_sizes,
+                                 part.digest_tensors, part.tensor_digests),
+                        columns_of_listing(part.listing));
+}
+
+inline PartView view_of(const LocalPart& part) {
+  PartView view{part.rank, part.world_size, part.description_digest, {}, {}, {}, {}, {}, {}, {}};
+  columns_of_part(view) = columns_of_part(part);
+  return view;
+}
 
 struct LocalPlan {
   Description description;

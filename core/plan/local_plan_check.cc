@@ -9,11 +9,10 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/box_list_internal.h"
-#include "core/plan/digest.h"
 #include "core/plan/findings_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/local_plan.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
@@ -36,7 +35,9 @@ class DescriptionCheck {
     check_count("tensor", description_.tensor_digests, tensors);
     check_count("object", description_.object_digests, catalog_.objects.size());
     check_layouts();
-    if (!findings_.full()) findings_.add_all(described_findings(catalog_, findings_.room()));
+    if (!findings_.full()) {
+      findings_.add_all(catalog_findings(catalog_, findings_.room(), kMaxDescribedObjectBytes));
+    }
     if (findings_.empty()) check_entries();
     return findings_.take();
   }
@@ -209,13 +210,9 @@ class PartCheck {
     for (uint32_t b = 0; b < list.count; ++b) {
       const ChunkRecord& box = part_.boxes[list.begin + b];
       bool sound = box.tensor == tensor && box.place != kObjectPiece &&
-                   (split.count > 0 || (box.offset0 | box.size0) == 0) &&
-                   (split.count > 1 || (box.offset1 | box.size1) == 0);
-      for (uint32_t k = 0; k < split.count && sound; ++k) {
-        const ExtentPair pair = internal::list_pair(part_, list, b, k);
-        sound = pair.offset >= 0 && pair.size >= 0 && pair.offset <= split.extents[k] &&
-                pair.size <= split.extents[k] - pair.offset;
-      }
+                   internal::only_split_pairs(box, split);
+      for (uint32_t k = 0; k < split.count && sound; ++k)
+        sound = internal::is_inside(internal::list_pair(part_, list, b, k), split.extents[k]);
       ascending = ascending && (b == 0 || box.place > part_.boxes[list.begin + b - 1].place);
       if (sound) continue;
       findings_.add("box {} of tensor '{}' of rank {} leaves its shape or has a wrong piece", b,
@@ -296,19 +293,6 @@ std::vector<std::string> description_findings(const Description& description, si
 std::vector<std::string> part_findings(const PartView& part, const Description* description,
                                        size_t limit) {
   return PartCheck(part, limit).run(description);
-}
-
-PartView view_of(const LocalPart& part) {
-  return {part.rank,
-          part.world_size,
-          part.description_digest,
-          part.lists,
-          part.boxes,
-          part.more,
-          part.object_sizes,
-          part.digest_tensors,
-          part.tensor_digests,
-          view_of(part.listing)};
 }
 
 }  // namespace shardwright::plan

@@ -23,6 +23,12 @@ enum class ShapeRule : int32_t { kError = 0, kCropAndPad = 1 };
 // What a merge of descriptions proves about the boxes of each tensor.
 enum class CoverRule : int32_t { kFull = 0, kDisjoint = 1, kOff = 2 };
 
+// Which of how many ranks.
+struct RankPosition {
+  int32_t rank = 0;
+  int32_t world_size = 1;
+};
+
 struct KindPattern {
   std::string glob;
   EntryKind kind = EntryKind::kReplicated;
@@ -34,9 +40,6 @@ struct SaveRules {
   Preset preset = Preset::kStandard;
   std::vector<KindPattern> kinds;  // first match wins, over the entry's own kind
 };
-
-// Rules as "option=value" lines, for ranks to compare.
-std::string save_rules_text(const SaveRules& rules);
 
 struct MergeRules {
   OwnerRule owner = OwnerRule::kBalanced;

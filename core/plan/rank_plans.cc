@@ -11,9 +11,9 @@
 
 #include "core/base/hash_index.h"
 #include "core/base/limits.h"
-#include "core/plan/box_list_internal.h"
-#include "core/plan/digest.h"
-#include "core/plan/shared_options.h"
+#include "core/integrity/digest.h"
+#include "core/plan/flat_chunks_internal.h"
+#include "core/plan/options_text.h"
 
 namespace shardwright::plan {
 namespace {
@@ -238,16 +238,11 @@ Digest128 local_digest(const Digest128& description, const PartView& part, RankP
   };
   append(description);
   append(std::array{position.rank, position.world_size});
-  append(part.lists);
-  append(part.boxes);
-  append(part.more);
-  append(part.object_sizes);
-  append(part.listing.object_begins);
-  append(part.listing.order);
-  append(part.listing.secondary);
-  append(part.listing.attributes);
-  append(part.listing.attribute_ends);
-  return content_digest(bytes);
+  PartView bare = part;
+  bare.digest_tensors = {};
+  bare.tensor_digests = {};
+  std::apply([&](const auto&... column) { (append(column), ...); }, columns_of_part(bare));
+  return integrity::xxh3_128(bytes);
 }
 
 Digest128 local_digest_of(const RankPlans& ranks, uint32_t rank) {

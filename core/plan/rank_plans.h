@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/plan/local_plan.h"
-#include "core/plan/rank_position.h"
+#include "core/plan/plan_options.h"
 
 namespace shardwright::plan {
 

@@ -7,14 +7,6 @@
 
 namespace shardwright::plan {
 
-void ReadColumn::append(const ReadItem& read) {
-  append_blank(1, read.box.sizes.size());
-  key(size() - 1) = {read.chunk, read.entry, read.piece};
-  int64_t* const box = numbers(size() - 1);
-  std::ranges::copy(read.box.offsets, box);
-  std::ranges::copy(read.box.sizes, box + read.box.sizes.size());
-}
-
 void ReadColumn::append_blank(size_t count, size_t dimension_count) {
   const size_t first = records_.size();
   uint64_t begin = numbers_.size();

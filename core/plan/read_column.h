@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ReadColumn: the reads of a load plan as flat columns, 24 bytes and two numbers per dimension for
-// each. Reads like a list of ReadItem. Thread-compatible.
+// each. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -51,30 +51,10 @@ class ReadColumn {
     return {of.entry, of.piece, of.chunk, box(read)};
   }
 
-  class Iterator {
-   public:
-    using value_type = ReadItem;
-    using difference_type = std::ptrdiff_t;
-    Iterator(const ReadColumn* column, size_t read) : column_(column), read_(read) {}
-    ReadItem operator*() const { return (*column_)[read_]; }
-    Iterator& operator++() {
-      ++read_;
-      return *this;
-    }
-    friend bool operator==(const Iterator&, const Iterator&) = default;
-
-   private:
-    const ReadColumn* column_;
-    size_t read_;
-  };
-  Iterator begin() const { return {this, 0}; }
-  Iterator end() const { return {this, size()}; }
-
   void reserve(size_t reads, size_t numbers) {
     records_.reserve(reads);
     numbers_.reserve(numbers);
   }
-  void append(const ReadItem& read);
   // Adds `count` reads of boxes of that many dimensions with all values zero.
   void append_blank(size_t count, size_t dimension_count);
   ReadKey& key(size_t read) { return records_[read].key; }

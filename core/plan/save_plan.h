@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/digest128.h"
 #include "core/plan/catalog.h"
-#include "core/plan/digest.h"
 #include "core/plan/listing.h"
-#include "core/plan/rank_position.h"
+#include "core/plan/plan_options.h"
 
 namespace shardwright::plan {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/text_column.h"
 #include "core/state/tensor_entry.h"
-#include "core/state/text_column.h"
 
 namespace shardwright {
 

@@ -14,6 +14,7 @@
 
 #include "core/layout/layout.h"
 #include "core/plan/describe/builder.h"
+#include "core/plan/options_text.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace shardwright::fuzz {
@@ -117,7 +118,7 @@ class JobRank {
 
  private:
   Status add(const JobEntry& entry, bool odd, plan::DescriptionBuilder* builder) {
-    plan::Digest128 digest{};
+    Digest128 digest{};
     if (entry.has_digest) digest[0] = std::byte{odd ? source_.byte() : uint8_t{1}};
     if (entry.form == JobEntry::Form::kObject) {
       const uint64_t size = entry.kind == EntryKind::kRankLocal || odd ? source_.byte() : 8;

@@ -59,7 +59,7 @@ class RankArrays {
     boxes_.clear();
     if (entry.dtype != 0) add_boxes(entry.shape, bits & kForm);
     const uint64_t object_bytes = (bits & kSize) != 0 ? source_.byte() : 0;
-    plan::Digest128 digest{};
+    Digest128 digest{};
     if ((bits & kDigest) != 0) digest[0] = std::byte{source_.byte()};
     builder_.add({.name = entry.name,
                   .dtype = entry.dtype,

@@ -20,9 +20,11 @@
 #include "core/estimate/estimate_internal.h"
 #include "core/job_description/describe_ranks.h"
 #include "core/job_description/json_tree.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/explicit_plan.h"
+#include "tests/core/plan/read_list.h"
 
 namespace {
 
@@ -114,7 +116,7 @@ bool check_save(const JobDescription& job, const EstimateOptions& options) {
 // Elements and objects that the rank takes out of the checkpoint.
 uint64_t read_bytes(const LoadPlan& plan, const StoredCheckpoint& stored) {
   uint64_t bytes = 0;
-  for (const ReadItem& read : plan.reads) {
+  for (const ReadItem& read : shardwright::plan::test::reads_of(plan)) {
     const TensorRecord& tensor = stored.catalog.tensors[stored.catalog.tensor_of(read.chunk)];
     bytes += box_bytes(tensor.dtype, read.box);
   }

@@ -75,7 +75,7 @@ class Exchange {
   }
 
   Result<RankPlans> gather(const std::vector<LocalPlan>& locals) const {
-    std::vector<Digest128> digests;
+    std::vector<shardwright::Digest128> digests;
     for (const LocalPlan& local : locals) {
       SHW_ASSIGN_OR_RETURN(digests.emplace_back(), description_digest(local.description));
     }
@@ -103,7 +103,7 @@ class Exchange {
     std::vector<LocalPlan> given;
     while (!source_.ended() && given.size() < static_cast<size_t>(ranks_)) {
       const Bytes buffer = shardwright::fuzz::with_plan_frame(source_.block());
-      Result<LocalPlan> local = decode_local_save(buffer);
+      Result<LocalPlan> local = decode<LocalPlan>(buffer);
       if (!local.ok()) return {};
       given.push_back(*std::move(local));
     }
@@ -121,8 +121,8 @@ class Exchange {
       check(description.ok() && part.ok());
       shardwright::fuzz::damage(&source_, &*description);
       shardwright::fuzz::damage(&source_, &*part);
-      Result<Description> left = decode_description(*description);
-      Result<LocalPart> rest = decode_local_part(*part);
+      Result<Description> left = decode<Description>(*description);
+      Result<LocalPart> rest = decode<LocalPart>(*part);
       if (!left.ok() || !rest.ok()) return false;
       local = {*std::move(left), *std::move(rest)};
     }

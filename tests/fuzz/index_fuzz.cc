@@ -9,6 +9,7 @@
 
 #include "core/format/native/native_format.h"
 #include "core/format/native/rank_file.h"
+#include "core/integrity/digest.h"
 
 namespace {
 

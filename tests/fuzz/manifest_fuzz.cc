@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/format/native/manifest.h"
+#include "core/integrity/digest.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 // Any bytes as a plan buffer. They are decoded as they are, and again with prefix and identifier
 // repaired, so that mutations reach the verifier and the meaning behind it. Findings and decoding
 // agree; what decodes must encode and decode to the same bytes; its JSON can be written.
-#include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/wire/plan_kind.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace {
@@ -30,7 +30,7 @@ void check_round_trip(const Result<Plan>& plan, Result<Plan> (*decode)(std::span
 // rank: as the only one it is refused unless it is the only one, or does not know.
 void check_opens(std::span<const std::byte> bytes, bool sound) {
   using namespace shardwright::plan;
-  const Result<LocalPlan> plan = decode_local_save(bytes);
+  const Result<LocalPlan> plan = decode<LocalPlan>(bytes);
   const bool alone = plan.ok() && (plan->part.world_size == 0 ||
                                    (plan->part.rank == 0 && plan->part.world_size == 1));
   if (open_local_saves(std::span(&bytes, 1)).ok() != (sound && alone)) __builtin_trap();
@@ -47,26 +47,26 @@ void check_opens(std::span<const std::byte> bytes, bool sound) {
 void check(std::span<const std::byte> bytes) {
   using namespace shardwright::plan;
   const bool sound = validate_plan(bytes).empty();
-  const Result<PlanKind> kind = plan_kind(bytes);
+  const Result<PlanKind> kind = test::plan_kind(bytes);
   if (sound != plan_json(bytes, 10).ok()) __builtin_trap();
   if (!kind.ok()) return;
   switch (*kind) {
     case PlanKind::kLocalSave:
       check_opens(bytes, sound);
-      return check_round_trip(decode_local_save(bytes), decode_local_save, sound);
+      return check_round_trip(decode<LocalPlan>(bytes), decode<LocalPlan>, sound);
     case PlanKind::kWriteList:
-      return check_round_trip(decode_write_list(bytes), decode_write_list, sound);
+      return check_round_trip(decode<WriteList>(bytes), decode<WriteList>, sound);
     case PlanKind::kLoad:
-      return check_round_trip(decode_load(bytes), decode_load, sound);
+      return check_round_trip(decode<LoadPlan>(bytes), decode<LoadPlan>, sound);
     case PlanKind::kWriteResult:
-      return check_round_trip(decode_write_result(bytes), decode_write_result, sound);
+      return check_round_trip(decode<WriteResult>(bytes), decode<WriteResult>, sound);
     case PlanKind::kMergedSave:
-      if (decode_merged_save(bytes).ok() != sound) __builtin_trap();
+      if (decode<GlobalSavePlan>(bytes).ok() != sound) __builtin_trap();
       return;
     case PlanKind::kDescription:
-      return check_round_trip(decode_description(bytes), decode_description, sound);
+      return check_round_trip(decode<Description>(bytes), decode<Description>, sound);
     case PlanKind::kLocalPart:
-      return check_round_trip(decode_local_part(bytes), decode_local_part, sound);
+      return check_round_trip(decode<LocalPart>(bytes), decode<LocalPart>, sound);
   }
 }
 

@@ -252,14 +252,14 @@ void check_merged(const Input& input, const PlanParts& parts) {
   Items left;
   std::vector<Kept> kept;
   for (size_t r = 0; r < input.plans.size(); ++r) {
-    Result<LocalPlan> local = decode_local_save(input.plans[r]);
+    Result<LocalPlan> local = decode<LocalPlan>(input.plans[r]);
     check(local.ok());
     kept.push_back({*std::move(local), parts.numbers(1 + r), static_cast<int32_t>(r)});
     collect(kept.back(), policy, &listed, &left);
   }
   check_kept_once(listed, left, policy);
   check(validate_plan(parts.part(0)).empty());
-  const Result<GlobalSavePlan> merged = decode_merged_save(parts.part(0));
+  const Result<GlobalSavePlan> merged = decode<GlobalSavePlan>(parts.part(0));
   check(merged.ok());
   check_numbers(merged->catalog, kept);
   if (input.rules.cover != CoverRule::kOff) check_cover(merged->catalog, input.rules);

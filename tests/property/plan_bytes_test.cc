@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "core/integrity/digest.h"
 #include "core/plan/describe/replica_digests.h"
-#include "core/plan/digest.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/save/merge_plans.h"
@@ -44,9 +44,9 @@ constexpr std::pair<OwnerRule, const char*> kOwners[] = {{OwnerRule::kBalanced, 
 class Digests {
  public:
   void add(const std::string& name, std::span<const std::byte> bytes) {
-    const Digest128 digest = content_digest(bytes);
+    const Digest128 digest = integrity::xxh3_128(bytes);
     const std::string link = to_hex(chains_[name]) + to_hex(digest);
-    chains_[name] = content_digest(std::as_bytes(std::span(link)));
+    chains_[name] = integrity::xxh3_128(std::as_bytes(std::span(link)));
   }
   void add(const std::string& name, const Status& failure) {
     const std::string text = failure.to_string();

@@ -13,6 +13,7 @@
 #include "core/layout/layout.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/make_load_plan.h"
+#include "tests/core/plan/read_list.h"
 #include "tests/core/plan/world.h"
 #include "tests/property/planning_oracle.h"
 #include "tests/property/planning_world.h"
@@ -193,7 +194,7 @@ Memory carried(const World& from, const Memory& memory, const World& to) {
     }
     const Result<LoadPlan> load = make_load_plan(readers[r], index, {}, static_cast<int32_t>(r));
     EXPECT_TRUE(load.ok()) << load.status().to_string();
-    for (const ReadItem& read : load->reads) {
+    for (const ReadItem& read : plan::test::reads_of(*load)) {
       const TensorRef entry = tensors[read.entry];
       std::vector<int64_t>& target = result[piece_key(r, entry.name, read.piece)];
       const std::vector<int64_t>& source = chunks.at(read.chunk);

@@ -10,6 +10,7 @@
 
 #include "core/plan/rank_plans.h"
 #include "tests/core/plan/kept.h"
+#include "tests/core/plan/read_list.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -468,7 +469,7 @@ std::string check_load(const World& stored, const Catalog& catalog, const World&
   }
   if (wanted.reversed[static_cast<size_t>(rank)]) std::ranges::reverse(entries);
   ReadsOfPiece reads;
-  for (const ReadItem& read : plan.reads)
+  for (const ReadItem& read : plan::test::reads_of(plan))
     reads[{entries[read.entry]->name, read.piece}].push_back(read);
   for (const TensorWorld* entry : entries) {
     const int64_t own = find_tensor(catalog, entry->name, rank);

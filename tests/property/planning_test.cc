@@ -12,7 +12,6 @@
 
 #include "core/plan/describe/replica_digests.h"
 #include "core/plan/load/catalog_index.h"
-#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
@@ -54,7 +53,7 @@ Result<GlobalSavePlan> plan_by_wire(const std::vector<State>& states, const Save
   SHW_ASSIGN_OR_RETURN(const Buffers buffers, local_buffers(states, rules));
   std::vector<LocalPlan> locals;
   for (const std::vector<std::byte>& buffer : buffers) {
-    SHW_ASSIGN_OR_RETURN(LocalPlan local, decode_local_save(buffer));
+    SHW_ASSIGN_OR_RETURN(LocalPlan local, decode<LocalPlan>(buffer));
     locals.push_back(std::move(local));
   }
   SHW_ASSIGN_OR_RETURN(GlobalSavePlan plan, plan_locals(locals, rules));
@@ -73,9 +72,9 @@ Result<Merge> merge_by_wire(const std::vector<State>& states, const MergeRules& 
   const std::vector<std::span<const std::byte>> plans(buffers.begin(), buffers.end());
   SHW_ASSIGN_OR_RETURN(const PlanParts parts, merge_plans(plans, rules));
   Merge merge;
-  SHW_ASSIGN_OR_RETURN(merge.merged, decode_merged_save(parts.part(0)));
+  SHW_ASSIGN_OR_RETURN(merge.merged, decode<GlobalSavePlan>(parts.part(0)));
   for (size_t r = 0; r < plans.size(); ++r) {
-    SHW_ASSIGN_OR_RETURN(LocalPlan plan, decode_local_save(plans[r]));
+    SHW_ASSIGN_OR_RETURN(LocalPlan plan, decode<LocalPlan>(plans[r]));
     merge.plans.push_back(std::move(plan));
     const std::span<const uint32_t> kept = parts.numbers(1 + r);
     merge.kept.emplace_back(kept.begin(), kept.end());
@@ -87,7 +86,7 @@ Result<LoadPlan> load_by_wire(const State& state, const CatalogIndex& index, con
                               int32_t rank) {
   SHW_ASSIGN_OR_RETURN(const LoadPlan plan, make_load_plan(state, index, rules, rank));
   SHW_ASSIGN_OR_RETURN(const auto bytes, encode(plan));
-  return decode_load(bytes);
+  return decode<LoadPlan>(bytes);
 }
 
 SaveRules draw_save_rules(Choices& choices) {

@@ -22,7 +22,7 @@ class EntryArraysBuilder {
     std::span<const int64_t> shape = {};
     std::string_view attribute = {};
     uint64_t object_bytes = 0;
-    plan::Digest128 digest = {};
+    Digest128 digest = {};
     bool secondary = false;  // an object; boxes say it themselves
   };
 
@@ -85,7 +85,7 @@ class EntryArraysBuilder {
   std::vector<int64_t> shapes_, offsets_, sizes_;
   std::vector<uint64_t> ranges_ = {0}, order_, object_sizes_;
   std::vector<uint8_t> secondary_;
-  std::vector<plan::Digest128> digests_;
+  std::vector<Digest128> digests_;
 };
 
 }  // namespace shardwright::test

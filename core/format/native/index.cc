@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/generation_id.h"
 #include "core/base/text.h"
 #include "core/format/native/buffer_internal.h"
 #include "core/format/native/file_items_internal.h"
@@ -66,7 +67,7 @@ Status check_positions(const RankIndex& index) {
 }
 
 Status check_index(const RankIndex& index) {
-  if (!is_generation(index.generation))
+  if (!is_generation_id(index.generation))
     return data_loss("the index's generation is not 32 lower-case hex digits");
   if (index.world_size < 1 || index.world_size > kMaxWorldSize || index.rank < 0 ||
       index.rank >= index.world_size) {

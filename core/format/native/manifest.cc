@@ -4,6 +4,7 @@
 // digest, size prefix, FlatBuffers verifier, version, fields, catalog, covers, files. Pure
 // functions, any thread.
 #include "core/format/native/manifest.h"
+#include "core/base/generation_id.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,12 +45,12 @@ Status check_owners(const std::vector<Record>& records, int32_t world_size) {
 }
 
 Status check_fields(const Manifest& manifest) {
-  if (!is_generation(manifest.generation)) {
+  if (!is_generation_id(manifest.generation)) {
     return data_loss(fmt::format("the generation '{}' is not 32 lower-case hex digits",
                                  escape_text(manifest.generation, 64)));
   }
   for (const std::string& kept : manifest.kept_generations) {
-    if (!is_generation(kept) || kept == manifest.generation)
+    if (!is_generation_id(kept) || kept == manifest.generation)
       return data_loss("a kept generation is no other generation");
   }
   if (manifest.world_size < 1 || manifest.world_size > kMaxWorldSize) {

@@ -6,6 +6,7 @@
 // again; verification reads again what is remembered. Immutable but for that memory, which is
 // guarded; any thread.
 #include "core/format/native/native_checkpoint.h"
+#include "core/base/generation_id.h"
 
 #include <algorithm>
 #include <array>
@@ -574,7 +575,7 @@ Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
     const std::string_view rest = std::string_view(entry.key).substr(prefix.size());
     std::string_view generation = rest.substr(0, rest.find('/'));
     if (rest.starts_with(temporary)) generation = rest.substr(temporary.size());
-    if (!is_generation(generation)) return Status();
+    if (!is_generation_id(generation)) return Status();
     GenerationInfo& info = found[std::string(generation)];
     info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
     info.size_bytes += entry.stat.size_bytes;

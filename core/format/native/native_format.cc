@@ -3,17 +3,9 @@
 // Names of the native format. Pure functions, any thread.
 #include "core/format/native/native_format.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace shardwright::format::native {
-
-bool is_generation(std::string_view text) {
-  return text.size() == kGenerationDigits && std::all_of(text.begin(), text.end(), [](char digit) {
-           return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');
-         });
-}
 
 std::string rank_file_name(int32_t rank) {
   return fmt::format("rank-{:05d}.shw", rank);

@@ -22,10 +22,8 @@ inline constexpr std::string_view kManifestName = "manifest.shw";
 inline constexpr std::string_view kLockName = ".lock";
 inline constexpr uint64_t kFileHeaderBytes = 4096;  // extents begin here
 inline constexpr uint64_t kTrailerBytes = 128;
-inline constexpr uint64_t kGenerationDigits = 32;
 
-bool is_generation(std::string_view text);  // 32 lower-case hex digits
-std::string rank_file_name(int32_t rank);   // "rank-00000.shw"
+std::string rank_file_name(int32_t rank);  // "rank-00000.shw"
 std::string rank_file_key(std::string_view generation, int32_t rank);
 std::string temporary_manifest_name(std::string_view generation);  // "manifest.shw.<generation>"
 

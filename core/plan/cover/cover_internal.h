@@ -11,8 +11,10 @@
 // memory safety hangs on it. Pure functions, any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -35,7 +37,53 @@ struct CornerSum {
 struct Interval {
   int64_t begin = 0;
   int64_t end = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
 };
+
+inline constexpr Interval kNothing{std::numeric_limits<int64_t>::max(), 0};  // widens to anything
+
+inline void widen(Interval* hull, const Interval& by) {
+  hull->begin = std::min(hull->begin, by.begin);
+  hull->end = std::max(hull->end, by.end);
+}
+
+inline bool intervals_meet(const Interval& a, const Interval& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+// Ends before its begin where they meet nowhere.
+inline Interval common_of(const Interval& a, const Interval& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+// What a chunk has of split dimension k.
+inline Interval chunk_interval(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                               uint32_t k) {
+  const ExtentPair pair = chunk_pair(catalog, tensor, chunk, k);
+  return {pair.offset, pair.offset + pair.size};
+}
+
+// One interval per split dimension.
+using Region = std::array<Interval, kMaxTensorRank>;
+inline Region whole_region(const SplitDims& split) {
+  Region region;
+  for (uint32_t k = 0; k < split.count; ++k) region[k] = {0, split.extents[k]};
+  return region;
+}
+inline Region region_of(const SplitDims& split, const Box& box) {
+  Region region;
+  for (uint32_t k = 0; k < split.count; ++k) {
+    const int64_t begin = box.offsets[split.dims[k]];
+    region[k] = {begin, begin + box.sizes[split.dims[k]]};
+  }
+  return region;
+}
+inline Region chunk_region(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk) {
+  Region region;
+  const uint32_t count = split_count(tensor);
+  for (uint32_t k = 0; k < count; ++k) region[k] = chunk_interval(catalog, tensor, chunk, k);
+  return region;
+}
 
 // Signed corner sums of boxes that are given one after the other, all of the same dimensions.
 // Values of the last box stay at hand, because neighbours share coordinates.
@@ -89,24 +137,22 @@ bool chunks_tile(const Catalog& catalog, size_t tensor, const SplitDims& split);
 bool chunks_tile(const Catalog& catalog, size_t tensor, const SplitDims& split,
                  std::span<const uint64_t> chunks);
 
-// Chunks of the tensor in order, without those whose box equals that of an earlier one. Linear.
-std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor);
+// Those of these chunks of the tensor, in order, whose box equals that of no earlier one. Linear.
+std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor,
+                                      std::span<const uint64_t> chunks);
 
-// Why chunks_tile said no: two chunks that overlap, or a box that no chunk meets.
+// A region that the chunks cover more than once, or that none of them meets.
 struct Culprit {
-  std::optional<uint64_t> first_chunk;  // set together: an overlap
-  std::optional<uint64_t> second_chunk;
-  Box hole;  // all dimensions
+  std::vector<uint64_t> chunks;  // that cover it, ascending
+  Box region;                    // all dimensions
 };
-// Halves the tensor along box boundaries and follows a half whose sums differ. O(n log n) for n
-// chunks. INTERNAL when the chunks do tile it.
-Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
-                             std::span<const uint64_t> chunks);
+// Of chunks that do not tile the tensor. Halves it along box boundaries and follows a half whose
+// sums differ. O(n log n) for n chunks.
+Culprit find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                     std::span<const uint64_t> chunks);
 
-// prove_cover with the word for ChunkRecord.place in messages: "rank", "file", "piece", "place".
-Status prove_cover_naming(const Catalog& catalog, size_t tensor, std::string_view place_noun,
-                          Copies copies = Copies::kRefused);
-Status prove_all_covers_naming(const Catalog& catalog, std::string_view place_noun,
-                               Copies copies = Copies::kRefused);
+// INVALID_ARGUMENT that names two chunks of the tensor and their places.
+Status overlap_status(const Catalog& catalog, size_t tensor, uint64_t first_chunk,
+                      uint64_t second_chunk, std::string_view place_noun);
 
 }  // namespace shardwright::plan::internal

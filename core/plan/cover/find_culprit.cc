@@ -16,70 +16,67 @@ class CulpritSearch {
  public:
   CulpritSearch(const Catalog& catalog, size_t tensor, const SplitDims& split,
                 std::span<const uint64_t> chunks)
-      : catalog_(catalog), tensor_(catalog.tensors[tensor]), tensor_index_(tensor), split_(split) {
-    for (uint32_t k = 0; k < split.count; ++k) region_[k] = {0, split.extents[k]};
-    chunks_.reserve(chunks.size());
-    for (const uint64_t chunk : chunks) {
-      if (meets(chunk, region_)) chunks_.push_back(chunk);
-    }
-  }
+      : catalog_(catalog),
+        tensor_(catalog.tensors[tensor]),
+        split_(split),
+        region_(whole_region(split)),
+        chunks_(meeting(chunks, region_)) {}
 
-  Result<Culprit> run() {
+  Culprit run(std::span<const int64_t> shape) {
     while (!chunks_.empty() && cut()) {
     }
-    if (chunks_.empty()) return Culprit{std::nullopt, std::nullopt, hole()};
     // No boundary is left inside the region, so each chunk that meets it covers it.
-    if (chunks_.size() == 1)
-      return internal_error("the corner sums of a tensor differ although its chunks tile it");
-    return Culprit{chunks_[0], chunks_[1], Box()};
+    return {std::move(chunks_), hole(shape)};
   }
 
  private:
-  using Region = std::array<Interval, kMaxTensorRank>;
-
   Interval interval(uint64_t chunk, uint32_t k) const {
-    const ExtentPair pair = chunk_pair(catalog_, tensor_, chunk, k);
-    return {pair.offset, pair.offset + pair.size};
+    return chunk_interval(catalog_, tensor_, chunk, k);
   }
 
   bool meets(uint64_t chunk, const Region& region) const {
     for (uint32_t k = 0; k < split_.count; ++k) {
-      const Interval own = interval(chunk, k);
-      if (std::max(own.begin, region[k].begin) >= std::min(own.end, region[k].end)) return false;
+      const Interval common = common_of(interval(chunk, k), region[k]);
+      if (common.begin >= common.end) return false;
     }
     return true;
+  }
+
+  std::vector<uint64_t> meeting(std::span<const uint64_t> chunks, const Region& region) const {
+    std::vector<uint64_t> found;
+    std::ranges::copy_if(chunks, std::back_inserter(found),
+                         [&](uint64_t chunk) { return meets(chunk, region); });
+    return found;
   }
 
   bool sums_differ(const Region& region, const std::vector<uint64_t>& chunks) const {
     CornerTotal total(split_.count);
     Region clipped;
     for (const uint64_t chunk : chunks) {
-      for (uint32_t k = 0; k < split_.count; ++k) {
-        const Interval own = interval(chunk, k);
-        clipped[k] = {std::max(own.begin, region[k].begin), std::min(own.end, region[k].end)};
-      }
+      for (uint32_t k = 0; k < split_.count; ++k)
+        clipped[k] = common_of(interval(chunk, k), region[k]);
       total.add(clipped.data());
     }
     return !(total.sum() == box_corner_sum({region.data(), split_.count}));
   }
 
   // Boundaries of the chunks strictly inside the region.
-  void boundaries_inside(uint32_t k, std::vector<int64_t>* out) const {
-    out->clear();
+  std::vector<int64_t> boundaries_inside(uint32_t k) const {
+    std::vector<int64_t> inside;
     for (const uint64_t chunk : chunks_) {
       const Interval own = interval(chunk, k);
-      if (own.begin > region_[k].begin) out->push_back(own.begin);
-      if (own.end < region_[k].end) out->push_back(own.end);
+      if (own.begin > region_[k].begin) inside.push_back(own.begin);
+      if (own.end < region_[k].end) inside.push_back(own.end);
     }
+    return inside;
   }
 
   // Replaces the region by a half of it whose sums differ; false when no boundary is left inside.
   bool cut() {
     std::vector<int64_t> most;
-    std::vector<int64_t> boundaries;
     uint32_t dimension = 0;
     for (uint32_t k = 0; k < split_.count; ++k) {
-      boundaries_inside(k, &boundaries);
+      std::vector<int64_t> boundaries = boundaries_inside(k);
       if (boundaries.size() <= most.size()) continue;
       most.swap(boundaries);
       dimension = k;
@@ -89,36 +86,24 @@ class CulpritSearch {
     std::nth_element(most.begin(), middle, most.end());
     Region half = region_;
     half[dimension].end = *middle;
-    std::vector<uint64_t> inside = chunks_meeting(half);
+    std::vector<uint64_t> inside = meeting(chunks_, half);
     if (!sums_differ(half, inside)) {
       half[dimension] = {*middle, region_[dimension].end};
-      inside = chunks_meeting(half);
+      inside = meeting(chunks_, half);
     }
     region_ = half;
     chunks_ = std::move(inside);
     return true;
   }
 
-  std::vector<uint64_t> chunks_meeting(const Region& region) const {
-    std::vector<uint64_t> inside;
-    for (const uint64_t chunk : chunks_) {
-      if (meets(chunk, region)) inside.push_back(chunk);
-    }
-    return inside;
-  }
-
-  Box hole() const {
-    Box box = whole_box(catalog_.shape(tensor_index_));
-    for (uint32_t k = 0; k < split_.count; ++k) {
-      box.offsets[split_.dims[k]] = region_[k].begin;
-      box.sizes[split_.dims[k]] = region_[k].end - region_[k].begin;
-    }
-    return box;
+  Box hole(std::span<const int64_t> shape) const {
+    return box_of_pairs(shape, split_, [this](uint32_t k) -> ExtentPair {
+      return {region_[k].begin, region_[k].end - region_[k].begin};
+    });
   }
 
   const Catalog& catalog_;
   const TensorRecord& tensor_;
-  const size_t tensor_index_;
   const SplitDims& split_;
   Region region_;
   std::vector<uint64_t> chunks_;  // that meet the region, ascending
@@ -126,9 +111,9 @@ class CulpritSearch {
 
 }  // namespace
 
-Result<Culprit> find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
-                             std::span<const uint64_t> chunks) {
-  return CulpritSearch(catalog, tensor, split, chunks).run();
+Culprit find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
+                     std::span<const uint64_t> chunks) {
+  return CulpritSearch(catalog, tensor, split, chunks).run(catalog.shape(tensor));
 }
 
 }  // namespace shardwright::plan::internal

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether chunks tile a tensor, and which of them are copies of others.
-#include <numeric>
+#include <algorithm>
+#include <ranges>
 #include <span>
 
 #include <xxhash.h>
@@ -24,34 +25,6 @@ bool rows_tile(const Catalog& catalog, const TensorRecord& tensor, int64_t exten
   return expected == extent;
 }
 
-// Intervals of boxes in the split dimensions, read straight from the columns.
-class ChunkIntervals {
- public:
-  ChunkIntervals(const Catalog& catalog, const TensorRecord& tensor, uint32_t split_count)
-      : boxes_(catalog.boxes.data() + tensor.box_begin),
-        more_(catalog.more.data() + tensor.more_begin),
-        chunk_begin_(tensor.chunk_begin),
-        split_count_(split_count) {}
-
-  const Interval* at(uint64_t chunk) {
-    const ChunkRecord& record = boxes_[chunk - chunk_begin_];
-    box_[0] = {record.offset0, record.offset0 + record.size0};
-    box_[1] = {record.offset1, record.offset1 + record.size1};
-    for (uint32_t k = 2; k < split_count_; ++k) {
-      const ExtentPair& pair = more_[(chunk - chunk_begin_) * (split_count_ - 2) + (k - 2)];
-      box_[k] = {pair.offset, pair.offset + pair.size};
-    }
-    return box_.data();
-  }
-
- private:
-  const ChunkRecord* boxes_;
-  const ExtentPair* more_;
-  uint64_t chunk_begin_;
-  uint32_t split_count_;
-  std::array<Interval, kMaxTensorRank> box_;
-};
-
 bool is_empty(const SplitDims& split) {
   for (uint32_t k = 0; k < split.count; ++k) {
     if (split.extents[k] == 0) return true;
@@ -59,10 +32,25 @@ bool is_empty(const SplitDims& split) {
   return split.unsplit_elements == 0;
 }
 
-CornerSum whole_sum(const SplitDims& split) {
-  std::array<Interval, kMaxTensorRank> whole;
-  for (uint32_t k = 0; k < split.count; ++k) whole[k] = {0, split.extents[k]};
-  return box_corner_sum({whole.data(), split.count});
+// Whether the chunks of a range, which are boxes, tile the tensor.
+template <typename Chunks>
+bool sums_agree(const Catalog& catalog, const TensorRecord& tensor, const SplitDims& split,
+                const Chunks& chunks) {
+  const ExtentPair* const more = catalog.more.data() + tensor.more_begin;
+  CornerTotal total(split.count);
+  Region box;
+  for (const uint64_t chunk : chunks) {
+    // As chunk_interval says, which asks of each dimension what is known of the tensor.
+    const ChunkRecord& record = box_record(catalog, tensor, chunk);
+    box[0] = {record.offset0, record.offset0 + record.size0};
+    box[1] = {record.offset1, record.offset1 + record.size1};
+    for (uint32_t k = 2; k < split.count; ++k) {
+      const ExtentPair& pair = more[(chunk - tensor.chunk_begin) * (split.count - 2) + (k - 2)];
+      box[k] = {pair.offset, pair.offset + pair.size};
+    }
+    total.add(box.data());
+  }
+  return total.sum() == box_corner_sum({whole_region(split).data(), split.count});
 }
 
 }  // namespace
@@ -73,44 +61,28 @@ bool chunks_tile(const Catalog& catalog, size_t tensor_index, const SplitDims& s
   if (tensor.is_grid()) return true;  // all combinations of parts that fill their dimensions
   if (split.count == 0) return tensor.chunk_count == 1;
   if (split.count == 1 && rows_tile(catalog, tensor, split.extents[0])) return true;
-  ChunkIntervals intervals(catalog, tensor, split.count);
-  CornerTotal total(split.count);
-  for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-    total.add(intervals.at(c));
-  }
-  return total.sum() == whole_sum(split);
+  const uint64_t end = tensor.chunk_begin + tensor.chunk_count;
+  return sums_agree(catalog, tensor, split, std::views::iota(tensor.chunk_begin, end));
 }
 
 bool chunks_tile(const Catalog& catalog, size_t tensor_index, const SplitDims& split,
                  std::span<const uint64_t> chunks) {
-  if (is_empty(split)) return true;
-  ChunkIntervals intervals(catalog, catalog.tensors[tensor_index], split.count);
-  CornerTotal total(split.count);
-  for (const uint64_t chunk : chunks) total.add(intervals.at(chunk));
-  return total.sum() == whole_sum(split);
+  return is_empty(split) || sums_agree(catalog, catalog.tensors[tensor_index], split, chunks);
 }
 
-std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor_index) {
+std::vector<uint64_t> distinct_chunks(const Catalog& catalog, size_t tensor_index,
+                                      std::span<const uint64_t> chunks) {
   const TensorRecord& tensor = catalog.tensors[tensor_index];
   const uint32_t count = split_count(tensor);
   std::vector<uint64_t> distinct;
-  if (tensor.is_grid()) {
-    distinct.resize(tensor.chunk_count);
-    std::iota(distinct.begin(), distinct.end(), tensor.chunk_begin);
-    return distinct;
-  }
-  ChunkIntervals intervals(catalog, tensor, count);
   std::vector<uint64_t> hashes;
   HashIndex index;
-  for (uint64_t c = tensor.chunk_begin; c < tensor.chunk_begin + tensor.chunk_count; ++c) {
-    const uint64_t hash = XXH3_64bits(intervals.at(c), count * sizeof(Interval));
+  for (const uint64_t c : chunks) {
+    const Region box = chunk_region(catalog, tensor, c);
+    const uint64_t hash = XXH3_64bits(box.data(), count * sizeof(Interval));
     const auto is_equal = [&](size_t position) {
-      for (uint32_t k = 0; k < count; ++k) {
-        const ExtentPair a = chunk_pair(catalog, tensor, c, k);
-        const ExtentPair b = chunk_pair(catalog, tensor, distinct[position], k);
-        if (a.offset != b.offset || a.size != b.size) return false;
-      }
-      return true;
+      const Region other = chunk_region(catalog, tensor, distinct[position]);
+      return std::equal(box.begin(), box.begin() + count, other.begin());
     };
     if (index.find(hash, is_equal).has_value()) continue;
     index.reserve(distinct.size() + 1, [&](size_t position) { return hashes[position]; });

@@ -11,36 +11,36 @@
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/describe/entry_kind.h"
-#include "core/plan/digest.h"
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/tensor_appender_internal.h"
+#include "core/plan/options_text.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 namespace {
 
-using internal::BoxReference;
+using Chunk = CatalogBuilder::Chunk;
 
 constexpr size_t kKnownLayouts = 64;  // layouts whose cuts stay at hand
 
-std::vector<BoxReference> references_of(std::span<const Box> boxes) {
-  std::vector<BoxReference> references;
-  references.reserve(boxes.size());
+// Those that have elements, with their numbers.
+std::vector<Chunk> held_chunks(std::span<const Box> boxes) {
+  std::vector<Chunk> held;
+  held.reserve(boxes.size());
   for (size_t p = 0; p < boxes.size(); ++p) {
-    if (!box_is_empty(boxes[p])) references.push_back({&boxes[p], static_cast<uint32_t>(p)});
+    if (!box_is_empty(boxes[p])) held.push_back({boxes[p], static_cast<uint32_t>(p)});
   }
-  return references;
+  return held;
 }
 
 // A tensor that must be whole on its rank, by the proof that a merge makes.
 Status check_holds_all(const DescriptionBuilder::Tensor& tensor, EntryKind kind, int32_t rank,
-                       std::span<const BoxReference> boxes) {
+                       std::span<const Chunk> boxes) {
   if (kind == EntryKind::kSharded) return {};
   Catalog catalog;
   CatalogBuilder::Tensor whole{tensor.name, tensor.path, tensor.dtype, EntryKind::kReplicated,
                                -1,          tensor.shape};
-  SHW_RETURN_IF_ERROR(internal::append_tensor(&catalog, whole, boxes));
-  Status status = internal::prove_cover_naming(catalog, 0, "piece");
+  SHW_RETURN_IF_ERROR(CatalogBuilder(&catalog).add_tensor(whole, boxes));
+  Status status = prove_cover(catalog, 0, Copies::kRefused, "piece");
   if (status.ok()) return status;
   return std::move(status)
       .with_detail("rank", std::to_string(rank))
@@ -121,7 +121,7 @@ Status DescriptionBuilder::append(const Tensor& tensor, EntryKind kind, uint32_t
       tensor.name, tensor.path, tensor.dtype, kind, kind == EntryKind::kRankLocal ? 0 : -1,
       tensor.shape};
   SHW_RETURN_IF_ERROR(check_name(tensor.name));
-  SHW_RETURN_IF_ERROR(internal::append_tensor(&description_.catalog, record, {}));
+  SHW_RETURN_IF_ERROR(CatalogBuilder(&description_.catalog).add_tensor(record, {}));
   index_name(tensor.name, 2 * (description_.catalog.tensors.size() - 1));
   description_.forms.push_back(form);
   description_.tensor_digests.push_back(form == kWhole ? tensor.digest : Digest128{});
@@ -139,26 +139,25 @@ Status DescriptionBuilder::add_whole(const Tensor& tensor) {
 Status DescriptionBuilder::append_boxes(const Tensor& tensor, EntryKind kind,
                                         std::span<const Box> boxes) {
   for (const Box& box : boxes) SHW_RETURN_IF_ERROR(check_box(box, tensor.shape));
-  const std::vector<BoxReference> references = references_of(boxes);
-  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, references));
+  const std::vector<Chunk> held = held_chunks(boxes);
+  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, held));
   SHW_RETURN_IF_ERROR(append(tensor, kind, kBoxes));
-  add_list(tensor.shape, references);
+  add_list(tensor.shape, held);
   return {};
 }
 
-void DescriptionBuilder::add_list(std::span<const int64_t> shape,
-                                  std::span<const BoxReference> boxes) {
+void DescriptionBuilder::add_list(std::span<const int64_t> shape, std::span<const Chunk> boxes) {
   BoxList list;
   list.split_mask = internal::split_mask_of(shape, boxes);
   list.begin = static_cast<uint32_t>(part_.boxes.size());
   list.more_begin = part_.more.size();
   list.count = static_cast<uint32_t>(boxes.size());
   const internal::SplitDims split = internal::split_dims(shape, list.split_mask);
-  for (const BoxReference& each : boxes) {
+  for (const Chunk& each : boxes) {
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(description_.forms.size() - 1);
     record.place = each.place;
-    internal::pack_box(split, *each.box, &record, &part_.more);
+    internal::pack_box(split, each.box, &record, &part_.more);
     part_.boxes.push_back(record);
   }
   part_.lists.push_back(list);
@@ -166,17 +165,17 @@ void DescriptionBuilder::add_list(std::span<const int64_t> shape,
 
 Status DescriptionBuilder::add_listed(const Tensor& tensor, std::span<const Box> boxes,
                                       std::span<const uint32_t> pieces) {
-  std::vector<BoxReference> references;
-  references.reserve(boxes.size());
+  std::vector<Chunk> listed;
+  listed.reserve(boxes.size());
   for (size_t i = 0; i < boxes.size(); ++i) {
     SHW_RETURN_IF_ERROR(check_box(boxes[i], tensor.shape));
-    references.push_back({&boxes[i], pieces[i]});
+    listed.push_back({boxes[i], pieces[i]});
   }
   SHW_RETURN_IF_ERROR(check_pieces(pieces));
   const bool whole = boxes.size() == 1 && boxes[0] == whole_box(tensor.shape);
   const EntryKind kind = internal::tensor_kind(kinds_, tensor.name, tensor.kind, whole);
   SHW_RETURN_IF_ERROR(append(tensor, kind, kBoxes));
-  add_list(tensor.shape, references);
+  add_list(tensor.shape, listed);
   return {};
 }
 
@@ -247,7 +246,7 @@ Status DescriptionBuilder::add_ruled(const Tensor& tensor, const Layout& layout,
                                agree(box_of_axes(**axes, tensor.shape, position_.rank), boxes)
                          : std::ranges::all_of(boxes, box_is_empty);
   if (!ruled) return append_boxes(tensor, kind, boxes);
-  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, references_of(boxes)));
+  SHW_RETURN_IF_ERROR(check_holds_all(tensor, kind, position_.rank, held_chunks(boxes)));
   if (whole) return append(tensor, kind, kWhole);
   if (kind == EntryKind::kRankLocal) return append_boxes(tensor, kind, boxes);
   return append(tensor, kind, axes->has_value() ? form_of(**axes) : uint32_t{kNothing});

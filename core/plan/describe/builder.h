@@ -17,8 +17,6 @@
 #include "core/layout/layout.h"
 #include "core/plan/local_plan.h"
 #include "core/plan/plan_options.h"
-#include "core/plan/rank_position.h"
-#include "core/plan/tensor_appender_internal.h"
 
 namespace shardwright::plan {
 
@@ -74,7 +72,7 @@ class DescriptionBuilder {
   void index_name(std::string_view name, size_t position);
   Status append(const Tensor& tensor, EntryKind kind, uint32_t form);
   Status append_boxes(const Tensor& tensor, EntryKind kind, std::span<const Box> boxes);
-  void add_list(std::span<const int64_t> shape, std::span<const internal::BoxReference> boxes);
+  void add_list(std::span<const int64_t> shape, std::span<const CatalogBuilder::Chunk> boxes);
   // Boxes that the layout gives to this rank, unless it is mistaken.
   Status add_ruled(const Tensor& tensor, const Layout& layout, std::span<const Box> boxes);
   // Cuts of the layout for tensors of that many dimensions; those of the last layout stay at hand.

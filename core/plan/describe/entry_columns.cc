@@ -5,12 +5,10 @@
 
 #include <algorithm>
 
-#include "core/plan/box_list_internal.h"
+#include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan {
 namespace {
-
-using internal::SplitDims;
 
 int32_t dtype_number(DType dtype) {
   const DLPackType type = dtype_to_dlpack(dtype);
@@ -33,10 +31,9 @@ EntryColumns::EntryColumns(const GlobalSavePlan& plan) {
   const Catalog& catalog = plan.catalog;
   const auto add_tensor = [&](uint32_t t) {
     const TensorRecord& record = catalog.tensors[t];
-    const SplitDims split = internal::split_dims(catalog, t);
+    const internal::SplitDims split = internal::split_dims(catalog, t);
     for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
-      const auto pair_at = [&](uint32_t k) { return internal::chunk_pair(catalog, record, c, k); };
-      add_box(catalog.shape(t), split, pair_at, internal::chunk_place(catalog, record, c));
+      add_box(internal::chunk_box(catalog, t, split, c), internal::chunk_place(catalog, record, c));
     }
   };
   const auto add_object = [&](uint32_t i) {
@@ -57,12 +54,12 @@ EntryColumns::EntryColumns(const LocalPlan& plan) {
   const auto add_tensor = [&](uint32_t t) {
     if (has_digests) digests_.push_back(digest_of(plan, t));
     if (plan.description.forms[t] == kBoxes) {
-      add_list(rank, t);
+      const BoxList& list = rank.list(t);
+      for (uint32_t b = list.begin; b < list.begin + list.count; ++b)
+        add_box(rank.box_of(b), part.boxes[b].place);
     } else if (plan.description.is_ruled(t)) {
       const Box box = rank.box_of(rank.tensor_item(t));
-      const SplitDims split = internal::split_dims(catalog.shape(t), ~uint64_t{0});
-      const auto pair_at = [&](uint32_t k) { return ExtentPair{box.offsets[k], box.sizes[k]}; };
-      if (!box_is_empty(box)) add_box(catalog.shape(t), split, pair_at, 0);
+      if (!box_is_empty(box)) add_box(box, 0);
     }
   };
   const auto add_object = [&](uint32_t i) {
@@ -75,17 +72,6 @@ EntryColumns::EntryColumns(const LocalPlan& plan) {
   for_each_item(rank, [&](uint32_t item) {
     secondary_.push_back(item < part.boxes.size() ? part.listing.secondary[item] : 0);
   });
-}
-
-void EntryColumns::add_list(const RankView& rank, uint32_t tensor) {
-  const BoxList& list = rank.list(tensor);
-  const std::span<const int64_t> shape = rank.description.catalog.shape(tensor);
-  const SplitDims split = internal::split_dims(shape, list.split_mask);
-  for (uint32_t b = 0; b < list.count; ++b) {
-    const ChunkRecord& record = rank.part.boxes[list.begin + b];
-    const auto pair_at = [&](uint32_t k) { return internal::list_pair(rank.part, list, b, k); };
-    add_box(shape, split, pair_at, record.place);
-  }
 }
 
 template <typename AddTensor, typename AddObject>
@@ -132,17 +118,9 @@ void EntryColumns::end_entry(std::string_view name, std::string_view path, Entry
   box_ranges_.push_back(numbers_.size());
 }
 
-template <typename PairAt>
-void EntryColumns::add_box(std::span<const int64_t> shape, const SplitDims& split,
-                           const PairAt& pair_at, uint64_t number) {
-  const size_t value = box_offsets_.size();
-  box_offsets_.resize(value + shape.size(), 0);
-  box_sizes_.insert(box_sizes_.end(), shape.begin(), shape.end());
-  for (uint32_t k = 0; k < split.count; ++k) {
-    const ExtentPair pair = pair_at(k);
-    box_offsets_[value + split.dims[k]] = pair.offset;
-    box_sizes_[value + split.dims[k]] = pair.size;
-  }
+void EntryColumns::add_box(const Box& box, uint64_t number) {
+  box_offsets_.insert(box_offsets_.end(), box.offsets.begin(), box.offsets.end());
+  box_sizes_.insert(box_sizes_.end(), box.sizes.begin(), box.sizes.end());
   numbers_.push_back(number);
 }
 

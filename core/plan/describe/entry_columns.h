@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/plan/entry_arrays.h"
-#include "core/plan/flat_chunks_internal.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/save_plan.h"
 
@@ -27,10 +26,7 @@ class EntryColumns {
   template <typename AddTensor, typename AddObject>
   void add_all(const Catalog& catalog, const ListingView& listing, const AddTensor& add_tensor,
                const AddObject& add_object);
-  void add_list(const RankView& rank, uint32_t tensor);
-  template <typename PairAt>
-  void add_box(std::span<const int64_t> shape, const internal::SplitDims& split,
-               const PairAt& pair_at, uint64_t number);
+  void add_box(const Box& box, uint64_t number);
   // Behind its boxes.
   void end_entry(std::string_view name, std::string_view path, EntryKind kind,
                  std::string_view attribute);

@@ -39,8 +39,6 @@ class DimSplit {
 
   uint64_t part_count() const { return part_count_; }
   int64_t extent() const { return extent_; }
-  // Whether all parts have one size.
-  bool is_even() const { return repeats_ == 0 && runs_.size() <= 1; }
   // part < part_count().
   IndexRange operator[](uint64_t part) const;
   // The part that has this index, which lies inside the extent.

@@ -13,6 +13,7 @@ namespace shardwright::plan {
 namespace {
 
 using internal::ChunkSearch;
+using internal::common_of;
 using internal::Interval;
 using internal::SplitDims;
 
@@ -21,22 +22,22 @@ constexpr size_t kFewWanted = 4;  // cheaper to look at all chunks for each than
 class BoxMatching {
  public:
   BoxMatching(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
-              const BoxMatchRules& rules, BoxMatches* out)
+              const BoxMatchRules& rules, BoxMatches* out, uint64_t first_number)
       : stored_(stored.catalog()),
+        tensor_(tensor),
         record_(stored_.tensors[tensor]),
         shape_(stored_.shape(tensor)),
         split_(internal::split_dims(stored_, tensor)),
         wanted_(wanted),
         rules_(rules),
-        out_(out) {
+        out_(out),
+        first_number_(first_number) {
     if (wanted.size() > kFewWanted || record_.is_grid()) search_ = &stored.search(tensor);
-    if (rules.copies == CopyMatch::kFirst && !record_.is_grid()) find_copies(tensor);
   }
 
   void run() {
-    *out_ = BoxMatches();
-    out_->begins.resize(wanted_.size());
-    out_->ends.resize(wanted_.size());
+    out_->begins.assign(wanted_.size(), 0);
+    out_->ends.assign(wanted_.size(), 0);
     std::vector<uint64_t> order(wanted_.size());
     std::iota(order.begin(), order.end(), uint64_t{0});
     if (rules_.order == MatchOrder::kSweep && !shape_.empty()) {
@@ -59,14 +60,7 @@ class BoxMatching {
   }
 
   Interval chunk_interval(uint64_t chunk, uint32_t k) const {
-    const ExtentPair pair = internal::chunk_pair(stored_, record_, chunk, k);
-    return {pair.offset, pair.offset + pair.size};
-  }
-
-  void find_copies(size_t tensor) {
-    first_.assign(record_.chunk_count, false);
-    for (const uint64_t chunk : internal::distinct_chunks(stored_, tensor))
-      first_[chunk - record_.chunk_begin] = true;
+    return internal::chunk_interval(stored_, record_, chunk, k);
   }
 
   // The dimension with the largest end over all boxes, the first of equals.
@@ -76,35 +70,26 @@ class BoxMatching {
       for (size_t d = 0; d < ends.size(); ++d)
         ends[d] = std::max(ends[d], wanted_interval(box, d).end);
     }
-    if (record_.chunk_count > 0) {
-      for (size_t d = 0; d < ends.size(); ++d) {
-        if ((record_.split_mask >> d & 1) == 0) ends[d] = std::max(ends[d], shape_[d]);
-      }
+    for (size_t d = 0; d < ends.size() && record_.chunk_count > 0; ++d) {
+      if ((record_.split_mask >> d & 1) == 0 || record_.is_grid())
+        ends[d] = std::max(ends[d], shape_[d]);
     }
-    for (uint32_t k = 0; k < split_.count; ++k) {
-      int64_t& end = ends[split_.dims[k]];
-      end = std::max(end, last_end(k));
+    for (uint64_t c = 0; c < record_.chunk_count && !record_.is_grid(); ++c) {
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        int64_t& end = ends[split_.dims[k]];
+        end = std::max(end, chunk_interval(record_.chunk_begin + c, k).end);
+      }
     }
     return static_cast<size_t>(std::ranges::max_element(ends) - ends.begin());
   }
 
-  // Where the chunks end in a split dimension.
-  int64_t last_end(uint32_t k) const {
-    if (record_.is_grid()) return split_.extents[k];
-    int64_t end = 0;
-    for (uint64_t c = record_.chunk_begin; c < record_.chunk_begin + record_.chunk_count; ++c)
-      end = std::max(end, chunk_interval(c, k).end);
-    return end;
-  }
-
   void add_matches(uint64_t box) {
     if (!meets_in_whole_dimensions(box)) return;
-    for (uint32_t k = 0; k < split_.count; ++k) region_[k] = wanted_interval(box, split_.dims[k]);
+    region_ = internal::region_of(split_, wanted_[box]);
     find_hits();
     if (rules_.order == MatchOrder::kSweep) sort_by_end();
     for (const uint64_t chunk : hits_) {
-      const bool is_copy = !first_.empty() && !first_[chunk - record_.chunk_begin];
-      if (!is_copy && has_match(chunk)) add_row(box, chunk);
+      if (has_match(chunk)) add_row(box, chunk);
     }
   }
 
@@ -122,15 +107,15 @@ class BoxMatching {
   void find_hits() {
     if (search_ != nullptr) {
       search_->meeting(region_.data(), &hits_);
-      return;
+    } else {
+      hits_.clear();
+      for (uint64_t c = record_.chunk_begin; c < record_.chunk_begin + record_.chunk_count; ++c) {
+        if (internal::chunk_meets(stored_, record_, c, region_.data())) hits_.push_back(c);
+      }
     }
-    hits_.clear();
-    for (uint64_t c = record_.chunk_begin; c < record_.chunk_begin + record_.chunk_count; ++c) {
-      bool meets = true;
-      for (uint32_t k = 0; meets && k < split_.count; ++k)
-        meets = internal::intervals_meet(chunk_interval(c, k), region_[k]);
-      if (meets) hits_.push_back(c);
-    }
+    // Copies of a chunk meet the same boxes.
+    if (rules_.copies == CopyMatch::kFirst && !record_.is_grid() && hits_.size() > 1)
+      hits_ = internal::distinct_chunks(stored_, tensor_, hits_);
   }
 
   void sort_by_end() {
@@ -146,14 +131,14 @@ class BoxMatching {
   bool has_match(uint64_t chunk) const {
     if (rules_.empty == EmptyMatch::kStrictlyInside) return true;
     for (uint32_t k = 0; k < split_.count; ++k) {
-      const Interval own = chunk_interval(chunk, k);
-      if (std::max(own.begin, region_[k].begin) == std::min(own.end, region_[k].end)) return false;
+      const Interval common = common_of(chunk_interval(chunk, k), region_[k]);
+      if (common.begin == common.end) return false;
     }
     return true;
   }
 
   void add_row(uint64_t box, uint64_t chunk) {
-    out_->wanted.push_back(box);
+    out_->wanted.push_back(first_number_ + box);
     out_->chunks.push_back(chunk - record_.chunk_begin);
     const size_t row = out_->lengths.size();
     const size_t dimensions = shape_.size();
@@ -165,32 +150,33 @@ class BoxMatching {
       const Interval wanted = wanted_interval(box, d);
       const bool is_split = k < split_.count && split_.dims[k] == d;
       const Interval own = is_split ? chunk_interval(chunk, k++) : Interval{0, shape_[d]};
-      const int64_t begin = std::max(own.begin, wanted.begin);
-      out_->wanted_offsets[row + d] = begin - wanted.begin;
-      out_->stored_offsets[row + d] = begin - own.begin;
-      out_->lengths[row + d] = std::min(own.end, wanted.end) - begin;
+      const Interval common = common_of(own, wanted);
+      out_->wanted_offsets[row + d] = common.begin - wanted.begin;
+      out_->stored_offsets[row + d] = common.begin - own.begin;
+      out_->lengths[row + d] = common.end - common.begin;
     }
   }
 
   const Catalog& stored_;
+  const size_t tensor_;
   const TensorRecord& record_;
   const std::span<const int64_t> shape_;
   const SplitDims split_;
   const std::span<const Box> wanted_;
   const BoxMatchRules& rules_;
   BoxMatches* const out_;
+  const uint64_t first_number_;
   const ChunkSearch* search_ = nullptr;
-  std::vector<bool> first_;  // with copies = first: not a copy of an earlier chunk
   size_t sweep_ = 0;
-  std::array<Interval, kMaxTensorRank> region_;  // of a wanted box in the split dimensions
+  internal::Region region_;  // of a wanted box
   std::vector<uint64_t> hits_;
 };
 
 }  // namespace
 
 void match_boxes(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
-                 const BoxMatchRules& rules, BoxMatches* out) {
-  BoxMatching(stored, tensor, wanted, rules, out).run();
+                 const BoxMatchRules& rules, BoxMatches* out, uint64_t first_number) {
+  BoxMatching(stored, tensor, wanted, rules, out, first_number).run();
 }
 
 }  // namespace shardwright::plan

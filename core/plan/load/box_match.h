@@ -52,14 +52,16 @@ struct BoxMatches {
   std::vector<int64_t> wanted_offsets;  // of the common part, from the begin of the wanted box
   std::vector<int64_t> stored_offsets;  // of the common part, from the begin of the chunk
   std::vector<int64_t> lengths;
-  // Matches of wanted box i are rows begins[i] to ends[i]: one run in either order.
+  // Of the last call: matches of its wanted box i are rows begins[i] to ends[i], one run in either
+  // order.
   std::vector<uint64_t> begins;
   std::vector<uint64_t> ends;
 };
 
 // Wanted boxes have as many dimensions as the tensor and were checked to lie inside it. O(n log n +
-// matches) for n chunks and wanted boxes in all. Rows of earlier calls in `out` are replaced.
+// matches) for n chunks and wanted boxes in all. Rows are added to those of earlier calls;
+// first_number: of the first wanted box in them.
 void match_boxes(const CatalogIndex& stored, size_t tensor, std::span<const Box> wanted,
-                 const BoxMatchRules& rules, BoxMatches* out);
+                 const BoxMatchRules& rules, BoxMatches* out, uint64_t first_number = 0);
 
 }  // namespace shardwright::plan

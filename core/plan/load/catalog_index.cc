@@ -8,87 +8,72 @@
 #include <mutex>
 
 #include "core/plan/entry_index_internal.h"
-#include "core/plan/load_plan.h"
 #include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan {
-
 namespace {
 
 using internal::EntryIndex;
 using internal::EntryKey;
 
-EntryKey without_rank(const EntryKey& key) {
-  return {key.name, -1};
-}
+// Tensors or objects by name.
+template <typename Record>
+class NameTables {
+ public:
+  NameTables(const TextTable& texts, const std::vector<Record>& records)
+      : texts_(texts), records_(records) {
+    by_key_.reset(records.size());
+    std::vector<size_t> owned;
+    for (size_t i = 0; i < records.size(); ++i) {
+      by_key_.insert(key_at(i), i, [this](size_t at) { return key_at(at); });
+      if (records[i].rank >= 0) owned.push_back(i);
+    }
+    std::ranges::stable_sort(owned, {}, [&](size_t i) { return records[i].rank; });
+    lowest_.reset(owned.size());
+    for (const size_t i : owned)  // the first one stays
+      lowest_.insert(name_at(i), i, [this](size_t at) { return name_at(at); });
+  }
+
+  int64_t find(std::string_view name, int32_t rank) const {
+    const auto find_key = [&](int32_t owner) {
+      return by_key_.find({name, owner}, [this](size_t i) { return key_at(i); });
+    };
+    const int64_t own = rank < 0 ? -1 : find_key(rank);
+    return own >= 0 ? own : find_key(-1);
+  }
+
+  int64_t find_of_any(std::string_view name) const {
+    const int64_t shared = find(name, -1);
+    if (shared >= 0) return shared;
+    return lowest_.find({name, -1}, [this](size_t i) { return name_at(i); });
+  }
+
+ private:
+  EntryKey key_at(size_t i) const { return {texts_.at(records_[i].name), records_[i].rank}; }
+  EntryKey name_at(size_t i) const { return {texts_.at(records_[i].name), -1}; }
+
+  const TextTable& texts_;
+  const std::vector<Record>& records_;
+  EntryIndex by_key_;
+  EntryIndex lowest_;  // of rank_local entries by name alone: the one of the lowest rank
+};
 
 }  // namespace
 
 struct CatalogIndex::Tables {
-  // Tensors or objects by name.
-  struct NameTables {
-    EntryIndex by_key;
-    EntryIndex lowest;  // of rank_local entries by name alone: the one of the lowest rank
+  explicit Tables(const Catalog& from)
+      : catalog(from),
+        tensors(from.texts, from.tensors),
+        objects(from.texts, from.objects),
+        searches(std::make_unique<Search[]>(from.tensors.size())) {}
 
-    template <typename Records, typename KeyAt>
-    void fill(const Records& records, const KeyAt& key_at) {
-      by_key.reset(records.size());
-      std::vector<size_t> owned;
-      for (size_t i = 0; i < records.size(); ++i) {
-        by_key.insert(key_at(i), i, key_at);
-        if (records[i].rank >= 0) owned.push_back(i);
-      }
-      const auto lower = [&records](size_t a, size_t b) {
-        return records[a].rank < records[b].rank;
-      };
-      std::stable_sort(owned.begin(), owned.end(), lower);
-      lowest.reset(owned.size());
-      const auto name_at = [&key_at](size_t i) { return without_rank(key_at(i)); };
-      for (const size_t i : owned) lowest.insert(name_at(i), i, name_at);  // the first one stays
-    }
-
-    template <typename KeyAt>
-    int64_t find(std::string_view name, int32_t rank, const KeyAt& key_at) const {
-      const int64_t own = rank < 0 ? -1 : by_key.find({name, rank}, key_at);
-      return own >= 0 ? own : by_key.find({name, -1}, key_at);
-    }
-
-    template <typename KeyAt>
-    int64_t find_of_any(std::string_view name, const KeyAt& key_at) const {
-      const int64_t shared = by_key.find({name, -1}, key_at);
-      if (shared >= 0) return shared;
-      return lowest.find({name, -1}, [&key_at](size_t i) { return without_rank(key_at(i)); });
-    }
-  };
-
-  explicit Tables(const Catalog& from) : catalog(from) {
-    tensors.fill(from.tensors, [this](size_t i) { return tensor_key(i); });
-    objects.fill(from.objects, [this](size_t i) { return object_key(i); });
-    searches = std::make_unique<Search[]>(from.tensors.size());
-  }
-
-  const internal::ChunkSearch& search(size_t tensor) const {
-    Search& own = searches[tensor];
-    std::call_once(own.once, [&] {
-      own.made = std::make_unique<const internal::ChunkSearch>(catalog, tensor);
-    });
-    return *own.made;
-  }
-
-  internal::EntryKey tensor_key(size_t i) const {
-    return {catalog.tensor_name(i), catalog.tensors[i].rank};
-  }
-  internal::EntryKey object_key(size_t i) const {
-    return {catalog.object_name(i), catalog.objects[i].rank};
-  }
-
-  const Catalog& catalog;
-  NameTables tensors;
-  NameTables objects;
   struct Search {
     std::once_flag once;
     std::unique_ptr<const internal::ChunkSearch> made;
   };
+  const Catalog& catalog;
+  NameTables<TensorRecord> tensors;
+  NameTables<ObjectRecord> objects;
   std::unique_ptr<Search[]> searches;  // one per tensor
 };
 
@@ -103,23 +88,27 @@ const Catalog& CatalogIndex::catalog() const {
 }
 
 int64_t CatalogIndex::find_tensor(std::string_view name, int32_t rank) const {
-  return tables_->tensors.find(name, rank, [this](size_t i) { return tables_->tensor_key(i); });
+  return tables_->tensors.find(name, rank);
 }
 
 int64_t CatalogIndex::find_object(std::string_view name, int32_t rank) const {
-  return tables_->objects.find(name, rank, [this](size_t i) { return tables_->object_key(i); });
+  return tables_->objects.find(name, rank);
 }
 
 int64_t CatalogIndex::find_tensor_of_any(std::string_view name) const {
-  return tables_->tensors.find_of_any(name, [this](size_t i) { return tables_->tensor_key(i); });
+  return tables_->tensors.find_of_any(name);
 }
 
 int64_t CatalogIndex::find_object_of_any(std::string_view name) const {
-  return tables_->objects.find_of_any(name, [this](size_t i) { return tables_->object_key(i); });
+  return tables_->objects.find_of_any(name);
 }
 
 const internal::ChunkSearch& CatalogIndex::search(size_t tensor) const {
-  return tables_->search(tensor);
+  Tables::Search& own = tables_->searches[tensor];
+  std::call_once(own.once, [&] {
+    own.made = std::make_unique<const internal::ChunkSearch>(tables_->catalog, tensor);
+  });
+  return *own.made;
 }
 
 std::vector<uint64_t> CatalogIndex::chunks_meeting(size_t tensor, const Box& wanted) const {
@@ -128,12 +117,7 @@ std::vector<uint64_t> CatalogIndex::chunks_meeting(size_t tensor, const Box& wan
   // or, empty, none.
   if (box_is_empty(wanted)) return chunks;
   const internal::SplitDims split = internal::split_dims(catalog(), tensor);
-  std::array<internal::Interval, kMaxTensorRank> region;
-  for (uint32_t k = 0; k < split.count; ++k) {
-    const int64_t begin = wanted.offsets[split.dims[k]];
-    region[k] = {begin, begin + wanted.sizes[split.dims[k]]};
-  }
-  search(tensor).filling(region.data(), &chunks);
+  search(tensor).filling(internal::region_of(split, wanted).data(), &chunks);
   return chunks;
 }
 

@@ -12,7 +12,7 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/describe/describe_entries.h"
 #include "core/plan/describe/entry_reader_internal.h"
-#include "core/plan/search/prove_disjoint_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan {
 namespace {
@@ -88,41 +88,32 @@ class EntryMatching {
           .with_detail("expected", expected)
           .with_detail("found", shape);
     }
-    match_boxes(index_, tensor, wanted.boxes, rules_.boxes, &matches_);
+    first_row_ = out_.wanted.size();
+    first_value_ = out_.lengths.size();
+    match_boxes(index_, tensor, wanted.boxes, rules_.boxes, &out_, wanted.first_box);
     if (rules_.cover != CoverRule::kOff) {
       for (size_t b = 0; b < wanted.boxes.size(); ++b) SHW_RETURN_IF_ERROR(prove_filled(wanted, b));
     }
-    for (const uint64_t box : matches_.wanted) out_.wanted.push_back(wanted.first_box + box);
-    append(matches_.chunks, &out_.chunks);
-    append(matches_.wanted_offsets, &out_.wanted_offsets);
-    append(matches_.stored_offsets, &out_.stored_offsets);
-    append(matches_.lengths, &out_.lengths);
     return {};
-  }
-
-  template <typename T>
-  static void append(const std::vector<T>& from, std::vector<T>* to) {
-    to->insert(to->end(), from.begin(), from.end());
   }
 
   // The common parts are the chunks of a tensor that is the wanted box.
   Status prove_filled(const ReadEntry& wanted, size_t b) const {
     const size_t rank = wanted.shape.size();
     const Box& box = wanted.boxes[b];
-    const auto parts = [rank](const std::vector<int64_t>& column, uint64_t row) {
-      return std::span<const int64_t>(column).subspan(row * rank, rank);
+    const auto parts = [&](const std::vector<int64_t>& column, uint64_t row) {
+      return std::span(column).subspan(first_value_ + (row - first_row_) * rank, rank);
     };
-    const uint64_t begin = matches_.begins[b];
-    const uint64_t end = matches_.ends[b];
-    if (end - begin == 1 && std::ranges::equal(parts(matches_.lengths, begin), box.sizes))
-      return {};
+    const uint64_t begin = out_.begins[b];
+    const uint64_t end = out_.ends[b];
+    if (end - begin == 1 && std::ranges::equal(parts(out_.lengths, begin), box.sizes)) return {};
     Catalog filled;
     std::vector<CatalogBuilder::Chunk> chunks;
     for (uint64_t row = begin; row < end; ++row) {
-      const auto offsets = parts(matches_.wanted_offsets, row);
-      const auto lengths = parts(matches_.lengths, row);
+      const auto offsets = parts(out_.wanted_offsets, row);
+      const auto lengths = parts(out_.lengths, row);
       chunks.push_back(
-          {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(matches_.chunks[row])});
+          {Box{Dims(offsets), Dims(lengths)}, static_cast<uint32_t>(out_.chunks[row])});
     }
     CatalogBuilder::Tensor tensor;
     tensor.name = wanted.name;
@@ -131,7 +122,7 @@ class EntryMatching {
     tensor.shape = box.sizes;
     SHW_RETURN_IF_ERROR(CatalogBuilder(&filled).add_tensor(tensor, chunks));
     Status status = rules_.cover == CoverRule::kFull
-                        ? internal::prove_cover_naming(filled, 0, "chunk")
+                        ? prove_cover(filled, 0, Copies::kRefused, "chunk")
                         : internal::prove_disjoint(filled, 0, "chunk");
     if (status.ok()) return status;
     return std::move(status)
@@ -145,7 +136,8 @@ class EntryMatching {
   const EntryArrays& wanted_;
   const EntryMatchRules& rules_;
   EntryMatches out_;
-  BoxMatches matches_;
+  size_t first_row_ = 0;    // of the tensor at hand
+  size_t first_value_ = 0;  // of its rows
 };
 
 }  // namespace

@@ -20,14 +20,8 @@ struct EntryMatchRules {
   int32_t rank = -1;  // whose rank_local entries are found, -1 = nobody's
 };
 
-// One row per match, grouped by wanted entry; numbers of wanted boxes go through all entries. The
-// last three columns hold as many values per match as the tensor has dimensions.
-struct EntryMatches {
-  std::vector<uint64_t> wanted;
-  std::vector<uint64_t> chunks;  // in their tensor
-  std::vector<int64_t> wanted_offsets;
-  std::vector<int64_t> stored_offsets;
-  std::vector<int64_t> lengths;
+// Rows grouped by wanted entry; numbers of wanted boxes go through all entries.
+struct EntryMatches : BoxMatches {
   std::vector<uint64_t> entry_begins;  // first match of each entry and the end
 };
 

@@ -2,7 +2,7 @@
 //
 // A load plan may have travelled; before it is executed it must fit the state and the catalog at
 // hand, and fill every element of what it says it loads.
-#include "core/plan/load/load_plan_check.h"
+#include "core/plan/load/make_load_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -15,18 +15,9 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/match_internal.h"
 #include "core/plan/load_plan.h"
-#include "core/plan/subbyte_box_internal.h"
 
 namespace shardwright::plan {
 namespace {
-
-Status unfit(const LoadPlan& plan, std::string what) {
-  return failed_precondition(
-             fmt::format("the load plan of rank {} does not fit: {}; make a plan of this state "
-                         "and checkpoint",
-                         plan.rank, what))
-      .with_detail("rank", std::to_string(plan.rank));
-}
 
 bool contains(const Box& outer, const Box& inner) {
   for (size_t d = 0; d < outer.sizes.size(); ++d) {
@@ -66,10 +57,24 @@ class LoadPlanCheck {
  private:
   static constexpr int64_t kUnread = -1;
 
+  template <typename... Arguments>
+  Status unfit(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    return failed_precondition(
+               fmt::format("the load plan of rank {} does not fit: {}; make a plan of this state "
+                           "and checkpoint",
+                           plan_.rank, fmt::format(format, std::forward<Arguments>(arguments)...)))
+        .with_detail("rank", std::to_string(plan_.rank));
+  }
+
+  // Whether an entry of that name is filled from the stored record that is named so.
+  bool is_filled_from(std::string_view name, const auto& record, std::string_view stored) const {
+    return stored == name && (record.rank < 0 || record.rank == plan_.rank);
+  }
+
   Status check_casts() {
     for (const CastNote& note : plan_.casts) {
       if (note.entry >= casts_.size())
-        return unfit(plan_, fmt::format("it casts tensor {} of {}", note.entry, casts_.size()));
+        return unfit("it casts tensor {} of {}", note.entry, casts_.size());
       casts_[note.entry] = note;
     }
     return {};
@@ -79,17 +84,15 @@ class LoadPlanCheck {
   Status check_shapes() {
     for (const ShapeNote& note : plan_.shapes) {
       if (note.entry >= shapes_.size() || note.tensor >= stored_.tensors.size()) {
-        return unfit(plan_, fmt::format("it gives tensor {} of {} the shape of stored tensor {}",
-                                        note.entry, shapes_.size(), note.tensor));
+        return unfit("it gives tensor {} of {} the shape of stored tensor {}", note.entry,
+                     shapes_.size(), note.tensor);
       }
       const TensorRef entry = state_.tensors()[note.entry];
       const TensorRecord& record = stored_.tensors[note.tensor];
-      if (stored_.tensor_name(note.tensor) != entry.name ||
-          (record.rank >= 0 && record.rank != plan_.rank) ||
+      if (!is_filled_from(entry.name, record, stored_.tensor_name(note.tensor)) ||
           record.dimension_count != entry.global_shape.size() || dtype_is_subbyte(record.dtype)) {
-        return unfit(plan_, fmt::format("tensor '{}' is cropped or padded from stored tensor '{}'",
-                                        escape_text(entry.name),
-                                        escape_text(stored_.tensor_name(note.tensor))));
+        return unfit("tensor '{}' is cropped or padded from stored tensor '{}'",
+                     escape_text(entry.name), escape_text(stored_.tensor_name(note.tensor)));
       }
       shapes_[note.entry] = static_cast<int64_t>(note.tensor);
     }
@@ -99,7 +102,7 @@ class LoadPlanCheck {
   Status check_order() const {
     for (size_t i = 1; i < plan_.reads.size(); ++i) {
       if (plan_.reads.key(i - 1) >= plan_.reads.key(i))
-        return unfit(plan_, fmt::format("read {} does not follow read {}", i, i - 1));
+        return unfit("read {} does not follow read {}", i, i - 1);
     }
     return {};
   }
@@ -107,8 +110,8 @@ class LoadPlanCheck {
   Status check_read(const ReadItem& read) {
     if (read.entry >= state_.tensors().size() || read.chunk >= stored_.chunk_count() ||
         read.piece >= state_.tensors()[read.entry].pieces.size()) {
-      return unfit(plan_, fmt::format("it reads chunk {} into piece {} of tensor {}", read.chunk,
-                                      read.piece, read.entry));
+      return unfit("it reads chunk {} into piece {} of tensor {}", read.chunk, read.piece,
+                   read.entry);
     }
     const TensorRef entry = state_.tensors()[read.entry];
     const auto tensor = static_cast<uint32_t>(stored_.tensor_of(read.chunk));
@@ -116,8 +119,7 @@ class LoadPlanCheck {
     const Box piece = entry.pieces[read.piece].box;
     if (!check_box(read.box, entry.global_shape).ok() || box_is_empty(read.box) ||
         !contains(piece, read.box) || !contains(stored_.chunk_box(read.chunk), read.box)) {
-      return unfit(plan_, fmt::format("a read of tensor '{}' leaves its chunk or its piece",
-                                      escape_text(entry.name)));
+      return unfit("a read of tensor '{}' leaves its chunk or its piece", escape_text(entry.name));
     }
     SHW_RETURN_IF_ERROR(internal::check_whole_bytes(entry.name, stored_.tensors[tensor].dtype,
                                                     entry.global_shape, read.box));
@@ -135,27 +137,24 @@ class LoadPlanCheck {
     const bool shape_fits = shapes_[entry_index] == kUnread
                                 ? std::ranges::equal(stored_.shape(tensor), entry.global_shape)
                                 : shapes_[entry_index] == tensor;
-    if (known != kUnread || stored_.tensor_name(tensor) != entry.name ||
-        (record.rank >= 0 && record.rank != plan_.rank) || !shape_fits) {
-      return unfit(plan_,
-                   fmt::format("tensor '{}' is filled from stored tensor '{}'",
-                               escape_text(entry.name), escape_text(stored_.tensor_name(tensor))));
+    if (known != kUnread || !shape_fits ||
+        !is_filled_from(entry.name, record, stored_.tensor_name(tensor))) {
+      return unfit("tensor '{}' is filled from stored tensor '{}'", escape_text(entry.name),
+                   escape_text(stored_.tensor_name(tensor)));
     }
     known = tensor;
     if (record.dtype == entry.local.dtype) return {};
     const CastNote& note = casts_[entry_index];
     if (note.stored == record.dtype && note.wanted == entry.local.dtype) return {};
-    return unfit(plan_,
-                 fmt::format("tensor '{}' is stored as {} and wanted as {}, and no cast is listed",
-                             escape_text(entry.name), dtype_name(record.dtype),
-                             dtype_name(entry.local.dtype)));
+    return unfit("tensor '{}' is stored as {} and wanted as {}, and no cast is listed",
+                 escape_text(entry.name), dtype_name(record.dtype), dtype_name(entry.local.dtype));
   }
 
   // Every piece is filled whole, or its tensor is listed as missing and untouched.
   Status check_filled() const {
     for (size_t t = 0; t < state_.tensors().size(); ++t) {
       const TensorRef entry = state_.tensors()[t];
-      if (tensor_of_[t] == kUnread && is_missing(entry.name)) continue;
+      if (tensor_of_[t] == kUnread && missing_.contains(entry.name)) continue;
       SHW_RETURN_IF_ERROR(internal::check_local_runs_apart(entry));
       for (size_t p = 0; p < entry.pieces.size(); ++p) {
         const Box box = wanted_box(entry.pieces[p].box, shapes_[t]);
@@ -180,12 +179,11 @@ class LoadPlanCheck {
     if (filled.corners == corners_of(box)) return {};
     const auto wanted = static_cast<uint64_t>(box_element_count(box));
     if (filled.elements != wanted) {
-      return unfit(plan_, fmt::format("it fills {} of {} elements of box {} of tensor '{}'",
-                                      filled.elements, wanted, box_text(box), escape_text(name)));
+      return unfit("it fills {} of {} elements of box {} of tensor '{}'", filled.elements, wanted,
+                   box_text(box), escape_text(name));
     }
-    return unfit(plan_, fmt::format("it fills some elements of box {} of tensor '{}' twice and "
-                                    "some never",
-                                    box_text(box), escape_text(name)));
+    return unfit("it fills some elements of box {} of tensor '{}' twice and some never",
+                 box_text(box), escape_text(name));
   }
 
   static internal::CornerSum corners_of(const Box& box) {
@@ -195,30 +193,25 @@ class LoadPlanCheck {
     return internal::box_corner_sum({intervals.data(), box.sizes.size()});
   }
 
-  bool is_missing(std::string_view name) const { return missing_.contains(name); }
-
   Status check_objects() const {
     std::vector<bool> read(state_.objects().size(), false);
     for (const ObjectRead& each : plan_.objects) {
       if (each.entry >= state_.objects().size() || each.object >= stored_.objects.size() ||
           read[each.entry]) {
-        return unfit(plan_, fmt::format("it reads stored object {} into object {}", each.object,
-                                        each.entry));
+        return unfit("it reads stored object {} into object {}", each.object, each.entry);
       }
       read[each.entry] = true;
-      const ObjectRecord& record = stored_.objects[each.object];
-      if (stored_.object_name(each.object) != state_.objects()[each.entry].name ||
-          (record.rank >= 0 && record.rank != plan_.rank)) {
-        return unfit(plan_, fmt::format("object '{}' is filled from stored object '{}'",
-                                        escape_text(state_.objects()[each.entry].name),
-                                        escape_text(stored_.object_name(each.object))));
+      if (!is_filled_from(state_.objects()[each.entry].name, stored_.objects[each.object],
+                          stored_.object_name(each.object))) {
+        return unfit("object '{}' is filled from stored object '{}'",
+                     escape_text(state_.objects()[each.entry].name),
+                     escape_text(stored_.object_name(each.object)));
       }
     }
     for (size_t i = 0; i < read.size(); ++i) {
       const std::string& name = state_.objects()[i].name;
-      if (!read[i] && !is_missing(name)) {
-        return unfit(plan_, fmt::format("object '{}' is neither read nor listed as missing",
-                                        escape_text(name)));
+      if (!read[i] && !missing_.contains(name)) {
+        return unfit("object '{}' is neither read nor listed as missing", escape_text(name));
       }
     }
     return {};

@@ -29,4 +29,11 @@ Result<LoadPlan> make_load_plan(const State& state, const Catalog& stored, const
 Result<LoadPlan> make_load_plan(const State& state, const CatalogIndex& stored,
                                 const LoadRules& rules, int32_t rank);
 
+// Whether a plan, which may come from elsewhere, fits this state and this catalog: every number in
+// range, every read inside both its chunk and its piece, every element of every loaded entry filled
+// exactly once (by corner sums, linear), every dtype and every shape that differ listed.
+// FAILED_PRECONDITION naming what differs; INVALID_ARGUMENT for boxes of one entry that share local
+// memory.
+Status check_load_plan(const LoadPlan& plan, const State& state, const Catalog& stored);
+
 }  // namespace shardwright::plan

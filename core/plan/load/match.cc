@@ -12,7 +12,6 @@
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/match_internal.h"
-#include "core/plan/subbyte_box_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -53,14 +52,25 @@ class PieceMatch {
         wanted_(wanted),
         entry_(entry) {}
 
-  Status run(uint32_t piece, ReadColumn* reads) {
+  // False when nothing of the piece is stored.
+  bool take(uint32_t piece) {
     piece_ = piece;
     part_ = stored_part(wanted_.pieces[piece].box, shape_);
-    if (box_is_empty(part_)) return {};
-    for (uint32_t k = 0; k < split_.count; ++k) {
-      const int64_t begin = part_.offsets[split_.dims[k]];
-      region_[k] = {begin, begin + part_.sizes[split_.dims[k]]};
-    }
+    region_ = region_of(split_, part_);
+    return !box_is_empty(part_);
+  }
+
+  // Of the piece that was taken: as many as add_reads adds of a grid, else a guess.
+  uint64_t expected() const {
+    if (search_.grid() == nullptr) return share_of_chunks(record_, split_, region_.data());
+    GridRange range;
+    if (!search_.grid()->meeting(region_.data(), &range)) return 0;
+    uint64_t cells = 1;
+    for (uint32_t k = 0; k < split_.count; ++k) cells *= range.last[k] - range.first[k];
+    return cells;
+  }
+
+  Status add_reads(ReadColumn* reads) {
     const size_t first = reads->size();
     if (search_.grid() != nullptr) {
       add_grid(*search_.grid(), reads);
@@ -83,7 +93,9 @@ class PieceMatch {
     for_each_row(grid, range, [&](const auto& part, uint64_t first, uint64_t end) {
       for (uint32_t k = 0; k < innermost; ++k) {
         const IndexRange own = grid.split(k)[part[k]];
-        clip(k, {own.begin, own.begin + own.size}, &box);
+        const Interval common = common_of({own.begin, own.begin + own.size}, region_[k]);
+        box.offsets[split_.dims[k]] = common.begin;
+        box.sizes[split_.dims[k]] = common.end - common.begin;
       }
       size_t read = reads->size();
       reads->append_blank(end - first, dimensions);
@@ -95,24 +107,18 @@ class PieceMatch {
           numbers[d] = box.offsets[d];
           numbers[dimensions + d] = box.sizes[d];
         }
-        const int64_t begin = std::max(cut[0], region_[innermost].begin);
-        numbers[fast] = begin;
-        numbers[dimensions + fast] = std::min(cut[1], region_[innermost].end) - begin;
+        const Interval common = common_of({cut[0], cut[1]}, region_[innermost]);
+        numbers[fast] = common.begin;
+        numbers[dimensions + fast] = common.end - common.begin;
       }
     });
-  }
-
-  void clip(uint32_t k, const Interval& chunk, Box* box) const {
-    const int64_t begin = std::max(chunk.begin, region_[k].begin);
-    box->offsets[split_.dims[k]] = begin;
-    box->sizes[split_.dims[k]] = std::min(chunk.end, region_[k].end) - begin;
   }
 
   Status add_chunks(ReadColumn* reads) {
     search_.filling(region_.data(), &hits_);
     CornerTotal total(split_.count);
     const size_t dimensions = part_.sizes.size();
-    std::array<Interval, kMaxTensorRank> common;
+    Region common;
     size_t read = reads->size();
     reads->append_blank(hits_.size(), dimensions);
     int64_t* numbers = hits_.empty() ? nullptr : reads->numbers(read);
@@ -121,9 +127,7 @@ class PieceMatch {
       std::ranges::copy(part_.offsets, numbers);
       std::ranges::copy(part_.sizes, numbers + dimensions);
       for (uint32_t k = 0; k < split_.count; ++k) {
-        const ExtentPair pair = chunk_pair(catalog_, record_, chunk, k);
-        common[k] = {std::max(pair.offset, region_[k].begin),
-                     std::min(pair.offset + pair.size, region_[k].end)};
+        common[k] = common_of(chunk_interval(catalog_, record_, chunk, k), region_[k]);
         numbers[split_.dims[k]] = common[k].begin;
         numbers[dimensions + split_.dims[k]] = common[k].end - common[k].begin;
       }
@@ -162,7 +166,7 @@ class PieceMatch {
   const uint32_t entry_;
   uint32_t piece_ = 0;
   Box part_;
-  std::array<Interval, kMaxTensorRank> region_;  // of part_ in the split dimensions
+  Region region_;  // of part_
   std::vector<uint64_t> hits_;
   std::vector<int64_t> cuts_;  // of a grid in the last split dimension, as far as the region goes
 };
@@ -173,35 +177,36 @@ Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& 
                     uint32_t entry, ReadColumn* reads) {
   const size_t first = reads->size();
   PieceMatch match(stored, tensor, wanted, entry);
-  for (uint32_t p = 0; p < wanted.pieces.size(); ++p) SHW_RETURN_IF_ERROR(match.run(p, reads));
+  for (uint32_t p = 0; p < wanted.pieces.size(); ++p) {
+    if (match.take(p)) SHW_RETURN_IF_ERROR(match.add_reads(reads));
+  }
   reads->sort_from(first);
   return {};
 }
 
 uint64_t expected_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted) {
-  const ChunkGrid* const grid = stored.search(tensor).grid();
-  const Catalog& catalog = stored.catalog();
-  const SplitDims split = split_dims(catalog, tensor);
+  PieceMatch match(stored, tensor, wanted, 0);
   uint64_t reads = 0;
-  std::array<Interval, kMaxTensorRank> region;
-  for (size_t p = 0; p < wanted.pieces.size(); ++p) {
-    const Box part = stored_part(wanted.pieces[p].box, catalog.shape(tensor));
-    if (box_is_empty(part)) continue;
-    for (uint32_t k = 0; k < split.count; ++k) {
-      const int64_t begin = part.offsets[split.dims[k]];
-      region[k] = {begin, begin + part.sizes[split.dims[k]]};
-    }
-    if (grid == nullptr) {
-      reads += share_of_chunks(catalog.tensors[tensor], split, region.data());
-      continue;
-    }
-    GridRange range;
-    if (!grid->meeting(region.data(), &range)) continue;
-    uint64_t cells = 1;
-    for (uint32_t k = 0; k < split.count; ++k) cells *= range.last[k] - range.first[k];
-    reads += cells;
-  }
+  for (uint32_t p = 0; p < wanted.pieces.size(); ++p) reads += match.take(p) ? match.expected() : 0;
   return reads;
+}
+
+Status check_whole_bytes(std::string_view name, DType dtype, std::span<const int64_t> shape,
+                         const Box& box) {
+  if (!dtype_is_subbyte(dtype) || box_is_empty(box) || std::ranges::equal(box.sizes, shape))
+    return {};
+  const int64_t unit =
+      dtype_bits(dtype) == 6 ? 4 : 8 / dtype_bits(dtype);  // elements that fill whole bytes
+  const size_t last = shape.size() - 1;
+  if (shape[last] % unit == 0 && box.offsets[last] % unit == 0 && box.sizes[last] % unit == 0)
+    return {};
+  const std::string text = box_text(box);
+  return unimplemented(fmt::format("tensor '{}': box {} of dtype {} does not begin and end on "
+                                   "whole bytes in the last "
+                                   "dimension",
+                                   escape_text(name), text, dtype_name(dtype)))
+      .with_detail("tensor", name)
+      .with_detail("box", text);
 }
 
 }  // namespace shardwright::plan::internal

@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/huge_pages.h"
 #include "core/base/text.h"
-#include "core/plan/box_list_internal.h"
 #include "core/plan/flat_chunks_internal.h"
-#include "core/plan/save/conflicts_internal.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/shard_rules_internal.h"
 
@@ -66,7 +65,7 @@ class Deduplication {
     for (const CatalogEntry& entry : catalog_order(ranks_, entries_.tensors))
       SHW_RETURN_IF_ERROR(add_tensor(entry));
     for (const CatalogEntry& entry : catalog_order(ranks_, entries_.objects)) add_object(entry);
-    out_.chosen.assign(out_.box_count(), 0);
+    out_.chosen.assign(out_.stored_count(), 0);
     return std::move(out_);
   }
 
@@ -119,7 +118,7 @@ class Deduplication {
     TensorSource tensor;
     tensor.entry = entry;
     const std::span<const Member> members = members_of(entry);
-    if (by_rule_ && entry.group != kOwnEntry) SHW_RETURN_IF_ERROR(rules_.find(members, &tensor));
+    if (by_rule_ && entry.group != kOwnEntry) rules_.find(members, &tensor);
     if (tensor.is_ruled()) {
       const ShardGrid& grid = out_.grids[tensor.grid];
       record.chunk_count = grid.chunk_count();
@@ -179,7 +178,7 @@ class Deduplication {
   uint64_t mask_of(const RankMember& member) const {
     const uint32_t form = form_of(member);
     if (form == kBoxes) return list_of(member).split_mask;
-    if (form == kWhole || form == kNothing) return 0;
+    if (form == kWhole || form == plan::kNothing) return 0;
     const Box box = ruled_box(member);
     if (box_is_empty(box)) return 0;
     const auto shape = ranks_.descriptions[member.description].catalog.shape(member.entry);
@@ -197,7 +196,7 @@ class Deduplication {
       const uint32_t form = form_of(members[m]);
       if (form == kBoxes) {
         gather_list(members[m], mask);
-      } else if (form != kNothing) {
+      } else if (form != plan::kNothing) {
         gather_ruled(members[m]);
       }
     }
@@ -250,32 +249,25 @@ class Deduplication {
     uint64_t mask = 0;
     for (const Candidate& candidate : candidates_) {
       for (uint32_t k = 0; k < split_.count; ++k)
-        mask |= uint64_t{pair_of(candidate, k).size != split_.extents[k]} << split_.dims[k];
+        mask |= uint64_t{pair_of(candidate, k, more_).size != split_.extents[k]} << split_.dims[k];
     }
     if (mask == record->split_mask) return;
-    const SplitDims wide = split_;
-    const std::vector<Candidate> candidates = std::exchange(candidates_, {});
+    record->split_mask = mask;
+    const SplitDims wide = std::exchange(split_, split_dims(shape, mask));
     const std::vector<ExtentPair> more = std::exchange(more_, {});
-    for (const Candidate& from : candidates) {
-      Candidate candidate;
-      candidate.holder = from.holder;
-      candidate.more = more_.size();
+    for (Candidate& candidate : candidates_) {
+      const Candidate from = std::exchange(candidate, {{}, {}, more_.size(), candidate.holder});
       uint32_t next = 0;
       for (uint32_t k = 0; k < wide.count; ++k) {
-        if ((mask >> wide.dims[k] & 1) == 0) continue;
-        const ExtentPair pair =
-            k < 2 ? (k == 0 ? from.first : from.second) : more[from.more + k - 2];
-        set_pair(next++, pair, &candidate);
+        if ((mask >> wide.dims[k] & 1) != 0) set_pair(next++, pair_of(from, k, more), &candidate);
       }
-      candidates_.push_back(candidate);
     }
-    record->split_mask = mask;
-    split_ = split_dims(shape, mask);
   }
 
-  ExtentPair pair_of(const Candidate& candidate, uint32_t k) const {
+  static ExtentPair pair_of(const Candidate& candidate, uint32_t k,
+                            std::span<const ExtentPair> more) {
     if (k < 2) return k == 0 ? candidate.first : candidate.second;
-    return more_[candidate.more + k - 2];
+    return more[candidate.more + k - 2];
   }
 
   void set_pair(uint32_t k, const ExtentPair& pair, Candidate* candidate) {
@@ -322,23 +314,22 @@ class Deduplication {
     return false;
   }
 
-  std::strong_ordering compare_offsets(const Candidate& a, const Candidate& b) const {
-    if (auto order = a.first.offset <=> b.first.offset; order != 0) return order;
-    if (auto order = a.second.offset <=> b.second.offset; order != 0) return order;
+  // By offsets or by sizes, dimension by dimension.
+  template <int64_t ExtentPair::* Value>
+  std::strong_ordering compare(const Candidate& a, const Candidate& b) const {
+    if (auto order = a.first.*Value <=> b.first.*Value; order != 0) return order;
+    if (auto order = a.second.*Value <=> b.second.*Value; order != 0) return order;
     for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k) {
-      if (auto order = more_[a.more + k].offset <=> more_[b.more + k].offset; order != 0)
+      if (auto order = more_[a.more + k].*Value <=> more_[b.more + k].*Value; order != 0)
         return order;
     }
     return std::strong_ordering::equal;
   }
-
-  std::strong_ordering compare_sizes(const Candidate& a, const Candidate& b) const {
-    if (auto order = a.first.size <=> b.first.size; order != 0) return order;
-    if (auto order = a.second.size <=> b.second.size; order != 0) return order;
-    for (uint64_t k = 0; k < more_per_chunk(split_.count); ++k) {
-      if (auto order = more_[a.more + k].size <=> more_[b.more + k].size; order != 0) return order;
-    }
-    return std::strong_ordering::equal;
+  auto compare_offsets(const Candidate& a, const Candidate& b) const {
+    return compare<&ExtentPair::offset>(a, b);
+  }
+  auto compare_sizes(const Candidate& a, const Candidate& b) const {
+    return compare<&ExtentPair::size>(a, b);
   }
 
   // Row-major by offsets, then by sizes where they count, then by holder.
@@ -347,8 +338,7 @@ class Deduplication {
     if (policy_.key_has_sizes) {
       if (auto order = compare_sizes(a, b); order != 0) return order < 0;
     }
-    if (a.holder.rank != b.holder.rank) return a.holder.rank < b.holder.rank;
-    return a.holder.item < b.holder.item;
+    return std::tie(a.holder.rank, a.holder.item) < std::tie(b.holder.rank, b.holder.item);
   }
 
   void sort_candidates() {
@@ -385,19 +375,14 @@ class Deduplication {
     return false;
   }
 
-  // Of a tensor that nobody cuts: one box. False, and nothing done, when that is not all there is
-  // to it.
+  // Of a tensor that nobody cuts, where all have one box or all of it: one box. False, and nothing
+  // done, where that is not so.
   bool emit_replicas(std::span<const RankMember> members) {
-    const bool empty = is_empty(Candidate());
-    if (empty && !policy_.keep_empty) return false;
+    if (split_.unsplit_elements == 0) return false;
     for (const RankMember& member : members) {
       const uint32_t form = form_of(member);
-      if (form == kNothing || (form == kWhole && empty) ||
-          (form == kBoxes && list_of(member).count != 1))
-        return false;
-      if (form >= kFirstLayout && box_is_empty(ruled_box(member))) return false;
+      if (form == kBoxes ? list_of(member).count != 1 : form != kWhole) return false;
     }
-    more_.clear();
     begin_chunk(Candidate());
     for (const RankMember& member : members) {
       const bool listed = form_of(member) == kBoxes;
@@ -436,7 +421,7 @@ class Deduplication {
     Catalog& catalog = out_.catalog;
     ChunkRecord record;
     record.tensor = static_cast<uint32_t>(catalog.tensors.size());
-    const auto pair_at = [&](uint32_t k) { return pair_of(candidate, k); };
+    const auto pair_at = [&](uint32_t k) { return pair_of(candidate, k, more_); };
     pack_pairs(split_.count, pair_at, &record, &catalog.more);
     catalog.boxes.push_back(record);
     out_.holder_begins.push_back(out_.holders.size());
@@ -444,8 +429,13 @@ class Deduplication {
 
   // Stands apart from the loop over the candidates.
   Status lists_twice(std::string_view name, const ItemHolder& holder) const {
-    return listed_twice(name, static_cast<int32_t>(holder.rank),
-                        ranks_.of(holder.rank).box_of(holder.item));
+    const std::string box = box_text(ranks_.of(holder.rank).box_of(holder.item));
+    return invalid_argument(
+               fmt::format("tensor '{}': rank {} lists box {} twice, so it overlaps itself",
+                           escape_text(name), holder.rank, box))
+        .with_detail("tensor", name)
+        .with_detail("rank", std::to_string(holder.rank))
+        .with_detail("box", box);
   }
 
   Status sizes_differ(std::string_view name, const ItemHolder& a, const ItemHolder& b) const {

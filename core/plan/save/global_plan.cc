@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "core/base/digest128.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/digest.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/write_items.h"
 #include "core/plan/wire/catalog_wire.h"
@@ -46,7 +46,7 @@ Result<GlobalSavePlan> make_global_plan(const RankPlans& ranks, const SaveRules&
   plan.writes = internal::list_writes(ranks, entries, merged);
   internal::finish_grids(&merged);
   plan.catalog = std::move(merged.catalog);
-  SHW_RETURN_IF_ERROR(internal::prove_all_covers_naming(plan.catalog, "rank"));
+  SHW_RETURN_IF_ERROR(prove_all_covers(plan.catalog, Copies::kRefused, "rank"));
   SHW_ASSIGN_OR_RETURN(plan.plan_digest, catalog_digest(plan.catalog));
   return plan;
 }

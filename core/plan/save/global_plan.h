@@ -15,8 +15,8 @@
 namespace shardwright::plan {
 
 // Owners by balanced: chunks with one holder count first; then tensors by their largest chunk,
-// largest first, each in lockstep (lockstep_internal.h) to the replica whose ranks bear fewest
-// bytes so far, ties to the lowest; then objects likewise. Other rules and presets: merge_policy.h.
+// largest first, each in lockstep (owners.cc) to the replica whose ranks bear fewest bytes so far,
+// ties to the lowest; then objects likewise. Other rules and presets: merge_policy.h.
 // Failures (INVALID_ARGUMENT naming ranks, boxes and values): dtype, shape, kind or path that
 // differ, replicas whose digests differ (with how to declare rank_local), overlapping chunks,
 // holes. The cost is that of the distinct descriptions and, for every kind of tensor that is cut by

@@ -59,7 +59,7 @@ Result<std::vector<int32_t>> choose_greedily(const GreedyShards& shards) {
   };
   const auto key_of = [&](uint32_t i) {
     const bool secondary = !shards.secondary.empty() && shards.secondary[i] != 0;
-    return internal::GreedyKey{secondary, holders_of(i).size(), shards.weights[i]};
+    return internal::greedy_key(secondary, holders_of(i).size(), shards.weights[i]);
   };
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);

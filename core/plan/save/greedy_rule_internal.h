@@ -4,9 +4,9 @@
 // plain arrays: who gets what is next, and Megatron's order of what is next. Pure functions.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 namespace shardwright::plan::internal {
 
@@ -23,17 +23,9 @@ size_t lightest_of(const Holders& holders, const LoadOf& load_of) {
 
 // What Megatron's order looks at before names and numbers: what is not secondary comes first, then
 // what fewer ranks hold, then what weighs more (megatron-core 0.16, distribute_shards_to_ranks).
-struct GreedyKey {
-  bool secondary = false;
-  uint64_t holders = 0;
-  uint64_t weight = 0;
-
-  friend std::strong_ordering operator<=>(const GreedyKey& a, const GreedyKey& b) {
-    if (a.secondary != b.secondary) return a.secondary <=> b.secondary;
-    if (a.holders != b.holders) return a.holders <=> b.holders;
-    return b.weight <=> a.weight;
-  }
-  friend bool operator==(const GreedyKey&, const GreedyKey&) = default;
-};
+using GreedyKey = std::tuple<bool, uint64_t, uint64_t>;
+inline GreedyKey greedy_key(bool secondary, uint64_t holders, uint64_t weight) {
+  return {secondary, holders, ~weight};
+}
 
 }  // namespace shardwright::plan::internal

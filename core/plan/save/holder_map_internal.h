@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/plan/shard_axis.h"
+#include "core/layout/shard_axis.h"
 
 namespace shardwright::plan::internal {
 
@@ -22,7 +22,7 @@ struct HolderGroup {
 class HolderMap {
  public:
   // groups: ascending distinct descriptions, equal extents in all.
-  HolderMap(std::span<const uint32_t> description_of_rank, std::vector<HolderGroup> groups);
+  HolderMap(std::span<const uint32_t> description_of_rank, std::span<const HolderGroup> groups);
 
   uint32_t column_count() const { return static_cast<uint32_t>(begins_.size() - 1); }
   // Ascending ranks.
@@ -32,17 +32,12 @@ class HolderMap {
   // Holders of the column that has fewest, and most.
   uint32_t least() const { return least_; }
   uint32_t most() const { return most_; }
-  std::span<const HolderGroup> groups() const { return groups_; }
   // Of each rank: how many holders of its column come before it; kNoHolder for others.
   std::vector<uint32_t> positions(size_t rank_count) const;
   static constexpr uint32_t kNoHolder = 0xFFFFFFFF;
 
  private:
-  uint32_t column_in(const HolderGroup& group, int64_t rank) const;
-
-  std::vector<HolderGroup> groups_;
-  std::vector<uint32_t> column_strides_;  // one per axis
-  std::vector<uint32_t> begins_;          // one more than columns
+  std::vector<uint32_t> begins_;  // one more than columns
   std::vector<uint32_t> ranks_;
   uint32_t least_ = 0;
   uint32_t most_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "core/base/huge_pages.h"
@@ -39,7 +40,7 @@ class WriteLister {
     for (uint32_t r = 0; r < count; ++r) kept_.bit_counts.push_back(ranks_.of(r).bit_count());
     place_ruled();
     list_more();
-    count_ruled();
+    add_columns(merged_, Columns::kAll, out_.bytes, out_.item_counts);
     count_boxes();
     count_objects();
     find_orders();
@@ -80,10 +81,11 @@ class WriteLister {
           place(member.description, tensor.map, tensor.replica, member.entry);
       }
     }
-    for (const ObjectSource& object : merged_.objects) {
+    for (size_t i = 0; i < merged_.objects.size(); ++i) {
+      const ObjectSource& object = merged_.objects[i];
       if (object.map == kByBoxes) continue;
       for (const Member& member : entries_.objects.of(object.entry.group)) {
-        place(member.description, object.map, object.replica,
+        place(member.description, object.map, merged_.chosen[merged_.box_count() + i],
               tensor_count(member.description) + member.entry);
       }
     }
@@ -106,7 +108,7 @@ class WriteLister {
   void list_more() {
     kept_.begins.assign(ranks_.rank_count() + 1, 0);
     for_each_single([&](uint32_t rank, uint64_t) { ++kept_.begins[rank + 1]; });
-    for (size_t r = 0; r < ranks_.rank_count(); ++r) kept_.begins[r + 1] += kept_.begins[r];
+    std::inclusive_scan(kept_.begins.begin(), kept_.begins.end(), kept_.begins.begin());
     std::vector<uint64_t> next(kept_.begins.begin(), kept_.begins.end() - 1);
     reserve_large(&kept_.more, kept_.begins.back());
     kept_.more.resize(kept_.begins.back());
@@ -138,29 +140,6 @@ class WriteLister {
     return holder.item - boxes - ranks_.descriptions[description].catalog.objects.size();
   }
 
-  // Tensors of one grid, map, replica and width are counted together.
-  void count_ruled() {
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>, uint32_t> counts;
-    for (size_t t = 0; t < merged_.tensors.size(); ++t) {
-      const TensorSource& tensor = merged_.tensors[t];
-      if (tensor.is_ruled()) ++counts[{tensor.grid, tensor.map, tensor.replica, merged_.bits(t)}];
-    }
-    std::vector<ColumnRun> runs;
-    uint32_t runs_of = kByBoxes;
-    for (const auto& [kind, count] : counts) {
-      const auto [grid, map, replica, bits] = kind;
-      if (runs_of != grid) runs = merged_.grids[runs_of = grid].runs();
-      for (const ColumnRun& run : runs) {
-        const uint64_t bytes = packed_bytes(bits, run.elements) * count;
-        for (uint32_t column = run.first; column < run.first + run.count; ++column) {
-          const uint32_t rank = merged_.maps[map].of(column)[replica];
-          out_.bytes[rank] += bytes;
-          out_.item_counts[rank] += count;
-        }
-      }
-    }
-  }
-
   void count_objects() {
     for (size_t i = 0; i < merged_.objects.size(); ++i) {
       const uint32_t rank = merged_.owner_of_object(i);
@@ -169,66 +148,35 @@ class WriteLister {
     }
   }
 
-  // Where entries stand in the catalog.
-  struct Places {
-    std::vector<uint64_t> of_group;
-    std::vector<std::vector<uint64_t>> of_own;  // of the first rank of each description
-  };
-
-  template <typename Sources>
-  Places places_of(const EntryGroups& groups, const Sources& sources) const {
-    Places places;
-    places.of_group.resize(groups.size());
-    places.of_own.resize(ranks_.descriptions.size());
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const CatalogEntry& entry = sources[i].entry;
-      const uint32_t description = ranks_.description_of_rank[entry.rank];
-      if (entry.group != kOwnEntry) {
-        places.of_group[entry.group] = i;
-      } else if (ranks_.first_ranks[description] == entry.rank) {
-        places.of_own[description].resize(groups.group_of[description].size(), 0);
-        places.of_own[description][entry.entry] = i;
-      }
-    }
-    return places;
-  }
-
-  // Appends the entries of the description in catalog order, numbered from base.
-  static void append_order(const Places& places, const EntryGroups& groups, uint32_t description,
-                           bool first_rank, uint32_t base, std::vector<uint32_t>* order) {
-    // What a later rank has of its own comes after all that ranks before it have.
-    constexpr uint64_t kLast = uint64_t{1} << 63;
+  // Appends the entries of the description in catalog order, numbered from base. Groups are
+  // numbered in that order. What the rank lists first of all comes after what ranks before it have.
+  static void append_order(const EntryGroups& groups, uint32_t description, bool first_rank,
+                           uint32_t base, std::vector<uint32_t>* order) {
     const std::vector<uint32_t>& group_of = groups.group_of[description];
-    std::vector<std::pair<uint64_t, uint32_t>> keys;
+    std::vector<std::pair<uint32_t, uint32_t>> keys;
     keys.reserve(group_of.size());
     for (uint32_t i = 0; i < group_of.size(); ++i) {
-      uint64_t key = kLast + i;
-      if (group_of[i] != kOwnEntry) {
-        key = places.of_group[group_of[i]];
-      } else if (first_rank) {
-        key = places.of_own[description][i];
-      }
-      keys.emplace_back(key, base + i);
+      const bool is_new = group_of[i] == kOwnEntry ||
+                          (first_rank && groups.of(group_of[i])[0].description == description);
+      keys.emplace_back(is_new ? kOwnEntry : group_of[i], base + i);
     }
     if (!std::ranges::is_sorted(keys)) std::ranges::sort(keys);
     for (const auto& [key, entry] : keys) order->push_back(entry);
   }
 
   void find_orders() {
-    const Places tensors = places_of(entries_.tensors, merged_.tensors);
-    const Places objects = places_of(entries_.objects, merged_.objects);
     kept_.order_of_rank.assign(ranks_.rank_count(), KeptItems::kAsDescribed);
-    // Of each description: the order of its first rank and that of the others.
+    // Of each description: the order of ranks behind its first one, and that of the first.
     std::vector<std::array<uint32_t, 2>> numbers(ranks_.descriptions.size());
     for (uint32_t d = 0; d < numbers.size(); ++d) {
-      for (const bool first : {false, true}) {
+      for (const size_t first : {0U, 1U}) {
         std::vector<uint32_t> order;
-        const auto base = static_cast<uint32_t>(tensor_count(d));
-        append_order(tensors, entries_.tensors, d, first, 0, &order);
-        append_order(objects, entries_.objects, d, first, base, &order);
-        numbers[d][first ? 1 : 0] = KeptItems::kAsDescribed;
+        append_order(entries_.tensors, d, first != 0, 0, &order);
+        append_order(entries_.objects, d, first != 0, static_cast<uint32_t>(tensor_count(d)),
+                     &order);
+        numbers[d][first] = KeptItems::kAsDescribed;
         if (std::ranges::is_sorted(order)) continue;
-        numbers[d][first ? 1 : 0] = static_cast<uint32_t>(kept_.orders.size());
+        numbers[d][first] = static_cast<uint32_t>(kept_.orders.size());
         kept_.orders.push_back(std::move(order));
       }
     }
@@ -246,6 +194,33 @@ class WriteLister {
 };
 
 }  // namespace
+
+void add_columns(const Merged& merged, Columns which, std::span<uint64_t> bytes,
+                 std::span<uint32_t> items) {
+  // Tensors of one grid, map, replica and width are counted together.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>, uint32_t> counts;
+  for (size_t t = 0; t < merged.tensors.size(); ++t) {
+    const TensorSource& tensor = merged.tensors[t];
+    if (tensor.is_ruled() && (which == Columns::kAll || tensor.replicas == 1))
+      ++counts[{tensor.grid, tensor.map, tensor.replica, merged.bits(t)}];
+  }
+  for (const auto& [kind, count] : counts) {
+    const auto [grid, map, replica, bits] = kind;
+    for (const ColumnRun& run : merged.grids[grid].runs()) {
+      const uint64_t run_bytes = packed_bytes(bits, run.elements) * count;
+      for (uint32_t column = run.first; column < run.first + run.count; ++column) {
+        const uint32_t rank = merged.maps[map].of(column)[replica];
+        bytes[rank] += run_bytes;
+        if (!items.empty()) items[rank] += count;
+      }
+    }
+  }
+}
+
+RankWrites list_writes(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged) {
+  return WriteLister(ranks, entries, merged).run();
+}
+
 }  // namespace internal
 
 std::vector<uint64_t> KeptItems::bits(size_t rank) const {
@@ -258,11 +233,4 @@ std::vector<uint64_t> KeptItems::bits(size_t rank) const {
   return words;
 }
 
-namespace internal {
-
-RankWrites list_writes(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged) {
-  return WriteLister(ranks, entries, merged).run();
-}
-
-}  // namespace internal
 }  // namespace shardwright::plan

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -117,17 +118,16 @@ struct TensorSource {
 struct ObjectSource {
   CatalogEntry entry;
   uint32_t map = kByBoxes;  // of one column; none for a rank's own
-  uint32_t replica = 0;
 };
 
 struct Merged {
-  Catalog
-      catalog;  // tensors that are ruled have no splits and ranks yet, boxes and objects no place
+  // Tensors that are ruled have no splits and ranks yet, boxes and objects no place.
+  Catalog catalog;
   std::vector<TensorSource> tensors;
   std::vector<ObjectSource> objects;
   std::vector<ItemHolder> holders;      // of each box, ascending rank, then item
   std::vector<uint64_t> holder_begins;  // one more than boxes
-  std::vector<uint32_t> chosen;         // of each box: which of its holders writes
+  std::vector<uint32_t> chosen;         // of each box and object: which of its holders writes
   std::vector<bool> uneven;             // per tensor: holders of a box list it with other sizes
   std::vector<ShardGrid> grids;
   std::vector<HolderMap> maps;
@@ -138,13 +138,21 @@ struct Merged {
     return {holders.data() + holder_begins[box], holder_begins[box + 1] - holder_begins[box]};
   }
   const ItemHolder& owner_of(size_t box) const { return holders[holder_begins[box] + chosen[box]]; }
+  // Stored items of an entry, which is a tensor that follows no rule or, behind all tensors, an
+  // object.
+  auto stored_of(size_t entry) const {
+    const bool is_object = entry >= tensors.size();
+    const size_t first =
+        is_object ? box_count() + entry - tensors.size() : catalog.tensors[entry].box_begin;
+    return std::views::iota(first, first + (is_object ? 1 : catalog.tensors[entry].chunk_count));
+  }
   // Ranks that hold an object, ascending.
   std::span<const uint32_t> ranks_of_object(size_t object) const {
     const ObjectSource& source = objects[object];
     return source.map == kByBoxes ? std::span(&source.entry.rank, 1) : maps[source.map].of(0);
   }
   uint32_t owner_of_object(size_t object) const {
-    return ranks_of_object(object)[objects[object].replica];
+    return ranks_of_object(object)[chosen[box_count() + object]];
   }
   // Of a column of a ruled tensor that holds elements.
   uint32_t owner_of_column(const TensorSource& tensor, uint32_t column) const {
@@ -171,6 +179,15 @@ uint32_t entry_of(const EntryGroups& groups, const RankPlans& ranks, const Catal
 void choose_owners(const RankPlans& ranks, const MergedEntries& entries, const MergePolicy& policy,
                    Merged* merged);
 
+// Adds the columns of ruled tensors, or of those of which nobody has a replica, to what the ranks
+// that write them bear: bytes and, where it is asked for, items.
+enum class Columns { kAll, kSingle };
+void add_columns(const Merged& merged, Columns which, std::span<uint64_t> bytes,
+                 std::span<uint32_t> items);
+
+// Where the items of each rank begin when those of all stand behind one another; and their count.
+std::vector<uint64_t> item_begins(const RankPlans& ranks);
+
 // Where each item stands among those that its rank lists. Views the plans until it is made.
 class ListedPlaces {
  public:
@@ -178,6 +195,8 @@ class ListedPlaces {
   uint32_t of(const ItemHolder& holder) const {
     return places_.empty() ? holder.item : places_[begins_[holder.rank] + holder.item];
   }
+  // Of the first that the lowest rank among the holders lists.
+  uint32_t first_of(std::span<const ItemHolder> holders) const;
 
  private:
   std::vector<uint64_t> begins_;
@@ -199,22 +218,6 @@ class StoredHolders {
   std::vector<ItemHolder> made_;
 };
 
-// Items in the order in which the host listed them first: by rank, then by the rank's own order.
-struct ListedItems {
-  struct Item {
-    uint64_t weight = 0;
-    uint32_t stored = 0;
-    bool shared = false;  // several ranks hold it
-  };
-  std::vector<Item> items;
-  std::vector<size_t> begins;  // per rank and one more
-  std::span<const Item> of_rank(size_t rank) const {
-    return std::span(items).subspan(begins[rank], begins[rank + 1] - begins[rank]);
-  }
-};
-enum class ListedChoice { kAll, kShared };
-ListedItems list_items(const RankPlans& ranks, const MergedEntries& entries, const Merged& merged,
-                       std::span<const uint64_t> weights, ListedChoice choice);
 // Whether several ranks hold a stored item.
 inline bool is_shared(std::span<const ItemHolder> holders) {
   return holders.back().rank != holders.front().rank;

@@ -9,8 +9,8 @@
 
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/save/merge_internal.h"
-#include "core/plan/search/prove_disjoint_internal.h"
-#include "core/plan/wire/open_locals.h"
+#include "core/plan/search/chunk_search_internal.h"
+#include "core/plan/wire/wire.h"
 
 namespace shardwright::plan {
 namespace {
@@ -19,7 +19,7 @@ Status prove(const Catalog& catalog, const MergeRules& rules) {
   if (rules.cover == CoverRule::kOff) return {};
   for (size_t t = 0; t < catalog.tensors.size(); ++t) {
     Status status = rules.cover == CoverRule::kFull
-                        ? internal::prove_cover_naming(catalog, t, "rank")
+                        ? prove_cover(catalog, t, Copies::kRefused, "rank")
                         : internal::prove_disjoint(catalog, t, "rank");
     if (!status.ok()) {
       return std::move(status).with_detail("cover",

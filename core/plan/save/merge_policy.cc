@@ -3,62 +3,39 @@
 // The table of merge_policy.h.
 #include "core/plan/save/merge_policy.h"
 
+#include "core/plan/save/set_order_internal.h"
+
 namespace shardwright::plan {
-namespace {
 
-using Choice = MergePolicy::Choice;
-
-MergePolicy policy_of(Preset preset) {
+MergePolicy merge_policy(Preset preset, OwnerRule owner) {
+  using Choice = MergePolicy::Choice;
   MergePolicy policy;
+  policy.keep_empty =
+      preset == Preset::kDefault || (preset == Preset::kStandard && owner != OwnerRule::kBalanced);
+  if (owner == OwnerRule::kBalanced) return policy;
   switch (preset) {
     case Preset::kStandard:
       policy.choice = Choice::kSinglesThenListed;
       policy.weight = MergePolicy::Weight::kChunkBytesOrOne;
-      policy.objects_weigh_one = true;
       policy.numbering = MergePolicy::Numbering::kAsKept;
       break;
     case Preset::kDefault:
       policy.choice = Choice::kListed;
       policy.weight = MergePolicy::Weight::kTensorBytesOrOne;
-      policy.objects_weigh_one = true;
-      policy.tie = MergePolicy::Tie::kSetOrder;
+      policy.tie_order = internal::python_set_order;
       policy.numbering = MergePolicy::Numbering::kAsKept;
       policy.key_has_sizes = false;
       policy.twice_on_rank = true;
       break;
     case Preset::kMegatron:
       policy.choice = Choice::kGreedy;
-      policy.keep_empty = false;
       break;
   }
-  return policy;
-}
-
-}  // namespace
-
-MergePolicy merge_policy(Preset preset, OwnerRule owner) {
-  MergePolicy policy = policy_of(preset);
-  switch (owner) {
-    case OwnerRule::kBalanced:
-      policy.choice = Choice::kBalanced;
-      policy.weight = MergePolicy::Weight::kChunkBytes;
-      policy.objects_weigh_one = false;
-      policy.tie = MergePolicy::Tie::kLowestRank;
-      policy.numbering = MergePolicy::Numbering::kRowMajor;
-      policy.key_has_sizes = true;
-      policy.twice_on_rank = false;
-      policy.keep_empty = preset == Preset::kDefault;
-      break;
-    case OwnerRule::kLowestRank:
-      policy.choice = Choice::kLowestRank;
-      break;
-    case OwnerRule::kExact:
-      break;
-    case OwnerRule::kAll:
-      policy.choice = Choice::kAll;
-      policy.numbering = MergePolicy::Numbering::kAsKept;
-      policy.key_has_sizes = true;
-      break;
+  if (owner == OwnerRule::kLowestRank) policy.choice = Choice::kLowestRank;
+  if (owner == OwnerRule::kAll) {
+    policy.choice = Choice::kAll;
+    policy.numbering = MergePolicy::Numbering::kAsKept;
+    policy.key_has_sizes = true;
   }
   return policy;
 }

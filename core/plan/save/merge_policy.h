@@ -4,6 +4,10 @@
 // preset.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "core/plan/plan_options.h"
 
 namespace shardwright::plan {
@@ -28,19 +32,19 @@ namespace shardwright::plan {
 // torch may leave the empty one, and then refuses the save for its hole.
 //
 // With the owner rule `balanced` all presets choose as the native format does (single holders, then
-// tensors by their largest shard, largest first, each in lockstep as lockstep_internal.h says) and
+// tensors by their largest shard, largest first, each in lockstep as owners.cc says) and
 // number row-major.
 struct MergePolicy {
   enum class Choice { kBalanced, kLowestRank, kSinglesThenListed, kListed, kGreedy, kAll };
-  enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };
-  enum class Tie { kLowestRank, kSetOrder };
+  enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };  // OrOne: objects weigh 1
+  // Ranks, ascending, in the order in which an original looks for the lightest of them.
+  using TieOrder = std::vector<uint32_t> (*)(std::span<const uint32_t> ranks);
   enum class Numbering { kRowMajor, kAsKept };
 
   bool described = true;  // not a native save: an object of 0 bytes has an unknown size
   Choice choice = Choice::kBalanced;
   Weight weight = Weight::kChunkBytes;
-  bool objects_weigh_one = false;
-  Tie tie = Tie::kLowestRank;
+  TieOrder tie_order = nullptr;  // null = ascending
   Numbering numbering = Numbering::kRowMajor;
   bool key_has_sizes = true;   // false: boxes that begin alike are one, the owner's counts
   bool twice_on_rank = false;  // a rank may list a box twice and then writes both

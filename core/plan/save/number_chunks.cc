@@ -28,11 +28,7 @@ class Numbering {
         policy_(policy) {}
 
   NumberedChunks run() {
-    const auto count = static_cast<uint32_t>(ranks_.rank_count());
-    out_.item_begins.reserve(count + 1);
-    out_.item_begins.push_back(0);
-    for (uint32_t r = 0; r < count; ++r)
-      out_.item_begins.push_back(out_.item_begins.back() + ranks_.of(r).item_count());
+    out_.item_begins = item_begins(ranks_);
     reserve_large(&out_.numbers, out_.item_begins.back());
     out_.numbers.assign(out_.item_begins.back(), kNotKept);
     if (policy_.numbering == MergePolicy::Numbering::kRowMajor) {
@@ -48,12 +44,6 @@ class Numbering {
     return out_.numbers[out_.item_begins[holder.rank] + holder.item];
   }
 
-  // The index of the holder that writes the stored item.
-  size_t chosen(size_t stored) const {
-    return stored < merged_.box_count() ? merged_.chosen[stored]
-                                        : merged_.objects[stored - merged_.box_count()].replica;
-  }
-
   void number_row_major() {
     const Catalog& catalog = merged_.catalog;
     for (size_t t = 0; t < catalog.tensors.size(); ++t) {
@@ -66,10 +56,10 @@ class Numbering {
         number_of(merged_.owner_of(tensor.box_begin + k)) = static_cast<uint32_t>(k);
     }
     for (size_t stored = merged_.box_count(); stored < merged_.stored_count(); ++stored)
-      number_of(holders_.of(stored)[chosen(stored)]) = 0;
-    for (uint32_t t = 0; t < catalog.tensors.size(); ++t) add_tensor_attribute(t);
-    for (uint32_t i = 0; i < catalog.objects.size(); ++i) add_object_attribute(i);
-    finish_attributes();
+      number_of(holders_.of(stored)[merged_.chosen[stored]]) = 0;
+    for (const TensorSource& tensor : merged_.tensors) tensors_.push_back(tensor.entry);
+    for (const ObjectSource& object : merged_.objects) objects_.push_back(object.entry);
+    copy_attributes();
     finish_grids(&merged_);
     out_.catalog = std::move(merged_.catalog);
   }
@@ -89,9 +79,9 @@ class Numbering {
   void for_each_writer(size_t stored, const Visit& visit) {
     const std::span<const ItemHolder> holders = holders_.of(stored);
     const bool all = policy_.choice == MergePolicy::Choice::kAll;
-    const ItemHolder owner = holders[chosen(stored)];
+    const ItemHolder owner = holders[merged_.chosen[stored]];
     visit(owner);
-    for (size_t i = chosen(stored) + 1; i < holders.size(); ++i) {
+    for (size_t i = merged_.chosen[stored] + 1; i < holders.size(); ++i) {
       if (!all && !(policy_.twice_on_rank && holders[i].rank == owner.rank)) break;
       visit(holders[i]);
     }
@@ -99,8 +89,7 @@ class Numbering {
 
   void number_as_kept() {
     places_.emplace(ranks_);
-    std::vector<Entry> entries = number_tensors();
-    number_objects(&entries);
+    std::vector<Entry> entries = number_entries();
     const auto by_first = [](const Entry& a, const Entry& b) {
       return std::tie(a.rank, a.place, a.number) < std::tie(b.rank, b.place, b.number);
     };
@@ -125,7 +114,7 @@ class Numbering {
     }
     out_.catalog.texts = std::move(merged_.catalog.texts);
     find_grids(&out_.catalog);
-    finish_attributes();
+    copy_attributes();
   }
 
   // One item that is kept.
@@ -142,13 +131,12 @@ class Numbering {
     bool as_merged = true;  // they are those of the merged catalog, in its order
   };
 
-  // Kept items of a tensor by rank and place. True when they are its items as they stand.
-  bool gather_kept(uint32_t tensor) {
-    const TensorRecord& record = merged_.catalog.tensors[tensor];
+  // Kept items of an entry by rank and place. True when they are its stored items as they stand.
+  bool gather_kept(size_t entry) {
     kept_.clear();
     bool sorted = true;
-    for (uint64_t stored = record.box_begin; stored < record.box_begin + record.chunk_count;
-         ++stored) {
+    const auto items = merged_.stored_of(entry);
+    for (const size_t stored : items) {
       for_each_writer(stored, [&](const ItemHolder& holder) {
         const Kept kept{holder, places_->of(holder)};
         sorted = sorted && (kept_.empty() || !before(kept, kept_.back()));
@@ -156,42 +144,31 @@ class Numbering {
       });
     }
     if (!sorted) std::ranges::sort(kept_, before);
-    return sorted && kept_.size() == record.chunk_count && !merged_.uneven[tensor];
+    return sorted && kept_.size() == items.size();
   }
   static bool before(const Kept& a, const Kept& b) {
     return std::tie(a.holder.rank, a.place) < std::tie(b.holder.rank, b.place);
   }
 
   // Tensors of which nobody lists a box come last.
-  std::vector<Entry> number_tensors() {
-    const auto tensors = static_cast<uint32_t>(merged_.catalog.tensors.size());
-    std::vector<Entry> entries(tensors);
-    for (uint32_t t = 0; t < tensors; ++t) {
-      entries[t].number = t;
-      entries[t].as_merged = gather_kept(t);
-      entries[t].chunks = static_cast<uint32_t>(kept_.size());
-      for (uint32_t k = 0; k < kept_.size(); ++k) number_of(kept_[k].holder) = k;
+  std::vector<Entry> number_entries() {
+    const size_t tensors = merged_.tensors.size();
+    std::vector<Entry> entries(tensors + merged_.objects.size());
+    for (uint32_t e = 0; e < entries.size(); ++e) {
+      Entry& entry = entries[e];
+      entry.number = e;
+      const bool as_stored = gather_kept(e);
+      const bool is_tensor = e < tensors;
+      for (uint32_t k = 0; k < kept_.size(); ++k) number_of(kept_[k].holder) = is_tensor ? k : 0;
+      if (is_tensor) {
+        entry.as_merged = as_stored && !merged_.uneven[e];
+        entry.chunks = static_cast<uint32_t>(kept_.size());
+      }
       if (kept_.empty()) continue;
-      entries[t].rank = kept_[0].holder.rank;
-      entries[t].place = kept_[0].place;
+      entry.rank = kept_[0].holder.rank;
+      entry.place = kept_[0].place;
     }
     return entries;
-  }
-
-  void number_objects(std::vector<Entry>* entries) {
-    const Catalog& from = merged_.catalog;
-    for (size_t stored = from.boxes.size(); stored < merged_.stored_count(); ++stored) {
-      Entry entry;
-      entry.number = static_cast<uint32_t>(from.tensors.size() + stored - from.boxes.size());
-      for_each_writer(stored, [&](const ItemHolder& holder) {
-        number_of(holder) = 0;
-        const uint32_t place = places_->of(holder);
-        if (std::tie(holder.rank, place) >= std::tie(entry.rank, entry.place)) return;
-        entry.rank = holder.rank;
-        entry.place = place;
-      });
-      entries->push_back(entry);
-    }
   }
 
   // All boxes as they are kept, in the column of the merged catalog itself: they name their owners
@@ -226,44 +203,33 @@ class Numbering {
     out_.catalog.boxes = std::move(chunks);
   }
 
-  void copy_chunks(const Entry& entry) {
-    const TensorRecord& record = merged_.catalog.tensors[entry.number];
-    if (entry.as_merged) {
-      Catalog& to = out_.catalog;
-      for (uint64_t c = record.box_begin; c < record.box_begin + record.chunk_count; ++c) {
-        to.boxes.push_back(merged_.catalog.boxes[c]);
-        to.boxes.back().tensor = static_cast<uint32_t>(to.tensors.size());
-      }
-      return;
-    }
-    gather_kept(entry.number);
-    for (const Kept& kept : kept_)
-      copy_kept(kept, record.split_mask, merged_.catalog.shape(entry.number));
-  }
-
   // arranged: its chunks are in the column already.
   void place_tensor(const Entry& entry, bool arranged) {
     Catalog& to = out_.catalog;
-    const std::span<const int64_t> shape = merged_.catalog.shape(entry.number);
-    TensorRecord record = merged_.catalog.tensors[entry.number];
-    record.more_begin = to.more.size();
-    if (entry.as_merged) copy_more(merged_.catalog.tensors[entry.number]);
-    if (!arranged) copy_chunks(entry);
+    const Catalog& from = merged_.catalog;
+    const std::span<const int64_t> shape = from.shape(entry.number);
+    TensorRecord record = from.tensors[entry.number];
+    if (entry.as_merged) {
+      for (uint64_t c = 0; !arranged && c < record.chunk_count; ++c) {
+        to.boxes.push_back(from.boxes[record.box_begin + c]);
+        to.boxes.back().tensor = static_cast<uint32_t>(to.tensors.size());
+      }
+      const auto pairs = std::span(from.more).subspan(
+          record.more_begin, record.chunk_count * more_per_chunk(split_count(record)));
+      record.more_begin = to.more.size();
+      to.more.insert(to.more.end(), pairs.begin(), pairs.end());
+    } else {
+      record.more_begin = to.more.size();
+      gather_kept(entry.number);
+      for (const Kept& kept : kept_) copy_kept(kept, record.split_mask, shape);
+    }
     record.shape_begin = to.shapes.size();
     record.chunk_begin = record.box_begin = placed_;
     record.chunk_count = entry.chunks;
     placed_ += entry.chunks;
     to.shapes.insert(to.shapes.end(), shape.begin(), shape.end());
     to.tensors.push_back(record);
-    add_tensor_attribute(entry.number);
-  }
-
-  // The further split dimensions of the boxes of the merged catalog.
-  void copy_more(const TensorRecord& from) {
-    std::vector<ExtentPair>& to = out_.catalog.more;
-    const auto more = merged_.catalog.more.begin() + static_cast<std::ptrdiff_t>(from.more_begin);
-    const uint64_t pairs = from.chunk_count * more_per_chunk(split_count(from));
-    to.insert(to.end(), more, more + static_cast<std::ptrdiff_t>(pairs));
+    tensors_.push_back(merged_.tensors[entry.number].entry);
   }
 
   // The box as its writer lists it, in the split dimensions of the merged tensor.
@@ -279,33 +245,23 @@ class Numbering {
   void place_object(uint32_t from) {
     out_.catalog.objects.push_back(merged_.catalog.objects[from]);
     out_.listing.object_begins.push_back(static_cast<uint32_t>(out_.catalog.tensors.size()));
-    add_object_attribute(from);
+    objects_.push_back(merged_.objects[from].entry);
   }
 
-  // number: in the merged catalog.
-  void add_tensor_attribute(uint32_t number) {
-    const CatalogEntry& first = merged_.tensors[number].entry;
-    tensor_attributes_.push_back(ranks_.part(first.rank).listing.attribute(first.entry));
-  }
-  void add_object_attribute(uint32_t number) {
-    const CatalogEntry& first = merged_.objects[number].entry;
-    object_attributes_.push_back(
-        ranks_.part(first.rank)
-            .listing.attribute(ranks_.of(first.rank).description.forms.size() + first.entry));
-  }
-
-  void finish_attributes() {
-    const auto has_bytes = [](std::string_view text) { return !text.empty(); };
-    if (std::ranges::none_of(tensor_attributes_, has_bytes) &&
-        std::ranges::none_of(object_attributes_, has_bytes)) {
-      return;
+  void copy_attributes() {
+    std::vector<std::string_view> texts;
+    texts.reserve(tensors_.size() + objects_.size());
+    for (const CatalogEntry& first : tensors_)
+      texts.push_back(ranks_.part(first.rank).listing.attribute(first.entry));
+    for (const CatalogEntry& first : objects_) {
+      const RankView rank = ranks_.of(first.rank);
+      texts.push_back(rank.part.listing.attribute(rank.description.forms.size() + first.entry));
     }
+    if (std::ranges::all_of(texts, &std::string_view::empty)) return;
     Listing& listing = out_.listing;
-    for (const auto* column : {&tensor_attributes_, &object_attributes_}) {
-      for (const std::string_view text : *column) {
-        listing.attributes.insert(listing.attributes.end(), text.begin(), text.end());
-        listing.attribute_ends.push_back(listing.attributes.size());
-      }
+    for (const std::string_view text : texts) {
+      listing.attributes.insert(listing.attributes.end(), text.begin(), text.end());
+      listing.attribute_ends.push_back(listing.attributes.size());
     }
   }
 
@@ -315,11 +271,11 @@ class Numbering {
   StoredHolders holders_;
   const MergePolicy& policy_;
   NumberedChunks out_;
-  std::optional<ListedPlaces> places_;               // of items that are numbered as kept
-  uint64_t placed_ = 0;                              // chunks of the tensors that are placed
-  std::vector<Kept> kept_;                           // of the tensor at hand
-  std::vector<std::string_view> tensor_attributes_;  // in the order of the result
-  std::vector<std::string_view> object_attributes_;
+  std::optional<ListedPlaces> places_;  // of items that are numbered as kept
+  uint64_t placed_ = 0;                 // chunks of the tensors that are placed
+  std::vector<Kept> kept_;              // of the tensor at hand
+  std::vector<CatalogEntry> tensors_;   // in the order of the result
+  std::vector<CatalogEntry> objects_;
 };
 
 }  // namespace

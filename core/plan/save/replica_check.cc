@@ -4,50 +4,58 @@
 // agree on all holders, of a sharded tensor on all that hold the same boxes.
 #include <algorithm>
 
-#include "core/plan/save/conflicts_internal.h"
+#include <fmt/format.h>
+
+#include "core/base/text.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/replica_contents_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
+// Replicas whose content digests, sizes or content types (`property`) differ.
+Status replicas_differ(std::string_view name, std::string_view property, uint32_t first_rank,
+                       uint32_t other_rank) {
+  return invalid_argument(
+             fmt::format(
+                 "'{}' is held by several ranks, but its {} differs between rank {} and rank {}; "
+                 "declare it rank_local (kind pattern) or save with verify_replicas=off, which "
+                 "keeps one of them",
+                 escape_text(name), property, first_rank, other_rank))
+      .with_detail("tensor", name)
+      .with_detail("rank", std::to_string(first_rank))
+      .with_detail("rank", std::to_string(other_rank))
+      .with_detail("hint", "declare it rank_local (kind pattern) or verify_replicas=off");
+}
+
 class ReplicaCheck {
  public:
   ReplicaCheck(const RankPlans& ranks, const MergePolicy& policy)
-      : ranks_(ranks), policy_(policy), contents_(ranks) {}
+      : ranks_(ranks), policy_(policy), contents_(ranks, ContentsOf::kDistinct) {}
 
   Status run(const MergedEntries& merged) {
-    const bool any = contents_.any_of_ranks() ||
-                     std::ranges::any_of(ranks_.descriptions, [](const Description& each) {
-                       return !each.tensor_digests.empty();
-                     });
-    for (size_t g = 0; any && g < merged.tensors.size(); ++g)
-      SHW_RETURN_IF_ERROR(check_tensor(merged.tensors.of(g)));
+    const bool any = std::ranges::any_of(ranks_.parts, has_digests<PartView>) ||
+                     std::ranges::any_of(ranks_.descriptions, has_digests<Description>);
+    for (size_t g = 0; any && g < merged.tensors.size(); ++g) {
+      const std::span<const Member> members = merged.tensors.of(g);
+      SHW_RETURN_IF_ERROR(check_contents(entries(members[0]).tensor_name(members[0].entry),
+                                         contents_.of_tensor(members)));
+    }
     for (size_t g = 0; g < merged.objects.size(); ++g)
       SHW_RETURN_IF_ERROR(check_object(merged.objects.of(g)));
     return {};
   }
 
  private:
-  using Digests = std::vector<Digest128> Description::*;
+  template <typename Given>
+  static bool has_digests(const Given& given) {
+    return !given.tensor_digests.empty();
+  }
 
   const Catalog& entries(const Member& member) const {
     return ranks_.descriptions[member.description].catalog;
   }
-  int32_t rank(const Member& member) const {
-    return static_cast<int32_t>(ranks_.first_ranks[member.description]);
-  }
-
-  Status check_tensor(std::span<const Member> members) {
-    const Catalog& first = entries(members[0]);
-    const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
-    if (sharded && element_count_of(first.shape(members[0].entry)) == 0) return {};
-    const std::string_view name = first.tensor_name(members[0].entry);
-    if (!contents_.any_of_ranks())
-      return check_descriptions(members, &Description::tensor_digests, name);
-    contents_.collect_tensor(members, &held_);
-    return check_contents(name, held_);
-  }
+  uint32_t rank(const Member& member) const { return ranks_.first_ranks[member.description]; }
 
   // Sizes of 0 are unknown in descriptions: then the known ones must agree.
   Status check_object(std::span<const Member> members) {
@@ -65,25 +73,16 @@ class ReplicaCheck {
           first.texts.at(first.objects[members[0].entry].content_type))
         return replicas_differ(name, "content type", rank(members[0]), rank(member));
     }
-    if (!contents_.any_of_ranks())
-      return check_descriptions(members, &Description::object_digests, name);
-    contents_.collect_object(members, &held_);
-    return check_contents(name, held_);
+    return check_contents(name, contents_.of_object(members));
   }
 
-  // When all contents stand in descriptions.
-  Status check_descriptions(std::span<const Member> members, Digests column,
-                            std::string_view name) const {
-    const Digest128* expected = nullptr;
-    int32_t expected_rank = 0;
-    for (const Member& member : members) {
-      const std::vector<Digest128>& digests = ranks_.descriptions[member.description].*column;
-      if (digests.empty() || digests[member.entry] == Digest128{}) continue;
-      if (expected == nullptr) {
-        expected = &digests[member.entry];
-        expected_rank = rank(member);
-      } else if (digests[member.entry] != *expected) {
-        return replicas_differ(name, "content", expected_rank, rank(member));
+  static Status check_contents(std::string_view name, std::span<const HeldContent> held) {
+    const HeldContent* first = nullptr;
+    for (const HeldContent& each : held) {
+      if (first == nullptr || first->boxes != each.boxes) {
+        first = &each;
+      } else if (first->content != each.content) {
+        return replicas_differ(name, "content", first->rank, each.rank);
       }
     }
     return {};
@@ -92,7 +91,6 @@ class ReplicaCheck {
   const RankPlans& ranks_;
   const MergePolicy& policy_;
   RankContents contents_;
-  std::vector<HeldContent> held_;
 };
 
 }  // namespace

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/plan/digest.h"
-#include "core/plan/save/conflicts_internal.h"
+#include "core/integrity/digest.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -24,30 +23,27 @@ Digest128 digest_of_boxes(std::vector<Box> boxes) {
     values.insert(values.end(), box.offsets.begin(), box.offsets.end());
     values.insert(values.end(), box.sizes.begin(), box.sizes.end());
   }
-  return content_digest(std::as_bytes(std::span(values)));
-}
-
-void sort_by_boxes(std::vector<HeldContent>* held) {
-  const auto before = [](const HeldContent& a, const HeldContent& b) {
-    return a.boxes != b.boxes ? a.boxes < b.boxes : a.rank < b.rank;
-  };
-  if (!std::ranges::is_sorted(*held, before)) std::ranges::sort(*held, before);
-}
-
-// Those who hold the same as the first.
-std::span<const HeldContent> first_alike(std::span<const HeldContent> held) {
-  size_t end = 0;
-  while (end < held.size() && held[end].boxes == held[0].boxes) ++end;
-  return held.first(end);
+  return integrity::xxh3_128(std::as_bytes(std::span(values)));
 }
 
 }  // namespace
 
-RankContents::RankContents(const RankPlans& ranks)
+RankContents::RankContents(const RankPlans& ranks, ContentsOf which)
     : ranks_(ranks),
       members_(ranks),
-      any_of_ranks_(std::ranges::any_of(
-          ranks.parts, [](const PartView& part) { return !part.tensor_digests.empty(); })) {}
+      distinct_(which == ContentsOf::kDistinct &&
+                std::ranges::all_of(ranks.parts, [](const PartView& part) {
+                  return part.tensor_digests.empty();
+                })) {}
+
+std::span<const RankMember> RankContents::members_of(std::span<const Member> members) {
+  if (!distinct_) return members_.of(members);
+  firsts_.clear();
+  for (const Member& member : members) {
+    firsts_.push_back({ranks_.first_ranks[member.description], member.description, member.entry});
+  }
+  return firsts_;
+}
 
 Digest128 RankContents::content_of_tensor(const RankMember& member) const {
   const Description& description = ranks_.descriptions[member.description];
@@ -59,18 +55,12 @@ Digest128 RankContents::content_of_tensor(const RankMember& member) const {
   return part.tensor_digests[static_cast<size_t>(found - part.digest_tensors.begin())];
 }
 
-Digest128 RankContents::content_of_object(const RankMember& member) const {
-  const Description& description = ranks_.descriptions[member.description];
-  return description.object_digests.empty() ? Digest128{}
-                                            : description.object_digests[member.entry];
-}
-
-void RankContents::collect_tensor(std::span<const Member> members, std::vector<HeldContent>* held) {
-  held->clear();
+std::span<const HeldContent> RankContents::of_tensor(std::span<const Member> members) {
+  held_.clear();
   const Catalog& first = ranks_.descriptions[members[0].description].catalog;
   const bool sharded = first.tensors[members[0].entry].kind == EntryKind::kSharded;
   Digest128 whole{};  // of the boxes of a rank that holds all of it
-  for (const RankMember& member : members_.of(members)) {
+  for (const RankMember& member : members_of(members)) {
     HeldContent content{member.rank, member.entry, content_of_tensor(member), {}};
     if (!is_set(content.content)) continue;
     if (sharded) {
@@ -85,58 +75,23 @@ void RankContents::collect_tensor(std::span<const Member> members, std::vector<H
         content.boxes = whole;
       }
     }
-    held->push_back(content);
+    held_.push_back(content);
   }
-  sort_by_boxes(held);
+  const auto before = [](const HeldContent& a, const HeldContent& b) {
+    return a.boxes != b.boxes ? a.boxes < b.boxes : a.rank < b.rank;
+  };
+  if (!std::ranges::is_sorted(held_, before)) std::ranges::sort(held_, before);
+  return held_;
 }
 
-void RankContents::collect_object(std::span<const Member> members, std::vector<HeldContent>* held) {
-  held->clear();
-  for (const RankMember& member : members_.of(members)) {
-    const HeldContent content{member.rank, member.entry, content_of_object(member), {}};
-    if (is_set(content.content)) held->push_back(content);
+std::span<const HeldContent> RankContents::of_object(std::span<const Member> members) {
+  held_.clear();
+  for (const RankMember& member : members_of(members)) {
+    const std::vector<Digest128>& digests = ranks_.descriptions[member.description].object_digests;
+    if (!digests.empty() && is_set(digests[member.entry]))
+      held_.push_back({member.rank, member.entry, digests[member.entry], {}});
   }
-}
-
-Status check_contents(std::string_view name, std::span<const HeldContent> held) {
-  const HeldContent* first = nullptr;
-  for (const HeldContent& each : held) {
-    if (first == nullptr || first->boxes != each.boxes) {
-      first = &each;
-    } else if (first->content != each.content) {
-      return replicas_differ(name, "content", static_cast<int32_t>(first->rank),
-                             static_cast<int32_t>(each.rank));
-    }
-  }
-  return {};
-}
-
-void ReplicaSetBuilder::add_tensor(std::span<const HeldContent> held) {
-  while (!held.empty()) {
-    const std::span<const HeldContent> alike = first_alike(held);
-    add_entry(alike, &ReplicaSet::tensors);
-    held = held.subspan(alike.size());
-  }
-}
-
-void ReplicaSetBuilder::add_object(std::span<const HeldContent> held) {
-  add_entry(held, &ReplicaSet::objects);
-}
-
-void ReplicaSetBuilder::add_entry(std::span<const HeldContent> alike,
-                                  std::vector<uint32_t> ReplicaSet::* entries) {
-  if (alike.size() < 2) return;
-  holders_.clear();
-  for (const HeldContent& each : alike) holders_.push_back(each.rank);
-  const auto [found, is_new] =
-      numbers_.try_emplace(holders_, static_cast<uint32_t>(numbers_.size()));
-  for (uint32_t position = 0; position < alike.size(); ++position) {
-    ReplicaSets& sets = ranks_[alike[position].rank];
-    if (is_new)
-      sets.push_back({found->second, position, static_cast<uint32_t>(alike.size()), {}, {}});
-    const auto set = std::ranges::find(sets, found->second, &ReplicaSet::number);
-    ((*set).*entries).push_back(alike[position].entry);
-  }
+  return held_;
 }
 
 }  // namespace shardwright::plan::internal

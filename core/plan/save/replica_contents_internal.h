@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks say of the contents of their replicas: compared entry by entry, and put into the sets
-// by which later saves compare them in 16 bytes.
+// What ranks say of the contents of their replicas.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/plan/save/merge_internal.h"
-#include "core/plan/save/replica_sets.h"
 
 namespace shardwright::plan::internal {
 
@@ -25,48 +21,31 @@ struct HeldContent {
   Digest128 boxes{};
 };
 
+enum class ContentsOf {
+  kAllRanks,
+  kDistinct,  // one rank of each description, where no rank gave digests of its own
+};
+
 // The content digests that ranks gave, entry by entry. Costs O(ranks) per entry that is asked for.
 // Views the plans. One thread.
 class RankContents {
  public:
-  explicit RankContents(const RankPlans& ranks);
+  RankContents(const RankPlans& ranks, ContentsOf which);
 
-  // Whether some rank gave digests of its own: else those of the descriptions are all there are,
-  // and one comparison per description is enough.
-  bool any_of_ranks() const { return any_of_ranks_; }
   // Replicas of a group that have a digest; those who hold the same follow each other, by ascending
-  // ranks. members: not empty.
-  void collect_tensor(std::span<const Member> members, std::vector<HeldContent>* held);
-  void collect_object(std::span<const Member> members, std::vector<HeldContent>* held);
+  // ranks. Valid until the next call. members: not empty.
+  std::span<const HeldContent> of_tensor(std::span<const Member> members);
+  std::span<const HeldContent> of_object(std::span<const Member> members);
 
  private:
-  // All-zero = none.
-  Digest128 content_of_tensor(const RankMember& member) const;
-  Digest128 content_of_object(const RankMember& member) const;
+  std::span<const RankMember> members_of(std::span<const Member> members);
+  Digest128 content_of_tensor(const RankMember& member) const;  // all-zero = none
 
   const RankPlans& ranks_;
   RankMembers members_;
-  bool any_of_ranks_ = false;
-};
-
-// replicas_differ naming the first rank and the next that differs, of those who hold the same.
-Status check_contents(std::string_view name, std::span<const HeldContent> held);
-
-// Collects the sets of all ranks. Entries come in the order of the merge.
-class ReplicaSetBuilder {
- public:
-  explicit ReplicaSetBuilder(size_t rank_count) : ranks_(rank_count) {}
-  // Those who hold the same make a set.
-  void add_tensor(std::span<const HeldContent> held);
-  void add_object(std::span<const HeldContent> held);
-  std::vector<ReplicaSets> take() { return std::move(ranks_); }
-
- private:
-  void add_entry(std::span<const HeldContent> alike, std::vector<uint32_t> ReplicaSet::* entries);
-
-  std::vector<ReplicaSets> ranks_;
-  std::map<std::vector<uint32_t>, uint32_t> numbers_;  // holders -> number of their set
-  std::vector<uint32_t> holders_;                      // scratch
+  bool distinct_ = false;
+  std::vector<RankMember> firsts_;  // scratch
+  std::vector<HeldContent> held_;
 };
 
 }  // namespace shardwright::plan::internal

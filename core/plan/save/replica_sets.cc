@@ -4,10 +4,13 @@
 // share.
 #include "core/plan/save/replica_sets.h"
 
+#include <algorithm>
+#include <map>
+
 #include <xxhash.h>
 
+#include "core/integrity/digest.h"
 #include "core/plan/describe/replica_digests.h"
-#include "core/plan/digest.h"
 #include "core/plan/save/merge_internal.h"
 #include "core/plan/save/replica_contents_internal.h"
 
@@ -27,7 +30,7 @@ Digest128 digest_of_set(const ReplicaSet& set, const ReplicaDigests& digests) {
   contents.reserve(set.tensors.size() + set.objects.size());
   for (const uint32_t tensor : set.tensors) contents.push_back(digests.tensors[tensor]);
   for (const uint32_t object : set.objects) contents.push_back(digests.objects[object]);
-  return content_digest(std::as_bytes(std::span(contents)));
+  return integrity::xxh3_128(std::as_bytes(std::span(contents)));
 }
 
 // h(contents, position) in a set of a world.
@@ -42,26 +45,60 @@ Checksum term(const Digest128& contents, const Digest128& world, uint32_t set, u
   return checksum_of(XXH3_128bits_withSeed(&hashed, sizeof(hashed), kTermSeed));
 }
 
+// The sets of all ranks.
+class SetBuilder {
+ public:
+  explicit SetBuilder(size_t rank_count) : ranks_(rank_count) {}
+
+  // Those who hold the same make a set. Entries come in the order of the merge.
+  void add(std::span<const internal::HeldContent> held,
+           std::vector<uint32_t> ReplicaSet::* entries) {
+    while (!held.empty()) {
+      const auto end = std::ranges::find_if(
+          held, [&](const internal::HeldContent& each) { return each.boxes != held[0].boxes; });
+      const auto alike = held.first(static_cast<size_t>(end - held.begin()));
+      if (alike.size() > 1) add_alike(alike, entries);
+      held = held.subspan(alike.size());
+    }
+  }
+  std::vector<ReplicaSets> take() { return std::move(ranks_); }
+
+ private:
+  void add_alike(std::span<const internal::HeldContent> alike,
+                 std::vector<uint32_t> ReplicaSet::* entries) {
+    holders_.clear();
+    for (const internal::HeldContent& each : alike) holders_.push_back(each.rank);
+    const auto [found, is_new] =
+        numbers_.try_emplace(holders_, static_cast<uint32_t>(numbers_.size()));
+    for (uint32_t position = 0; position < alike.size(); ++position) {
+      ReplicaSets& sets = ranks_[alike[position].rank];
+      if (is_new)
+        sets.push_back({found->second, position, static_cast<uint32_t>(alike.size()), {}, {}});
+      const auto set = std::ranges::find(sets, found->second, &ReplicaSet::number);
+      ((*set).*entries).push_back(alike[position].entry);
+    }
+  }
+
+  std::vector<ReplicaSets> ranks_;
+  std::map<std::vector<uint32_t>, uint32_t> numbers_;  // holders -> number of their set
+  std::vector<uint32_t> holders_;                      // scratch
+};
+
 }  // namespace
 
 Result<std::vector<ReplicaSets>> replica_sets(const RankPlans& ranks) {
   SHW_ASSIGN_OR_RETURN(const internal::MergedEntries merged, internal::merge_entries(ranks));
-  internal::ReplicaSetBuilder builder(ranks.rank_count());
-  internal::RankContents contents(ranks);
-  std::vector<internal::HeldContent> held;
-  for (size_t g = 0; g < merged.tensors.size(); ++g) {
-    contents.collect_tensor(merged.tensors.of(g), &held);
-    builder.add_tensor(held);
-  }
-  for (size_t g = 0; g < merged.objects.size(); ++g) {
-    contents.collect_object(merged.objects.of(g), &held);
-    builder.add_object(held);
-  }
+  SetBuilder builder(ranks.rank_count());
+  internal::RankContents contents(ranks, internal::ContentsOf::kAllRanks);
+  for (size_t g = 0; g < merged.tensors.size(); ++g)
+    builder.add(contents.of_tensor(merged.tensors.of(g)), &ReplicaSet::tensors);
+  for (size_t g = 0; g < merged.objects.size(); ++g)
+    builder.add(contents.of_object(merged.objects.of(g)), &ReplicaSet::objects);
   return builder.take();
 }
 
 Digest128 world_key(std::span<const Digest128> keys) {
-  return content_digest(std::as_bytes(keys));
+  return integrity::xxh3_128(std::as_bytes(keys));
 }
 
 Checksum key_checksum(const Digest128& key, const Digest128& world) {

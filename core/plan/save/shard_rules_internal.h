@@ -8,13 +8,12 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "core/base/hash_index.h"
 #include "core/plan/save/merge_internal.h"
 
 namespace shardwright::plan::internal {
@@ -24,26 +23,17 @@ class ShardRules {
   // Grids and maps are appended to what merged has.
   ShardRules(const RankPlans& ranks, Merged* merged) : ranks_(ranks), merged_(*merged) {}
 
-  // Sets grid, map and replicas when the members follow a rule, else nothing. INTERNAL.
-  Status find(std::span<const Member> members, TensorSource* tensor);
+  // Sets grid, map and replicas when the members follow a rule, else nothing.
+  void find(std::span<const Member> members, TensorSource* tensor);
   // The map of one column of all ranks of the members.
   uint32_t map_of(std::span<const Member> members);
 
  private:
-  // Distinct keys to running numbers.
-  class Numbers {
-   public:
-    // The key's number; true when it is new.
-    std::pair<uint32_t, bool> of(const std::string& key);
-
-   private:
-    std::vector<std::string> keys_;
-    HashIndex index_;
-  };
+  using Numbers = std::unordered_map<std::string, uint32_t>;  // distinct keys to running numbers
 
   bool collect(std::span<const Member> members);
   std::vector<GridAxis> sort_axes();
-  Result<uint32_t> grid_number(std::span<const int64_t> shape, std::span<const GridAxis> axes);
+  uint32_t grid_number(std::span<const int64_t> shape, std::span<const GridAxis> axes);
   uint32_t map_number();
 
   const RankPlans& ranks_;
@@ -52,7 +42,6 @@ class ShardRules {
   Numbers map_numbers_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_;  // by grid and map
   std::vector<HolderGroup> groups_;                             // of the tensor at hand
-  std::optional<std::span<const ShardAxis>> first_;             // of the first that holds something
   std::string key_;
 };
 

@@ -1,83 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A write list comes from another rank; before anything is written it must fit the state at hand.
 #include "core/plan/save/write_items.h"
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "core/base/text.h"
 #include "core/plan/box_bytes.h"
-#include "core/plan/box_list_internal.h"
 
 namespace shardwright::plan {
 namespace {
 
-class RankItems {
- public:
-  RankItems(const RankView& rank, std::span<const uint64_t> kept)
-      : rank_(rank),
-        description_(rank.description),
-        kept_(kept),
-        tensors_(static_cast<uint32_t>(description_.forms.size())),
-        objects_(static_cast<uint32_t>(description_.catalog.objects.size())) {}
+template <typename... Arguments>
+Status other_state(const WriteList& list, fmt::format_string<Arguments...> format,
+                   Arguments&&... arguments) {
+  return failed_precondition(
+             fmt::format("the write list of rank {} is that of another state: {}", list.rank,
+                         fmt::format(format, std::forward<Arguments>(arguments)...)))
+      .with_detail("rank", std::to_string(list.rank));
+}
 
-  std::vector<WriteItem> run(std::span<const uint32_t> order) {
-    for (uint32_t i = 0; i < tensors_ + objects_; ++i) {
-      const uint32_t entry = order.empty() ? i : order[i];
-      if (entry >= tensors_) {
-        add_object(entry - tensors_);
-      } else if (description_.forms[entry] == kBoxes) {
-        add_boxes(entry);
-      } else {
-        add_ruled(entry);
-      }
-    }
-    return std::move(items_);
+Status check_object_item(const WriteList& list, const WriteItem& item, const State& state) {
+  if (item.entry >= state.objects().size()) {
+    return other_state(list, "object {} of {}", item.entry, state.objects().size());
   }
-
- private:
-  bool is_kept(uint64_t bit) const { return (kept_[bit / 64] >> bit % 64 & 1) != 0; }
-
-  void add(uint32_t tensor, uint32_t piece, const Box& box) {
-    items_.push_back({tensor, piece, box_bytes(description_.catalog.tensors[tensor].dtype, box)});
+  const ObjectEntry& entry = state.objects()[item.entry];
+  if (entry.bytes.size() != item.size_bytes) {
+    return other_state(list, "object '{}' has {} bytes, the list says {}", escape_text(entry.name),
+                       entry.bytes.size(), item.size_bytes);
   }
+  return {};
+}
 
-  void add_ruled(uint32_t tensor) {
-    if (!is_kept(tensor)) return;
-    const Box box = rank_.box_of(rank_.tensor_item(tensor));
-    if (!box_is_empty(box)) add(tensor, 0, box);
+Status check_tensor_item(const WriteList& list, const WriteItem& item, const State& state) {
+  if (item.entry >= state.tensors().size()) {
+    return other_state(list, "tensor {} of {}", item.entry, state.tensors().size());
   }
-
-  // Boxes of a tensor stand row-major in the catalog.
-  void add_boxes(uint32_t tensor) {
-    const BoxList& list = rank_.list(tensor);
-    boxes_.clear();
-    for (uint32_t b = 0; b < list.count; ++b) {
-      if (!is_kept(uint64_t{tensors_} + objects_ + list.begin + b)) continue;
-      boxes_.emplace_back(
-          internal::list_box(rank_.part, list, b, description_.catalog.shape(tensor)),
-          rank_.part.boxes[list.begin + b].place);
-    }
-    if (!std::ranges::is_sorted(boxes_)) std::ranges::sort(boxes_);
-    for (const auto& [box, piece] : boxes_) add(tensor, piece, box);
+  const TensorRef entry = state.tensors()[item.entry];
+  if (item.piece >= entry.pieces.size()) {
+    return other_state(list, "piece {} of {} of tensor '{}'", item.piece, entry.pieces.size(),
+                       escape_text(entry.name));
   }
-
-  void add_object(uint32_t object) {
-    if (!is_kept(uint64_t{tensors_} + object)) return;
-    items_.push_back({object, kObjectPiece, rank_.object_bytes(object)});
+  SHW_ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      dtype_packed_bytes(entry.local.dtype, element_count_of(entry.pieces.sizes(item.piece))));
+  if (bytes != item.size_bytes) {
+    return other_state(list, "piece {} of tensor '{}' has {} bytes, the list says {}", item.piece,
+                       escape_text(entry.name), bytes, item.size_bytes);
   }
-
-  const RankView& rank_;
-  const Description& description_;
-  std::span<const uint64_t> kept_;
-  const uint32_t tensors_;
-  const uint32_t objects_;
-  std::vector<WriteItem> items_;
-  std::vector<std::pair<Box, uint32_t>> boxes_;  // of the tensor at hand, with their pieces
-};
+  return {};
+}
 
 }  // namespace
 
+Status check_write_list(const WriteList& list, const State& state, RankPosition position) {
+  if (list.rank != position.rank || list.world_size != position.world_size) {
+    return failed_precondition(fmt::format("the write list of rank {} of {} came to rank {} of {}",
+                                           list.rank, list.world_size, position.rank,
+                                           position.world_size))
+        .with_detail("rank", std::to_string(position.rank));
+  }
+  std::vector<uint64_t> keys;  // entry and piece of every item
+  keys.reserve(list.items.size());
+  for (const WriteItem& item : list.items) {
+    SHW_RETURN_IF_ERROR(item.piece == kObjectPiece ? check_object_item(list, item, state)
+                                                   : check_tensor_item(list, item, state));
+    keys.push_back(uint64_t{item.entry} << 32 | item.piece);
+  }
+  std::sort(keys.begin(), keys.end());
+  if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
+    return other_state(list, "an item is listed twice");
+  return {};
+}
+
 std::vector<WriteItem> write_items(const RankView& rank, std::span<const uint64_t> kept,
                                    std::span<const uint32_t> order) {
-  return RankItems(rank, kept).run(order);
+  const Description& description = rank.description;
+  const auto tensors = static_cast<uint32_t>(description.forms.size());
+  const auto entries = tensors + static_cast<uint32_t>(description.catalog.objects.size());
+  const auto is_kept = [kept](uint64_t bit) { return (kept[bit / 64] >> bit % 64 & 1) != 0; };
+  std::vector<WriteItem> items;
+  std::vector<uint32_t> held;  // numbers of the boxes of the tensor at hand
+  for (uint32_t i = 0; i < entries; ++i) {
+    const uint32_t entry = order.empty() ? i : order[i];
+    if (entry >= tensors) {
+      const uint32_t object = entry - tensors;
+      if (is_kept(entry)) items.push_back({object, kObjectPiece, rank.object_bytes(object)});
+      continue;
+    }
+    const DType dtype = description.catalog.tensors[entry].dtype;
+    if (description.forms[entry] != kBoxes) {
+      const uint64_t bytes =
+          is_kept(entry) ? box_bytes(dtype, rank.box_of(rank.tensor_item(entry))) : 0;
+      if (bytes != 0) items.push_back({entry, 0, bytes});
+      continue;
+    }
+    const BoxList& list = rank.list(entry);
+    held.clear();
+    for (uint32_t box = list.begin; box < list.begin + list.count; ++box) {
+      if (is_kept(uint64_t{entries} + box)) held.push_back(box);
+    }
+    // Boxes of a tensor stand row-major in the catalog.
+    const auto row_major = [&](uint32_t one, uint32_t other) {
+      return std::pair(rank.box_of(one), rank.part.boxes[one].place) <
+             std::pair(rank.box_of(other), rank.part.boxes[other].place);
+    };
+    if (!std::ranges::is_sorted(held, row_major)) std::ranges::sort(held, row_major);
+    for (const uint32_t box : held)
+      items.push_back({entry, rank.part.boxes[box].place, box_bytes(dtype, rank.box_of(box))});
+  }
+  return items;
 }
 
 }  // namespace shardwright::plan

@@ -6,14 +6,59 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/hash_index.h"
 #include "core/plan/search/chunk_search_internal.h"
-#include "core/plan/search/coordinate_set_internal.h"
+#include "core/plan/search/curve_order_internal.h"
 
 namespace shardwright::plan::internal {
+namespace {
+
+// The distinct begins of one dimension, numbered as they come, and the place of each among them in
+// ascending order.
+class Begins {
+ public:
+  void reserve(size_t count) {
+    index_.reserve(count, [this](size_t i) { return hash_of(places_[i].key); });
+  }
+  uint32_t number_of(int64_t begin) {
+    const auto key = static_cast<uint64_t>(begin);
+    const auto found = index_.find(hash_of(key), [&](size_t i) { return places_[i].key == key; });
+    if (found.has_value()) return static_cast<uint32_t>(*found);
+    const auto number = static_cast<uint32_t>(places_.size());
+    places_.push_back({key, number});
+    reserve(places_.size());
+    index_.insert(hash_of(key), number);
+    return number;
+  }
+  uint64_t size() const { return places_.size(); }
+
+  // The begins in ascending order; from then on place_of answers and nothing is numbered.
+  std::vector<int64_t> sort() {
+    std::vector<Keyed> sorted = places_;
+    sort_by_key(&sorted);
+    std::vector<int64_t> begins;
+    begins.reserve(sorted.size() + 1);
+    for (const Keyed& each : sorted) {
+      places_[each.number].number = static_cast<uint32_t>(begins.size());
+      begins.push_back(static_cast<int64_t>(each.key));
+    }
+    return begins;
+  }
+  uint32_t place_of(uint32_t number) const { return places_[number].number; }
+
+ private:
+  static uint64_t hash_of(uint64_t begin) {
+    const uint64_t hash = begin * 0x9E3779B97F4A7C15;
+    return hash ^ (hash >> 32);
+  }
+
+  std::vector<Keyed> places_;
+  HashIndex index_;
+};
+
+}  // namespace
 
 class GridFinder {
-  static constexpr uint64_t kFewBegins = 64;
-
  public:
   GridFinder(const Catalog& catalog, size_t tensor)
       : catalog_(catalog),
@@ -33,12 +78,12 @@ class GridFinder {
   }
 
  private:
-  ExtentPair pair(uint64_t chunk, uint32_t k) const {
-    return chunk_pair(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
+  Interval interval(uint64_t chunk, uint32_t k) const {
+    return chunk_interval(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
   }
 
   bool fills_cells() {
-    std::vector<CoordinateSet> begins(split_.count);
+    std::vector<Begins> begins(split_.count);
     if (!collect(&begins)) return false;
     const uint64_t cells = cells_of(begins);
     auto splits = std::make_unique<std::vector<DimSplit>>();
@@ -50,33 +95,28 @@ class GridFinder {
       for (size_t i = 1; i < cuts.size(); ++i) sizes.push_back(cuts[i] - cuts[i - 1]);
       splits->push_back(DimSplit::of_sizes(sizes));
     }
-    if (!(cells == count_ ? place_once(begins) : place_copies(begins, cells))) return false;
+    if (!place_chunks(begins, cells)) return false;
     for (const DimSplit& split : *splits) grid_.splits_.push_back(&split);
     grid_.own_ = std::move(splits);
     return true;
   }
 
   // Stops as soon as the begins have more cells than there are chunks.
-  bool collect(std::vector<CoordinateSet>* begins) const {
-    if (split_.count == 1) {
-      CoordinateSet& only = (*begins)[0];
-      only.reserve(count_);
-      for (uint64_t c = 0; c < count_; ++c) only.insert(pair(c, 0).offset);
-      return true;
-    }
-    for (CoordinateSet& each : *begins) each.reserve(kFewBegins);
+  bool collect(std::vector<Begins>* begins) {
+    numbers_.reserve(count_);
+    if (split_.count == 1) begins->front().reserve(count_);
     for (uint64_t c = 0; c < count_; ++c) {
-      bool more = false;
-      for (uint32_t k = 0; k < split_.count; ++k) more |= (*begins)[k].insert(pair(c, k).offset);
-      if (more && cells_of(*begins) > count_) return false;
+      for (uint32_t k = 0; k < split_.count; ++k)
+        numbers_.push_back((*begins)[k].number_of(interval(c, k).begin));
+      if (cells_of(*begins) > count_) return false;
     }
     return true;
   }
 
   // Of all combinations; what is above count_ is not exact.
-  uint64_t cells_of(const std::vector<CoordinateSet>& begins) const {
+  uint64_t cells_of(const std::vector<Begins>& begins) const {
     uint64_t cells = 1;
-    for (const CoordinateSet& each : begins) {
+    for (const Begins& each : begins) {
       cells *= each.size();
       if (cells > count_) break;
     }
@@ -84,28 +124,18 @@ class GridFinder {
   }
 
   // Cell of a chunk, or nothing when it is no cell.
-  std::optional<uint64_t> cell_of(const std::vector<CoordinateSet>& begins, uint64_t chunk) const {
+  std::optional<uint64_t> cell_of(const std::vector<Begins>& begins, uint64_t chunk) const {
     uint64_t cell = 0;
     for (uint32_t k = 0; k < split_.count; ++k) {
-      const ExtentPair own = pair(chunk, k);
-      const uint32_t part = begins[k].rank_of(own.offset);
-      if (own.offset + own.size != cuts_[k][part + 1]) return std::nullopt;
+      const Interval own = interval(chunk, k);
+      const uint32_t part = begins[k].place_of(numbers_[chunk * split_.count + k]);
+      if (own.end != cuts_[k][part + 1]) return std::nullopt;
       cell = cell * begins[k].size() + part;
     }
     return cell;
   }
 
-  bool place_once(const std::vector<CoordinateSet>& begins) {
-    grid_.cell_chunks_.assign(count_, UINT32_MAX);
-    for (uint64_t c = 0; c < count_; ++c) {
-      const std::optional<uint64_t> cell = cell_of(begins, c);
-      if (!cell.has_value() || grid_.cell_chunks_[*cell] != UINT32_MAX) return false;
-      grid_.cell_chunks_[*cell] = static_cast<uint32_t>(c);
-    }
-    return true;
-  }
-
-  bool place_copies(const std::vector<CoordinateSet>& begins, uint64_t cells) {
+  bool place_chunks(const std::vector<Begins>& begins, uint64_t cells) {
     std::vector<uint32_t> cell_of_chunk(count_);
     std::vector<uint32_t>& first = grid_.cell_begins_;
     first.assign(cells + 1, 0);
@@ -122,6 +152,7 @@ class GridFinder {
     for (uint64_t c = 0; c < count_; ++c) {
       grid_.cell_chunks_[next[cell_of_chunk[c]]++] = static_cast<uint32_t>(c);
     }
+    if (cells == count_) first.clear();
     return true;
   }
 
@@ -129,6 +160,7 @@ class GridFinder {
   const TensorRecord& tensor_;
   const SplitDims split_;
   const uint64_t count_;
+  std::vector<uint32_t> numbers_;           // of each chunk its begins, one per dimension
   std::vector<std::vector<int64_t>> cuts_;  // begins of parts, then the extent
   ChunkGrid grid_;
 };
@@ -140,8 +172,7 @@ std::optional<ChunkGrid> ChunkGrid::find(const Catalog& catalog, size_t tensor) 
 bool ChunkGrid::meeting(const Interval* region, GridRange* range) const {
   for (uint32_t k = 0; k < dimension_count(); ++k) {
     const DimSplit& own = split(k);
-    const int64_t begin = std::max<int64_t>(region[k].begin, 0);
-    const int64_t end = std::min(region[k].end, own.extent());
+    const auto [begin, end] = common_of(region[k], {0, own.extent()});
     // An empty region meets the part that it lies strictly inside of.
     if (begin > end || (begin == end && (begin == 0 || begin == own.extent()))) return false;
     const uint64_t first = own.part_at(std::min(begin, own.extent() - 1));

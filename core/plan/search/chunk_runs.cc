@@ -6,7 +6,6 @@
 // kVisitsPerLevel runs per level and lookup. That bounds what looking up every chunk costs, too:
 // rare lookups that visit many runs would have been tried with as many visits as there is room for.
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 
@@ -49,9 +48,9 @@ void ChunkRuns::bound_chunks() {
     const uint64_t end = std::min(first + kRunLength, tensor.chunk_count);
     for (uint64_t place = first; place < end; ++place) {
       for (uint32_t k = 0; k < split_count_; ++k) {
-        const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk_at(place), k);
-        has_empty_ |= pair.size == 0;
-        widen(bound + k, {pair.offset, pair.offset + pair.size});
+        const Interval own = chunk_interval(*catalog_, tensor, chunk_at(place), k);
+        has_empty_ |= own.begin == own.end;
+        widen(bound + k, own);
       }
     }
   }
@@ -109,7 +108,6 @@ bool ChunkRuns::is_good() const {
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   const uint64_t tried = (tensor.chunk_count + kTriedEach - 1) / kTriedEach;
   uint64_t left = tried * levels_.size() * kVisitsPerLevel;
-  std::array<Interval, kMaxTensorRank> region;
   const auto visit = [&left](size_t, uint64_t, bool) {
     if (left > 0) --left;
     return left > 0;
@@ -117,11 +115,7 @@ bool ChunkRuns::is_good() const {
   for (uint64_t i = 0; i < tried && left > 0; ++i) {
     const uint64_t chosen = i * kTriedEach + ((i + 1) * kMixer >> 32) % kTriedEach;
     const uint64_t chunk = chunk_at(std::min(chosen, tensor.chunk_count - 1));
-    for (uint32_t k = 0; k < split_count_; ++k) {
-      const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk, k);
-      region[k] = {pair.offset, pair.offset + pair.size};
-    }
-    walk(levels_.size() - 1, 0, region.data(), visit);
+    walk(levels_.size() - 1, 0, chunk_region(*catalog_, tensor, chunk).data(), visit);
   }
   return left > 0;
 }

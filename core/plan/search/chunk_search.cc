@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plan/cover/cover_internal.h"
+
 namespace shardwright::plan::internal {
 namespace {
 
@@ -19,13 +21,8 @@ ChunkSearch::ChunkSearch(const Catalog& catalog, size_t tensor)
   const TensorRecord& record = catalog.tensors[tensor];
   if (split_count_ == 0 || (record.chunk_count <= kFewChunks && !record.is_grid())) return;
   grid_ = ChunkGrid::find(catalog, tensor);
-  if (grid_.has_value()) return;
-  std::optional<ChunkRuns> runs = ChunkRuns::find(catalog, tensor);
-  if (runs.has_value()) {
-    runs_ = std::make_unique<const ChunkRuns>(*std::move(runs));
-  } else {
-    tree_ = std::make_unique<const ChunkTree>(catalog, tensor);
-  }
+  if (!grid_.has_value()) runs_ = ChunkRuns::find(catalog, tensor);
+  if (!grid_.has_value() && !runs_.has_value()) tree_.emplace(catalog, tensor);
 }
 
 void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) const {
@@ -33,10 +30,10 @@ void ChunkSearch::meeting(const Interval* region, std::vector<uint64_t>* out) co
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   if (grid() != nullptr) {
     meeting_grid(region, out);
-  } else if (runs_ != nullptr) {
+  } else if (runs_.has_value()) {
     runs_->meeting(region, out);
     if (!runs_->in_order()) std::ranges::sort(*out);
-  } else if (tree_ != nullptr) {
+  } else if (tree_.has_value()) {
     tree_->meeting(region, out);
     std::ranges::sort(*out);
   } else {
@@ -68,11 +65,9 @@ uint64_t ChunkSearch::common_elements(uint64_t chunk, const Interval* region) co
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   uint64_t elements = 1;
   for (uint32_t k = 0; k < split_count_; ++k) {
-    const ExtentPair pair = chunk_pair(*catalog_, tensor, chunk, k);
-    const int64_t begin = std::max(pair.offset, region[k].begin);
-    const int64_t end = std::min(pair.offset + pair.size, region[k].end);
-    if (end <= begin) return 0;
-    elements *= static_cast<uint64_t>(end - begin);
+    const Interval common = common_of(chunk_interval(*catalog_, tensor, chunk, k), region[k]);
+    if (common.end <= common.begin) return 0;
+    elements *= static_cast<uint64_t>(common.end - common.begin);
   }
   return elements;
 }
@@ -92,29 +87,28 @@ void ChunkSearch::filling(const Interval* region, std::vector<uint64_t>* out) co
     left -= std::min(elements, left);
   }
   out->resize(kept);
-  if (copies) drop_copies(out);
+  if (copies) *out = distinct_chunks(*catalog_, tensor_, *out);
 }
 
-// Sorts the chunks by box, keeps the first of each, and sorts those by number.
-void ChunkSearch::drop_copies(std::vector<uint64_t>* chunks) const {
-  const TensorRecord& tensor = catalog_->tensors[tensor_];
-  const auto compare = [&](uint64_t a, uint64_t b) {
-    for (uint32_t k = 0; k < split_count_; ++k) {
-      const ExtentPair first = chunk_pair(*catalog_, tensor, a, k);
-      const ExtentPair second = chunk_pair(*catalog_, tensor, b, k);
-      if (first.offset != second.offset) return first.offset < second.offset ? -1 : 1;
-      if (first.size != second.size) return first.size < second.size ? -1 : 1;
-    }
-    return 0;
+// Chunks that tile the tensor are disjoint, which is linear to show; else each is looked up.
+Status prove_disjoint(const Catalog& catalog, size_t tensor, std::string_view place_noun) {
+  const TensorRecord& record = catalog.tensors[tensor];
+  const SplitDims split = split_dims(catalog, tensor);
+  if (record.chunk_count < 2 || chunks_tile(catalog, tensor, split)) return {};
+  const auto is_empty = [&](uint64_t chunk) {
+    return chunk_elements(catalog, record, split, chunk) == 0;
   };
-  std::ranges::sort(*chunks, [&](uint64_t a, uint64_t b) {
-    const int sign = compare(a, b);
-    return sign != 0 ? sign < 0 : a < b;
-  });
-  const auto copies =
-      std::ranges::unique(*chunks, [&](uint64_t a, uint64_t b) { return compare(a, b) == 0; });
-  chunks->erase(copies.begin(), copies.end());
-  std::ranges::sort(*chunks);
+  const ChunkSearch search(catalog, tensor);
+  std::vector<uint64_t> met;
+  for (uint64_t c = record.chunk_begin; c < record.chunk_begin + record.chunk_count; ++c) {
+    if (is_empty(c)) continue;
+    search.meeting(chunk_region(catalog, record, c).data(), &met);
+    for (const uint64_t other : met) {
+      if (other != c && !is_empty(other))
+        return overlap_status(catalog, tensor, c, other, place_noun);
+    }
+  }
+  return {};
 }
 
 }  // namespace shardwright::plan::internal

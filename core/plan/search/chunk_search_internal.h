@@ -13,35 +13,24 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/plan/catalog.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan::internal {
 
-inline constexpr Interval kNothing{std::numeric_limits<int64_t>::max(), 0};  // widens to anything
-
-inline void widen(Interval* hull, const Interval& by) {
-  hull->begin = std::min(hull->begin, by.begin);
-  hull->end = std::max(hull->end, by.end);
-}
-
-inline bool intervals_meet(const Interval& a, const Interval& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
 // Whether a chunk meets a region, one interval per split dimension of its tensor.
 inline bool chunk_meets(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
                         const Interval* region) {
   const uint32_t count = split_count(tensor);
   for (uint32_t k = 0; k < count; ++k) {
-    const ExtentPair pair = chunk_pair(catalog, tensor, chunk, k);
-    if (!intervals_meet({pair.offset, pair.offset + pair.size}, region[k])) return false;
+    if (!intervals_meet(chunk_interval(catalog, tensor, chunk, k), region[k])) return false;
   }
   return true;
 }
@@ -182,7 +171,6 @@ class ChunkSearch {
 
  private:
   uint64_t common_elements(uint64_t chunk, const Interval* region) const;
-  void drop_copies(std::vector<uint64_t>* chunks) const;
   void meeting_grid(const Interval* region, std::vector<uint64_t>* out) const;
 
   const Catalog* catalog_;
@@ -190,8 +178,8 @@ class ChunkSearch {
   uint32_t split_count_;
   // One or none of them.
   std::optional<ChunkGrid> grid_;
-  std::unique_ptr<const ChunkRuns> runs_;
-  std::unique_ptr<const ChunkTree> tree_;
+  std::optional<ChunkRuns> runs_;
+  std::optional<ChunkTree> tree_;
 };
 
 // Calls row(part, first cell, end) for each run of cells of the range that lie together; part: its
@@ -212,5 +200,9 @@ void for_each_row(const ChunkGrid& grid, const GridRange& range, const Row& row)
     if (k == 0) return;
   }
 }
+
+// Proof that the chunks of a tensor, which need not be covered, share no element: INVALID_ARGUMENT
+// naming two that do, and their places.
+Status prove_disjoint(const Catalog& catalog, size_t tensor, std::string_view place_noun);
 
 }  // namespace shardwright::plan::internal

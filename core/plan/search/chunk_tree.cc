@@ -53,8 +53,7 @@ ChunkTree::ChunkTree(const Catalog& catalog, size_t tensor)
   for (uint64_t c = 0; c < tensor_.chunk_count; ++c) {
     order_[c] = c;
     for (uint32_t k = 0; k < split_count_; ++k) {
-      const ExtentPair pair = chunk_pair(catalog, tensor_, tensor_.chunk_begin + c, k);
-      boxes_.push_back({pair.offset, pair.offset + pair.size});
+      boxes_.push_back(chunk_interval(catalog, tensor_, tensor_.chunk_begin + c, k));
     }
   }
   build(0, order_.size());

@@ -18,11 +18,6 @@ __extension__ using Wide = unsigned __int128;  // a sum of as many sizes as ther
 constexpr uint32_t kKeyBits = 64;
 constexpr size_t kRadix = 256;
 
-struct Keyed {
-  uint64_t key = 0;
-  uint32_t chunk = 0;
-};
-
 class CurveKeys {
  public:
   CurveKeys(const Catalog& catalog, size_t tensor)
@@ -89,6 +84,8 @@ class CurveKeys {
   std::array<uint64_t, kRadix> spread_;
 };
 
+}  // namespace
+
 void sort_by_key(std::vector<Keyed>* keys) {
   uint64_t differing = 0;
   for (const Keyed& each : *keys) differing |= each.key ^ keys->front().key;
@@ -104,13 +101,11 @@ void sort_by_key(std::vector<Keyed>* keys) {
   }
 }
 
-}  // namespace
-
 std::vector<uint32_t> curve_order(const Catalog& catalog, size_t tensor) {
   std::vector<Keyed> keys = CurveKeys(catalog, tensor).make();
   sort_by_key(&keys);
   std::vector<uint32_t> order(keys.size());
-  std::ranges::transform(keys, order.begin(), &Keyed::chunk);
+  std::ranges::transform(keys, order.begin(), &Keyed::number);
   return order;
 }
 

@@ -6,16 +6,13 @@
 #include "core/plan/wire/catalog_wire.h"
 
 #include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include "core/base/checked.h"
 #include "core/base/limits.h"
-#include "core/plan/digest.h"
+#include "core/integrity/digest.h"
 #include "core/plan/flat_chunks_internal.h"
 #include "core/plan/wire/catalog_generated.h"
-#include "core/plan/wire/columns_internal.h"
 #include "core/plan/wire/large_allocator_internal.h"
 #include "core/plan/wire/vectors_internal.h"
 
@@ -27,16 +24,13 @@ using flatbuffers::Offset;
 using flatbuffers::Vector;
 using internal::copy_column;
 using internal::count_of;
+using internal::numbers_of;
 using internal::record_at;
 
 static_assert(std::endian::native == std::endian::little,
               "records are copied in little-endian order");
 static_assert(sizeof(wire::TensorRecord) == 40);
-static_assert(sizeof(wire::ChunkRecord) == sizeof(ChunkRecord));
-static_assert(sizeof(wire::ExtentPair) == sizeof(ExtentPair));
 static_assert(sizeof(wire::ObjectRecord) == 32);
-static_assert(sizeof(wire::PartRun) == sizeof(PartRun));
-static_assert(sizeof(wire::RankLevel) == sizeof(RankLevel));
 
 constexpr uint64_t kTableBytes = 384;     // table, its field table, vector lengths and padding
 constexpr uint32_t kColumn = 0xFFFFFFFF;  // level_count of a map that is a column
@@ -44,28 +38,24 @@ constexpr uint32_t kColumn = 0xFFFFFFFF;  // level_count of a map that is a colu
 Offset<Vector<const wire::TensorRecord*>> encode_tensors(FlatBufferBuilder* builder,
                                                          const Catalog& catalog) {
   if (catalog.tensors.empty()) return 0;
-  wire::TensorRecord* out = nullptr;
-  const auto offset = builder->CreateUninitializedVectorOfStructs(catalog.tensors.size(), &out);
-  for (const TensorRecord& tensor : catalog.tensors) {
-    *out++ = wire::TensorRecord(tensor.name, tensor.path, tensor.split_mask, tensor.chunk_count,
-                                tensor.rank, static_cast<uint16_t>(tensor.dimension_count),
-                                static_cast<uint8_t>(tensor.dtype),
-                                static_cast<uint8_t>(tensor.kind), tensor.rank_map, 0);
-  }
-  return offset;
+  const auto convert = [](const TensorRecord& tensor) {
+    return wire::TensorRecord(tensor.name, tensor.path, tensor.split_mask, tensor.chunk_count,
+                              tensor.rank, static_cast<uint16_t>(tensor.dimension_count),
+                              static_cast<uint8_t>(tensor.dtype), static_cast<uint8_t>(tensor.kind),
+                              tensor.rank_map, 0);
+  };
+  return internal::converted<wire::TensorRecord>(builder, catalog.tensors, convert);
 }
 
 Offset<Vector<const wire::ObjectRecord*>> encode_objects(FlatBufferBuilder* builder,
                                                          const Catalog& catalog) {
   if (catalog.objects.empty()) return 0;
-  wire::ObjectRecord* out = nullptr;
-  const auto offset = builder->CreateUninitializedVectorOfStructs(catalog.objects.size(), &out);
-  for (const ObjectRecord& object : catalog.objects) {
-    *out++ =
-        wire::ObjectRecord(object.name, object.path, object.content_type, object.place,
-                           object.size_bytes, object.rank, static_cast<uint8_t>(object.kind), 0, 0);
-  }
-  return offset;
+  const auto convert = [](const ObjectRecord& object) {
+    return wire::ObjectRecord(object.name, object.path, object.content_type, object.place,
+                              object.size_bytes, object.rank, static_cast<uint8_t>(object.kind), 0,
+                              0);
+  };
+  return internal::converted<wire::ObjectRecord>(builder, catalog.objects, convert);
 }
 
 // The columns of splits and rank maps, in memory as on the wire.
@@ -95,66 +85,25 @@ GridColumns grid_columns(const Catalog& catalog) {
   return columns;
 }
 
-uint64_t grid_wire_bytes(const Catalog& catalog) {
-  uint64_t bytes = sizeof(uint32_t) * catalog.grids.size();
-  for (const DimSplit& split : catalog.splits)
-    bytes += sizeof(wire::Split) + sizeof(wire::PartRun) * split.runs().size();
-  for (const RankMap& map : catalog.rank_maps) {
-    bytes += sizeof(wire::RankMap) + sizeof(wire::RankLevel) * map.levels().size() +
-             sizeof(uint32_t) * map.column().size();
-  }
-  return bytes;
-}
-
-// 64-bit numbers of either sign.
-Offset<Vector<uint64_t>> encode_numbers(FlatBufferBuilder* builder, const void* data,
-                                        size_t count) {
-  if (count == 0) return 0;
-  uint8_t* out = nullptr;
-  const auto offset =
-      builder->CreateUninitializedVector(count, sizeof(uint64_t), alignof(uint64_t), &out);
-  std::memcpy(out, data, count * sizeof(uint64_t));
-  return offset;
-}
-
+// Sums that pass 2^64 begin anew; check_catalog refuses what comes to that.
 Result<std::vector<TensorRecord>> copy_tensors(const Vector<const wire::TensorRecord*>* from) {
   std::vector<TensorRecord> tensors(count_of(from));
-  uint64_t shape_begin = 0;
-  uint64_t chunk_begin = 0;
-  uint64_t grid_begin = 0;
-  uint64_t box_begin = 0;
-  uint64_t more_begin = 0;
+  internal::TensorBegins begins;
   for (size_t t = 0; t < tensors.size(); ++t) {
     const wire::TensorRecord record = record_at(from, t);
+    if (record.reserved() != 0)
+      return data_loss(fmt::format("tensor {} has a reserved byte that is not zero", t));
     TensorRecord& tensor = tensors[t];
     tensor.name = record.name();
     tensor.path = record.path();
     tensor.dtype = static_cast<DType>(record.dtype());
     tensor.kind = static_cast<EntryKind>(record.kind());
     tensor.rank = record.rank();
-    tensor.shape_begin = shape_begin;
     tensor.dimension_count = record.dimension_count();
     tensor.split_mask = record.split_mask();
-    tensor.chunk_begin = chunk_begin;
     tensor.chunk_count = record.chunk_count();
     tensor.rank_map = record.rank_map();
-    shape_begin += tensor.dimension_count;
-    uint64_t more = 0;
-    bool fits =
-        record.reserved() == 0 && checked_add(chunk_begin, tensor.chunk_count, &chunk_begin);
-    if (tensor.is_grid()) {
-      tensor.grid_begin = grid_begin;
-      grid_begin += internal::split_count(tensor);
-    } else {
-      tensor.box_begin = box_begin;
-      tensor.more_begin = more_begin;
-      box_begin += tensor.chunk_count;
-      fits = fits &&
-             checked_multiply(tensor.chunk_count,
-                              internal::more_per_chunk(internal::split_count(tensor)), &more) &&
-             checked_add(more_begin, more, &more_begin);
-    }
-    if (!fits) return data_loss(fmt::format("tensor {} counts {} chunks", t, tensor.chunk_count));
+    begins.place(&tensor);
   }
   return tensors;
 }
@@ -173,72 +122,71 @@ Result<std::vector<ObjectRecord>> copy_objects(const Vector<const wire::ObjectRe
   return objects;
 }
 
-// `count` elements of the column from *begin on, which moves behind them.
+// A column that records use run by run.
 template <typename Value>
-Result<std::vector<Value>> take(const std::vector<Value>& column, uint64_t count, size_t* begin,
-                                std::string_view what) {
-  if (count > column.size() - *begin)
-    return data_loss(fmt::format("the {} need more than the {} there are", what, column.size()));
-  const auto first = column.begin() + static_cast<std::ptrdiff_t>(*begin);
-  *begin += count;
-  return std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(count));
-}
+struct Runs {
+  std::vector<Value> column;
+  size_t used = 0;
 
-Status all_used(size_t used, size_t size, std::string_view what) {
-  if (used == size) return {};
-  return data_loss(fmt::format("{} of {} {} are used", used, size, what));
-}
+  Result<std::vector<Value>> take(uint64_t count, std::string_view what) {
+    if (count > column.size() - used)
+      return data_loss(fmt::format("the {} need more than the {} there are", what, column.size()));
+    const auto first = column.begin() + static_cast<std::ptrdiff_t>(used);
+    used += count;
+    return std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(count));
+  }
+
+  Status all_used(std::string_view what) const {
+    if (used == column.size()) return {};
+    return data_loss(fmt::format("{} of {} {} are used", used, column.size(), what));
+  }
+};
 
 Status copy_splits(const wire::Catalog& table, Catalog* catalog) {
-  const std::vector<PartRun> runs = copy_column<PartRun>(table.part_runs());
-  size_t used = 0;
+  Runs<PartRun> runs{copy_column<PartRun>(table.part_runs())};
   for (size_t i = 0; i < count_of(table.splits()); ++i) {
     const wire::Split record = record_at(table.splits(), i);
-    SHW_ASSIGN_OR_RETURN(std::vector<PartRun> own, take(runs, record.run_count(), &used, "splits"));
+    SHW_ASSIGN_OR_RETURN(std::vector<PartRun> own, runs.take(record.run_count(), "splits"));
     Result<DimSplit> split = DimSplit::from_runs(std::move(own), record.repeats());
     if (!split.ok()) return Status(split.status()).annotated(fmt::format("read split {}", i));
     catalog->splits.push_back(*std::move(split));
   }
-  return all_used(used, runs.size(), "runs of parts");
+  return runs.all_used("runs of parts");
 }
 
-Result<RankMap> copy_rank_map(const wire::RankMap& record, const std::vector<RankLevel>& levels,
-                              const std::vector<uint32_t>& columns, size_t* levels_used,
-                              size_t* columns_used) {
+Result<RankMap> copy_rank_map(const wire::RankMap& record, Runs<RankLevel>* levels,
+                              Runs<uint32_t>* columns) {
   if (record.level_count() != kColumn) {
     SHW_ASSIGN_OR_RETURN(std::vector<RankLevel> own,
-                         take(levels, record.level_count(), levels_used, "rank maps"));
+                         levels->take(record.level_count(), "rank maps"));
     return RankMap::from_levels(record.count(), record.base(), std::move(own), kMaxWorldSize);
   }
-  SHW_ASSIGN_OR_RETURN(std::vector<uint32_t> own,
-                       take(columns, record.count(), columns_used, "rank maps"));
+  SHW_ASSIGN_OR_RETURN(std::vector<uint32_t> own, columns->take(record.count(), "rank maps"));
   if (record.base() != 0) return data_loss("a column of ranks has a base");
   return RankMap::from_column(std::move(own), kMaxWorldSize);
 }
 
 Status copy_rank_maps(const wire::Catalog& table, Catalog* catalog) {
-  const std::vector<RankLevel> levels = copy_column<RankLevel>(table.rank_levels());
-  const std::vector<uint32_t> columns = copy_column<uint32_t>(table.rank_columns());
-  size_t levels_used = 0;
-  size_t columns_used = 0;
+  Runs<RankLevel> levels{copy_column<RankLevel>(table.rank_levels())};
+  Runs<uint32_t> columns{copy_column<uint32_t>(table.rank_columns())};
   for (size_t i = 0; i < count_of(table.rank_maps()); ++i) {
-    Result<RankMap> map = copy_rank_map(record_at(table.rank_maps(), i), levels, columns,
-                                        &levels_used, &columns_used);
+    Result<RankMap> map = copy_rank_map(record_at(table.rank_maps(), i), &levels, &columns);
     if (!map.ok()) return Status(map.status()).annotated(fmt::format("read rank map {}", i));
     catalog->rank_maps.push_back(*std::move(map));
   }
-  SHW_RETURN_IF_ERROR(all_used(levels_used, levels.size(), "levels of rank maps"));
-  return all_used(columns_used, columns.size(), "ranks of columns");
+  SHW_RETURN_IF_ERROR(levels.all_used("levels of rank maps"));
+  return columns.all_used("ranks of columns");
 }
 
 }  // namespace
 
 uint64_t catalog_wire_bytes(const Catalog& catalog) {
-  return kTableBytes + catalog.texts.blob().size() + 8 * catalog.texts.ends().size() +
-         8 * catalog.shapes.size() + sizeof(wire::TensorRecord) * catalog.tensors.size() +
-         sizeof(wire::ChunkRecord) * catalog.boxes.size() +
-         sizeof(wire::ExtentPair) * catalog.more.size() +
-         sizeof(wire::ObjectRecord) * catalog.objects.size() + grid_wire_bytes(catalog);
+  const GridColumns grids = grid_columns(catalog);
+  return kTableBytes + sizeof(wire::TensorRecord) * catalog.tensors.size() +
+         sizeof(wire::ObjectRecord) * catalog.objects.size() +
+         internal::bytes_of(catalog.texts.blob(), catalog.texts.ends(), catalog.shapes,
+                            catalog.boxes, catalog.more, grids.splits, grids.part_runs,
+                            catalog.grids, grids.rank_maps, grids.rank_levels, grids.rank_columns);
 }
 
 Status check_wire_size(uint64_t bytes, std::string_view what) {
@@ -250,11 +198,9 @@ Status check_wire_size(uint64_t bytes, std::string_view what) {
 }
 
 uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
-  const std::span<const char> blob = catalog.texts.blob();
-  const std::span<const uint64_t> ends = catalog.texts.ends();
-  const auto texts = internal::bytes_of(builder, blob.data(), blob.size());
-  const auto text_ends = encode_numbers(builder, ends.data(), ends.size());
-  const auto shapes = encode_numbers(builder, catalog.shapes.data(), catalog.shapes.size());
+  const auto texts = numbers_of<uint8_t>(builder, catalog.texts.blob());
+  const auto text_ends = numbers_of<uint64_t>(builder, catalog.texts.ends());
+  const auto shapes = numbers_of<uint64_t>(builder, catalog.shapes);
   const auto tensors = encode_tensors(builder, catalog);
   const auto boxes = internal::records_of<wire::ChunkRecord>(builder, catalog.boxes);
   const auto more = internal::records_of<wire::ExtentPair>(builder, catalog.more);
@@ -262,10 +208,10 @@ uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
   const GridColumns columns = grid_columns(catalog);
   const auto splits = internal::records_of<wire::Split>(builder, columns.splits);
   const auto part_runs = internal::records_of<wire::PartRun>(builder, columns.part_runs);
-  const auto grids = internal::numbers_of(builder, catalog.grids);
+  const auto grids = numbers_of<uint32_t>(builder, catalog.grids);
   const auto rank_maps = internal::records_of<wire::RankMap>(builder, columns.rank_maps);
   const auto rank_levels = internal::records_of<wire::RankLevel>(builder, columns.rank_levels);
-  const auto rank_columns = internal::numbers_of(builder, columns.rank_columns);
+  const auto rank_columns = numbers_of<uint32_t>(builder, columns.rank_columns);
   return wire::CreateCatalog(*builder, texts, text_ends, shapes, tensors, boxes, more, objects,
                              splits, part_runs, grids, rank_maps, rank_levels, rank_columns)
       .o;
@@ -274,8 +220,8 @@ uint32_t encode_catalog(FlatBufferBuilder* builder, const Catalog& catalog) {
 Result<Catalog> copy_catalog(const wire::Catalog* table) {
   if (table == nullptr) return data_loss("the buffer holds no catalog");
   Catalog catalog;
-  catalog.texts = TextColumn::from_parts(copy_column<char>(table->texts()),
-                                         copy_column<uint64_t>(table->text_ends()));
+  catalog.texts = TextTable::from_parts(copy_column<char>(table->texts()),
+                                        copy_column<uint64_t>(table->text_ends()));
   catalog.shapes = copy_column<int64_t>(table->shapes());
   catalog.boxes = copy_column<ChunkRecord>(table->boxes());
   catalog.more = copy_column<ExtentPair>(table->more());
@@ -299,7 +245,7 @@ Result<Digest128> catalog_digest(const Catalog& catalog) {
   internal::LargeAllocator allocator;
   FlatBufferBuilder builder(size, &allocator);
   builder.FinishSizePrefixed(Offset<wire::Catalog>(encode_catalog(&builder, catalog)));
-  return content_digest(std::as_bytes(builder.GetBufferSpan()));
+  return integrity::xxh3_128(std::as_bytes(builder.GetBufferSpan()));
 }
 
 }  // namespace shardwright::plan

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/base/digest128.h"
+#include "core/base/generation_id.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
-#include "core/plan/digest.h"
 #include "core/plan/findings_internal.h"
-#include "core/plan/generation_text.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_parts_internal.h"
 
@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 62;
 
 void check_generation(std::string_view generation, Findings* findings) {
-  if (!is_generation_text(generation)) {
+  if (!is_generation_id(generation)) {
     findings->add("generation '{}' is not 32 lower-case hex digits", escape_text(generation));
   }
 }
@@ -71,16 +71,16 @@ void check_read(const LoadPlan& plan, size_t i, Findings* findings) {
 }
 
 // Places are ranks, which those of grids are anyway.
-void check_writers(const Catalog& catalog, Findings* findings) {
-  for (size_t c = 0; c < catalog.boxes.size() && !findings->full(); ++c) {
-    const ChunkRecord& chunk = catalog.boxes[c];
-    if (chunk.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("box {} is that of rank {}", c, chunk.place);
+void check_writers(std::string_view what, const auto& records, Findings* findings) {
+  for (size_t i = 0; i < records.size() && !findings->full(); ++i) {
+    if (records[i].place >= static_cast<uint32_t>(kMaxWorldSize))
+      findings->add("{} {} is that of rank {}", what, i, records[i].place);
   }
-  for (size_t i = 0; i < catalog.objects.size() && !findings->full(); ++i) {
-    const ObjectRecord& object = catalog.objects[i];
-    if (object.place >= static_cast<uint32_t>(kMaxWorldSize))
-      findings->add("object {} is that of rank {}", i, object.place);
+}
+
+void check_ascending(std::string_view what, const auto& notes, Findings* findings) {
+  for (size_t i = 1; i < notes.size(); ++i) {
+    if (notes[i].entry <= notes[i - 1].entry) findings->add("{} {} is out of order", what, i);
   }
 }
 
@@ -96,14 +96,9 @@ std::vector<std::string> findings_of(const WriteList& list, size_t limit) {
 
 std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit) {
   Findings findings(limit);
-  if (plan.rank < 0 || plan.rank >= kMaxWorldSize)
-    findings.add("rank {} is no position", plan.rank);
+  check_rank(plan.rank, kMaxWorldSize, &findings);
   if (!plan.generation.empty()) check_generation(plan.generation, &findings);
   for (size_t i = 0; i < plan.reads.size() && !findings.full(); ++i) check_read(plan, i, &findings);
-  for (size_t i = 1; i < plan.objects.size(); ++i) {
-    if (plan.objects[i].entry <= plan.objects[i - 1].entry)
-      findings.add("object read {} is out of order", i);
-  }
   for (size_t i = 0; i < plan.casts.size(); ++i) {
     const CastNote& note = plan.casts[i];
     if (!dtype_is_valid(note.stored) || !dtype_is_valid(note.wanted) ||
@@ -111,12 +106,10 @@ std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit) {
       findings.add("cast {} goes from dtype number {} to {}", i, static_cast<int>(note.stored),
                    static_cast<int>(note.wanted));
     }
-    if (i > 0 && note.entry <= plan.casts[i - 1].entry) findings.add("cast {} is out of order", i);
   }
-  for (size_t i = 1; i < plan.shapes.size(); ++i) {
-    if (plan.shapes[i].entry <= plan.shapes[i - 1].entry)
-      findings.add("shape {} is out of order", i);
-  }
+  check_ascending("object read", plan.objects, &findings);
+  check_ascending("cast", plan.casts, &findings);
+  check_ascending("shape", plan.shapes, &findings);
   check_names("loaded", plan.loaded, &findings);
   check_names("missing", plan.missing, &findings);
   check_names("unexpected", plan.unexpected, &findings);
@@ -125,8 +118,7 @@ std::vector<std::string> findings_of(const LoadPlan& plan, size_t limit) {
 
 std::vector<std::string> findings_of(const WriteResult& result, size_t limit) {
   Findings findings(limit);
-  if (result.rank < 0 || result.rank >= kMaxWorldSize)
-    findings.add("rank {} is no position", result.rank);
+  check_rank(result.rank, kMaxWorldSize, &findings);
   check_generation(result.generation, &findings);
   uint64_t index_end = 0;
   if (!checked_add(result.index_position, result.index_bytes, &index_end) ||
@@ -149,34 +141,22 @@ std::vector<std::string> findings_of(const GlobalSavePlan& plan, size_t limit) {
   if (described && plan.plan_digest != Digest128{})
     findings.add("a plan without a generation has a digest");
   if (findings.full()) return findings.take();
-  std::vector<std::string> of_catalog = described
-                                            ? described_findings(plan.catalog, findings.room())
-                                            : catalog_findings(plan.catalog, findings.room());
+  std::vector<std::string> of_catalog = catalog_findings(
+      plan.catalog, findings.room(), described ? kMaxDescribedObjectBytes : kMaxObjectBytes);
   const bool sound = of_catalog.empty();
   findings.add_all(std::move(of_catalog));
   if (!sound) return findings.take();
   const size_t tensors = plan.catalog.tensors.size();
   const size_t objects = plan.catalog.objects.size();
   check_listing(view_of(plan.listing), {tensors, objects, 0, 0}, &findings);
-  check_writers(plan.catalog, &findings);
+  check_writers("box", plan.catalog.boxes, &findings);
+  check_writers("object", plan.catalog.objects, &findings);
   if (described) return findings.take();
-  const Status covers = prove_all_covers_naming(plan.catalog, "rank", Copies::kAllowed);
+  const Status covers = prove_all_covers(plan.catalog, Copies::kAllowed, "rank");
   if (!covers.ok()) findings.add("{}", covers.message());
   const Result<Digest128> digest = catalog_digest(plan.catalog);
   if (!digest.ok() || *digest != plan.plan_digest) findings.add("the catalog has another digest");
   return findings.take();
-}
-
-std::vector<std::string> findings_of(const LocalPlan& plan, size_t limit) {
-  return part_findings(view_of(plan.part), &plan.description, limit);
-}
-
-std::vector<std::string> findings_of(const Description& description, size_t limit) {
-  return description_findings(description, limit);
-}
-
-std::vector<std::string> findings_of(const LocalPart& part, size_t limit) {
-  return part_findings(view_of(part), nullptr, limit);
 }
 
 }  // namespace shardwright::plan::internal

@@ -3,7 +3,7 @@
 // Most ranks send the description of the rank before them, which costs a comparison and no more;
 // columns of boxes are not copied. Ranks mostly cut their tensors into as many boxes by the same
 // dimensions: those who do share the lists of one, which is what merging reads most.
-#include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/wire.h"
 
 #include <cstring>
 #include <string>
@@ -14,13 +14,38 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/plan/digest.h"
-#include "core/plan/wire/columns_internal.h"
+#include "core/integrity/digest.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/plan_parts_internal.h"
+#include "core/plan/wire/vectors_internal.h"
 
 namespace shardwright::plan {
 namespace {
+
+// Whether the plan at this place of `count` may stand there; those before it may. World size 0 =
+// not known.
+Status check_position(RankPosition position, size_t index, size_t count) {
+  const std::string rank = std::to_string(position.rank);
+  if (std::cmp_not_equal(position.rank, index)) {
+    // The plans before this one stand at their places.
+    const bool doubled = position.rank >= 0 && std::cmp_less(position.rank, index);
+    return invalid_argument(fmt::format("plan {} of {} is that of rank {}{}; plans are wanted in "
+                                        "rank order, one per rank",
+                                        index, count, position.rank,
+                                        doubled ? " a second time" : ""))
+        .with_detail("rank", rank)
+        .with_detail("expected", std::to_string(index))
+        .with_detail("found", rank);
+  }
+  if (position.world_size != 0 && std::cmp_not_equal(position.world_size, count)) {
+    return invalid_argument(fmt::format("rank {} plans for {} ranks, but there are plans of {}",
+                                        position.rank, position.world_size, count))
+        .with_detail("rank", rank)
+        .with_detail("expected", std::to_string(position.world_size))
+        .with_detail("found", std::to_string(count));
+  }
+  return {};
+}
 
 class LocalOpener {
  public:
@@ -31,11 +56,12 @@ class LocalOpener {
 
   Status add(std::span<const std::byte> buffer) {
     SHW_ASSIGN_OR_RETURN(internal::OpenedPlan opened, internal::open_plan(buffer));
-    if (opened.kind != PlanKind::kLocalSave) {
+    const auto* const found = std::get_if<const wire::LocalSave*>(&opened.body);
+    if (found == nullptr) {
       return invalid_argument("the plan buffer holds no local save plan")
           .with_detail("expected", "local save plan");
     }
-    const wire::LocalSave& body = *opened.root->local_save();
+    const wire::LocalSave& body = **found;
     const std::span<const std::byte> description = internal::bytes_of_column(body.description());
     PartView part = internal::view_part(body.part(), &owned_);
     if (!opened.aligned.empty()) {
@@ -50,19 +76,15 @@ class LocalOpener {
     }
     SHW_RETURN_IF_ERROR(check_position({part.rank, part.world_size}, digests_.size(), rank_count_));
     const bool as_before = !parts_.empty() && same(description, last_);
-    digests_.push_back(as_before ? digests_.back() : content_digest(description));
+    digests_.push_back(as_before ? digests_.back() : integrity::xxh3_128(description));
     if (part.description_digest != digests_.back())
       return data_loss("the local save plan is damaged: its part belongs to another description");
-    if (as_before) {
-      if (same(std::as_bytes(part.lists), std::as_bytes(parts_.back().lists)))
-        part.lists = parts_.back().lists;
-      parts_.push_back(part);
-      return {};
-    }
-    last_ = description;
+    if (as_before && same(std::as_bytes(part.lists), std::as_bytes(parts_.back().lists)))
+      part.lists = parts_.back().lists;
     parts_.push_back(part);
-    if (!known_.insert(to_hex(digests_.back())).second) return {};
-    SHW_ASSIGN_OR_RETURN(Description decoded, decode_description(description));
+    last_ = description;
+    if (as_before || !known_.insert(to_hex(digests_.back())).second) return {};
+    SHW_ASSIGN_OR_RETURN(Description decoded, decode<Description>(description));
     descriptions_.push_back(std::move(decoded));
     return {};
   }

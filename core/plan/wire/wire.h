@@ -15,6 +15,7 @@
 
 #include "core/plan/load_plan.h"
 #include "core/plan/local_plan.h"
+#include "core/plan/rank_plans.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::plan {
@@ -58,22 +59,21 @@ Result<Digest128> description_digest(const Description& description);
 // whatever their content digests are. RESOURCE_EXHAUSTED when the plan fits no buffer.
 Result<Digest128> items_digest(const LocalPlan& plan);
 
-Result<PlanKind> plan_kind(std::span<const std::byte> buffer);
-// The part fits the description.
-Result<LocalPlan> decode_local_save(std::span<const std::byte> buffer);
-Result<Description> decode_description(std::span<const std::byte> buffer);
-// Fits its description or not: make_rank_plans finds out.
-Result<LocalPart> decode_local_part(std::span<const std::byte> buffer);
-Result<WriteList> decode_write_list(std::span<const std::byte> buffer);
-Result<LoadPlan> decode_load(std::span<const std::byte> buffer);
-Result<WriteResult> decode_write_result(std::span<const std::byte> buffer);
-// Catalog, generation and digest; lists is empty. Covers are proved, unless the plan is one
-// of merged descriptions (no generation).
-Result<GlobalSavePlan> decode_merged_save(std::span<const std::byte> buffer);
-// Whatever the buffer holds.
+// Plans in the order of their kinds.
 using AnyPlan = std::variant<LocalPlan, WriteList, LoadPlan, WriteResult, GlobalSavePlan,
                              Description, LocalPart>;
+// One of them. The part of a LocalPlan fits its description; make_rank_plans finds out whether a
+// LocalPart by itself does. A GlobalSavePlan has no writes; its covers are proved, unless it is one
+// of merged descriptions (no generation).
+template <typename Plan>
+Result<Plan> decode(std::span<const std::byte> buffer);
+// Whatever the buffer holds.
 Result<AnyPlan> decode_plan(std::span<const std::byte> buffer);
+
+// buffers: local plans in rank order, which must outlive what is returned. Descriptions with equal
+// bytes are read once. Failures name the rank: those of the checks above, and INVALID_ARGUMENT
+// for a plan of another position, options that differ, or no plan at all.
+Result<RankPlans> open_local_saves(std::span<const std::span<const std::byte>> buffers);
 
 // Every finding instead of the first, at most kMaxFindings; empty = valid.
 std::vector<std::string> validate_plan(std::span<const std::byte> buffer);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/estimate/estimate.h"
+#include "core/plan/options_text.h"
 
 #include <numeric>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/plan/load_plan.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
+#include "tests/core/plan/read_list.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::estimate {
@@ -183,7 +185,7 @@ TEST(EstimateLoad, AgreesWithTheLoadPlanOfEachRank) {
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(estimate->operations[r], plan->reads.size() + plan->objects.size());
     uint64_t wanted_bytes = 0;
-    for (const ReadItem item : plan->reads) {
+    for (const ReadItem& item : plan::test::reads_of(*plan)) {
       wanted_bytes += box_bytes(
           save->plan.catalog.tensors[save->plan.catalog.tensor_of(item.chunk)].dtype, item.box);
     }

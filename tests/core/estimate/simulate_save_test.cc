@@ -2,6 +2,7 @@
 //
 // What the ranks of jobs describe, and that jobs are planned as their ranks would be box by box.
 #include "core/job_description/describe_ranks.h"
+#include "core/plan/options_text.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

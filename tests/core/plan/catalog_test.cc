@@ -58,7 +58,7 @@ TEST(Catalog, GivesBackWhatWasAdded) {
   EXPECT_EQ(catalog.chunk_box(1), box({1, 0}, {3, 3}));
   EXPECT_EQ(catalog.chunk_box(3), box({0, 0, 1}, {1, 2, 1}));
   EXPECT_EQ(catalog.chunk_bytes(1), 36U);
-  EXPECT_EQ(catalog.chunk_elements(2), 4);
+  EXPECT_EQ(box_element_count(catalog.chunk_box(2)), 4);
   EXPECT_EQ(catalog.tensor_bytes(0), 48U);
   EXPECT_EQ(catalog.object_name(1), "rng");
   EXPECT_EQ(catalog.texts.at(catalog.objects[1].path), "[\"rng\"]");
@@ -66,7 +66,7 @@ TEST(Catalog, GivesBackWhatWasAdded) {
 }
 
 TEST(Catalog, TextsKeepNulAndEmptyIsZero) {
-  TextColumn texts;
+  TextTable texts;
   EXPECT_EQ(texts.append(""), 0U);
   const TextId id = texts.append(std::string_view("a\0b", 3));
   EXPECT_EQ(texts.at(id), std::string_view("a\0b", 3));
@@ -139,11 +139,11 @@ TEST(CheckCatalog, NamesWhatIsDamaged) {
     std::function<void(Catalog&)> damage;
   };
   const std::vector<Case> cases = {
-      {"text 0 is not empty", [](Catalog& c) { c.texts = TextColumn::from_parts({'a'}, {1}); }},
-      {"text 0 is not empty", [](Catalog& c) { c.texts = TextColumn::from_parts({}, {}); }},
+      {"text 0 is not empty", [](Catalog& c) { c.texts = TextTable::from_parts({'a'}, {1}); }},
+      {"text 0 is not empty", [](Catalog& c) { c.texts = TextTable::from_parts({}, {}); }},
       {"before it begins",
-       [](Catalog& c) { c.texts = TextColumn::from_parts({'a', 'b'}, {0, 2, 1}); }},
-      {"the texts end", [](Catalog& c) { c.texts = TextColumn::from_parts({'a', 'b'}, {0, 1}); }},
+       [](Catalog& c) { c.texts = TextTable::from_parts({'a', 'b'}, {0, 2, 1}); }},
+      {"the texts end", [](Catalog& c) { c.texts = TextTable::from_parts({'a', 'b'}, {0, 1}); }},
       {"tensor 0 uses text 99", [](Catalog& c) { c.tensors[0].name = 99; }},
       {"object 1 uses text 99", [](Catalog& c) { c.objects[1].content_type = 99; }},
       {"dtype number 77", [](Catalog& c) { c.tensors[1].dtype = static_cast<DType>(77); }},
@@ -236,8 +236,8 @@ TEST(CheckCatalog, RefusesNamesThatAreNotUtf8) {
   Catalog catalog = small_catalog();
   std::vector<char> blob(catalog.texts.blob().begin(), catalog.texts.blob().end());
   blob[0] = static_cast<char>(0xC0);
-  catalog.texts = TextColumn::from_parts(
-      std::move(blob), {catalog.texts.ends().begin(), catalog.texts.ends().end()});
+  catalog.texts = TextTable::from_parts(std::move(blob),
+                                        {catalog.texts.ends().begin(), catalog.texts.ends().end()});
   EXPECT_FAILURE(check_catalog(catalog), StatusCode::kDataLoss, "tensor 0", "UTF-8");
 }
 

@@ -123,7 +123,7 @@ inline MergeRules rules_of(Preset preset, OwnerRule owner, CoverRule cover = Cov
 template <typename Visit>
 void for_each_kept(std::span<const std::byte> local, std::span<const uint32_t> numbers,
                    const Visit& visit) {
-  const Result<LocalPlan> plan = decode_local_save(local);
+  const Result<LocalPlan> plan = decode<LocalPlan>(local);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   const EntryNumbers entries(plan->description);
   const PartView own = view_of(plan->part);
@@ -167,7 +167,7 @@ inline std::vector<std::string> kept_names(std::span<const std::byte> local,
 }
 
 inline GlobalSavePlan merged_plan(const PlanParts& parts) {
-  Result<GlobalSavePlan> plan = decode_merged_save(parts.part(0));
+  Result<GlobalSavePlan> plan = decode<GlobalSavePlan>(parts.part(0));
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
   return plan.ok() ? *std::move(plan) : GlobalSavePlan();
 }

@@ -10,9 +10,9 @@
 
 #include "core/plan/describe/builder.h"
 #include "core/plan/describe/describe_state.h"
+#include "core/plan/options_text.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/save_plan.h"
-#include "core/plan/wire/open_locals.h"
 #include "core/plan/wire/wire.h"
 
 namespace shardwright::plan::test {
@@ -79,14 +79,14 @@ inline Result<RankPlans> gather(std::span<const LocalPlan> locals) {
   for (const int32_t rank : representative_ranks(digests)) {
     SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          encode(locals[static_cast<size_t>(rank)].description));
-    SHW_ASSIGN_OR_RETURN(Description description, decode_description(bytes));
+    SHW_ASSIGN_OR_RETURN(Description description, decode<Description>(bytes));
     descriptions.push_back(std::move(description));
   }
   std::vector<LocalPart> parts;
   for (const LocalPlan& local : locals) {
     if (view_of(local.part).empty()) continue;
     SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, encode(local.part));
-    SHW_ASSIGN_OR_RETURN(LocalPart part, decode_local_part(bytes));
+    SHW_ASSIGN_OR_RETURN(LocalPart part, decode<LocalPart>(bytes));
     parts.push_back(std::move(part));
   }
   return make_rank_plans(digests, std::move(descriptions), std::move(parts));

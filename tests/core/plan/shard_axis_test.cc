@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layouts as axes: each rank's box is the layout's, and ranks of regular meshes share their axes.
-#include "core/plan/shard_axis.h"
+#include "core/layout/shard_axis.h"
 
 #include "tests/core/plan/describe/random_job.h"
 

@@ -13,6 +13,7 @@
 
 #include "core/plan/describe/replica_digests.h"
 #include "core/plan/load_plan.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
 #include "core/plan/save_plan.h"

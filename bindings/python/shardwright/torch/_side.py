@@ -22,7 +22,7 @@ import torch.distributed.distributed_c10d as c10d
 
 from .._library import native
 from ..errors import AbortedError, ShardwrightError, UnavailableError, from_native
-from ._meeting import meet
+from ._rendezvous import rendezvous
 
 DEFAULT_SECONDS = 1800.0
 
@@ -62,7 +62,7 @@ class SideGroup:
         place = f"shardwright/{use}/{_name_of(group)}"
         try:
             # An id that no group had before: a key that an earlier one left behind is not taken for one of this.
-            self._id = f"shardwright/{meet(self._store, place, self.rank, self.size, seconds)}"
+            self._id = f"shardwright/{rendezvous(self._store, place, self.rank, self.size, seconds)}"
             self.gloo: Any = dist.ProcessGroupGloo(c10d.PrefixStore(self._id, self._store), self.rank, self.size,
                                                    datetime.timedelta(seconds=seconds))
         except dist.DistError as e:

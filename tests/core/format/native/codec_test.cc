@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/generation_id.h"
 #include "core/base/limits.h"
 #include "core/format/native/native_format.h"
+#include "core/integrity/digest.h"
 #include "tests/core/format/native/sample_checkpoint.h"
 #include "tests/core/plan/catalog_boxes.h"
 
@@ -33,10 +35,10 @@ TEST(NativeNames, AreThoseOfTheFormatPage) {
             std::string(kSampleGeneration) + "/rank-00007.shw");
   EXPECT_EQ(temporary_manifest_name(kSampleGeneration),
             "manifest.shw." + std::string(kSampleGeneration));
-  EXPECT_TRUE(is_generation(kSampleGeneration));
-  EXPECT_FALSE(is_generation("018F3C2A9B5D7E10A1B2C3D4E5F60718"));
-  EXPECT_FALSE(is_generation("018f"));
-  EXPECT_FALSE(is_generation(""));
+  EXPECT_TRUE(is_generation_id(kSampleGeneration));
+  EXPECT_FALSE(is_generation_id("018F3C2A9B5D7E10A1B2C3D4E5F60718"));
+  EXPECT_FALSE(is_generation_id("018f"));
+  EXPECT_FALSE(is_generation_id(""));
 }
 
 TEST(Manifest, ComesBackAsItWasWritten) {

@@ -13,6 +13,7 @@
 #include "core/base/limits.h"
 #include "core/format/native/file_layout.h"
 #include "core/format/native/native_format.h"
+#include "core/integrity/digest.h"
 
 namespace shardwright::format::native::test {
 namespace {

@@ -53,7 +53,7 @@ void expect_equal(const EntryArrays& a, const EntryArrays& b) {
 
 TEST(Describe, PlansGiveBackWhatWasDescribed) {
   const std::vector<uint64_t> order = {6, 0, 5, 1, 2, 4, 3};
-  const Result<LocalPlan> back = decode_local_save(described(everything(), {2, 3}, order));
+  const Result<LocalPlan> back = decode<LocalPlan>(described(everything(), {2, 3}, order));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->part.rank, 2);
   EXPECT_EQ(back->part.world_size, 3);
@@ -69,7 +69,7 @@ TEST(Describe, MergedDescriptionsHaveRanksForNumbers) {
   given.secondary = nullptr;
   const Result<GlobalSavePlan> plan = describe_merged(given, {});
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  const GlobalSavePlan back = *decode_merged_save(*encode(*plan));
+  const GlobalSavePlan back = *decode<GlobalSavePlan>(*encode(*plan));
   EXPECT_EQ(back.catalog.place_of(0), 3U);
   EXPECT_EQ(back.catalog.objects[0].place, 1U);
 }

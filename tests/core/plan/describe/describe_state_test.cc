@@ -3,9 +3,10 @@
 // States with layouts: the plans, the failures and the sets of replicas are those of the same
 // states described box by box.
 #include "core/plan/describe/describe_state.h"
+#include "core/plan/options_text.h"
 
+#include "core/integrity/digest.h"
 #include "core/plan/describe/replica_digests.h"
-#include "core/plan/digest.h"
 #include "core/plan/local_plan.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/replica_sets.h"
@@ -39,7 +40,7 @@ Digest128 digest_of(const JobEntry& entry, const Holding& holding) {
   for (const Box& box : holding.boxes) {
     if (entry.kind == EntryKind::kSharded && !box_is_empty(box)) text += box_text(box);
   }
-  return content_digest(std::as_bytes(std::span(text)));
+  return integrity::xxh3_128(std::as_bytes(std::span(text)));
 }
 
 RankState state_of_rank(const std::vector<JobEntry>& entries, int32_t rank,
@@ -73,7 +74,7 @@ RankState state_of_rank(const std::vector<JobEntry>& entries, int32_t rank,
   for (const DigestNeeds::Tensor& need : needs.tensors)
     wanted.tensors[need.index] = made.digests.tensors[need.index];
   for (const size_t i : needs.objects)
-    wanted.objects[i] = content_digest(made.state.objects()[i].bytes);
+    wanted.objects[i] = integrity::xxh3_128(made.state.objects()[i].bytes);
   made.digests = std::move(wanted);
   return made;
 }

@@ -2,7 +2,6 @@
 //
 // What a global plan refuses: the same as the explicit planner and in its words, and worlds
 // that were not put together from what their ranks gave.
-#include "core/plan/save/conflicts_internal.h"
 #include "tests/core/plan/describe/layout_jobs.h"
 
 namespace shardwright::plan::test {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/plan/describe/builder.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/world.h"

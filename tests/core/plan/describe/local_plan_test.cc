@@ -4,7 +4,7 @@
 #include "core/plan/describe/replica_digests.h"
 
 #include "core/base/limits.h"
-#include "core/plan/digest.h"
+#include "core/plan/options_text.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {

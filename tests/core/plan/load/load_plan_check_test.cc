@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A load plan that came from elsewhere must fit the state and the catalog.
-#include "core/plan/load/load_plan_check.h"
 
 #include <functional>
 

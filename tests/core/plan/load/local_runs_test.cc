@@ -2,7 +2,6 @@
 //
 // Boxes of one entry that share local memory: refused by loads, harmless in saves.
 
-#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/load/match_internal.h"
 #include "tests/core/plan/world.h"

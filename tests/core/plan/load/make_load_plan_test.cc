@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/plan/load/load_plan_check.h"
 #include "tests/core/plan/catalog_boxes.h"
+#include "tests/core/plan/read_list.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -286,7 +286,7 @@ TEST(LoadPlan, CropsAndPadsAtTheOrigin) {
     ASSERT_EQ(plan->shapes.size(), 1U);
     EXPECT_EQ(plan->shapes[0].tensor, 0U);
     std::vector<Box> found;
-    for (const ReadItem& read : plan->reads) found.push_back(read.box);
+    for (const ReadItem& read : reads_of(*plan)) found.push_back(read.box);
     EXPECT_EQ(found, each.reads) << box_text(each.piece);
     EXPECT_TRUE(check_load_plan(*plan, state, catalog).ok())
         << check_load_plan(*plan, state, catalog).to_string();

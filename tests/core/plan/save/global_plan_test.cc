@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/plan/load/catalog_index.h"
-#include "core/plan/load/load_plan_check.h"
 #include "core/plan/load/make_load_plan.h"
 #include "tests/core/plan/described.h"
 #include "tests/core/plan/random_world.h"
+#include "tests/core/plan/read_list.h"
 
 namespace shardwright::plan::test {
 namespace {
@@ -94,7 +94,7 @@ void expect_filled(const LoadPlan& plan, const State& state, const Catalog& stor
     for (uint32_t p = 0; p < entry.pieces.size(); ++p) {
       std::vector<int> wanted(element_count(entry.global_shape), 0);
       for_each_element(entry.global_shape, entry.pieces[p].box, [&](size_t i) { wanted[i] = 1; });
-      for (const ReadItem& read : plan.reads) {
+      for (const ReadItem& read : reads_of(plan)) {
         if (read.entry != t || read.piece != p) continue;
         const Box stored_box = stored.chunk_box(read.chunk);
         EXPECT_EQ(intersect(stored_box, read.box), read.box);

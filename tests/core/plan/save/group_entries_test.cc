@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/plan/describe/replica_digests.h"
+#include "core/plan/options_text.h"
 #include "core/plan/save/global_plan.h"
 #include "tests/core/plan/world.h"
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "core/plan/describe/entry_columns.h"
-#include "core/plan/entry_arrays.h"
 #include "core/plan/save/global_plan.h"
 #include "tests/core/plan/described.h"
 
@@ -298,7 +297,8 @@ TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
       ASSERT_TRUE(parts.ok()) << parts.status().to_string();
       int64_t elements = 0;
       const Catalog stored = merged_plan(*parts).catalog;
-      for (uint64_t c = 0; c < stored.chunk_count(); ++c) elements += stored.chunk_elements(c);
+      for (uint64_t c = 0; c < stored.chunk_count(); ++c)
+        elements += box_element_count(stored.chunk_box(c));
       EXPECT_EQ(elements, std::accumulate(sizes.begin(), sizes.end(), int64_t{0}));
       const Kept kept = kept_by_rank(line(sizes), rules);
       for (const size_t writer : writers) EXPECT_EQ(kept[writer], Names{"k"});
@@ -470,13 +470,13 @@ TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
   const Arrays arrays({sized("o", kMost + 1)});
   EXPECT_FAILURE(describe_local(arrays.arrays(), {}).status(), StatusCode::kResourceExhausted,
                  "'o'", "1099511627777", "1099511627776");
-  Result<LocalPlan> plan = decode_local_save(described({sized("o", kBytes)}, {0, 1}));
+  Result<LocalPlan> plan = decode<LocalPlan>(described({sized("o", kBytes)}, {0, 1}));
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   EXPECT_FAILURE(plan_locals(std::span(&*plan, 1), {}).status(), StatusCode::kResourceExhausted,
                  "'o'", "rank 0", "68157440");
   plan->description.catalog.objects[0].size_bytes = kMost + 1;
   plan->part.description_digest = *description_digest(plan->description);
-  EXPECT_FAILURE(decode_local_save(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");
+  EXPECT_FAILURE(decode<LocalPlan>(*encode(*plan)).status(), StatusCode::kDataLoss, "object 0");
 }
 
 TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
@@ -518,7 +518,7 @@ TEST(MergePlans, EveryListedBoxHasANumber) {
       ASSERT_TRUE(parts.ok()) << parts.status().to_string();
       ASSERT_EQ(parts->size(), 1 + plans.size());
       for (size_t r = 0; r < plans.size(); ++r) {
-        const EntryColumns columns(*decode_local_save(plans[r]));
+        const EntryColumns columns(*decode<LocalPlan>(plans[r]));
         EXPECT_EQ(parts->numbers(1 + r).size(), columns.arrays().box_ranges.back());
       }
       EXPECT_GE(kept_texts(plans[0], parts->numbers(1)).size(), objects.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A write list that does not fit the state is refused.
-#include "core/plan/save/write_list_check.h"
+#include "core/plan/save/write_items.h"
 
 #include <functional>
 

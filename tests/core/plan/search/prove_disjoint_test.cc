@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks that share no element pass, whether they tile their tensor or not; two that do are named.
-#include "core/plan/search/prove_disjoint_internal.h"
+#include "core/plan/search/chunk_search_internal.h"
 
 #include "core/base/limits.h"
 #include "tests/core/plan/random_world.h"

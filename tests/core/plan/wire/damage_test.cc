@@ -6,7 +6,8 @@
 #include <functional>
 
 #include "core/base/limits.h"
-#include "core/plan/digest.h"
+#include "core/integrity/digest.h"
+#include "core/plan/options_text.h"
 #include "core/plan/wire/catalog_wire.h"
 #include "core/plan/wire/plan_generated.h"
 #include "core/plan/wire/records.h"
@@ -63,28 +64,28 @@ void expect_rejected_or_valid(const Sample& sample, const Buffer& changed) {
   if (!status.ok()) return;
   switch (sample.kind) {
     case PlanKind::kLocalSave:
-      EXPECT_TRUE(decode_local_save(encoded(*decode_local_save(changed))).ok());
+      EXPECT_TRUE(decode<LocalPlan>(encoded(*decode<LocalPlan>(changed))).ok());
       return;
     case PlanKind::kWriteList:
-      EXPECT_TRUE(decode_write_list(encoded(*decode_write_list(changed))).ok());
+      EXPECT_TRUE(decode<WriteList>(encoded(*decode<WriteList>(changed))).ok());
       return;
     case PlanKind::kLoad:
-      EXPECT_TRUE(decode_load(encoded(*decode_load(changed))).ok());
+      EXPECT_TRUE(decode<LoadPlan>(encoded(*decode<LoadPlan>(changed))).ok());
       return;
     case PlanKind::kWriteResult:
-      EXPECT_TRUE(decode_write_result(encoded(*decode_write_result(changed))).ok());
+      EXPECT_TRUE(decode<WriteResult>(encoded(*decode<WriteResult>(changed))).ok());
       return;
     case PlanKind::kMergedSave: {
-      const Result<GlobalSavePlan> plan = decode_merged_save(changed);
+      const Result<GlobalSavePlan> plan = decode<GlobalSavePlan>(changed);
       EXPECT_TRUE(plan->generation.empty() || prove_all_covers(plan->catalog).ok());
-      EXPECT_TRUE(decode_merged_save(encoded(*plan)).ok());
+      EXPECT_TRUE(decode<GlobalSavePlan>(encoded(*plan)).ok());
       return;
     }
     case PlanKind::kDescription:
-      EXPECT_TRUE(decode_description(encoded(*decode_description(changed))).ok());
+      EXPECT_TRUE(decode<Description>(encoded(*decode<Description>(changed))).ok());
       return;
     case PlanKind::kLocalPart:
-      EXPECT_TRUE(decode_local_part(encoded(*decode_local_part(changed))).ok());
+      EXPECT_TRUE(decode<LocalPart>(encoded(*decode<LocalPart>(changed))).ok());
       return;
   }
 }
@@ -162,15 +163,15 @@ Buffer hand_made(uint32_t major, uint32_t minor, uint32_t minimum, int kind, boo
 }
 
 TEST(PlanBufferDamage, VersionAndKindAreDoors) {
-  EXPECT_TRUE(decode_write_list(hand_made(1, 0, 0, 2, true)).ok());
-  EXPECT_TRUE(decode_write_list(hand_made(1, 7, 0, 2, true)).ok());
-  EXPECT_FAILURE(decode_write_list(hand_made(1, 7, 3, 2, true)).status(),
+  EXPECT_TRUE(decode<WriteList>(hand_made(1, 0, 0, 2, true)).ok());
+  EXPECT_TRUE(decode<WriteList>(hand_made(1, 7, 0, 2, true)).ok());
+  EXPECT_FAILURE(decode<WriteList>(hand_made(1, 7, 3, 2, true)).status(),
                  StatusCode::kUnimplemented, "1.3");
-  EXPECT_FAILURE(decode_write_list(hand_made(0, 0, 0, 2, true)).status(), StatusCode::kDataLoss,
+  EXPECT_FAILURE(decode<WriteList>(hand_made(0, 0, 0, 2, true)).status(), StatusCode::kDataLoss,
                  "no schema version");
-  EXPECT_FAILURE(decode_write_list(hand_made(1, 0, 0, 2, false)).status(), StatusCode::kDataLoss,
+  EXPECT_FAILURE(decode<WriteList>(hand_made(1, 0, 0, 2, false)).status(), StatusCode::kDataLoss,
                  "lacks the body");
-  EXPECT_FAILURE(decode_write_list(hand_made(1, 0, 0, 1, true)).status(), StatusCode::kDataLoss,
+  EXPECT_FAILURE(decode<WriteList>(hand_made(1, 0, 0, 1, true)).status(), StatusCode::kDataLoss,
                  "kind 1");
   EXPECT_FAILURE(plan_kind(hand_made(1, 0, 0, 77, false)).status(), StatusCode::kUnimplemented,
                  "kind 77");
@@ -184,7 +185,7 @@ struct MeaningCase {
   std::function<void(Plan&)> change;
 };
 
-// Encodes changed plans, which the encoder does not judge, and expects the last door to name the
+// Encodes changed plans, which the encoder does not judge, and expects the last check to name the
 // finding.
 template <typename Plan>
 void expect_findings(const Plan& good, PlanKind kind, const std::vector<MeaningCase<Plan>>& cases) {
@@ -338,7 +339,7 @@ Buffer with_shared_columns(const Buffer& description) {
   const ChunkRecord box;
   const auto boxes =
       builder.CreateVectorOfStructs(reinterpret_cast<const wire::ChunkRecord*>(&box), 1);
-  const wire::Digest digest = wire::encode_digest(content_digest(description));
+  const wire::Digest digest = wire::encode_digest(integrity::xxh3_128(description));
   const auto part =
       wire::CreateLocalPart(builder, 0, 1, &digest, lists, boxes, 0, 0, 0, 0, attributes);
   const auto body = wire::CreateLocalSave(builder, bytes, part);
@@ -366,7 +367,7 @@ TEST(PlanBufferDamage, ColumnsThatShareBytesAreMergedIntoColumnsOfTheirOwn) {
   ASSERT_TRUE(CatalogBuilder(&description.catalog).add_tensor(tensor, {}).ok());
   description.forms = {kBoxes};
   const Buffer shared = with_shared_columns(*encode(description));
-  ASSERT_TRUE(decode_local_save(shared).ok()) << decode_local_save(shared).status().to_string();
+  ASSERT_TRUE(decode<LocalPlan>(shared).ok()) << decode<LocalPlan>(shared).status().to_string();
   const Result<PlanParts> parts = merged({shared}, {});
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   EXPECT_EQ(kept_texts(shared, parts->numbers(1)), std::vector<std::string>{"w[0:1]=0"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The local plans of all ranks, read from their buffers.
-#include "core/plan/wire/open_locals.h"
+#include "core/plan/wire/wire.h"
 
 #include <cstring>
 
@@ -82,7 +82,7 @@ TEST(OpenLocals, TakesWhatTheDecoderTakes) {
     const auto mask = static_cast<std::byte>(1U << bit % 8);
     bytes[bit / 8] ^= mask;
     const std::span<const std::byte> view = bytes;
-    const Result<LocalPlan> decoded = decode_local_save(view);
+    const Result<LocalPlan> decoded = decode<LocalPlan>(view);
     const bool placed = decoded.ok() && decoded->part.rank == 0 && decoded->part.world_size == 1;
     EXPECT_EQ(open_local_saves(std::span(&view, 1)).ok(), placed) << "bit " << bit;
     bytes[bit / 8] ^= mask;

@@ -16,7 +16,7 @@ namespace {
 
 TEST(PlanParts, AMergedPlanAndThenNumbers) {
   const std::vector<std::byte> expected = sample_merged_described();
-  const Result<GlobalSavePlan> plan = decode_merged_save(expected);
+  const Result<GlobalSavePlan> plan = decode<GlobalSavePlan>(expected);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   Result<PlanParts> parts = PlanParts::create(*plan, 5);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();

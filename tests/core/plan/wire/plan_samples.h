@@ -11,6 +11,7 @@
 #include "core/plan/load/make_load_plan.h"
 #include "core/plan/wire/wire.h"
 #include "tests/core/plan/described.h"
+#include "tests/core/plan/wire/plan_kind.h"
 #include "tests/core/plan/world.h"
 
 namespace shardwright::plan::test {
@@ -177,19 +178,19 @@ inline std::vector<Sample> all_samples() {
 inline Status decode_status(PlanKind kind, std::span<const std::byte> buffer) {
   switch (kind) {
     case PlanKind::kLocalSave:
-      return decode_local_save(buffer).status();
+      return decode<LocalPlan>(buffer).status();
     case PlanKind::kWriteList:
-      return decode_write_list(buffer).status();
+      return decode<WriteList>(buffer).status();
     case PlanKind::kLoad:
-      return decode_load(buffer).status();
+      return decode<LoadPlan>(buffer).status();
     case PlanKind::kWriteResult:
-      return decode_write_result(buffer).status();
+      return decode<WriteResult>(buffer).status();
     case PlanKind::kMergedSave:
-      return decode_merged_save(buffer).status();
+      return decode<GlobalSavePlan>(buffer).status();
     case PlanKind::kDescription:
-      return decode_description(buffer).status();
+      return decode<Description>(buffer).status();
     case PlanKind::kLocalPart:
-      return decode_local_part(buffer).status();
+      return decode<LocalPart>(buffer).status();
   }
   return internal_error("no such kind");
 }

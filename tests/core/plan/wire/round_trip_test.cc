@@ -44,7 +44,7 @@ void expect_equal(const Catalog& a, const Catalog& b) {
 
 TEST(PlanBuffer, LocalSaveComesBack) {
   const LocalPlan plan = sample_local_save();
-  const Result<LocalPlan> back = decode_local_save(encoded(plan));
+  const Result<LocalPlan> back = decode<LocalPlan>(encoded(plan));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->part.rank, 1);
   EXPECT_EQ(back->part.world_size, 2);
@@ -63,7 +63,7 @@ TEST(PlanBuffer, LocalSaveComesBack) {
 TEST(PlanBuffer, WriteListComesBack) {
   const WriteList list = sample_write_list();
   ASSERT_FALSE(list.items.empty());
-  const Result<WriteList> back = decode_write_list(encoded(list));
+  const Result<WriteList> back = decode<WriteList>(encoded(list));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->rank, list.rank);
   EXPECT_EQ(back->world_size, list.world_size);
@@ -79,7 +79,7 @@ TEST(PlanBuffer, WriteListComesBack) {
 
 TEST(PlanBuffer, LoadComesBack) {
   const LoadPlan plan = sample_load();
-  const Result<LoadPlan> back = decode_load(encoded(plan));
+  const Result<LoadPlan> back = decode<LoadPlan>(encoded(plan));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->generation, plan.generation);
   EXPECT_EQ(back->loaded, plan.loaded);
@@ -101,7 +101,7 @@ TEST(PlanBuffer, LoadComesBack) {
 
 TEST(PlanBuffer, WriteResultComesBack) {
   const WriteResult result = sample_write_result();
-  const Result<WriteResult> back = decode_write_result(encoded(result));
+  const Result<WriteResult> back = decode<WriteResult>(encoded(result));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->rank, 3);
   EXPECT_EQ(back->plan_digest, result.plan_digest);
@@ -116,7 +116,7 @@ TEST(PlanBuffer, WriteResultComesBack) {
 
 TEST(PlanBuffer, MergedSaveComesBackWithoutLists) {
   const GlobalSavePlan plan = sample_global_save();
-  const Result<GlobalSavePlan> back = decode_merged_save(encoded(plan));
+  const Result<GlobalSavePlan> back = decode<GlobalSavePlan>(encoded(plan));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(back->generation, plan.generation);
   EXPECT_EQ(back->plan_digest, plan.plan_digest);
@@ -131,7 +131,7 @@ TEST(PlanBuffer, RandomWorldsPlanTheSameAfterATrip) {
         random_states(random, random_tensors(random), static_cast<int32_t>(random.between(1, 5)));
     std::vector<LocalPlan> travelled;
     for (const LocalPlan& local : local_plans(states)) {
-      Result<LocalPlan> back = decode_local_save(encoded(local));
+      Result<LocalPlan> back = decode<LocalPlan>(encoded(local));
       ASSERT_TRUE(back.ok()) << back.status().to_string();
       travelled.push_back(*std::move(back));
     }
@@ -140,8 +140,8 @@ TEST(PlanBuffer, RandomWorldsPlanTheSameAfterATrip) {
     EXPECT_EQ(plan->plan_digest, planned(states).plan_digest);
     const RankPlans ranks = *gather(travelled);
     for (uint32_t r = 0; r < states.size(); ++r)
-      EXPECT_TRUE(decode_write_list(encoded(write_list_of(*plan, ranks.of(r)))).ok());
-    EXPECT_TRUE(decode_merged_save(encoded(*plan)).ok());
+      EXPECT_TRUE(decode<WriteList>(encoded(write_list_of(*plan, ranks.of(r)))).ok());
+    EXPECT_TRUE(decode<GlobalSavePlan>(encoded(*plan)).ok());
   }
 }
 

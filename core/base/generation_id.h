@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <string_view>
 
-namespace shardwright::plan {
+namespace shardwright {
 
 // 32 lower-case hex digits.
-inline bool is_generation_text(std::string_view text) {
-  return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
+inline bool is_generation_id(std::string_view text) {
+  return text.size() == 32 && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }
 
-}  // namespace shardwright::plan
+}  // namespace shardwright

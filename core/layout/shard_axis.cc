@@ -3,7 +3,7 @@
 // Layouts to axes. The stride of a mesh axis is read off the rank's neighbour on it; the phase
 // makes the rank's own coordinate right, so an irregular mesh costs further distinct descriptions
 // and never correctness.
-#include "core/plan/shard_axis.h"
+#include "core/layout/shard_axis.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 #include "core/layout/index_range.h"
 
-namespace shardwright::plan {
+namespace shardwright {
 namespace {
 
 ShardAxis axis_of(const Layout& layout, const Cut& cut, int64_t position) {
@@ -79,4 +79,4 @@ Box box_of_axes(std::span<const ShardAxis> axes, std::span<const int64_t> shape,
   return box;
 }
 
-}  // namespace shardwright::plan
+}  // namespace shardwright

@@ -14,7 +14,7 @@
 #include "core/layout/box.h"
 #include "core/layout/layout.h"
 
-namespace shardwright::plan {
+namespace shardwright {
 
 // Cuts dimension `dim` into `extent` parts as chunk_of does (core/layout/index_range.h); the rank
 // holds part (rank / stride + phase) mod extent. Several axes of one dimension nest in the order of
@@ -45,4 +45,4 @@ Result<std::optional<std::vector<ShardAxis>>> shard_axes_of(const Layout& layout
 // What rank holds of a tensor of this shape; may be empty.
 Box box_of_axes(std::span<const ShardAxis> axes, std::span<const int64_t> shape, int32_t rank);
 
-}  // namespace shardwright::plan
+}  // namespace shardwright

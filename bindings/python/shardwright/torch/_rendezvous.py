@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the ranks of a group agree on a new word through a store.
+"""Rendezvous: how the ranks of a group agree on a new id through a store.
 
-A store may outlive processes: after a restart it can hold what earlier ones wrote. So every rank shows a word that
-nobody used before, and rank 0 answers to that word; what is older answers to nobody.
+A store may outlive processes: after a restart it can hold what earlier ones wrote. So every rank shows a nonce that
+nobody used before, and rank 0 replies to that nonce; what is older gets no reply.
 """
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _SLICE_SECONDS = 0.5
 _PAUSE_MAX_SECONDS = 0.05
 
 
-def meet(store: Any, place: str, rank: int, size: int, seconds: float) -> str:
-    """Collective: the word of this meeting. Raises DeadlineExceededError where ranks did not come."""
+def rendezvous(store: Any, place: str, rank: int, size: int, seconds: float) -> str:
+    """Collective: the id of this rendezvous. Raises DeadlineExceededError where ranks did not come."""
     until = time.monotonic() + seconds
     return _host(store, place, size, seconds, until) if rank == 0 else _join(store, place, rank, seconds, until)
 
 
 def _join(store: Any, place: str, rank: int, seconds: float, until: float) -> str:
-    shown = secrets.token_hex(8)
-    answer = f"{place}/to/{shown}"
-    store.set(f"{place}/{rank}", shown)
+    nonce = secrets.token_hex(8)
+    reply = f"{place}/to/{nonce}"
+    store.set(f"{place}/{rank}", nonce)
     try:
-        while not _arrives(store, answer, until):
+        while not _arrives(store, reply, until):
             if time.monotonic() >= until:
                 raise DeadlineExceededError(f"rank {rank}: rank 0 did not begin the call within {seconds:g} s",
                                             {"rank": str(rank)})
-        word: str = store.get(answer).decode()
-        store.delete_key(answer)
-        return word
+        agreed: str = store.get(reply).decode()
+        store.delete_key(reply)
+        return agreed
     finally:
-        store.set(f"{place}/{rank}", "")  # rank 0 reads this as: it has the word, or has gone
+        store.set(f"{place}/{rank}", "")  # rank 0 reads this as: it has the id, or has gone
 
 
 def _arrives(store: Any, key: str, until: float) -> bool:
@@ -52,13 +52,13 @@ def _arrives(store: Any, key: str, until: float) -> bool:
 
 
 def _host(store: Any, place: str, size: int, seconds: float, until: float) -> str:
-    word, answered = secrets.token_hex(8), {rank: "" for rank in range(1, size)}
-    waiting, all_came, pause = set(answered), False, 0.001
+    agreed, replied = secrets.token_hex(8), {rank: "" for rank in range(1, size)}
+    waiting, all_came, pause = set(replied), False, 0.001
     while waiting:
         shown = {rank: _shown_by(store, place, rank) for rank in waiting}
         all_came = all_came or all(shown.values())
         if all_came:
-            _answer(store, place, word, shown, answered)
+            _reply(store, place, agreed, shown, replied)
             waiting = {rank for rank in waiting if shown[rank]}
         if waiting and time.monotonic() >= until:
             missing = [rank for rank in sorted(waiting) if not shown[rank]] or sorted(waiting)
@@ -66,15 +66,15 @@ def _host(store: Any, place: str, size: int, seconds: float, until: float) -> st
                                         {"rank": "0"})
         time.sleep(pause)
         pause = min(2 * pause, _PAUSE_MAX_SECONDS)
-    return word
+    return agreed
 
 
-def _answer(store: Any, place: str, word: str, shown: dict[int, str], answered: dict[int, str]) -> None:
-    """To every word that is new: a rank that was restarted shows another one than the process before it."""
-    for rank, asked in shown.items():
-        if asked and answered[rank] != asked:
-            store.set(f"{place}/to/{asked}", word)
-            answered[rank] = asked
+def _reply(store: Any, place: str, agreed: str, shown: dict[int, str], replied: dict[int, str]) -> None:
+    """To every nonce that is new: a rank that was restarted shows another one than the process before it."""
+    for rank, nonce in shown.items():
+        if nonce and replied[rank] != nonce:
+            store.set(f"{place}/to/{nonce}", agreed)
+            replied[rank] = nonce
 
 
 def _shown_by(store: Any, place: str, rank: int) -> str:
