@@ -40,7 +40,8 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-inline constexpr Interval kNothing{std::numeric_limits<int64_t>::max(), 0};  // widens to anything
+inline constexpr Interval kWidensToAny{std::numeric_limits<int64_t>::max(),
+                                       0};  // widens to anything
 
 inline void widen(Interval* hull, const Interval& by) {
   hull->begin = std::min(hull->begin, by.begin);

@@ -178,7 +178,7 @@ class Deduplication {
   uint64_t mask_of(const RankMember& member) const {
     const uint32_t form = form_of(member);
     if (form == kBoxes) return list_of(member).split_mask;
-    if (form == kWhole || form == plan::kNothing) return 0;
+    if (form == kWhole || form == kNothing) return 0;
     const Box box = ruled_box(member);
     if (box_is_empty(box)) return 0;
     const auto shape = ranks_.descriptions[member.description].catalog.shape(member.entry);
@@ -196,7 +196,7 @@ class Deduplication {
       const uint32_t form = form_of(members[m]);
       if (form == kBoxes) {
         gather_list(members[m], mask);
-      } else if (form != plan::kNothing) {
+      } else if (form != kNothing) {
         gather_ruled(members[m]);
       }
     }

@@ -35,7 +35,7 @@ ChunkRuns::ChunkRuns(const Catalog& catalog, size_t tensor, std::vector<uint32_t
   for (uint64_t below = chunks; runs != 1; below = runs) {
     runs = (below + kRunLength - 1) / kRunLength;
     levels_.push_back({bounds_.size(), runs});
-    bounds_.resize(bounds_.size() + runs * split_count_, kNothing);
+    bounds_.resize(bounds_.size() + runs * split_count_, kWidensToAny);
   }
   bound_chunks();
   for (size_t level = 1; level < levels_.size(); ++level) bound_runs(level);

@@ -79,7 +79,7 @@ void ChunkTree::sort_boxes() {
 
 // Children stand behind their parents.
 void ChunkTree::bound_nodes() {
-  bounds_.resize(nodes_.size() * split_count_, kNothing);
+  bounds_.resize(nodes_.size() * split_count_, kWidensToAny);
   for (uint64_t node = nodes_.size(); node-- > 0;) {
     Interval* const bound = bounds_.data() + node * split_count_;
     const auto add = [&](const Interval* parts, uint64_t count) {
