@@ -116,9 +116,10 @@ void require(shw_status status, Error error, std::string_view what, const Place&
   const char* message = shw_error_message(error.get(), &size);  // of the causes too
   failure.cause.assign(message, size);
   // What is near a name that is not there is part of the message.
-  const bool names_entry =
-      !detail_of(error.get(), "tensor").empty() || !detail_of(error.get(), "object").empty();
-  if (!names_entry) failure.next = detail_of(error.get(), "hint");
+  const bool names_nearest =
+      status == SHW_NOT_FOUND &&
+      (!detail_of(error.get(), "tensor").empty() || !detail_of(error.get(), "object").empty());
+  if (!names_nearest) failure.next = detail_of(error.get(), "hint");
   if (failure.next.empty()) failure.next = next_step(status, error.get(), place);
   failure.unsafe = !detail_of(error.get(), "unsafe").empty();
   throw failure;

@@ -38,8 +38,11 @@ std::string checkpoint_text(const std::string& path, const Json& info) {
   text += field("format", info["format"].get<std::string>() +
                               (generation.empty() ? "" : ", generation " + generation));
   const std::string created = info["created"];
-  text += field("saved", fmt::format("{} by {}", created.empty() ? "at an unknown time" : created,
-                                     plural(info["world_size"].get<uint64_t>(), "rank")));
+  // Who saved it is known where the time is.
+  if (!created.empty()) {
+    text += field("saved", fmt::format("{} by {}", created,
+                                       plural(info["world_size"].get<uint64_t>(), "rank")));
+  }
   text +=
       field("tensors", fmt::format("{} in {}, {}", count_text(counts["tensors"].get<uint64_t>()),
                                    plural(counts["chunks"].get<uint64_t>(), "chunk"),
@@ -53,6 +56,7 @@ std::string checkpoint_text(const std::string& path, const Json& info) {
   for (const auto& [key, value] : info["metadata"].items()) {
     text += field("metadata", fmt::format("{} = {}", key, value.get<std::string>()));
   }
+  for (const Json& note : info["notes"]) text += field("note", note.get<std::string>());
   return text;
 }
 

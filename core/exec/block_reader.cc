@@ -46,15 +46,15 @@ class FileHandles {
       object.reset();  // a read-only object has nothing to report on close
   }
 
-  Result<storage::StorageObject*> get(const format::Location& location, const std::string& key,
-                                      bool direct) {
+  Result<storage::StorageObject*> get(const format::Location& location,
+                                      const format::FileInfo& file, bool direct) {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<storage::StorageObject>& object = objects_[direct ? 1 : 0];
     if (object == nullptr) {
       storage::OpenOptions options;
       options.direct = direct;
       SHW_ASSIGN_OR_RETURN(
-          object, location.storage->open(storage::join_key(location.prefix, key), options));
+          object, location.storage->open(format::stored_key(location, file), options));
     }
     return object.get();
   }
@@ -167,7 +167,7 @@ class ReadCall {
     const Trace::Span span(trace_, "read");
     FileHandles& handles = handles_[task.handle];
     SHW_ASSIGN_OR_RETURN(storage::StorageObject* const object,
-                         handles.get(location_, file.key, task.direct));
+                         handles.get(location_, file, task.direct));
     SHW_RETURN_IF_ERROR(
         as_damage(handles.read(*object, positional_, task.offset, memory), file, task));
     bytes_read_ += task.length;

@@ -146,7 +146,7 @@ Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
 Result<Report> CheckpointReader::find_damage(bool deep, const CallContext& call) const {
   const auto note = [&](const auto& text) { log(runtime_.log(), LogLevel::kInfo, "exec", text); };
   note([&] {
-    return fmt::format("verifying generation {} at '{}', {}", opened_->generation(),
+    return fmt::format("verifying {} at '{}', {}", opened_text(*opened_),
                        escape_text(format::shown_path(location_)),
                        deep ? "every byte" : "its structure");
   });
@@ -163,6 +163,12 @@ Result<Report> CheckpointReader::find_damage(bool deep, const CallContext& call)
 
 std::string CheckpointReader::info_json(bool with_entries) const {
   return checkpoint_info_json(*opened_, with_entries);
+}
+
+std::string opened_text(const format::OpenedCheckpoint& opened) {
+  return opened.generation().empty()
+             ? fmt::format("a checkpoint of format {}", opened.format_name())
+             : fmt::format("generation {}", opened.generation());
 }
 
 DamageReport damage_of(const Status& status) {

@@ -122,6 +122,9 @@ std::string checkpoint_info_json(const format::OpenedCheckpoint& opened, bool wi
   json.key("metadata").begin_object();
   for (const auto& [key, value] : opened.metadata()) json.key(key).text(value);
   json.end_object();
+  json.key("notes").begin_array();
+  for (const std::string& note : opened.notes()) json.text(note);
+  json.end_array();
   write_counts(opened, &json);
   write_bytes(opened, &json);
   write_files(opened, &json);

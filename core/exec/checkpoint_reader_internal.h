@@ -44,6 +44,9 @@ class CheckpointReader final : public Checkpoint {
   const BlockReader reader_;
 };
 
+// "generation 0123...", or "a checkpoint of format safetensors" where there are none; for logs.
+std::string opened_text(const format::OpenedCheckpoint& opened);
+
 // Damage as the report lists it: what the details of a failure say.
 DamageReport damage_of(const Status& status);
 

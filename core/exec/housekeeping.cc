@@ -141,7 +141,7 @@ void inspect_step(const format::Location& location, StepInfo* step) {
   if (opened.ok()) {
     for (const format::FileInfo& file : (*opened)->files()) {
       const Result<storage::ObjectStat> stat =
-          location.storage->stat(storage::join_key(location.prefix, file.key));
+          location.storage->stat(format::stored_key(location, file));
       if (!stat.ok()) {
         status = stat.status();
       } else if (stat->size_bytes != file.size_bytes) {

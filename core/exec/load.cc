@@ -66,7 +66,7 @@ Report describe(const Checkpoint& checkpoint, const plan::LoadPlan& plan, const 
   report.verify = options.verify == VerifyRule::kOnRead ? "on_read" : "off";
   report.digests = checkpoint.opened().digest_block_bytes() > 0;
   if (!report.digests)
-    report.notes.emplace_back("the checkpoint was saved without digests; payload was not checked");
+    report.notes.emplace_back("the checkpoint has no digests; payload was not checked");
   report.objects = plan.objects.size();
   uint64_t last_chunk = UINT64_MAX;
   std::vector<bool> read(state.tensors().size(), false);
@@ -321,7 +321,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
   note(runtime, collective, LogLevel::kInfo, [&] {
     if (!agreed.ok() || !ready.ok())
       return "not loaded: " + (agreed.ok() ? ready : agreed).to_string();
-    return fmt::format("loading generation {} from '{}'", checkpoint->opened().generation(),
+    return fmt::format("loading {} from '{}'", internal::opened_text(checkpoint->opened()),
                        escape_text(format::shown_path(checkpoint->location())));
   });
   SHW_RETURN_IF_ERROR(agreed);

@@ -158,9 +158,11 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
   for (const format::FileInfo& file : opened.files()) report->bytes_files += file.size_bytes;
   if (!deep)
     report->notes.emplace_back("payload not read; a deep verification reads and checks every byte");
-  if (!report->digests)
+  if (!report->digests) {
     report->notes.emplace_back(
-        "the checkpoint was saved without digests; payload cannot be checked");
+        "the checkpoint has no digests: its structure was checked, its payload cannot be");
+  }
+  for (const std::string& note : opened.notes()) report->notes.push_back(note);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct FileInfo {
   std::string key;  // relative to the checkpoint's key prefix
   uint64_t size_bytes = 0;
   int32_t rank = -1;
+  bool is_location = false;  // it is what lies at the location; key is what messages call it
 };
 
 // Where the packed bytes of a chunk or object lie.
@@ -44,6 +45,8 @@ class OpenedCheckpoint {
   // Proved by check_catalog and prove_all_covers.
   virtual const plan::Catalog& catalog() const = 0;
   virtual const std::vector<FileInfo>& files() const = 0;
+  // What is odd but readable, one sentence each; for reports.
+  virtual const std::vector<std::string>& notes() const;
   // Number of the file that has a chunk or object.
   virtual uint32_t chunk_file(size_t chunk) const = 0;
   virtual uint32_t object_file(size_t object) const = 0;
@@ -54,7 +57,8 @@ class OpenedCheckpoint {
   // no digests.
   virtual uint64_t digest_block_bytes() const = 0;
   // Loads what verification of this file needs (index, trailer) and checks it against the manifest;
-  // idempotent and thread-safe. DATA_LOSS naming file and what differs.
+  // idempotent and thread-safe. DATA_LOSS naming file and what differs; ABORTED when the file is
+  // not the one that was opened.
   virtual Status prepare_file(uint32_t file) const = 0;
   // The same from storage again, whether the file was prepared before or not; for verification. A
   // file that passes is prepared.
@@ -87,6 +91,8 @@ struct Location {
 
 // What messages and reports call the place.
 std::string shown_path(const Location& location);
+// Key of a file of the checkpoint in the location's storage.
+std::string stored_key(const Location& location, const FileInfo& file);
 
 // What open_checkpoint read: enough to open the same checkpoint without looking at its storage.
 struct StoredMetadata {

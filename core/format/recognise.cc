@@ -2,7 +2,7 @@
 //
 // Recognition of what lies at a path. Native checkpoints are known by manifest.shw; other families
 // by the names and first bytes that their own readers look for. Nothing but names and a few bytes
-// is read before the format is known.
+// is read before the format is known. Families that cannot be read are named.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,11 +15,13 @@
 #include "core/format/format.h"
 #include "core/format/native/native_checkpoint.h"
 #include "core/format/native/native_format.h"
+#include "core/format/safetensors/safetensors_checkpoint.h"
 
 namespace shardwright::format {
 namespace {
 
 constexpr size_t kMaxLookedAt = 4096;  // names that recognition reads of a directory
+constexpr std::string_view kModelBeginning = "model";
 constexpr size_t kMaxNamesShown = 5;
 constexpr size_t kSniffBytes = 16;
 
@@ -41,13 +43,14 @@ std::string_view file_family(std::span<const std::byte> head, std::string_view n
     return name.ends_with(".npz") ? "a numpy archive" : "a torch.save archive";
   if (begins_with("\x80\x02", 0) || begins_with("\x80\x04", 0))
     return "a pickle (an old torch.save file)";
-  if (begins_with("{", 8)) return "a safetensors file";
   if (name.ends_with(".ckpt") && begins_with("\x0a", 0)) return "a MindSpore checkpoint";
   if (begins_with("\x89HDF\r\n\x1a\n", 0)) return "an HDF5 file";
   return "";
 }
 
-Status explain_file(const Location& location, uint64_t size_bytes) {
+Result<std::shared_ptr<const OpenedCheckpoint>> open_file(const Location& location,
+                                                          uint64_t size_bytes,
+                                                          StoredMetadata* metadata) {
   const std::string where = shown_path(location);
   std::array<std::byte, kSniffBytes> buffer{};
   const auto head =
@@ -62,6 +65,10 @@ Status explain_file(const Location& location, uint64_t size_bytes) {
                            escape_text(where)))
         .with_detail("file", where);
   }
+  if (safetensors::is_safetensors_file(head, size_bytes, where)) {
+    if (metadata != nullptr) metadata->format_name = safetensors::kFileFormat;
+    return safetensors::open_file(location, metadata == nullptr ? nullptr : &metadata->bytes);
+  }
   const std::string_view family = file_family(head, where);
   if (!family.empty()) return only_listed(where, family);
   return invalid_argument(fmt::format("'{}' is a file of {} bytes that is no known checkpoint "
@@ -72,17 +79,28 @@ Status explain_file(const Location& location, uint64_t size_bytes) {
       .with_detail("file", where);
 }
 
-// Names at and below the prefix, relative to it; at most kMaxLookedAt.
-Result<std::vector<std::string>> look_around(const Location& location) {
+// Appends the names that begin so, relative to the location; at most kMaxLookedAt. Whether there
+// are more.
+Result<bool> append_names(const Location& location, std::string_view beginning,
+                          std::vector<std::string>* names) {
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
-  std::vector<std::string> names;
-  bool enough = false;
-  Status listed = location.storage->list(prefix, [&](const storage::ListEntry& entry) {
-    if (entry.key.size() > prefix.size()) names.push_back(entry.key.substr(prefix.size()));
-    enough = names.size() >= kMaxLookedAt;
-    return enough ? cancelled("enough names were seen") : Status();
-  });
+  size_t count = 0;
+  Status listed = location.storage->list(
+      prefix + std::string(beginning), [&](const storage::ListEntry& entry) {
+        if (entry.key.size() > prefix.size()) names->push_back(entry.key.substr(prefix.size()));
+        return ++count < kMaxLookedAt ? Status() : cancelled("enough names were seen");
+      });
+  const bool enough = count >= kMaxLookedAt;
   if (!listed.ok() && !enough) return listed;
+  return enough;
+}
+
+// Names at and below the prefix, relative to it. Of many only the first; those that models have
+// are looked for again, because folders beside them (of git) may hold more names than are read.
+Result<std::vector<std::string>> look_around(const Location& location) {
+  std::vector<std::string> names;
+  SHW_ASSIGN_OR_RETURN(const bool more, append_names(location, "", &names));
+  if (more) SHW_RETURN_IF_ERROR(append_names(location, kModelBeginning, &names).status());
   return names;
 }
 
@@ -95,14 +113,14 @@ bool is_unfinished_name(std::string_view name) {
 
 struct Family {
   std::string_view pattern;  // glob over a name relative to the prefix
-  std::string_view text;
+  std::string_view text;     // "" = the files of safetensors, which can be read
 };
 constexpr Family kFamilies[] = {
     {"metadata.json", "a Megatron dist_checkpointing checkpoint"},
     {"latest_checkpointed_iteration.txt", "a Megatron run of checkpoints"},
     {".metadata", "a torch DCP checkpoint"},
-    {"*.safetensors.index.json", "a sharded safetensors model"},
-    {"*.safetensors", "safetensors files"},
+    {"*.safetensors.index.json", ""},
+    {"*.safetensors", ""},
     {"*.ckpt", "MindSpore checkpoint files"},
     {"*.distcp", "a torch DCP checkpoint without its .metadata"},
     {"*.pt", "torch.save files"},
@@ -110,14 +128,14 @@ constexpr Family kFamilies[] = {
     {"pytorch_model*.bin", "torch.save files"},
 };
 
-std::string_view directory_family(std::span<const std::string> names) {
+// The first family with one of these names, null when there is none.
+const Family* directory_family(std::span<const std::string> names) {
   for (const Family& family : kFamilies) {
     for (const std::string& name : names) {
-      if (name.find('/') == std::string::npos && glob_matches(family.pattern, name))
-        return family.text;
+      if (name.find('/') == std::string::npos && glob_matches(family.pattern, name)) return &family;
     }
   }
-  return "";
+  return nullptr;
 }
 
 Status explain_directory(const Location& location, std::span<const std::string> names) {
@@ -128,8 +146,8 @@ Status explain_directory(const Location& location, std::span<const std::string> 
                fmt::format("there is no checkpoint at '{}': nothing is there", escape_text(where)))
         .with_detail("file", where);
   }
-  const std::string_view family = directory_family(names);
-  if (!family.empty()) return only_listed(where, family);
+  const Family* const family = directory_family(names);
+  if (family != nullptr) return only_listed(where, family->text);
   const auto unfinished = std::ranges::count_if(names, is_unfinished_name);
   const auto locks = std::ranges::count_if(names, is_lock);
   if (static_cast<size_t>(unfinished + locks) == names.size()) {
@@ -166,9 +184,18 @@ Status explain_directory(const Location& location, std::span<const std::string> 
 
 }  // namespace
 
+const std::vector<std::string>& OpenedCheckpoint::notes() const {
+  static const std::vector<std::string> kNone;
+  return kNone;
+}
+
 std::string shown_path(const Location& location) {
   if (!location.display.empty()) return location.display;
   return location.prefix.empty() ? "." : location.prefix;
+}
+
+std::string stored_key(const Location& location, const FileInfo& file) {
+  return file.is_location ? location.prefix : storage::join_key(location.prefix, file.key);
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location,
@@ -184,16 +211,23 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& 
   if (!native.ok() && native.status().code() != StatusCode::kInvalidArgument)
     return native.status();
   const Result<storage::ObjectStat> file = location.storage->stat(location.prefix);
-  if (file.ok()) return explain_file(location, file->size_bytes);
+  if (file.ok()) return open_file(location, file->size_bytes, metadata);
   if (!native.ok()) return native.status();
   SHW_ASSIGN_OR_RETURN(const std::vector<std::string> names, look_around(location));
-  return explain_directory(location, names);
+  const Family* const family = directory_family(names);
+  if (family == nullptr || !family->text.empty()) return explain_directory(location, names);
+  if (metadata != nullptr) metadata->format_name = safetensors::kDirectoryFormat;
+  return safetensors::open_directory(location, names,
+                                     metadata == nullptr ? nullptr : &metadata->bytes);
 }
 
 Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
                                                             const StoredMetadata& metadata) {
   if (metadata.format_name == native::kFormatName)
     return native::open_shared(location, metadata.bytes);
+  if (metadata.format_name == safetensors::kFileFormat ||
+      metadata.format_name == safetensors::kDirectoryFormat)
+    return safetensors::open_shared(location, metadata.bytes);
   return unimplemented(
       fmt::format("another rank opened a checkpoint of format '{}', which this "
                   "one does not know",
