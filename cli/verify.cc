@@ -56,8 +56,11 @@ int verify(Session& session, const VerifyOptions& options) {
   }
   const auto bytes = json["bytes_read"].get<uint64_t>();
   if (damage.empty()) {
+    const bool digests = json["digests"].get<bool>();
     Session::print_line(options.deep
-                            ? fmt::format("whole: {} read and checked: {} and {}", size_text(bytes),
+                            ? fmt::format("whole{}: {} read{}: {} and {}",
+                                          digests ? "" : " as far as sizes and indexes tell",
+                                          size_text(bytes), digests ? " and checked" : "",
                                           plural(json["chunks"].get<uint64_t>(), "chunk"),
                                           plural(json["objects"].get<uint64_t>(), "object"))
                             : std::string("whole as far as sizes and indexes tell"));

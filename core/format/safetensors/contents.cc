@@ -160,8 +160,7 @@ Result<Box> ContentsBuilder::box_of(const Item& item) const {
   return box;
 }
 
-// Appends a tensor with all its parts, ascending by box; empty parts of a tensor that is not empty
-// say nothing.
+// Appends a tensor with all its parts, ascending by box. Empty ones say no more than the shape.
 Status ContentsBuilder::add_tensor(uint32_t first) {
   struct Part {
     Box box;
@@ -184,10 +183,7 @@ Status ContentsBuilder::add_tensor(uint32_t first) {
       shape[d] = std::max(shape[d], box.offsets[d] + box.sizes[d]);
     parts.push_back({std::move(box), i});
   }
-  const bool is_empty = std::ranges::find(shape, 0) != shape.end();
-  if (!is_empty) std::erase_if(parts, [](const Part& part) { return box_is_empty(part.box); });
-  if (is_empty) parts.resize(1);
-  if (is_empty) parts.front().box = whole_box(shape);
+  std::erase_if(parts, [](const Part& part) { return box_is_empty(part.box); });
   std::ranges::sort(parts, {}, [](const Part& part) { return std::tie(part.box, part.item); });
   std::vector<plan::CatalogBuilder::Chunk> chunks;
   for (Part& part : parts) {

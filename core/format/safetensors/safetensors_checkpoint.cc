@@ -37,7 +37,8 @@ Digest128 digest_of(std::string_view text) {
 
 // Name of the one file that a location is, for messages and lists.
 std::string own_name(const Location& location) {
-  const std::string path = shown_path(location);
+  std::string path = shown_path(location);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path.substr(path.rfind('/') + 1);
 }
 

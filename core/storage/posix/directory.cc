@@ -65,6 +65,23 @@ int open_readable(int directory) {
   });
 }
 
+std::string blob_behind(const DirectoryName& link) {
+  constexpr std::string_view kUp = "../";
+  constexpr std::string_view kFolder = "blobs/";
+  constexpr size_t kMaxLinkBytes = 128;
+  char buffer[kMaxLinkBytes];
+  const ssize_t size = ::readlinkat(link.directory, link.name.c_str(), buffer, sizeof(buffer));
+  if (size <= 0 || size == static_cast<ssize_t>(sizeof(buffer))) return "";
+  const std::string_view target(buffer, static_cast<size_t>(size));
+  std::string_view rest = target;
+  while (rest.starts_with(kUp)) rest.remove_prefix(kUp.size());
+  if (rest.size() + 2 * kUp.size() > target.size() || !rest.starts_with(kFolder)) return "";
+  rest.remove_prefix(kFolder.size());
+  const bool is_digest = (rest.size() == 40 || rest.size() == 64) &&
+                         rest.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return is_digest ? std::string(target) : "";
+}
+
 Descriptor::~Descriptor() {
   if (descriptor_ >= 0) ::close(descriptor_);  // read side or O_PATH: nothing to lose
 }

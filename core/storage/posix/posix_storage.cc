@@ -89,6 +89,7 @@ class PosixStorage final : public Storage {
                                  const OpenOptions& options, std::string* temporary_name);
   int remove_key(const Descriptor& parent, std::string_view key, bool is_directory);
   Status check_regular(const struct stat& found, std::string_view key) const;
+  int stat_name(DirectoryName target, struct stat* found) const;
   Status list_directory(std::string_view directory, std::string_view prefix, size_t depth,
                         const Sink& sink);
 
@@ -123,8 +124,15 @@ Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_v
   } else {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, Missing::kRefuse));
-    opened = uninterrupted(
-        [&] { return calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW); });
+    const auto open_name = [&] {
+      return calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW);
+    };
+    opened = uninterrupted(open_name);
+    std::string blob = opened == -ELOOP ? internal::blob_behind(parts.parent.target(key)) : "";
+    if (!blob.empty()) {
+      parts.parent.name = std::move(blob);
+      opened = uninterrupted(open_name);
+    }
   }
   if (opened < 0) return root_->failure(opened, "open", key);
   parts.file = Descriptor(opened);
@@ -199,6 +207,17 @@ Result<Descriptor> PosixStorage::create_file(const Parent& parent, std::string_v
   return file;
 }
 
+// Of the file itself where the name is a link that is followed.
+int PosixStorage::stat_name(DirectoryName target, struct stat* found) const {
+  const auto look = [&] { return calls().stat_name(target, found); };
+  const int looked = uninterrupted(look);
+  if (looked < 0 || !S_ISLNK(found->st_mode)) return looked;
+  std::string blob = internal::blob_behind(target);
+  if (blob.empty()) return looked;
+  target.name = std::move(blob);
+  return uninterrupted(look);
+}
+
 Result<ObjectStat> PosixStorage::stat(std::string_view key) {
   struct stat found{};
   int looked = 0;
@@ -207,7 +226,7 @@ Result<ObjectStat> PosixStorage::stat(std::string_view key) {
   } else {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(const Parent parent, root_->open_parent(key, Missing::kRefuse));
-    looked = uninterrupted([&] { return calls().stat_name(parent.target(key), &found); });
+    looked = stat_name(parent.target(key), &found);
   }
   if (looked < 0) return root_->failure(looked, "look at", key);
   SHW_RETURN_IF_ERROR(check_regular(found, key));
@@ -254,7 +273,7 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
     is_empty = false;
     struct stat found{};
     const DirectoryName entry{opened->get(), std::string(name), join_key(directory, name)};
-    const int looked = uninterrupted([&] { return calls().stat_name(entry, &found); });
+    const int looked = stat_name(entry, &found);
     if (looked == -ENOENT) continue;  // removed while we looked
     if (looked < 0) return root_->failure(looked, "look at", entry.key);
     if (S_ISREG(found.st_mode)) entries.emplace_back(name, internal::object_stat(found));

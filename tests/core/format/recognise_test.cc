@@ -82,8 +82,6 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
   const std::pair<const char*, const char*> table[] = {
       {".metadata", "torch DCP"},
       {"metadata.json", "Megatron"},
-      {"model-00001-of-00002.safetensors", "safetensors"},
-      {"model.safetensors.index.json", "safetensors"},
       {"rank_0.ckpt", "MindSpore"},
       {"__0_0.distcp", "torch DCP"},
       {"pytorch_model.bin", "torch.save"},
@@ -102,10 +100,37 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
 TEST_F(Recognition, NamesOtherFamiliesOfFiles) {
   EXPECT_EQ(open_file("model.pt", "PK\x03\x04rest of an archive").detail("format"),
             "a torch.save archive");
-  EXPECT_EQ(open_file("model.safetensors", std::string_view("\x08\0\0\0\0\0\0\0{\"a\":1}", 15))
-                .detail("format"),
-            "a safetensors file");
+  EXPECT_EQ(open_file("model.safetensors", "PK\x03\x04 by another writer").detail("format"),
+            "a torch.save archive");
   EXPECT_EQ(open_file("old.pth", "\x80\x02pickle").code(), StatusCode::kUnimplemented);
+}
+
+TEST_F(Recognition, OpensSafetensorsWhateverTheirName) {
+  const std::string_view empty("\x02\0\0\0\0\0\0\0{}", 10);
+  EXPECT_TRUE(open_file("model.safetensors", empty).ok());
+  EXPECT_TRUE(open_file("weights", empty).ok());
+  EXPECT_TRUE(open().ok());
+  put("cut.safetensors", "\x02");
+  EXPECT_EQ(open_checkpoint({memory_, "prefix/cut.safetensors"}).status().code(),
+            StatusCode::kDataLoss);
+}
+
+TEST_F(Recognition, LeavesSafetensorsOfOtherFamiliesToThem) {
+  put("model.safetensors", std::string_view("\x02\0\0\0\0\0\0\0{}", 10));
+  EXPECT_TRUE(open().ok());
+  put(".metadata");
+  EXPECT_EQ(open().detail("format"), "a torch DCP checkpoint");
+}
+
+TEST_F(Recognition, FindsModelsBesideFoldersOfManyNames) {
+  storage::OpenOptions options;
+  options.mode = storage::OpenMode::kCreateVisible;
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_TRUE(memory_->open("prefix/.git/" + std::to_string(i), options).ok());
+  const auto object = memory_->open("prefix/model.safetensors", options);
+  const std::string_view empty("\x02\0\0\0\0\0\0\0{}", 10);
+  ASSERT_TRUE((*object)->write_at(0, std::as_bytes(std::span(empty))).ok());
+  EXPECT_TRUE(open_checkpoint({memory_, "prefix"}).ok());
 }
 
 TEST_F(Recognition, RefusesFilesThatItDoesNotKnow) {
