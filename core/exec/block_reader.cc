@@ -53,8 +53,8 @@ class FileHandles {
     if (object == nullptr) {
       storage::OpenOptions options;
       options.direct = direct;
-      SHW_ASSIGN_OR_RETURN(
-          object, location.storage->open(format::stored_key(location, file), options));
+      SHW_ASSIGN_OR_RETURN(object,
+                           location.storage->open(format::stored_key(location, file), options));
     }
     return object.get();
   }

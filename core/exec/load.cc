@@ -131,13 +131,12 @@ std::string terms_text(const format::Location& location, const LoadOptions& opti
   return internal::place_text(location) + shared_options_text(options);
 }
 
-Status generations_differ(const collective::Difference& found) {
+Status identities_differ(const collective::Difference& found) {
   const auto text = [](std::span<const std::byte> each) {
     return escape_text({reinterpret_cast<const char*>(each.data()), each.size()});
   };
-  return aborted(fmt::format("rank {} opened generation {} and rank 0 generation {}: the "
-                             "checkpoint was replaced "
-                             "while ranks opened it; load again",
+  return aborted(fmt::format("rank {} opened '{}' and rank 0 '{}' by generation or content: the "
+                             "checkpoint was replaced while ranks opened it; load again",
                              found.rank, text(found.other), text(found.first)))
       .with_detail("rank", std::to_string(found.rank))
       .with_detail("generation", text(found.first));
@@ -155,15 +154,15 @@ Status agree_on_terms(collective::Exchange& exchange, const Opening& mine,
 }
 
 // Where each rank has opened the checkpoint itself: it is the same.
-Status agree_on_generation(collective::Exchange& exchange, const Opening& mine,
-                           const Status& ready) noexcept {
-  const std::string_view generation =
-      ready.ok() ? mine.checkpoint->opened().generation() : std::string_view();
+Status agree_on_identity(collective::Exchange& exchange, const Opening& mine,
+                         const Status& ready) noexcept {
+  const std::string_view identity =
+      ready.ok() ? mine.checkpoint->opened().identity() : std::string_view();
   SHW_ASSIGN_OR_RETURN(const auto difference,
-                       exchange.compare(kTagOpened, ready, internal::said(generation)));
+                       exchange.compare(kTagOpened, ready, internal::said(identity)));
   if (!difference.has_value()) return {};
   return without_exceptions("comparing what ranks opened",
-                            [&] { return generations_differ(*difference); });
+                            [&] { return identities_differ(*difference); });
 }
 
 // The name of the format, its length in front, and the bytes.
@@ -315,7 +314,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
   Status agreed = agree_on_terms(exchange, opening, options);
   if (agreed.ok()) {
     agreed = shared ? share_opening(runtime, exchange, &opening, &ready, accepts)
-                    : agree_on_generation(exchange, opening, ready);
+                    : agree_on_identity(exchange, opening, ready);
   }
   const Checkpoint* const checkpoint = opening.checkpoint.get();
   note(runtime, collective, LogLevel::kInfo, [&] {

@@ -39,8 +39,10 @@ class OpenedCheckpoint {
   virtual ~OpenedCheckpoint() = default;
   virtual std::string_view format_name() const = 0;  // "native"
   virtual std::string_view generation() const = 0;   // "" when the format has none
-  virtual int32_t world_size() const = 0;
-  virtual int64_t created_unix_ns() const = 0;
+  // Equal where ranks that open the checkpoint by themselves find the same one.
+  virtual std::string_view identity() const { return generation(); }
+  virtual int32_t world_size() const = 0;       // ranks that wrote it, 1 where that is not known
+  virtual int64_t created_unix_ns() const = 0;  // 0 = not known
   virtual const std::map<std::string, std::string>& metadata() const = 0;
   // Proved by check_catalog and prove_all_covers.
   virtual const plan::Catalog& catalog() const = 0;

@@ -85,8 +85,8 @@ Result<bool> append_names(const Location& location, std::string_view beginning,
                           std::vector<std::string>* names) {
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
   size_t count = 0;
-  Status listed = location.storage->list(
-      prefix + std::string(beginning), [&](const storage::ListEntry& entry) {
+  Status listed =
+      location.storage->list(prefix + std::string(beginning), [&](const storage::ListEntry& entry) {
         if (entry.key.size() > prefix.size()) names->push_back(entry.key.substr(prefix.size()));
         return ++count < kMaxLookedAt ? Status() : cancelled("enough names were seen");
       });

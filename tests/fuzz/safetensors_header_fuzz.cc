@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes as a safetensors file: its length and its header, and again as a header in front of a
-// buffer that ends where the header says, so that mutations reach the proofs behind it. What decodes
-// tiles its buffer and gives a sound catalog.
+// buffer that ends where the header says, so that mutations reach the proofs behind it. What
+// decodes tiles its buffer and gives a sound catalog.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +26,8 @@ void check(const Header& header, uint64_t buffer_bytes) {
 void decode(std::string_view text, uint64_t buffer_bytes) {
   auto header = decode_header(text, buffer_bytes, "f");
   if (!header.ok() && !header.status().detail("expected").empty()) {
-    buffer_bytes = std::strtoull(std::string(header.status().detail("expected")).c_str(), nullptr, 10);
+    buffer_bytes =
+        std::strtoull(std::string(header.status().detail("expected")).c_str(), nullptr, 10);
     header = decode_header(text, buffer_bytes, "f");
   }
   if (!header.ok()) return;
@@ -41,7 +42,8 @@ void decode(std::string_view text, uint64_t buffer_bytes) {
     if (!builder.add_file(std::move(source)).ok()) continue;
     const auto contents = std::move(builder).finish();
     if (!contents.ok() && parts == internal::Parts::kWhole) __builtin_trap();
-    if (contents.ok() && !shardwright::plan::check_catalog(contents->catalog).ok()) __builtin_trap();
+    if (contents.ok() && !shardwright::plan::check_catalog(contents->catalog).ok())
+      __builtin_trap();
   }
 }
 

@@ -13,8 +13,8 @@ PAGE = "docs/compatibility.md"
 _CODE = re.compile(r"`([^`\n]+)`")
 _FILE = re.compile(r"^[\w/]*\w+\.(py|cc|c)$")
 _NAME = re.compile(r"^\w+")
-# How tests call the code of torch or megatron-core that ours stands for.
-_ORIGINAL = re.compile(r"(?<![\w.])(original|torch_saves|_compare_save_plans)\b")
+# How tests call the code of torch, megatron-core or safetensors that ours stands for.
+_ORIGINAL = re.compile(r"(?<![\w.])(original|torch_saves|_compare_save_plans|safetensors\.safe_open)\b")
 _RUN = "(run)"
 
 

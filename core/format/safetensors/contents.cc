@@ -33,8 +33,7 @@ Status ContentsBuilder::add_file(SourceFile source) {
   const uint64_t begin = kLengthBytes + source.header.size();
   if (source.info.size_bytes < begin) return damaged_file(source.info.key, "it ends in its header");
   SHW_ASSIGN_OR_RETURN(
-      Header header,
-      decode_header(source.header, source.info.size_bytes - begin, source.info.key));
+      Header header, decode_header(source.header, source.info.size_bytes - begin, source.info.key));
   contents_.identities.push_back(
       {source.version, integrity::xxh3_128(std::as_bytes(std::span(source.header)))});
   source.header = std::string();
@@ -69,10 +68,10 @@ bool ContentsBuilder::is_elsewhere(std::string_view name, uint32_t file) {
     ++found_;
     return false;
   }
-  add_note(fmt::format("file '{}' holds tensor '{}' too, which the index names in '{}': that one "
-                       "is read",
-                       shown(contents_.files[file].key), shown(name),
-                       shown(index_->files[listed->second])));
+  add_note(fmt::format(
+      "file '{}' holds tensor '{}' too, which the index names in '{}': that one "
+      "is read",
+      shown(contents_.files[file].key), shown(name), shown(index_->files[listed->second])));
   return true;
 }
 

@@ -80,7 +80,7 @@ class ContentsBuilder {
   Parts parts_;
   Contents contents_;
   std::vector<uint64_t> buffer_begins_;
-  std::vector<Header> headers_;  // without their tensors
+  std::vector<Header> headers_;          // without their tensors
   std::vector<ByName<Dims>> shardings_;  // of each file; empty = its tensors are whole
   std::vector<bool> is_sharded_;
   size_t found_ = 0;  // tensors that lie where the index says

@@ -57,7 +57,8 @@ std::optional<DType> find_dtype(std::string_view text) {
 
 std::string known_dtypes() {
   std::string all;
-  for (const auto& [text, dtype] : kDTypes) all += fmt::format("{}{}", all.empty() ? "" : ", ", text);
+  for (const auto& [text, dtype] : kDTypes)
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", text);
   return all;
 }
 
@@ -147,7 +148,8 @@ class HeaderSink final : public internal::JsonSink {
       return {};
     }
     if (place_ == Place::kOffsets) {
-      if (offset_count_ == offsets_.size()) return wrong_tensor("data_offsets has more than 2 numbers");
+      if (offset_count_ == offsets_.size())
+        return wrong_tensor("data_offsets has more than 2 numbers");
       offsets_[offset_count_++] = value;
       return {};
     }
@@ -189,8 +191,8 @@ class HeaderSink final : public internal::JsonSink {
       case Place::kHeader:
         return wrong_tensor(fmt::format("its entry is {}, not an object", type));
       case Place::kMetadata:
-        return wrong(fmt::format("{} has {} under '{}', where only texts are allowed",
-                                 kMetadataKey, type, shown(metadata_key_)));
+        return wrong(fmt::format("{} has {} under '{}', where only texts are allowed", kMetadataKey,
+                                 type, shown(metadata_key_)));
       case Place::kShape:
         return wrong_tensor(fmt::format("its shape holds {}", type));
       case Place::kOffsets:
@@ -207,7 +209,8 @@ class HeaderSink final : public internal::JsonSink {
 
   Status begin_member() {
     if (place_ == Place::kMetadata) {
-      if (std::exchange(has_metadata_, true)) return wrong(fmt::format("it has {} twice", kMetadataKey));
+      if (std::exchange(has_metadata_, true))
+        return wrong(fmt::format("it has {} twice", kMetadataKey));
       return {};
     }
     if (header_->shapes.size() > UINT32_MAX - static_cast<size_t>(kMaxTensorRank))
@@ -318,28 +321,29 @@ Status check_names(const Header& header, std::string_view file) {
 
 // Tensors in the order of their bytes leave none out, share none, and end with the buffer.
 Status check_tiling(Header* header, uint64_t buffer_bytes, std::string_view file) {
-  std::ranges::stable_sort(header->tensors, {},
-                           [](const HeaderTensor& each) { return std::pair(each.begin, each.end); });
+  std::ranges::stable_sort(header->tensors, {}, [](const HeaderTensor& each) {
+    return std::pair(each.begin, each.end);
+  });
   uint64_t end = 0;
   for (const HeaderTensor& tensor : header->tensors) {
     if (tensor.begin != end) {
       const std::string_view name = header->name(tensor);
       const std::string_view what = tensor.begin > end ? "nothing names the bytes before it"
                                                        : "it shares bytes with the one before it";
-      return damaged_file(file, fmt::format("tensor '{}' begins at byte {} of the buffer, expected "
-                                            "{}: {}",
-                                            escape_text(name, kMaxNameShown), tensor.begin, end,
-                                            what))
+      return damaged_file(file,
+                          fmt::format("tensor '{}' begins at byte {} of the buffer, expected "
+                                      "{}: {}",
+                                      escape_text(name, kMaxNameShown), tensor.begin, end, what))
           .with_detail("tensor", name)
           .with_detail("offset", fmt::to_string(tensor.begin));
     }
     end = tensor.end;
   }
   if (end == buffer_bytes) return {};
-  return damaged_file(file, fmt::format("its tensors have {} bytes and {} are there: {}", end,
-                                        buffer_bytes,
-                                        end > buffer_bytes ? "it was cut"
-                                                           : "bytes follow that nothing names"))
+  return damaged_file(
+             file,
+             fmt::format("its tensors have {} bytes and {} are there: {}", end, buffer_bytes,
+                         end > buffer_bytes ? "it was cut" : "bytes follow that nothing names"))
       .with_detail("expected", fmt::to_string(end))
       .with_detail("found", fmt::to_string(buffer_bytes));
 }
@@ -347,8 +351,8 @@ Status check_tiling(Header* header, uint64_t buffer_bytes, std::string_view file
 }  // namespace
 
 Status damaged_file(std::string_view file, std::string_view what) {
-  return data_loss(fmt::format("file '{}' is no sound safetensors file: {}", escape_text(file),
-                               what))
+  return data_loss(
+             fmt::format("file '{}' is no sound safetensors file: {}", escape_text(file), what))
       .with_detail("file", file)
       .with_detail("hint", kHint);
 }
@@ -356,8 +360,8 @@ Status damaged_file(std::string_view file, std::string_view what) {
 Result<uint64_t> header_length(std::span<const std::byte> first_bytes, uint64_t file_bytes,
                                std::string_view file) {
   if (file_bytes < kLengthBytes || first_bytes.size() < kLengthBytes) {
-    return damaged_file(file, fmt::format("it has {} bytes, too few for the length of a header",
-                                          file_bytes))
+    return damaged_file(
+               file, fmt::format("it has {} bytes, too few for the length of a header", file_bytes))
         .with_detail("found", fmt::to_string(file_bytes));
   }
   const auto begins_with = [&](std::string_view magic) {
@@ -371,8 +375,9 @@ Result<uint64_t> header_length(std::span<const std::byte> first_bytes, uint64_t 
         .with_detail("format", "a torch.save archive");
   }
   if (begins_with("version ")) {
-    return damaged_file(file, "it is the pointer that Git LFS leaves for a file that was not "
-                              "fetched; run git lfs pull");
+    return damaged_file(file,
+                        "it is the pointer that Git LFS leaves for a file that was not "
+                        "fetched; run git lfs pull");
   }
   static_assert(std::endian::native == std::endian::little);
   uint64_t length = 0;
@@ -380,9 +385,9 @@ Result<uint64_t> header_length(std::span<const std::byte> first_bytes, uint64_t 
   const bool too_long = length > kMaxHeaderBytes;
   if (!too_long && length <= file_bytes - kLengthBytes) return length;
   const uint64_t limit = too_long ? kMaxHeaderBytes : file_bytes - kLengthBytes;
-  return damaged_file(file, fmt::format("it says that its header has {} bytes, {} {}", length,
-                                        too_long ? "the format allows" : "behind the length are",
-                                        limit))
+  return damaged_file(file,
+                      fmt::format("it says that its header has {} bytes, {} {}", length,
+                                  too_long ? "the format allows" : "behind the length are", limit))
       .with_detail("limit", fmt::to_string(limit))
       .with_detail("found", fmt::to_string(length));
 }

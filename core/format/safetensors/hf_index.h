@@ -2,7 +2,8 @@
 //
 // The JSON texts that make one checkpoint of several safetensors files: the index of a Hugging Face
 // directory (which tensor lies in which file), and the metadata value of torch's Hugging Face
-// writer that says where in the whole tensor the part of a file belongs. Pure functions, any thread.
+// writer that says where in the whole tensor the part of a file belongs. Pure functions, any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ template <typename Value>
 using ByName = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
 struct HfIndex {
-  std::vector<std::string> files;             // ascending; keys inside the directory
-  ByName<uint32_t> file_of;                   // of each tensor the number of its file
-  std::optional<uint64_t> total_size;         // as the index says, often wrong
+  std::vector<std::string> files;               // ascending; keys inside the directory
+  ByName<uint32_t> file_of;                     // of each tensor the number of its file
+  std::optional<uint64_t> total_size;           // as the index says, often wrong
   std::map<std::string, std::string> metadata;  // its other scalars, as texts
 };
 

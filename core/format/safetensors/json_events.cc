@@ -17,8 +17,8 @@ std::string syntax_text(std::string_view message) {
   const size_t begin = message.find("syntax error");
   if (begin != std::string_view::npos) return escape_text(message.substr(begin), 200);
   const size_t bracket = message.find("] ");
-  return escape_text(
-      bracket == std::string_view::npos ? message : message.substr(bracket + 2), 200);
+  return escape_text(bracket == std::string_view::npos ? message : message.substr(bracket + 2),
+                     200);
 }
 
 // The events of the reader as those of a sink; returning false ends it.
@@ -81,7 +81,8 @@ Status read_json(std::string_view text, size_t max_depth, JsonSink* sink) {
     return data_loss("it does not begin with '{'");
   // The reader would take a NUL for the end.
   const size_t nul = text.find('\0', begin);
-  if (nul != std::string_view::npos) return data_loss(fmt::format("there is a NUL at byte {}", nul));
+  if (nul != std::string_view::npos)
+    return data_loss(fmt::format("there is a NUL at byte {}", nul));
   Events events(sink, max_depth);
   const bool done = nlohmann::json::sax_parse(text.begin(), text.end(), &events);
   return events.finish(done);

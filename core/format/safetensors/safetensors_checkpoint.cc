@@ -50,9 +50,8 @@ Result<std::string> read_text(storage::StorageObject& object, uint64_t offset, u
 
 // Reads what is in front of the buffer. NOT_FOUND when the file is not there.
 Result<SourceFile> read_source(const Location& location, FileInfo info) {
-  SHW_ASSIGN_OR_RETURN(
-      const std::unique_ptr<storage::StorageObject> object,
-      location.storage->open(stored_key(location, info), storage::OpenOptions{}));
+  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
+                       location.storage->open(stored_key(location, info), storage::OpenOptions{}));
   SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
   SourceFile source;
   source.info = std::move(info);
@@ -68,9 +67,9 @@ Result<SourceFile> read_source(const Location& location, FileInfo info) {
 }
 
 Result<std::string> read_index(const Location& location, const std::string& name) {
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       location.storage->open(storage::join_key(location.prefix, name),
-                                              storage::OpenOptions{}));
+  SHW_ASSIGN_OR_RETURN(
+      const std::unique_ptr<storage::StorageObject> object,
+      location.storage->open(storage::join_key(location.prefix, name), storage::OpenOptions{}));
   SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
   if (stat.size_bytes > kMaxIndexBytes) {
     return data_loss(fmt::format("index '{}' has {} bytes, more than {}", escape_text(name),
@@ -91,12 +90,14 @@ class SafetensorsCheckpoint final : public OpenedCheckpoint {
         contents_(std::move(contents)),
         is_directory_(is_directory),
         index_name_(index.name),
-        index_digest_(digest_of(index.text)) {}
+        index_digest_(digest_of(index.text)),
+        identity_(to_hex(integrity::xxh3_128(identity_bytes()))) {}
 
   std::string_view format_name() const override {
     return is_directory_ ? kDirectoryFormat : kFileFormat;
   }
   std::string_view generation() const override { return ""; }
+  std::string_view identity() const override { return identity_; }
   int32_t world_size() const override { return 1; }
   int64_t created_unix_ns() const override { return 0; }
   const std::map<std::string, std::string>& metadata() const override { return contents_.metadata; }
@@ -130,6 +131,17 @@ class SafetensorsCheckpoint final : public OpenedCheckpoint {
   Result<std::vector<Extent>> padding(uint32_t) const override { return std::vector<Extent>(); }
 
  private:
+  // Digest of the index, sizes of all files and digests of their headers.
+  std::vector<std::byte> identity_bytes() const {
+    std::vector<std::byte> bytes(index_digest_.begin(), index_digest_.end());
+    for (size_t file = 0; file < files().size(); ++file) {
+      const auto size = std::as_bytes(std::span(&files()[file].size_bytes, 1));
+      bytes.insert(bytes.end(), size.begin(), size.end());
+      const Digest128& header = contents_.identities[file].header;
+      bytes.insert(bytes.end(), header.begin(), header.end());
+    }
+    return bytes;
+  }
   Status replaced(std::string_view file) const {
     return aborted(fmt::format("file '{}' was replaced or changed since the checkpoint was opened; "
                                "open it again",
@@ -142,6 +154,7 @@ class SafetensorsCheckpoint final : public OpenedCheckpoint {
   bool is_directory_;
   std::string index_name_;  // "" = there is none
   Digest128 index_digest_;
+  std::string identity_;
 };
 
 // A file that was put in place of the one whose header was read would give bytes of other tensors.
@@ -254,8 +267,8 @@ bool is_safetensors_file(std::span<const std::byte> head, uint64_t file_bytes,
   // Blanks in front of the header, or nothing that another format would begin with.
   uint64_t length = 0;
   std::memcpy(&length, head.data(), sizeof(length));
-  const bool blank = std::string_view(" \t\r\n").find(character(kLengthBytes)) !=
-                     std::string_view::npos;
+  const bool blank =
+      std::string_view(" \t\r\n").find(character(kLengthBytes)) != std::string_view::npos;
   return blank || length <= file_bytes - kLengthBytes;
 }
 
@@ -303,10 +316,10 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& loca
   for (size_t file = 0; !stored.ended(); ++file) {
     SHW_ASSIGN_OR_RETURN(SourceFile source, stored.take_file());
     source.info.is_location = !is_directory;
-    const bool wanted = decoded_index.has_value()
-                            ? file < decoded_index->files.size() &&
-                                  decoded_index->files[file] == source.info.key
-                            : file == 0 || is_directory;
+    const bool wanted =
+        decoded_index.has_value()
+            ? file < decoded_index->files.size() && decoded_index->files[file] == source.info.key
+            : file == 0 || is_directory;
     if (!wanted) return data_loss("another rank read other safetensors files than it names");
     SHW_RETURN_IF_ERROR(builder.add_file(std::move(source)));
   }

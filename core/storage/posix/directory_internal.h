@@ -2,9 +2,9 @@
 //
 // Root: the directory that a posix storage lives in, and the resolution of keys beneath it. No
 // component below the root is ever followed when it is a link: openat2(RESOLVE_BENEATH |
-// RESOLVE_NO_SYMLINKS), or part by part with O_NOFOLLOW where the kernel lacks it. The one link that
-// reading follows is a file of the Hugging Face cache (blob_behind). The root's own path may be a
-// link. Nothing is cached: every call starts at the path, so a directory that was
+// RESOLVE_NO_SYMLINKS), or part by part with O_NOFOLLOW where the kernel lacks it. The one link
+// that reading follows is a file of the Hugging Face cache (blob_behind). The root's own path may
+// be a link. Nothing is cached: every call starts at the path, so a directory that was
 // replaced is seen as it is now. Immutable, any thread.
 #pragma once
 
@@ -53,8 +53,8 @@ struct Parent {
   }
 };
 
-// Files of the Hugging Face cache lie at snapshots/<revision>/ as links to ../../blobs/<digest>. The
-// text of such a link, "" for all that is none: up and out, a folder of that name, a SHA-1 or
+// Files of the Hugging Face cache lie at snapshots/<revision>/ as links to ../../blobs/<digest>.
+// The text of such a link, "" for all that is none: up and out, a folder of that name, a SHA-1 or
 // SHA-256 as its file, which is opened as a file that is no link itself.
 std::string blob_behind(const DirectoryName& link);
 

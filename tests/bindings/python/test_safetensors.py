@@ -51,7 +51,7 @@ def test_every_dtype_of_the_package(dtype, tmp_path):
     loaded = shardwright.load(path)
     for name, (_, shape, data) in tensors.items():
         assert loaded[name].dtype == dtype and tuple(loaded[name].shape) == shape
-        assert bytes(loaded[name].tobytes() if hasattr(loaded[name], "tobytes") else loaded[name]) == data.tobytes()
+        assert bytes(loaded[name].tobytes()) == data.tobytes()
 
 
 def test_packed_floats_have_the_shape_of_the_header(tmp_path):
@@ -68,8 +68,8 @@ def test_packed_floats_have_the_shape_of_the_header(tmp_path):
 
 def test_names_and_metadata_come_as_they_are(tmp_path):
     path = tmp_path / "m.safetensors"
-    names = ["", "ünïcode.✓", "a/b\\c", "nul\0", "tab\t\"quoted\"", "x" * 60000, "\U0001F600"]
-    metadata = {"format": "pt", "big": "ä" * 1_000_000, "": "", "json": json.dumps({"a": [1]})}
+    names = ["", "\u00fcn\u00efcode.\u2713", "a/b\\c", "nul\0", "tab\t\"quoted\"", "x" * 60000, "\U0001F600"]
+    metadata = {"format": "pt", "big": "\u00e4" * 1_000_000, "": "", "json": json.dumps({"a": [1]})}
     arrays = {name: numpy.arange(i, dtype="i4") for i, name in enumerate(names)}
     safetensors.numpy.save_file(arrays, path, metadata)
     with shardwright.open(path) as c:
@@ -81,11 +81,10 @@ def test_a_load_fills_what_the_host_holds(tmp_path):
     arrays = {"w": numpy.arange(60, dtype="f4").reshape(5, 12), "b": numpy.arange(12, dtype="f2"), "step": numpy.array(7)}
     safetensors.numpy.save_file(arrays, tmp_path / "m.safetensors")
     into = {name: numpy.zeros_like(array) for name, array in arrays.items()}
-    report = shardwright.load(tmp_path / "m.safetensors", into)
+    shardwright.load(tmp_path / "m.safetensors", into)
     assert all((into[name] == array).all() for name, array in arrays.items())
     with shardwright.open(tmp_path / "m.safetensors") as c:
         assert (c["w"][1:4, ::3] == arrays["w"][1:4, ::3]).all()
-    assert report is not None
 
 
 @pytest.mark.parametrize("indexed", [True, False])

@@ -81,7 +81,8 @@ void store_whole(RandomSource& random, const Model& model, CheckpointFixture* fi
     const Dense& tensor = model.tensors[i];
     const auto file = static_cast<size_t>(random.next() % files.size());
     files[file].add(tensor.name, model.dtypes[i], tensor.shape, tensor.bytes);
-    map += fmt::format(R"({}"{}":"model-{}.safetensors")", map.empty() ? "" : ",", tensor.name, file);
+    map +=
+        fmt::format(R"({}"{}":"model-{}.safetensors")", map.empty() ? "" : ",", tensor.name, file);
   }
   for (size_t i = 0; i < files.size(); ++i)
     fixture->put(fmt::format("ckpt/model-{}.safetensors", i), files[i].take());
@@ -94,8 +95,7 @@ void store_parts(RandomSource& random, const Model& model, CheckpointFixture* fi
   std::vector<FileText> files(static_cast<size_t>(random.between(1, 4)));
   for (size_t i = 0; i < model.tensors.size(); ++i) {
     const Dense& tensor = model.tensors[i];
-    std::vector<Box> boxes =
-        random_cuts(random, tensor.shape, static_cast<int32_t>(files.size()));
+    std::vector<Box> boxes = random_cuts(random, tensor.shape, static_cast<int32_t>(files.size()));
     if (boxes.empty()) boxes.push_back(whole_box(tensor.shape));
     const auto first = static_cast<size_t>(random.next() % files.size());
     for (size_t part = 0; part < boxes.size(); ++part) {
@@ -182,9 +182,31 @@ TEST(Safetensors, VerificationSaysThatThereAreNoDigests) {
   Holding target;
   add_whole(&target, tensor, false);
   const auto alone = collective::make_single_collective();
-  const Result<Report> loaded = load(fixture.runtime(), *checkpoint, *target.state, *alone,
-                                     LoadOptions(), CallContext());
+  const Result<Report> loaded =
+      load(fixture.runtime(), *checkpoint, *target.state, *alone, LoadOptions(), CallContext());
   EXPECT_EQ(loaded.status().code(), StatusCode::kAborted) << loaded.status().to_string();
+}
+
+// Each rank opens the file by itself; one finds another file there.
+TEST(Safetensors, RanksThatOpenedOtherFilesDoNotLoad) {
+  RandomSource random;
+  const Dense tensor = random_dense(random, "w", DType::kUint8, {4});
+  std::vector<CheckpointFixture> fixtures(2);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    FileText file;
+    file.add("w", "U8", tensor.shape, tensor.bytes);
+    if (rank == 1) file.add("new", "U8", {0}, {});
+    fixtures[rank].put("m.safetensors", file.take());
+  }
+  on_ranks(2, [&](int32_t rank, collective::Collective& collective) {
+    CheckpointFixture& fixture = fixtures[static_cast<size_t>(rank)];
+    Holding target;
+    add_whole(&target, tensor, false, EntryKind::kReplicated);
+    const auto checkpoint = fixture.open("m.safetensors");
+    const Result<Report> report = load(fixture.runtime(), *checkpoint, *target.state, collective,
+                                       LoadOptions(), CallContext());
+    EXPECT_EQ(report.status().code(), StatusCode::kAborted) << report.status().to_string();
+  });
 }
 
 }  // namespace

@@ -80,12 +80,9 @@ TEST_F(Recognition, TellsASaveThatWasNotCommitted) {
 
 TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
   const std::pair<const char*, const char*> table[] = {
-      {".metadata", "torch DCP"},
-      {"metadata.json", "Megatron"},
-      {"rank_0.ckpt", "MindSpore"},
-      {"__0_0.distcp", "torch DCP"},
-      {"pytorch_model.bin", "torch.save"},
-      {"latest_checkpointed_iteration.txt", "Megatron"}};
+      {".metadata", "torch DCP"},          {"metadata.json", "Megatron"},
+      {"rank_0.ckpt", "MindSpore"},        {"__0_0.distcp", "torch DCP"},
+      {"pytorch_model.bin", "torch.save"}, {"latest_checkpointed_iteration.txt", "Megatron"}};
   for (const auto& [name, family] : table) {
     const auto memory = std::shared_ptr<storage::Storage>(storage::make_memory_storage());
     storage::OpenOptions options;

@@ -51,8 +51,8 @@ class SafetensorsGolden : public testing::TestWithParam<std::string> {
     return Checkpoint::open(*runtime_, location);
   }
   std::string sha256(const Checkpoint& checkpoint, size_t tensor) {
-    const auto digest = checkpoint.tensor_digest(
-        tensor, integrity::TensorDigestAlgorithm::kSha256, CallContext());
+    const auto digest =
+        checkpoint.tensor_digest(tensor, integrity::TensorDigestAlgorithm::kSha256, CallContext());
     EXPECT_TRUE(digest.ok()) << digest.status().to_string();
     return digest.ok() ? to_hex(*digest) : "";
   }
@@ -97,8 +97,9 @@ TEST_P(SafetensorsGolden, HoldsWhatWasSavedOrIsRefused) {
     const Result<size_t> found = checkpoint.find_tensor(name, -1);
     ASSERT_TRUE(found.ok()) << found.status().to_string();
     EXPECT_EQ(dtype_name(catalog.tensors[*found].dtype), tensor["dtype"].get<std::string>());
-    EXPECT_EQ(Json(std::vector<int64_t>(catalog.shape(*found).begin(), catalog.shape(*found).end())),
-              tensor["shape"])
+    EXPECT_EQ(
+        Json(std::vector<int64_t>(catalog.shape(*found).begin(), catalog.shape(*found).end())),
+        tensor["shape"])
         << name;
     EXPECT_EQ(sha256(checkpoint, *found), tensor["sha256"].get<std::string>()) << name;
     if (tensor.contains("chunks")) expect_chunks(checkpoint, *found, tensor["chunks"]);

@@ -54,10 +54,9 @@ TEST(SafetensorsIndex, RefusesWhatIsNoIndex) {
 }
 
 TEST(SafetensorsIndex, RefusesFilesOutsideOfTheDirectory) {
-  for (const char* file :
-       {"../f", "a/../../f", "/etc/passwd", "./f", "a//f", "f/", "", "a\\\\f", "..\\\\f", "f\\u0000"}) {
-    const Status status =
-        decode(R"({"weight_map":{"w":")" + std::string(file) + R"("}})").status();
+  for (const char* file : {"../f", "a/../../f", "/etc/passwd", "./f", "a//f", "f/", "", "a\\\\f",
+                           "..\\\\f", "f\\u0000"}) {
+    const Status status = decode(R"({"weight_map":{"w":")" + std::string(file) + R"("}})").status();
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << file;
     EXPECT_EQ(status.detail("tensor"), "w") << file;
     EXPECT_FALSE(status.detail("unsafe").empty()) << file;

@@ -33,8 +33,8 @@ class SafetensorsOpen : public testing::Test {
   void put_part(const std::string& file, int64_t row, int64_t rows, const std::string& dtype = "U8",
                 const std::string& offsets = "") {
     const std::string at = offsets.empty() ? "[" + std::to_string(row) + ",0]" : offsets;
-    const std::string sharding = R"("__metadata__":{"DCP_SHARDING_INFO":"{\"w\":{\"saved_offsets\":)" +
-                                 at + R"(}}"},)";
+    const std::string sharding =
+        R"("__metadata__":{"DCP_SHARDING_INFO":"{\"w\":{\"saved_offsets\":)" + at + R"(}}"},)";
     const auto bytes = static_cast<uint64_t>(rows * 2);
     put(file, file_of("{" + sharding +
                           entry_of("w", dtype, "[" + std::to_string(rows) + ",2]", 0, bytes) + "}",
@@ -87,10 +87,8 @@ TEST_F(SafetensorsOpen, AnIndexSaysWhichFilesCount) {
   EXPECT_EQ((*opened)->format_name(), "hf-safetensors");
   EXPECT_EQ((*opened)->files().size(), 2U);
   EXPECT_EQ((*opened)->catalog().tensors.size(), 2U);
-  const std::map<std::string, std::string> metadata{{"by", "me"},
-                                                    {"format", "pt"},
-                                                    {"part@1.safetensors", "1"},
-                                                    {"part@sub/2.safetensors", "2"}};
+  const std::map<std::string, std::string> metadata{
+      {"by", "me"}, {"format", "pt"}, {"part@1.safetensors", "1"}, {"part@sub/2.safetensors", "2"}};
   EXPECT_EQ((*opened)->metadata(), metadata);
   EXPECT_TRUE((*opened)->notes().empty());
 }
