@@ -310,8 +310,55 @@ static void outlives_context_storage_and_state(void) {
   shw_checkpoint_release(checkpoint);
 }
 
-TEST_MAIN(TEST_ENTRY(tells_what_it_holds), TEST_ENTRY(gives_names_and_texts_in_bulk),
-          TEST_ENTRY(finds_by_name_and_suggests), TEST_ENTRY(reads_boxes_into_memory_of_the_caller),
+/* A format without digests, generations and folders: one file with four floats. */
+static void opens_a_file_of_another_format(void) {
+  static const char header[] =
+      "{\"__metadata__\":{\"format\":\"pt\"},"
+      "\"w\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}";
+  const float values[4] = {1, 2, 3, 4};
+  const uint64_t length = strlen(header);
+  char file[256] = {0};
+  memcpy(file, &length, 8);
+  memcpy(file + 8, header, length);
+  memcpy(file + 8 + length, values, sizeof(values));
+  const char* path = path_in(scratch_directory(), "m.safetensors");
+  write_file(path, file, 8 + length + sizeof(values));
+
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_checkpoint* checkpoint = open_at(context, path);
+  CHECK_TEXT(shw_checkpoint_format(checkpoint, NULL), "safetensors");
+  CHECK_TEXT(shw_checkpoint_generation(checkpoint, NULL), "");
+  CHECK_INT(shw_checkpoint_created_ns(checkpoint), 0);
+  CHECK_TEXT(shw_checkpoint_file_name(checkpoint, 0, NULL), "m.safetensors");
+  CHECK_TEXT(shw_checkpoint_metadata_value(checkpoint, 0, NULL), "pt");
+  const uint64_t index = tensor_number(checkpoint, "w");
+  float column[2] = {0};
+  shw_tensor target = float_tensor(column, SHAPE(2, 1), 2);
+  const int64_t offsets[] = {0, 1}, sizes[] = {2, 1};
+  shw_box_batch batch = SHW_BOX_BATCH_INIT;
+  batch.count = 1;
+  batch.tensors = &index;
+  batch.targets = &target;
+  batch.box_offsets = offsets;
+  batch.box_sizes = sizes;
+  shw_report* report = NULL;
+  CHECK_OK(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error));
+  CHECK(column[0] == 2 && column[1] == 4);
+  shw_report_release(report);
+  report = NULL;
+  CHECK_OK(shw_checkpoint_verify(checkpoint, SHW_VERIFY_DEEP, &report, &error));
+  shw_report_summary summary = SHW_REPORT_SUMMARY_INIT;
+  CHECK_OK(shw_report_summarize(report, &summary, &error));
+  CHECK((summary.flags & SHW_REPORT_WITHOUT_DIGESTS) != 0);
+  shw_report_release(report);
+  shw_checkpoint_release(checkpoint);
+  shw_context_release(context);
+}
+
+TEST_MAIN(TEST_ENTRY(tells_what_it_holds), TEST_ENTRY(opens_a_file_of_another_format),
+          TEST_ENTRY(gives_names_and_texts_in_bulk), TEST_ENTRY(finds_by_name_and_suggests),
+          TEST_ENTRY(reads_boxes_into_memory_of_the_caller),
           TEST_ENTRY(reads_into_memory_of_its_own), TEST_ENTRY(digests_do_not_depend_on_who_asks),
           TEST_ENTRY(verifies_and_lists_damage), TEST_ENTRY(removes_generations_that_nobody_names),
           TEST_ENTRY(lists_the_steps_of_a_run), TEST_ENTRY(outlives_context_storage_and_state))

@@ -9,17 +9,13 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/format/safetensors/contents_internal.h"
+#include "core/format/safetensors/json_events_internal.h"
 #include "core/integrity/digest.h"
 
 namespace shardwright::format::safetensors::internal {
 namespace {
 
 constexpr size_t kMaxNotes = 16;
-constexpr size_t kMaxNameShown = 128;
-
-std::string shown(std::string_view text) {
-  return escape_text(text, kMaxNameShown);
-}
 
 }  // namespace
 

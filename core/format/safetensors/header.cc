@@ -19,8 +19,9 @@
 namespace shardwright::format::safetensors {
 namespace {
 
-constexpr size_t kMaxDepth = 3;  // the header, an entry, its shape
-constexpr size_t kMaxNameShown = 128;
+using internal::shown;
+
+constexpr size_t kMaxHeaderDepth = 3;  // the header, an entry, its shape
 constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::string_view kHint =
     "copy or download the file again; if it stays so, write it again with its writer";
@@ -119,8 +120,7 @@ class HeaderSink final : public internal::JsonSink {
   Status text(std::string&& value) override {
     if (place_ == Place::kMetadata) {
       if (header_->metadata.try_emplace(metadata_key_, std::move(value)).second) return {};
-      return wrong(fmt::format("{} has the key '{}' twice", kMetadataKey,
-                               escape_text(metadata_key_, kMaxNameShown)));
+      return wrong(fmt::format("{} has the key '{}' twice", kMetadataKey, shown(metadata_key_)));
     }
     if (place_ != Place::kEntry || field_ != Field::kDType) return scalar("a text");
     const std::optional<DType> dtype = find_dtype(value);
@@ -170,7 +170,6 @@ class HeaderSink final : public internal::JsonSink {
   enum class Place : uint8_t { kOutside, kHeader, kMetadata, kEntry, kShape, kOffsets, kIgnored };
   enum class Field : uint8_t { kDType, kShape, kOffsets, kUnknown };
 
-  static std::string shown(std::string_view text) { return escape_text(text, kMaxNameShown); }
   static Place outer(Place place) {
     if (place == Place::kHeader) return Place::kOutside;
     return place == Place::kMetadata || place == Place::kEntry ? Place::kHeader : Place::kEntry;
@@ -314,8 +313,8 @@ Status check_names(const Header& header, std::string_view file) {
   const HeaderTensor& second = header.tensors[*std::next(twice)];
   return damaged_file(file, fmt::format("tensor '{}' is there twice, with the bytes {} to {} and "
                                         "{} to {}",
-                                        escape_text(name(*twice), kMaxNameShown), first.begin,
-                                        first.end, second.begin, second.end))
+                                        shown(name(*twice)), first.begin, first.end, second.begin,
+                                        second.end))
       .with_detail("tensor", name(*twice));
 }
 
@@ -330,10 +329,9 @@ Status check_tiling(Header* header, uint64_t buffer_bytes, std::string_view file
       const std::string_view name = header->name(tensor);
       const std::string_view what = tensor.begin > end ? "nothing names the bytes before it"
                                                        : "it shares bytes with the one before it";
-      return damaged_file(file,
-                          fmt::format("tensor '{}' begins at byte {} of the buffer, expected "
-                                      "{}: {}",
-                                      escape_text(name, kMaxNameShown), tensor.begin, end, what))
+      return damaged_file(file, fmt::format("tensor '{}' begins at byte {} of the buffer, expected "
+                                            "{}: {}",
+                                            shown(name), tensor.begin, end, what))
           .with_detail("tensor", name)
           .with_detail("offset", fmt::to_string(tensor.begin));
     }
@@ -395,7 +393,7 @@ Result<uint64_t> header_length(std::span<const std::byte> first_bytes, uint64_t 
 Result<Header> decode_header(std::string_view text, uint64_t buffer_bytes, std::string_view file) {
   Header header;
   HeaderSink sink(&header, file);
-  Status read = internal::read_json(text, kMaxDepth, &sink);
+  Status read = internal::read_json(text, kMaxHeaderDepth, &sink);
   if (!read.ok() && read.detail("file").empty())
     read = damaged_file(file, fmt::format("its header: {}", read.message()));
   SHW_RETURN_IF_ERROR(read);

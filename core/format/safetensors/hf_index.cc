@@ -17,12 +17,9 @@
 namespace shardwright::format::safetensors {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
-constexpr size_t kMaxNameShown = 128;
+constexpr size_t kMaxIndexDepth = 32;
 
-std::string shown(std::string_view text) {
-  return escape_text(text, kMaxNameShown);
-}
+using internal::shown;
 
 Status wrong(std::string_view file, std::string_view what) {
   return data_loss(fmt::format("index '{}': {}", escape_text(file), what))
@@ -225,7 +222,7 @@ class ShardingSink final : public KeyedSink {
 
 Result<HfIndex> decode_index(std::string_view text, std::string_view file) {
   IndexSink sink(file);
-  Status read = internal::read_json(text, kMaxDepth, &sink);
+  Status read = internal::read_json(text, kMaxIndexDepth, &sink);
   if (!read.ok() && read.detail("file").empty()) read = wrong(file, read.message());
   SHW_RETURN_IF_ERROR(read);
   return std::move(sink).finish();
@@ -233,7 +230,7 @@ Result<HfIndex> decode_index(std::string_view text, std::string_view file) {
 
 Result<ByName<Dims>> decode_sharding(std::string_view text, std::string_view file) {
   ShardingSink sink(file);
-  Status read = internal::read_json(text, kMaxDepth, &sink);
+  Status read = internal::read_json(text, kMaxIndexDepth, &sink);
   if (!read.ok() && read.detail("file").empty()) {
     read = data_loss(fmt::format("file '{}': its {}: {}", escape_text(file), kShardingKey,
                                  read.message()))

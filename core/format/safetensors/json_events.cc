@@ -10,6 +10,7 @@
 namespace shardwright::format::safetensors::internal {
 namespace {
 
+constexpr size_t kMaxNameShown = 128;
 constexpr std::string_view kBlanks = " \t\r\n";
 
 // The reader's own sentence without its prefixes.
@@ -74,6 +75,10 @@ class Events {
 };
 
 }  // namespace
+
+std::string shown(std::string_view name) {
+  return escape_text(name, kMaxNameShown);
+}
 
 Status read_json(std::string_view text, size_t max_depth, JsonSink* sink) {
   const size_t begin = text.find_first_not_of(kBlanks);

@@ -30,4 +30,7 @@ class JsonSink {
 // DATA_LOSS with the place of what is no JSON; the failures of the sink.
 Status read_json(std::string_view text, size_t max_depth, JsonSink* sink);
 
+// A name as messages show it: escaped, cut where it is long.
+std::string shown(std::string_view name);
+
 }  // namespace shardwright::format::safetensors::internal
