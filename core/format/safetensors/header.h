@@ -31,7 +31,7 @@ struct HeaderTensor {
 };
 
 struct Header {
-  plan::TextColumn names;
+  plan::TextTable names;
   std::vector<int64_t> shapes;
   std::vector<HeaderTensor> tensors;  // as they lie in the buffer
   std::map<std::string, std::string> metadata;
