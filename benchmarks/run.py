@@ -19,7 +19,7 @@ sys.path.insert(0, HERE)
 from driver import floors, machine, rounds, worker  # noqa: E402
 
 ORDER = ["startup", "binding_calls", "plan_save", "plan_symbolic", "plan_load", "validate", "megatron_plan", "small_tensors",
-         "read_one", "save_disk", "load_disk", "save_ranks", "load_ranks", "async_block", "peak_memory"]
+         "read_one", "save_disk", "load_disk", "convert", "save_ranks", "load_ranks", "async_block", "peak_memory"]
 
 
 def load_scenario(name):
@@ -51,6 +51,10 @@ def run_variant(name, variant, options, facts):
             floor = floors.Floor(program, variant["floor"], variant["floor_bytes"], directory)
         for each in start_workers(name, variant, options, directory):
             workers.append(each)
+        first = None
+        if variant.get("first_floor"):
+            first = floors.Floor(program, variant["first_floor"], variant["floor_bytes"], directory)
+            first()
         turns, dropped = rounds.run_rounds(workers, floor, variant["reps"])
         facts = facts | {"command": machine.command(options.quick, name, variant["name"])}
         base = {"bench": name, "op": variant["op"], "variant": variant["name"]} | variant["line"] | facts
@@ -59,6 +63,9 @@ def run_variant(name, variant, options, facts):
             base["quick"] = True
         if floor:
             base["floor"] = variant["floor"]
+            if first:
+                base |= {"first_floor": variant["first_floor"], "first_floor_s": first.lines[-1]["s_median"]}
+                yield first.lines[-1] | facts | ({"quick": True} if options.quick else {})
             yield floor.lines[-1] | facts | ({"quick": True} if options.quick else {})
         for turn in turns:
             yield rounds.summarise(turn, base, dropped)

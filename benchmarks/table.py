@@ -31,7 +31,8 @@ def loaded_by_ranks(line):
 
 
 def blocking(line):
-    return [str(line["threads"]), spread(line, "s", milliseconds), spread(line, "ratio", ratio), milliseconds(line["first_s"])]
+    return [str(line["threads"]), spread(line, "s", milliseconds), spread(line, "ratio", ratio), milliseconds(line["first_s"]),
+            ratio(line["first_ratio"])]
 
 
 def timed(key):
@@ -56,7 +57,8 @@ TABLES = [
     ("load_disk", None, DISK, disk, True),
     ("save_ranks", None, DISK, disk, True),
     ("load_ranks", None, ["wanted", "cache", *DISK, "read / needed"], loaded_by_ranks, "ranks"),
-    ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save"], blocking, True),
+    ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save",
+                            "its share of a fresh copy"], blocking, True),
     ("small_tensors", None, ["threads", "time, median (min - max)"],
      lambda line: [str(line["threads"]), spread(line, "s", milliseconds)], True),
     ("read_one", None, ["threads", "time of 2,000 reads, median (min - max)"],

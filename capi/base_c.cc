@@ -15,6 +15,8 @@
 #include "capi/boundary/guard.h"
 #include "capi/boundary/handles.h"
 #include "capi/boundary/version.h"
+#include "capi/extensions.h"
+#include "core/base/text.h"
 #include "shardwright/shardwright.h"
 
 namespace shardwright::capi {
@@ -49,7 +51,7 @@ constexpr NamedStatus kStatusNames[] = {
 };
 
 constexpr shw_api kTable = {
-    sizeof(shw_api), SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, nullptr,
+    sizeof(shw_api), SHW_ABI_MAJOR, SHW_ABI_MINOR, 0, &kExtensions,
 #include "capi/api_table.inc"
 };
 
@@ -75,6 +77,25 @@ ErrorParts error_parts(shw_status code, std::string_view message,
   return parts;
 }
 
+Result<const void*> find_extension(std::string_view name, uint32_t version) {
+  std::string known;
+  for (const shw_extension* each = &kExtensions; each != nullptr; each = each->next) {
+    if (each->name != name) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", each->name);
+    } else if (each->version == version) {
+      return each->functions;
+    } else {
+      return unimplemented(fmt::format("the host was built for version {} of the extension '{}', "
+                                       "this library ({}) has {}",
+                                       version, name, library_version(), each->version))
+          .with_detail("needed_version", std::to_string(version))
+          .with_detail("library_version", std::to_string(each->version));
+    }
+  }
+  return not_found(fmt::format("there is no extension '{}', only: {}", escape_text(name), known))
+      .with_detail("parameter", "name");
+}
+
 }  // namespace
 
 const shw_api& function_table() noexcept {
@@ -84,6 +105,18 @@ const shw_api& function_table() noexcept {
 const char* text_out(std::string_view terminated, uint64_t* size) noexcept {
   write_size(terminated.size(), size);
   return terminated.data() == nullptr ? "" : terminated.data();
+}
+
+Status check_interface(std::string_view what, uint32_t major, uint32_t minor) {
+  const bool minor_fits = SHW_ABI_MAJOR == 0 ? minor == SHW_ABI_MINOR : minor <= SHW_ABI_MINOR;
+  if (major == SHW_ABI_MAJOR && minor_fits) return {};
+  const std::string wanted = fmt::format("{}.{}", major, minor);
+  const std::string ours = fmt::format("{}.{}", SHW_ABI_MAJOR, SHW_ABI_MINOR);
+  return unimplemented(
+             fmt::format("{} was built for interface version {}, this library ({}) has {}", what,
+                         wanted, library_version(), ours))
+      .with_detail("needed_version", wanted)
+      .with_detail("library_version", ours);
 }
 
 }  // namespace shardwright::capi
@@ -172,15 +205,18 @@ shw_status shw_get_api(uint32_t major, uint32_t min_minor, const shw_api** out,
                        shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> shardwright::Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
-    if (major != SHW_ABI_MAJOR || min_minor > SHW_ABI_MINOR) {
-      const std::string wanted = fmt::format("{}.{}", major, min_minor);
-      return shardwright::unimplemented(
-                 fmt::format("the host wants interface version {}, this library ({}) has {}.{}",
-                             wanted, capi::library_version(), SHW_ABI_MAJOR, SHW_ABI_MINOR))
-          .with_detail("needed_version", wanted)
-          .with_detail("library_version", fmt::format("{}.{}", SHW_ABI_MAJOR, SHW_ABI_MINOR));
-    }
+    SHW_RETURN_IF_ERROR(capi::check_interface("the host", major, min_minor));
     *out = &capi::kTable;
+    return {};
+  });
+}
+
+shw_status shw_get_extension(const char* name, uint32_t version, const void** out,
+                             shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> shardwright::Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(name, "name"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(*out, capi::find_extension(name, version));
     return {};
   });
 }

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,8 +17,9 @@ namespace shardwright::capi {
 namespace {
 
 Result<std::string> format_text(int32_t format) {
-  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_TORCH_DCP, "format"));
-  return std::string(format == SHW_FORMAT_TORCH_DCP ? "torch_dcp" : "native");
+  constexpr std::string_view kNames[] = {"native", "native", "torch_dcp", "safetensors"};
+  SHW_RETURN_IF_ERROR(option_in_range(format, SHW_FORMAT_SAFETENSORS, "format"));
+  return std::string(kNames[format]);
 }
 
 Status read_kinds(const shw_save_options& options, plan::SaveRules* rules) {
@@ -33,11 +35,15 @@ Status read_kinds(const shw_save_options& options, plan::SaveRules* rules) {
   return {};
 }
 
-Status read_metadata(const shw_save_options& options, exec::SaveOptions* to) {
+// Key and value of pair i are texts 2i and 2i + 1.
+Result<TextArray> metadata_texts(const shw_save_options& options) {
   if (options.metadata_count > INT64_MAX / 2) return bad_argument("metadata", "too many pairs");
-  SHW_ASSIGN_OR_RETURN(const auto texts,
-                       text_list_argument(options.metadata, options.metadata_offsets,
-                                          2 * options.metadata_count, "metadata"));
+  return text_list_argument(options.metadata, options.metadata_offsets, 2 * options.metadata_count,
+                            "metadata");
+}
+
+Status read_metadata(const shw_save_options& options, exec::SaveOptions* to) {
+  SHW_ASSIGN_OR_RETURN(const auto texts, metadata_texts(options));
   for (uint64_t i = 0; i < options.metadata_count; ++i) {
     const std::string_view key = texts.at(2 * i);
     const std::string_view value = texts.at(2 * i + 1);
@@ -112,6 +118,7 @@ Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
     made.keep_generations = static_cast<int32_t>(options.keep_generations);
   }
   made.file_mode = options.file_mode;
+  made.max_shard_bytes = options.max_shard_size;
   if (options.trace_path != nullptr) made.trace_path = options.trace_path;
   SHW_ASSIGN_OR_RETURN(made.format, format_text(options.format));
   SHW_RETURN_IF_ERROR(read_kinds(options, &made.rules));
@@ -120,13 +127,31 @@ Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
   return made;
 }
 
+Result<shw_buffer*> with_metadata(const shw_save_options& options, std::string_view key,
+                                  std::string_view value) {
+  if (!is_valid_utf8(key)) return bad_argument("key", "it is no UTF-8");
+  if (!is_valid_utf8(value)) return bad_argument("value", "it is no UTF-8");
+  SHW_ASSIGN_OR_RETURN(const auto texts, metadata_texts(options));
+  std::vector<std::string_view> parts;
+  parts.reserve(2 * options.metadata_count + 2);
+  bool is_there = false;
+  for (uint64_t i = 0; i < options.metadata_count; ++i) {
+    const bool replaced = texts.at(2 * i) == key;
+    parts.push_back(texts.at(2 * i));
+    parts.push_back(replaced ? value : texts.at(2 * i + 1));
+    is_there = is_there || replaced;
+  }
+  if (!is_there) parts.insert(parts.end(), {key, value});
+  return buffer_of_parts(parts);
+}
+
 Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.missing, SHW_MISSING_REPORT, "missing"));
   SHW_RETURN_IF_ERROR(option_in_range(options.unexpected, SHW_UNEXPECTED_ERROR, "unexpected"));
   SHW_RETURN_IF_ERROR(option_in_range(options.cast, SHW_CAST_ALLOW, "cast"));
   SHW_RETURN_IF_ERROR(option_in_range(options.shape, SHW_SHAPE_CROP_AND_PAD, "shape"));
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_TORCH_DCP, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
   exec::LoadOptions made;
   made.rules.missing = static_cast<plan::MissingRule>(options.missing);
@@ -145,7 +170,7 @@ Result<exec::LoadOptions> read_load_options(const shw_load_options& options) {
 Status check_format(int32_t wanted, std::string_view found) {
   if (wanted == SHW_FORMAT_AUTO) return {};
   SHW_ASSIGN_OR_RETURN(const std::string text, format_text(wanted));
-  if (text == found) return {};
+  if (text == found || (wanted == SHW_FORMAT_SAFETENSORS && found == "hf-safetensors")) return {};
   return bad_argument("format",
                       fmt::format("'{}' was asked for, the checkpoint is '{}'", text, found))
       .with_detail("expected", text)

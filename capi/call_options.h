@@ -18,6 +18,10 @@ namespace shardwright::capi {
 
 // The structs have our size (they went through the struct reader). Failures name the option.
 Result<exec::SaveOptions> read_save_options(const shw_save_options& options);
+// Key and value of each metadata pair of the options, in their order, and one pair more; a key that
+// is there gets the new value.
+Result<shw_buffer*> with_metadata(const shw_save_options& options, std::string_view key,
+                                  std::string_view value);
 Result<exec::LoadOptions> read_load_options(const shw_load_options& options);
 
 // INVALID_ARGUMENT when a format was asked for and another one is there.

@@ -24,7 +24,7 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
                                              const format::Location& location,
                                              const shw_checkpoint_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
-  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_TORCH_DCP, "format"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
   auto impl = std::make_shared<CheckpointImpl>();
   SHW_ASSIGN_OR_RETURN(impl->runtime.own,
                        context->call_runtime(options.threads, options.memory_budget));
@@ -54,6 +54,14 @@ std::string run_json(const exec::RunInfo& run) {
   }
   json.end_array().key("newest_whole").text(run.newest_whole).end_object();
   return json.take();
+}
+
+// What opens a step of a run: the path as the host wrote it, or a key of its storage.
+std::string step_path(const format::Location& run, std::string_view name) {
+  std::string_view parent = run.display.empty() ? run.prefix : run.display;
+  while (parent.ends_with('/')) parent.remove_suffix(1);
+  const bool below = !parent.empty() || !run.display.empty();
+  return fmt::format("{}{}{}", parent, below ? "/" : "", name);
 }
 
 // look is Checkpoint::verify or find_damage.
@@ -193,6 +201,19 @@ shw_status shw_checkpoint_list_steps(shw_context* context, shw_storage* storage,
     SHW_ASSIGN_OR_RETURN(const auto run, exec::list_run(shared->runtime(), location));
     const std::string text = capi::run_json(run);
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(text)));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_latest(shw_context* context, shw_storage* storage, const char* path,
+                                 shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto shared, capi::need(context, "context"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto location, capi::read_location(storage, path, "path"));
+    SHW_ASSIGN_OR_RETURN(const auto name, exec::newest_whole_step(shared->runtime(), location));
+    const std::string found = capi::step_path(location, name);
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(found)));
     return {};
   });
 }

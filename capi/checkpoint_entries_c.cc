@@ -40,11 +40,8 @@ const char* record_text(const CheckpointImpl* impl, const Record* record,
 
 shw_tensor_info tensor_info(const plan::Catalog& catalog, uint64_t index) {
   const plan::TensorRecord& record = catalog.tensors[index];
-  const DLPackType type = dtype_to_dlpack(record.dtype);
   shw_tensor_info info = SHW_TENSOR_INFO_INIT;
-  info.dtype_code = type.code;
-  info.dtype_bits = type.bits;
-  info.dtype_lanes = 1;
+  info.dtype = static_cast<int32_t>(record.dtype);
   info.ndim = static_cast<int32_t>(record.dimension_count);
   info.kind = static_cast<int32_t>(record.kind);
   info.rank = record.rank;

@@ -2,6 +2,7 @@
 //
 // checkpoint_entries.h, the part that reads payload: boxes into memory of the caller or of the
 // library, objects, digests.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,6 +172,23 @@ shw_status shw_checkpoint_read_objects(const shw_checkpoint* checkpoint, const u
       objects.push_back(std::move(bytes));
     }
     SHW_ASSIGN_OR_RETURN(*out, capi::bytes_buffer(objects));
+    return {};
+  });
+}
+
+shw_status shw_checkpoint_read_object_part(const shw_checkpoint* checkpoint, uint64_t index,
+                                           uint64_t offset, uint64_t size, shw_buffer** out,
+                                           shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(checkpoint, "checkpoint"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    const auto& objects = impl->checkpoint->catalog().objects;
+    const uint64_t end = index < objects.size() ? objects[index].size_bytes : 0;
+    std::vector<std::vector<std::byte>> part(1);
+    part[0].resize(std::min(size, end - std::min(offset, end)));
+    SHW_RETURN_IF_ERROR(impl->checkpoint->read_object_part(index, offset, part[0], impl->verify,
+                                                           capi::call_on(*impl)));
+    SHW_ASSIGN_OR_RETURN(*out, capi::bytes_buffer(part));
     return {};
   });
 }

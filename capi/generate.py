@@ -21,7 +21,7 @@ HEADERS = ROOT / "include" / "shardwright"
 SYMBOLS = ROOT / "capi" / "symbols.txt"
 # Declarations come in dependency order, as in shardwright.h.
 ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
+         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load", "convert",
          "planning", "estimate", "global_plan", "plugin"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+(?P<result>[^;(]*?)\b(?P<name>shw_\w+)\((?P<args>[^;]*)\)\s*SHW_NOEXCEPT;")
@@ -84,6 +84,7 @@ def api_header(symbols, declared):
 #include "checkpoint_entries.h"
 #include "collective.h"
 #include "context.h"
+#include "convert.h"
 #include "job.h"
 #include "layout.h"
 #include "load.h"
@@ -104,14 +105,14 @@ extern "C" {{
 
 /* Table of all functions. Slots are appended, never moved, never NULL; each is documented at the
  * function of the same name with shw_ in front. `struct_size` says how many slots there are.
- * `extensions` heads a list of experimental tables and is NULL.
+ * `extensions` heads the list of further tables, which shw_get_extension finds by name.
  * Since: 0.1 stable */
 struct shw_api {{
   uint32_t struct_size;
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved0;
-  const void* extensions;
+  const shw_extension* extensions;
 {body}
 }};
 

@@ -18,6 +18,7 @@
 #include "capi/boundary/process_state.h"
 #include "capi/boundary/struct_reader.h"
 #include "capi/job_handle.h"
+#include "core/concurrency/cancellation.h"
 
 namespace shardwright::capi {
 namespace {
@@ -48,10 +49,9 @@ const char* stage_name(int32_t stage) {
   return "";
 }
 
-shw_progress progress_of(const exec::Job& job) {
-  const exec::ProgressSnapshot snapshot = job.progress();
+shw_progress progress_of(const exec::ProgressSnapshot& snapshot, JobState state) {
   shw_progress made = SHW_PROGRESS_INIT;
-  made.state = static_cast<int32_t>(job.state());
+  made.state = static_cast<int32_t>(state);
   made.stage = stage_name(snapshot.stage);
   made.bytes_done = snapshot.bytes_done;
   made.bytes_total = snapshot.bytes_total;
@@ -62,6 +62,18 @@ shw_progress progress_of(const exec::Job& job) {
 }
 
 }  // namespace
+
+void ProgressCallback::listen(exec::Progress* progress) const {
+  if (call == nullptr || progress == nullptr) return;
+  const auto listener = [*this](const exec::ProgressSnapshot& snapshot) {
+    const bool done = snapshot.stage == static_cast<int32_t>(exec::Stage::kDone);
+    const shw_progress told =
+        progress_of(snapshot, done ? JobState::kSucceeded : JobState::kRunning);
+    const CallbackScope scope;
+    call(user, &told);
+  };
+  progress->tell(listener, real_clock(), begin_ns);
+}
 
 JobImpl::~JobImpl() {
   free_error(error);
@@ -133,7 +145,7 @@ shw_status shw_job_progress(const shw_job* job, shw_progress* out, shw_error** e
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(job, "job"));
     SHW_RETURN_IF_ERROR(capi::check_out(out, "out"));
-    capi::write_out(capi::progress_of(*impl->job), out);
+    capi::write_out(capi::progress_of(impl->job->progress(), impl->job->state()), out);
     return {};
   });
 }

@@ -34,6 +34,7 @@ struct LoadCall {
   CollectiveUse use;
   exec::LoadOptions options;
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
+  ProgressCallback progress;
   int32_t format = SHW_FORMAT_AUTO;
   std::string shown_path;  // as the host wrote it, for the report
 };
@@ -56,6 +57,7 @@ Status read_rest(const LoadArguments& given, bool asynchronous, LoadCall* call) 
   SHW_ASSIGN_OR_RETURN(call->options, read_load_options(options));
   if (asynchronous) SHW_RETURN_IF_ERROR(no_cancellation(options.cancellation));
   SHW_ASSIGN_OR_RETURN(call->cancellation, read_cancellation(options.cancellation));
+  call->progress = {options.progress, options.progress_user, real_clock().monotonic_ns()};
   call->format = options.format;
   call->shown_path = given.path == nullptr ? "" : given.path;
   SHW_ASSIGN_OR_RETURN(call->location, read_location(given.storage, given.path, "path"));
@@ -133,7 +135,10 @@ shw_status shw_load(shw_context* context, shw_state* state, shw_storage* storage
     capi::ReportHandle made;
     const auto control = capi::call_context(call.options.deadline_ns, call.cancellation.get());
     *met = true;
-    SHW_ASSIGN_OR_RETURN(auto report, capi::run(call.runtime.get(), call, control));
+    const auto load = [&](const exec::CallContext& within) {
+      return capi::run(call.runtime.get(), call, within);
+    };
+    SHW_ASSIGN_OR_RETURN(auto report, capi::with_progress(call.progress, control, load));
     *out = made.fill(std::move(report), call.shown_path);
     return {};
   });
@@ -155,7 +160,10 @@ shw_status shw_load_async(shw_context* context, shw_state* state, shw_storage* s
     auto& members = *call.collective;
     auto kept = std::make_shared<capi::LoadCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
-      auto report = capi::run(*runtime, *given, control);
+      const auto load = [&](const exec::CallContext& within) {
+        return capi::run(*runtime, *given, within);
+      };
+      auto report = capi::with_progress(given->progress, control, load);
       given->use.end();
       given->runtime.own.reset();  // workers and staging memory of this job alone end with it
       return report;

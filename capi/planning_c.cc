@@ -23,7 +23,6 @@
 #include "core/plan/describe/entry_columns.h"
 #include "core/plan/entry_arrays.h"
 #include "core/plan/load/entry_match.h"
-#include "core/plan/save/greedy.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
 
@@ -137,27 +136,6 @@ Result<const plan::EntryColumns*> entries_of(const PlanImpl& plan) {
   return plan.entries.get();
 }
 
-Result<plan::GreedyShards> read_shards(uint64_t count, const uint64_t* weights,
-                                       const uint32_t* sets, const shw_bool* secondary) {
-  plan::GreedyShards shards;
-  SHW_ASSIGN_OR_RETURN(shards.weights, list_argument(weights, count, "weights"));
-  SHW_ASSIGN_OR_RETURN(shards.sets, list_argument(sets, count, "sets"));
-  if (secondary != nullptr) {
-    SHW_ASSIGN_OR_RETURN(shards.secondary, list_argument(secondary, count, "secondary"));
-  }
-  return shards;
-}
-
-Status read_sets(uint64_t set_count, const uint64_t* set_offsets, const int32_t* holders,
-                 plan::GreedyShards* shards) {
-  if (set_count == 0) return {};
-  if (set_count > INT64_MAX / 16) return bad_argument("set_count", "there are too many sets");
-  SHW_RETURN_IF_ERROR(need_pointer(set_offsets, "set_offsets"));
-  shards->set_offsets = {set_offsets, set_count + 1};
-  SHW_ASSIGN_OR_RETURN(shards->holders, list_argument(holders, set_offsets[set_count], "holders"));
-  return {};
-}
-
 }  // namespace
 }  // namespace shardwright::capi
 
@@ -261,21 +239,6 @@ shw_status shw_plan_match(const shw_match_options* options, const shw_plan* stor
         capi::bytes_of(matches.wanted_offsets), capi::bytes_of(matches.stored_offsets),
         capi::bytes_of(matches.lengths),        capi::bytes_of(matches.entry_begins)};
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(parts));
-    return {};
-  });
-}
-
-shw_status shw_plan_owners(uint64_t count, const uint64_t* weights, const uint32_t* sets,
-                           const shw_bool* secondary, uint64_t set_count,
-                           const uint64_t* set_offsets, const int32_t* holders, int32_t rank_count,
-                           int32_t* owners, shw_error** err) noexcept {
-  return capi::guarded(err, [&]() -> Status {
-    SHW_ASSIGN_OR_RETURN(auto shards, capi::read_shards(count, weights, sets, secondary));
-    SHW_RETURN_IF_ERROR(capi::read_sets(set_count, set_offsets, holders, &shards));
-    if (count != 0) SHW_RETURN_IF_ERROR(capi::need_pointer(owners, "owners"));
-    shards.rank_count = rank_count;
-    SHW_ASSIGN_OR_RETURN(const auto chosen, plan::choose_greedily(shards));
-    std::copy(chosen.begin(), chosen.end(), owners);
     return {};
   });
 }

@@ -35,6 +35,7 @@ struct SaveCall {
   CollectiveUse use;
   exec::SaveOptions options;
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
+  ProgressCallback progress;
   uint64_t staging_limit = 0;  // jobs: bytes that may be copied before writing; 0 = no limit
   std::string shown_path;      // as the host wrote it, for the report
 };
@@ -57,6 +58,7 @@ Status read_rest(const SaveArguments& given, bool asynchronous, SaveCall* call) 
   SHW_ASSIGN_OR_RETURN(call->options, read_save_options(options));
   if (asynchronous) SHW_RETURN_IF_ERROR(no_cancellation(options.cancellation));
   SHW_ASSIGN_OR_RETURN(call->cancellation, read_cancellation(options.cancellation));
+  call->progress = {options.progress, options.progress_user, real_clock().monotonic_ns()};
   SHW_ASSIGN_OR_RETURN(call->location, read_location(given.storage, given.path, "path"));
   call->shown_path = given.path;
   // The memory of a job holds the staged state; blocks in flight come on top, from the context.
@@ -140,6 +142,24 @@ void shw_save_options_init(shw_save_options* options, uint32_t struct_size) noex
   capi::init_struct(options, struct_size);
 }
 
+shw_status shw_save_options_set_metadata(shw_save_options* options, const char* key,
+                                         const char* value, shw_buffer** out,
+                                         shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_RETURN_IF_ERROR(capi::need_pointer(key, "key"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(value, "value"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    shw_save_options copy;
+    SHW_RETURN_IF_ERROR(capi::read_struct(options, "options", &copy));
+    SHW_ASSIGN_OR_RETURN(shw_buffer * made, capi::with_metadata(copy, key, value));
+    options->metadata = static_cast<const char*>(shw_buffer_data(made));
+    options->metadata_offsets = shw_buffer_part_offsets(made);
+    options->metadata_count = shw_buffer_part_count(made) / 2;
+    *out = made;
+    return {};
+  });
+}
+
 shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* storage,
                     const char* path, shw_collective* collective, const shw_save_options* options,
                     shw_report** out, shw_error** err) noexcept {
@@ -152,8 +172,11 @@ shw_status shw_save(shw_context* context, const shw_state* state, shw_storage* s
     capi::ReportHandle made;
     const auto control = capi::call_context(call.options.deadline_ns, call.cancellation.get());
     *met = true;
-    SHW_ASSIGN_OR_RETURN(auto report, exec::save(call.runtime.get(), call.state, call.location,
-                                                 *call.collective, call.options, control));
+    const auto save = [&](const exec::CallContext& within) {
+      return exec::save(call.runtime.get(), call.state, call.location, *call.collective,
+                        call.options, within);
+    };
+    SHW_ASSIGN_OR_RETURN(auto report, capi::with_progress(call.progress, control, save));
     *out = made.fill(std::move(report), call.shown_path);
     return {};
   });
@@ -175,10 +198,11 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
     auto& members = *call.collective;
     auto kept = std::make_shared<capi::SaveCall>(std::move(call));
     exec::JobQueue::Work work = [runtime, given = kept.get()](const exec::CallContext& control) {
-      auto report = capi::shown(
-          exec::save_in_background(*runtime, given->state, given->location, *given->collective,
-                                   given->options, given->staging_limit, control),
-          *given);
+      const auto save = [&](const exec::CallContext& within) {
+        return exec::save_in_background(*runtime, given->state, given->location, *given->collective,
+                                        given->options, given->staging_limit, within);
+      };
+      auto report = capi::shown(capi::with_progress(given->progress, control, save), *given);
       given->use.end();
       given->runtime.own.reset();  // workers and staging memory of this job alone end with it
       return report;

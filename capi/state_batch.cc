@@ -210,6 +210,32 @@ Status add_tensor_batch(const shw_tensor_batch& batch, State* state) {
   return add.commit();
 }
 
+Status add_one_tensor(std::string_view name, const shw_tensor& tensor, const PartOf& part,
+                      State* state) {
+  if ((part.global_shape == nullptr) != (part.offsets == nullptr)) {
+    return bad_argument(part.offsets == nullptr ? "offsets" : "global_shape",
+                        "is NULL: a part needs both the global shape and its offsets");
+  }
+  const bool has_values = tensor.ndim > 0 && tensor.ndim <= kMaxTensorRank;  // else refused below
+  const uint64_t name_offsets[] = {0, name.size()};
+  const uint64_t shape_offsets[] = {0, has_values ? static_cast<uint64_t>(tensor.ndim) : 0};
+  const uint64_t box_ranges[] = {0, 1};
+  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
+  batch.count = 1;
+  batch.names = name.data();
+  batch.name_offsets = name_offsets;
+  batch.tensors = &tensor;
+  batch.kinds = &part.kind;
+  if (part.global_shape != nullptr) {
+    batch.global_shapes = part.global_shape;
+    batch.global_shape_offsets = shape_offsets;
+    batch.box_ranges = box_ranges;
+    batch.box_offsets = part.offsets;
+    batch.box_sizes = tensor.shape;
+  }
+  return add_tensor_batch(batch, state);
+}
+
 Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch) {
   SHW_ASSIGN_OR_RETURN(const auto names,
                        text_list_argument(batch.names, batch.name_offsets, batch.count, "names"));

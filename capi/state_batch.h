@@ -4,6 +4,7 @@
 // copied. Thread-compatible.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -16,5 +17,14 @@ namespace shardwright::capi {
 // entry.
 Status add_tensor_batch(const shw_tensor_batch& batch, State* state);
 Result<std::vector<ObjectEntry>> read_object_batch(const shw_object_batch& batch);
+// What one tensor is of the global one: shape and offsets are both NULL or have ndim values each.
+struct PartOf {
+  const int64_t* global_shape = nullptr;
+  const int64_t* offsets = nullptr;
+  int32_t kind = SHW_KIND_AUTO;
+};
+// As a batch of one.
+Status add_one_tensor(std::string_view name, const shw_tensor& tensor, const PartOf& part,
+                      State* state);
 
 }  // namespace shardwright::capi

@@ -118,6 +118,18 @@ shw_status shw_state_add_tensors(shw_state* state, const shw_tensor_batch* batch
   });
 }
 
+shw_status shw_state_add_tensor(shw_state* state, const char* name, uint64_t name_size,
+                                const shw_tensor* tensor, const int64_t* global_shape,
+                                const int64_t* offsets, int32_t kind, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    shw_tensor copy;
+    SHW_RETURN_IF_ERROR(capi::read_struct(tensor, "tensor", &copy));
+    return capi::add_one_tensor(text, copy, {global_shape, offsets, kind}, impl->state.get());
+  });
+}
+
 shw_status shw_state_add_dlpack(shw_state* state, const shw_tensor_batch* batch,
                                 struct DLManagedTensorVersioned* const* managed,
                                 shw_error** err) noexcept {
@@ -137,6 +149,26 @@ shw_status shw_state_add_objects(shw_state* state, const shw_object_batch* batch
     shw_object_batch copy;
     SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
     SHW_ASSIGN_OR_RETURN(auto entries, capi::read_object_batch(copy));
+    return impl->state->add_objects(std::move(entries));
+  });
+}
+
+shw_status shw_state_add_object(shw_state* state, const char* name, uint64_t name_size,
+                                const char* content_type, const void* data, uint64_t size,
+                                int32_t kind, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(state, "state"));
+    SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(name, name_size, "name"));
+    SHW_ASSIGN_OR_RETURN(const auto bytes, capi::bytes_argument(data, size, "data"));
+    SHW_RETURN_IF_ERROR(capi::option_in_range(kind, SHW_KIND_RANK_LOCAL, "kind"));
+    shardwright::ObjectEntry entry;
+    entry.name = text;
+    entry.kind = static_cast<shardwright::EntryKind>(kind);
+    const bool typed = content_type != nullptr && *content_type != '\0';
+    entry.content_type = typed ? content_type : "application/octet-stream";
+    entry.bytes.assign(bytes.begin(), bytes.end());
+    std::vector<shardwright::ObjectEntry> entries;
+    entries.push_back(std::move(entry));
     return impl->state->add_objects(std::move(entries));
   });
 }

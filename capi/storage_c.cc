@@ -32,10 +32,17 @@ Result<std::string> key_argument(const char* key, uint64_t size) {
 struct PutArguments {
   std::span<const std::byte> bytes;
   CommitCondition condition = CommitCondition::kNone;
-  uint64_t expected_version = 0;
+  std::string_view expected_version;
 };
 
 Status put(storage::Storage& storage, const std::string& key, const PutArguments& arguments) {
+  SHW_RETURN_IF_ERROR(storage::need_capability(
+      storage, storage::kAtomicCommit, "an object is put whole or not at all, which it cannot do"));
+  if (arguments.condition != CommitCondition::kNone) {
+    SHW_RETURN_IF_ERROR(storage::need_capability(
+        storage, storage::kConditionalCommit,
+        "whether the condition holds could change before the commit; put without one"));
+  }
   OpenOptions options;
   options.mode = OpenMode::kCreate;
   options.expected_bytes = arguments.bytes.size();
@@ -136,7 +143,8 @@ uint64_t shw_storage_capabilities(const shw_storage* storage) noexcept {
 
 shw_status shw_storage_put(shw_storage* storage, const char* key, uint64_t key_size,
                            const void* data, uint64_t size, int32_t condition,
-                           uint64_t expected_version, shw_error** err) noexcept {
+                           const char* expected_version, uint64_t expected_version_size,
+                           shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(storage, "storage"));
     SHW_ASSIGN_OR_RETURN(const auto name, capi::key_argument(key, key_size));
@@ -144,7 +152,10 @@ shw_status shw_storage_put(shw_storage* storage, const char* key, uint64_t key_s
     SHW_ASSIGN_OR_RETURN(arguments.bytes, capi::bytes_argument(data, size, "data"));
     SHW_RETURN_IF_ERROR(capi::option_in_range(condition, SHW_COMMIT_IF_VERSION, "condition"));
     arguments.condition = static_cast<storage_ns::CommitCondition>(condition);
-    arguments.expected_version = expected_version;
+    SHW_ASSIGN_OR_RETURN(
+        const auto version,
+        capi::bytes_argument(expected_version, expected_version_size, "expected_version"));
+    arguments.expected_version = {reinterpret_cast<const char*>(version.data()), version.size()};
     return capi::put(*impl->storage, name, arguments);
   });
 }
@@ -170,24 +181,40 @@ shw_status shw_storage_stat_key(shw_storage* storage, const char* key, uint64_t 
     shw_storage_stat made = SHW_STORAGE_STAT_INIT;
     made.size = stat.size_bytes;
     made.modified_ns = stat.modified_ns;
-    made.version = stat.version;
     capi::write_out(made, out);
     return {};
   });
 }
 
+shw_status shw_storage_version(shw_storage* storage, const char* key, uint64_t key_size,
+                               shw_buffer** out, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(storage, "storage"));
+    SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
+    SHW_ASSIGN_OR_RETURN(const auto name, capi::key_argument(key, key_size));
+    SHW_ASSIGN_OR_RETURN(auto stat, impl->storage->stat(name));
+    SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of(std::string_view(stat.version)));
+    return {};
+  });
+}
+
 shw_status shw_storage_list(shw_storage* storage, const char* prefix, uint64_t prefix_size,
-                            shw_buffer** out, shw_error** err) noexcept {
+                            int32_t delimiter, shw_buffer** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_ASSIGN_OR_RETURN(const auto impl, capi::need(storage, "storage"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     SHW_ASSIGN_OR_RETURN(const auto text, capi::text_argument(prefix, prefix_size, "prefix"));
+    if (delimiter != SHW_STORAGE_NO_DELIMITER && delimiter != SHW_STORAGE_DELIMITER) {
+      return capi::bad_argument("delimiter",
+                                fmt::format("{} is neither 0 (none) nor {} ('/')", delimiter,
+                                            static_cast<int32_t>(SHW_STORAGE_DELIMITER)));
+    }
     std::vector<std::string> keys;
-    SHW_RETURN_IF_ERROR(
-        impl->storage->list(text, [&keys](const storage_ns::ListEntry& entry) -> Status {
-          keys.push_back(entry.key);
-          return {};
-        }));
+    SHW_RETURN_IF_ERROR(impl->storage->list(text, static_cast<char>(delimiter),
+                                            [&keys](const storage_ns::ListEntry& entry) -> Status {
+                                              keys.push_back(entry.key);
+                                              return {};
+                                            }));
     const std::vector<std::string_view> parts(keys.begin(), keys.end());
     SHW_ASSIGN_OR_RETURN(*out, capi::buffer_of_parts(parts));
     return {};

@@ -19,6 +19,7 @@
 #include "capi/owned_tensor.h"
 #include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/tensor/dtype_numbers.h"
 
 namespace shardwright::capi {
 namespace {
@@ -75,6 +76,7 @@ OwnedTensorImpl::~OwnedTensorImpl() {
 }  // namespace shardwright::capi
 
 namespace capi = shardwright::capi;
+using shardwright::DType;
 using shardwright::Status;
 
 extern "C" {
@@ -101,17 +103,13 @@ shw_status shw_tensor_from_dlpack_legacy(const struct DLManagedTensor* managed, 
   return capi::guarded(err, [&] { return capi::describe_checked(managed, out); });
 }
 
-const char* shw_dtype_name(uint8_t code, uint8_t bits) noexcept {
-  for (int32_t i = 1; i < shardwright::kDTypeCount; ++i) {
-    const auto dtype = static_cast<shardwright::DType>(i);
-    const auto type = shardwright::dtype_to_dlpack(dtype);
-    // Names are literals, so their views end with a NUL.
-    if (type.code == code && type.bits == bits) return shardwright::dtype_name(dtype).data();
-  }
-  return "";
+const char* shw_dtype_name(int32_t dtype) noexcept {
+  const DType type = shardwright::find_dtype(dtype);
+  // Names are literals, so their views end with a NUL.
+  return type == DType::kInvalid ? "" : shardwright::dtype_name(type).data();
 }
 
-shw_status shw_dtype_parse(const char* name, uint32_t* out, shw_error** err) noexcept {
+shw_status shw_dtype_parse(const char* name, int32_t* out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(name, "name"));
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
@@ -119,23 +117,35 @@ shw_status shw_dtype_parse(const char* name, uint32_t* out, shw_error** err) noe
     if (!dtype.has_value()) {
       return capi::bad_argument("name", fmt::format("there is no dtype '{}'", name));
     }
-    const auto type = shardwright::dtype_to_dlpack(*dtype);
-    *out = type.code + 256U * type.bits;
+    *out = static_cast<int32_t>(*dtype);
     return {};
   });
 }
 
-uint64_t shw_dtype_byte_size(uint8_t code, uint8_t bits, uint64_t element_count) noexcept {
+uint32_t shw_dtype_bits(int32_t dtype) noexcept {
+  return static_cast<uint32_t>(shardwright::dtype_bits(shardwright::find_dtype(dtype)));
+}
+
+uint64_t shw_dtype_byte_size(int32_t dtype, uint64_t element_count) noexcept {
   uint64_t total = 0;
-  if (*shw_dtype_name(code, bits) == '\0' ||
-      !shardwright::checked_multiply<uint64_t>(element_count, bits, &total)) {
+  if (!shardwright::checked_multiply<uint64_t>(element_count, shw_dtype_bits(dtype), &total))
     return 0;
-  }
   return total / 8 + (total % 8 == 0 ? 0 : 1);
 }
 
-shw_status shw_owned_tensor_create(uint8_t dtype_code, uint8_t dtype_bits, const int64_t* shape,
-                                   int32_t ndim, shw_owned_tensor** out, shw_error** err) noexcept {
+int32_t shw_dtype_from_dlpack(uint32_t type) noexcept {
+  return static_cast<int32_t>(shardwright::find_dlpack_dtype(type));
+}
+
+uint32_t shw_dtype_to_dlpack(int32_t dtype) noexcept {
+  const DType found = shardwright::find_dtype(dtype);
+  if (found == DType::kInvalid) return 0;
+  const auto type = shardwright::dtype_to_dlpack(found);
+  return type.code + 256U * type.bits + 65536U;
+}
+
+shw_status shw_owned_tensor_create(int32_t dtype, const int64_t* shape, int32_t ndim,
+                                   shw_owned_tensor** out, shw_error** err) noexcept {
   return capi::guarded(err, [&]() -> Status {
     SHW_RETURN_IF_ERROR(capi::need_pointer(out, "out"));
     if (ndim < 0 || ndim > shardwright::kMaxTensorRank) {
@@ -144,9 +154,8 @@ shw_status shw_owned_tensor_create(uint8_t dtype_code, uint8_t dtype_bits, const
     }
     SHW_ASSIGN_OR_RETURN(const auto extents,
                          capi::list_argument(shape, static_cast<uint64_t>(ndim), "shape"));
-    SHW_ASSIGN_OR_RETURN(const auto dtype,
-                         shardwright::dtype_from_dlpack(dtype_code, dtype_bits, 1));
-    SHW_ASSIGN_OR_RETURN(auto impl, capi::make_owned_tensor(dtype, extents));
+    SHW_ASSIGN_OR_RETURN(const DType type, shardwright::dtype_from_number(dtype));
+    SHW_ASSIGN_OR_RETURN(auto impl, capi::make_owned_tensor(type, extents));
     *out = capi::make_handle<shw_owned_tensor>(std::move(impl));
     return {};
   });

@@ -40,24 +40,34 @@ double real_of(ElementType type, uint64_t bits) {
 
 Element element_of(ElementType type, std::span<const std::byte> bytes, uint64_t bit) {
   Element element;
-  switch (type.code) {
-    case SHW_DTYPE_BOOL:
+  switch (type.dtype) {
+    case SHW_BOOL:
       element.kind = Element::Kind::kBool;
       element.unsigned_integer = bits_at(bytes, bit, type.bits) != 0 ? 1 : 0;
       break;
-    case SHW_DTYPE_INT:
+    case SHW_INT4:
+    case SHW_INT8:
+    case SHW_INT16:
+    case SHW_INT32:
+    case SHW_INT64:
       element.kind = Element::Kind::kInteger;
       element.integer = sign_extended(bits_at(bytes, bit, type.bits), type.bits);
       break;
-    case SHW_DTYPE_UINT:
+    case SHW_UINT4:
+    case SHW_UINT8:
+    case SHW_UINT16:
+    case SHW_UINT32:
+    case SHW_UINT64:
       element.kind = Element::Kind::kUnsigned;
       element.unsigned_integer = bits_at(bytes, bit, type.bits);
       break;
-    case SHW_DTYPE_COMPLEX: {
-      const auto half = static_cast<uint8_t>(type.bits / 2);
+    case SHW_COMPLEX32:
+    case SHW_COMPLEX64:
+    case SHW_COMPLEX128: {
+      const ElementType half = part_type(type);
       element.kind = Element::Kind::kComplex;
-      element.real = real_of({SHW_DTYPE_FLOAT, half}, bits_at(bytes, bit, half));
-      element.imaginary = real_of({SHW_DTYPE_FLOAT, half}, bits_at(bytes, bit + half, half));
+      element.real = real_of(half, bits_at(bytes, bit, half.bits));
+      element.imaginary = real_of(half, bits_at(bytes, bit + half.bits, half.bits));
       break;
     }
     default:
@@ -66,28 +76,23 @@ Element element_of(ElementType type, std::span<const std::byte> bytes, uint64_t 
   return element;
 }
 
-bool is_known(ElementType type) {
-  switch (type.code) {
-    case SHW_DTYPE_BOOL:
-      return type.bits == 8;
-    case SHW_DTYPE_INT:
-    case SHW_DTYPE_UINT:
-      return type.bits > 0 && type.bits <= 64;
-    case SHW_DTYPE_COMPLEX:
-      return type.bits == 32 || type.bits == 64 || type.bits == 128;
-    case SHW_DTYPE_FLOAT:
-      return type.bits == 16 || type.bits == 32 || type.bits == 64;
+}  // namespace
+
+ElementType part_type(ElementType type) {
+  switch (type.dtype) {
+    case SHW_COMPLEX32:
+      return {SHW_FLOAT16, 16};
+    case SHW_COMPLEX64:
+      return {SHW_FLOAT32, 32};
     default:
-      return small_float_of(type).has_value();
+      return {SHW_FLOAT64, 64};
   }
 }
-
-}  // namespace
 
 std::vector<Element> decode_elements(ElementType type, std::span<const std::byte> bytes,
                                      uint64_t first, uint64_t count) {
   std::vector<Element> elements;
-  if (!is_known(type) || (first + count) * type.bits > bytes.size() * 8) return elements;
+  if (type.bits == 0 || (first + count) * type.bits > bytes.size() * 8) return elements;
   elements.reserve(count);
   for (uint64_t i = first; i < first + count; ++i)
     elements.push_back(element_of(type, bytes, i * type.bits));

@@ -204,7 +204,7 @@ std::vector<std::string> real_words(ElementType type, const std::vector<double>&
 }
 
 std::vector<std::string> complex_words(ElementType type, const std::vector<Element>& elements) {
-  const ElementType half{SHW_DTYPE_FLOAT, static_cast<uint8_t>(type.bits / 2)};
+  const ElementType half = part_type(type);
   std::vector<double> real;
   std::vector<double> imaginary;
   for (const Element& element : elements) {
@@ -249,6 +249,7 @@ std::vector<std::string> element_words(ElementType type, const std::vector<Eleme
   if (elements.front().kind == Element::Kind::kComplex) return complex_words(type, elements);
   if (elements.front().kind == Element::Kind::kReal) {
     std::vector<double> values;
+    values.reserve(elements.size());
     for (const Element& element : elements) values.push_back(element.real);
     std::vector<std::string> words = real_words(type, values, false);
     // A number by itself reads "2.0", in an array "2.".
@@ -273,7 +274,7 @@ std::string element_json(ElementType type, const Element& element) {
     case Element::Kind::kReal:
       return real_json(type, element.real);
     case Element::Kind::kComplex: {
-      const ElementType half{SHW_DTYPE_FLOAT, static_cast<uint8_t>(type.bits / 2)};
+      const ElementType half = part_type(type);
       return fmt::format("[{},{}]", real_json(half, element.real),
                          real_json(half, element.imaginary));
     }

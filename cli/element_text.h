@@ -13,11 +13,13 @@
 
 namespace shardwright::cli {
 
-// DLPack code and bits of an element.
+// Dtype of an element (SHW_FLOAT32, ...) and its bits, as shw_dtype_bits says them; 0 for none.
 struct ElementType {
-  uint8_t code = 0;
-  uint8_t bits = 0;
+  int32_t dtype = 0;
+  uint32_t bits = 0;
 };
+// What the parts of a complex number are.
+ElementType part_type(ElementType type);
 
 // One element. Real numbers use `real`; integers keep all 64 bits.
 struct Element {

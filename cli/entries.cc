@@ -60,8 +60,8 @@ std::vector<TensorFacts> list_tensors(const Checkpoint& checkpoint) {
     facts.index = i;
     facts.name = std::string(text_of(shw_checkpoint_tensor_name, checkpoint, i));
     facts.listed = listed_name(facts.name, info.rank);
-    facts.dtype = shw_dtype_name(info.dtype_code, info.dtype_bits);
-    facts.type = {info.dtype_code, info.dtype_bits};
+    facts.dtype = shw_dtype_name(info.dtype);
+    facts.type = {info.dtype, shw_dtype_bits(info.dtype)};
     const int64_t* shape = shw_checkpoint_tensor_shape(checkpoint.get(), i);
     if (info.ndim > 0) facts.shape.assign(shape, shape + info.ndim);
     facts.kind = info.kind;

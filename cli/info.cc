@@ -56,6 +56,8 @@ std::string checkpoint_text(const std::string& path, const Json& info) {
   for (const auto& [key, value] : info["metadata"].items()) {
     text += field("metadata", fmt::format("{} = {}", key, value.get<std::string>()));
   }
+  for (const Json& name : info["incomplete"])
+    text += field("incomplete", fmt::format("{} (elements are missing)", name.get<std::string>()));
   for (const Json& note : info["notes"]) text += field("note", note.get<std::string>());
   return text;
 }

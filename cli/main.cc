@@ -31,6 +31,7 @@ constexpr char kExamples[] =
     "  shardwright digest CKPT                     one line per tensor, equal for every mesh and "
     "format\n"
     "  shardwright plan load CKPT --to mesh.json   what loading on another mesh would cost\n"
+    "  shardwright convert CKPT DIR --format safetensors   files that other libraries load\n"
     "\nExit codes: 0 fine, 1 damage found, 2 usage or could not run, 3 interrupted, 4 refused for "
     "safety.";
 
@@ -132,7 +133,7 @@ int run(int argument_count, char** arguments) {
   app.set_version_flag("--version",
                        [] { return std::string("shardwright ") + shw_version_string(); });
   for (const auto add : {add_info, add_ls, add_tree, add_show, add_verify, add_digest, add_plan,
-                         add_gc, add_version}) {
+                         add_convert, add_gc, add_version}) {
     add(app, session, &command);
   }
   try {

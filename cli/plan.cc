@@ -28,8 +28,9 @@ Words owners() {
 }
 
 Words presets() {
-  return {{"standard", SHW_PRESET_STANDARD},
-          {"default", SHW_PRESET_DEFAULT},
+  return {{"native", SHW_PRESET_NATIVE},
+          {"hyperparallel", SHW_PRESET_HYPERPARALLEL},
+          {"torch", SHW_PRESET_TORCH},
           {"megatron", SHW_PRESET_MEGATRON}};
 }
 
@@ -45,7 +46,7 @@ void add_estimate(CLI::App& plan, Session& session, Run* run, bool load) {
                            : "Description of another job that saves these tensors (SOURCE's own)");
   command->add_option("--owner", options->owner, "Who writes a replica (balanced)")
       ->transform(CLI::CheckedTransformer(owners()));
-  command->add_option("--preset", options->preset, "Planner behaviour (standard)")
+  command->add_option("--preset", options->preset, "Planner behaviour (native)")
       ->transform(CLI::CheckedTransformer(presets()));
   command
       ->add_option("--bandwidth", options->rank_bytes_per_second,

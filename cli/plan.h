@@ -27,7 +27,7 @@ struct PlanEstimateOptions {
   std::string source;  // description or checkpoint
   std::string target;  // description; empty = the source's own layout
   int32_t owner = SHW_OWNER_BALANCED;
-  int32_t preset = SHW_PRESET_STANDARD;
+  int32_t preset = SHW_PRESET_NATIVE;
   uint64_t rank_bytes_per_second = 0;
   uint64_t total_bytes_per_second = 0;
   std::string measure;  // directory; empty = nothing is measured

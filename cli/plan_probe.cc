@@ -50,8 +50,7 @@ State state_over(std::vector<uint64_t>* words) {
   const auto extent = static_cast<int64_t>(words->size());
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = words->data();
-  tensor.dtype_code = SHW_DTYPE_UINT;
-  tensor.dtype_bits = 64;
+  tensor.dtype = SHW_UINT64;
   tensor.ndim = 1;
   tensor.shape = &extent;
   const uint64_t offsets[] = {0, sizeof kName - 1};
@@ -113,11 +112,11 @@ MeasuredRates measure_rates(Session& session, const std::string& directory, uint
     });
   };
   MeasuredRates rates;
-  const auto save = [](auto* context_, auto* state_, auto* path_, auto** out, auto** error) {
-    return shw_save(context_, state_, nullptr, path_, nullptr, nullptr, out, error);
+  const auto save = [](auto* within, auto* values, auto* place, auto** out, auto** error) {
+    return shw_save(within, values, nullptr, place, nullptr, nullptr, out, error);
   };
-  const auto load = [](auto* context_, auto* state_, auto* path_, auto** out, auto** error) {
-    return shw_load(context_, state_, nullptr, path_, nullptr, nullptr, out, error);
+  const auto load = [](auto* within, auto* values, auto* place, auto** out, auto** error) {
+    return shw_load(within, values, nullptr, place, nullptr, nullptr, out, error);
   };
   rates.write_bytes_per_second = rate(bytes, run(save, "save the probe"));
   drop_from_cache(folder.path());

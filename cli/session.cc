@@ -51,7 +51,7 @@ void add_shared_options(CLI::App& command, Session& session) {
   command.add_option("--threads", session.options.threads, "Worker threads (0 = cores, at most 8)")
       ->check(CLI::Range(0, 1024));
   command
-      .add_option("--memory", session.options.memory_bytes,
+      .add_option("--memory,--mem", session.options.memory_bytes,
                   "Staging memory, such as 512MiB (0 = 256 MiB)")
       ->transform(CLI::AsSizeValue(false));
 }

@@ -48,6 +48,7 @@ void add_show(CLI::App& app, Session& session, Run* run);
 void add_verify(CLI::App& app, Session& session, Run* run);
 void add_digest(CLI::App& app, Session& session, Run* run);
 void add_plan(CLI::App& app, Session& session, Run* run);
+void add_convert(CLI::App& app, Session& session, Run* run);
 void add_gc(CLI::App& app, Session& session, Run* run);
 void add_version(CLI::App& app, Session& session, Run* run);
 

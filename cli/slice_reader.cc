@@ -70,8 +70,7 @@ void add_boxes(const std::vector<std::vector<IndexRun>>& runs, const TensorFacts
     }
     shw_tensor target = SHW_TENSOR_INIT;
     target.data = memory + static_cast<uint64_t>(element) * tensor.type.bits / 8;
-    target.dtype_code = tensor.type.code;
-    target.dtype_bits = tensor.type.bits;
+    target.dtype = tensor.type.dtype;
     target.ndim = static_cast<int32_t>(rank);
     list->targets.push_back(target);
     list->tensors.push_back(tensor.index);
@@ -173,7 +172,11 @@ std::vector<Element> read_rows(const SliceSource& source, const TensorFacts& ten
           tensor.type, memory, static_cast<uint64_t>(run.first), static_cast<uint64_t>(run.count));
       elements.insert(elements.end(), part.begin(), part.end());
     }
-    for (size_t d = last; d-- > 0 && ++at[d] == stored[d];) at[d] = 0;
+    for (size_t d = last; d > 0;) {
+      --d;
+      if (++at[d] != stored[d]) break;
+      at[d] = 0;
+    }
   }
   return elements;
 }
@@ -183,6 +186,7 @@ std::vector<Element> read_rows(const SliceSource& source, const TensorFacts& ten
 SliceValues read_slice(const SliceSource& source, const TensorFacts& tensor,
                        const std::vector<DimensionSlice>& slices, bool edges_only) {
   std::vector<int64_t> counts;
+  counts.reserve(slices.size());
   for (const DimensionSlice& slice : slices) counts.push_back(slice.count);
   SliceValues values;
   values.count = product(counts);
@@ -201,6 +205,7 @@ SliceValues read_slice(const SliceSource& source, const TensorFacts& tensor,
   check_count(count, tensor);
   if (count == 0) return values;
   std::vector<std::vector<IndexRun>> runs;
+  runs.reserve(slices.size());
   for (size_t d = 0; d < slices.size(); ++d) runs.push_back(runs_of(slices[d], cuts[d]));
   values.elements = tensor.type.bits % 8 == 0 ? read_compact(source, tensor, runs, stored)
                                               : read_rows(source, tensor, runs, stored);

@@ -17,33 +17,32 @@ constexpr uint8_t kExponentOnlyBits = 8;
 
 std::optional<SmallFloat> small_float_of(ElementType type) {
   using Special = SmallFloat::Special;
-  switch (type.code) {
-    case SHW_DTYPE_FLOAT:
-      if (type.bits != 16) return std::nullopt;
+  switch (type.dtype) {
+    case SHW_FLOAT16:
       return SmallFloat{};
-    case SHW_DTYPE_BFLOAT:
+    case SHW_BFLOAT16:
       return SmallFloat{16, 8, 7, 127, Special::kIeee};
-    case SHW_DTYPE_FLOAT8_E3M4:
+    case SHW_FLOAT8_E3M4:
       return SmallFloat{8, 3, 4, 3, Special::kIeee};
-    case SHW_DTYPE_FLOAT8_E4M3:
+    case SHW_FLOAT8_E4M3:
       return SmallFloat{8, 4, 3, 7, Special::kIeee};
-    case SHW_DTYPE_FLOAT8_E4M3B11FNUZ:
+    case SHW_FLOAT8_E4M3B11FNUZ:
       return SmallFloat{8, 4, 3, 11, Special::kNegativeZero};
-    case SHW_DTYPE_FLOAT8_E4M3FN:
+    case SHW_FLOAT8_E4M3FN:
       return SmallFloat{8, 4, 3, 7, Special::kAllOnes};
-    case SHW_DTYPE_FLOAT8_E4M3FNUZ:
+    case SHW_FLOAT8_E4M3FNUZ:
       return SmallFloat{8, 4, 3, 8, Special::kNegativeZero};
-    case SHW_DTYPE_FLOAT8_E5M2:
+    case SHW_FLOAT8_E5M2:
       return SmallFloat{8, 5, 2, 15, Special::kIeee};
-    case SHW_DTYPE_FLOAT8_E5M2FNUZ:
+    case SHW_FLOAT8_E5M2FNUZ:
       return SmallFloat{8, 5, 2, 16, Special::kNegativeZero};
-    case SHW_DTYPE_FLOAT8_E8M0FNU:
+    case SHW_FLOAT8_E8M0FNU:
       return SmallFloat{8, kExponentOnlyBits, 0, 127, Special::kAllOnes};
-    case SHW_DTYPE_FLOAT6_E2M3FN:
+    case SHW_FLOAT6_E2M3FN:
       return SmallFloat{6, 2, 3, 1, Special::kNone};
-    case SHW_DTYPE_FLOAT6_E3M2FN:
+    case SHW_FLOAT6_E3M2FN:
       return SmallFloat{6, 3, 2, 3, Special::kNone};
-    case SHW_DTYPE_FLOAT4_E2M1FN:
+    case SHW_FLOAT4_E2M1FN:
       return SmallFloat{4, 2, 1, 1, Special::kNone};
     default:
       return std::nullopt;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::json, shw::flatbuffers. All of it
+# Third-party code as imported targets: shw::fmt, shw::xxhash, shw::mbedcrypto, shw::json, shw::flatbuffers, and
+# shw::uring where SHW_IO_URING is on. All of it
 # ends up inside the library, hidden; nothing is vendored.
 # Headers are SYSTEM, so that their warnings are not ours.
 include(FindPackageHandleStandardArgs)
@@ -60,6 +61,20 @@ shw_include_folder(shw::json INTERFACE "${SHW_JSON_INCLUDE}")
 # SHA-256: the static archive of mbedTLS is position independent; only the objects that are used get linked.
 add_library(shw::mbedcrypto STATIC IMPORTED GLOBAL)
 set_target_properties(shw::mbedcrypto PROPERTIES IMPORTED_LOCATION "${SHW_MBEDCRYPTO_ARCHIVE}")
+
+# io_uring: the static archive is position independent; what the system allows is seen when the library runs.
+set(SHW_IO_ENGINES "\\\"threads\\\"")
+if(SHW_IO_URING)
+  find_path(SHW_URING_INCLUDE liburing.h)
+  find_library(SHW_URING_ARCHIVE liburing.a)
+  mark_as_advanced(SHW_URING_INCLUDE SHW_URING_ARCHIVE)
+  shw_require_for_option(SHW_IO_URING SHW_URING_INCLUDE "liburing.h" "liburing-dev")
+  shw_require_for_option(SHW_IO_URING SHW_URING_ARCHIVE "liburing.a" "liburing-dev")
+  add_library(shw::uring STATIC IMPORTED GLOBAL)
+  set_target_properties(shw::uring PROPERTIES IMPORTED_LOCATION "${SHW_URING_ARCHIVE}"
+    INTERFACE_COMPILE_DEFINITIONS SHW_HAVE_LIBURING)
+  string(APPEND SHW_IO_ENGINES ",\\\"io_uring\\\"")
+endif()
 
 # FlatBuffers: compiler and headers must be of one build. The include folder is the one beside the compiler, never a
 # system copy, and both versions are compared here instead of in a static_assert of generated code.

@@ -21,6 +21,7 @@ option(SHW_TESTS_BINDINGS "Test group: Python, Java and Rust suites." ON)
 option(SHW_TESTS_TORCH "Test group: PyTorch state dicts and process groups (needs torch when it runs)." ON)
 option(SHW_TESTS_INSTALL "Test group: installed tree, wheel, examples of the pages." ON)
 
+option(SHW_IO_URING "Batched reads and writes through io_uring, where the system allows it, else by threads (needs liburing)." ON)
 option(SHW_STATIC_RUNTIME "Link libstdc++ and libgcc into the library, as the wheel does." OFF)
 option(SHW_FUZZ "Build the fuzz targets as libFuzzer programs (needs clang)." OFF)
 option(SHW_UNITY "Compile core/, capi/ and cli/ eight sources at a time: half the work of a first build, more after a change." OFF)

@@ -3,7 +3,8 @@
 when QUICK) in 64 float32 tensors cut into rows, by 1, 2 and 4 processes that meet over Gloo, against one copy of as many
 bytes in memory. What follows in the background is waited for outside the timing and checked.
 
-first_s is the time of the first save of the process, whose staging memory is new; the others are those after it.
+first_s is the time of the first save of the process, whose staging memory is new; the others are those after it. Its floor
+is one copy of as many bytes into memory that was never touched (first_ratio).
 """
 TENSORS, COLUMNS = 64, 1024
 
@@ -12,7 +13,7 @@ def variants(quick):
     size = (128 if quick else 512) << 20
     threads = [2] if quick else [1, 2]
     return [{"name": f"{world} ranks" if world > 1 else "1 rank", "op": "save_async", "floor": "memcpy",
-             "floor_bytes": size, "reps": 3 if quick else 7,
+             "first_floor": "fresh", "floor_bytes": size, "reps": 3 if quick else 7,
              "params": {"bytes": size, "tensors": TENSORS, "columns": COLUMNS, "world": world},
              "line": {"bytes": size, "tensors": TENSORS, "ranks": world, "layout": "rows",
                       "check": "read back by all ranks, as it was when the call returned"},

@@ -35,8 +35,7 @@ static void describe(shw_tensor* tensor) {
   api->tensor_init(tensor, sizeof(*tensor));
   tensor->data = memory;
   tensor->device_type = SHW_DEVICE_CPU;
-  tensor->dtype_code = SHW_DTYPE_FLOAT;
-  tensor->dtype_bits = 32;
+  tensor->dtype = SHW_FLOAT32;
   tensor->ndim = 1;
   tensor->shape = kShape;
 }

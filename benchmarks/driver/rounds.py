@@ -97,7 +97,10 @@ def summarise(turn, base, dropped):
     if turn.rounds[0]["floor_s"] is not None:
         line["floor_s_median"] = statistics.median(r["floor_s"] for r in turn.rounds)
         line |= {f"ratio_{k}": v for k, v in spread([r["floor_s"] / r["s"] for r in turn.rounds]).items()}
-    return line | extra
+    line |= extra
+    if "first_floor_s" in line:
+        line["first_ratio"] = line["first_floor_s"] / line["first_s"]
+    return line
 
 
 def clean(directory):

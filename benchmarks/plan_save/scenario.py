@@ -7,7 +7,7 @@ of all ranks through all checks, and one plan of many items into reused memory. 
 """
 PEERS = {"exact torch": ["torch_dcp_merge"], "exact HyperParallel": ["hyperparallel_merge"]}
 WORLDS = {  # preset, owner: as in include/shardwright/save.h
-    "exact torch": {"preset": 1, "owner": 2}, "exact HyperParallel": {"preset": 0, "owner": 2},
+    "exact torch": {"preset": 2, "owner": 2}, "exact HyperParallel": {"preset": 1, "owner": 2},
     "balanced": {"preset": 0, "owner": 0}, "native": None}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The global step of shardwright.torch.planner on plans as they arrive inside torch's own save: nobody has looked into
+"""The global step of shardwright.torch.dcp.planner on plans as they arrive inside torch's own save: nobody has looked into
 them, so items are plan buffers and paths are bytes. What comes out is in the same state."""
 import pickle
 
@@ -8,7 +8,7 @@ from torch_objects import GlobalStep
 
 class Contender(GlobalStep):
     def planner_class(self):
-        from shardwright.torch.planner import DefaultSavePlanner
+        from shardwright.torch.dcp.planner import DefaultSavePlanner
         return DefaultSavePlanner
 
     def given(self, items, paths):
@@ -17,8 +17,8 @@ class Contender(GlobalStep):
 
 def sent_plan(items, paths):
     """What a rank sends: its plan before anybody has looked into it."""
-    from shardwright.torch.planner import PlanItems
-    from shardwright.torch.planner._items import plan_of_items
-    from shardwright.torch.planner._paths import Paths
+    from shardwright.torch.dcp.planner import PlanItems
+    from shardwright.torch.dcp.planner._items import plan_of_items
+    from shardwright.torch.dcp.planner._paths import Paths
     from torch.distributed.checkpoint.planner import SavePlan
     return pickle.dumps(SavePlan(PlanItems(plan_of_items(items)), planner_data=Paths(paths)))

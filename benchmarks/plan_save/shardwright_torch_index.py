@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index of shardwright.torch.planner: torch's dataclasses are made from the merged plan when it is pickled."""
+"""The index of shardwright.torch.dcp.planner: torch's dataclasses are made from the merged plan when it is pickled."""
 import pickle
 
 from shardwright_torch_buffers import sent_plan
@@ -8,7 +8,7 @@ from torch_objects import Index
 
 class Contender(Index):
     def planner_class(self):
-        from shardwright.torch.planner import DefaultSavePlanner
+        from shardwright.torch.dcp.planner import DefaultSavePlanner
         return DefaultSavePlanner
 
     def given(self, items, paths):

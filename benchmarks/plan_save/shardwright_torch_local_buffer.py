@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""create_local_plan of shardwright.torch.planner as a plan buffer."""
+"""create_local_plan of shardwright.torch.dcp.planner as a plan buffer."""
 from torch_local_plan import Contender as Base
 
 
@@ -7,5 +7,5 @@ class Contender(Base):
     items = False
 
     def planner_class(self):
-        from shardwright.torch.planner import DefaultSavePlanner
+        from shardwright.torch.dcp.planner import DefaultSavePlanner
         return DefaultSavePlanner

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""create_local_plan of shardwright.torch.planner, looked into: as torch's dataclasses."""
+"""create_local_plan of shardwright.torch.dcp.planner, looked into: as torch's dataclasses."""
 from torch_local_plan import Contender as Base
 
 
 class Contender(Base):
     def planner_class(self):
-        from shardwright.torch.planner import DefaultSavePlanner
+        from shardwright.torch.dcp.planner import DefaultSavePlanner
         return DefaultSavePlanner

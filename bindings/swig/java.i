@@ -2,17 +2,19 @@
  *
  * Java typemaps. Handles are jlong; a status other than OK throws through ShardwrightException.create; `out` becomes
  * the result; text goes as UTF-8 byte arrays in both directions, because JNI strings are modified UTF-8. The generated
- * classes are package-private; every public class is hand-written in bindings/java.
+ * classes are of the package io.shardwright.internal, which is no API; all others are hand-written in bindings/java.
  *
- * What needs more than a typemap (options, tensors in bulk, callbacks) is C in bindings/java/native, declared at the end
- * with flat arrays as parameters. */
+ * Structs are objects of the classes of Structs.java: structs.i is generated from the headers, as they are, and says which;
+ * native/structs.c fills and reads them. What needs more than a typemap (tensors in bulk, callbacks) is C in
+ * bindings/java/native, declared at the end with flat arrays as parameters. */
 %{
 #include "bindings/java/native/native.h"
+#include "bindings/java/native/structs.h"
 %}
 
-%pragma(java) jniclassclassmodifiers="final class"
-%pragma(java) moduleclassmodifiers="final class"
-%pragma(java) constantsmodifiers="interface"
+%pragma(java) jniclassclassmodifiers="public final class"
+%pragma(java) moduleclassmodifiers="public final class"
+%pragma(java) constantsmodifiers="public interface"
 %javaconst(1);
 /* The same four bytes as an int of Java. */
 %javaconstvalue("-1") SHW_NOT_KEPT;
@@ -23,43 +25,37 @@
 %rename("$ignore", regextarget=1) "^shw_error_";
 %ignore shw_get_api;
 %ignore SHW_PLUGIN_ENTRY;
+%ignore SHW_MEGATRON_NAME;
 %ignore shw_abi_version;
+%ignore shw_get_extension;
 %ignore shw_tensor_check;
 %ignore shw_tensor_from_dlpack;
 %ignore shw_tensor_from_dlpack_legacy;
 %ignore shw_owned_tensor_describe;
 %ignore shw_owned_tensor_dlpack;
 %ignore shw_owned_tensor_dlpack_legacy;
-%ignore shw_layout_create;
 %ignore shw_layout_box_count;
 %ignore shw_layout_boxes;
 %ignore shw_layout_local_offsets;
 %ignore shw_layout_local_shape;
 %ignore shw_layout_contains;
-%rename("$ignore", regextarget=1) "^shw_grid_";
+%ignore shw_save_options_set_metadata;
+%ignore shw_state_add_tensor;
 %ignore shw_state_add_tensors;
 %ignore shw_state_add_dlpack;
 %ignore shw_state_add_dlpack_legacy;
-%ignore shw_state_add_objects;
+%ignore shw_state_add_object;
 %ignore shw_state_tensor;
 %ignore shw_state_object_data;
 %ignore shw_plan_item_at;
-%ignore shw_plan_entries;
 %ignore shw_plan_merge_buffers;
-%ignore shw_plan_owners;
-%ignore shw_global_plan_describe;
-%ignore shw_report_summarize;
-%ignore shw_job_progress;
 %ignore shw_job_error;
 %ignore shw_job_on_done;
 %ignore shw_context_create;
-%ignore shw_checkpoint_tensor_infos;
 %ignore shw_checkpoint_tensor_shape;
-%ignore shw_checkpoint_chunk_infos;
 %ignore shw_checkpoint_chunk_box;
 %ignore shw_checkpoint_read_boxes;
 %ignore shw_storage_create;
-%ignore shw_storage_stat_key;
 %ignore shw_collective_create;
 %ignore shw_buffer_part_offsets;
 %ignore shw_collective_barrier;
@@ -116,21 +112,82 @@ SHW_JAVA_HANDLE(cancellation)
 SHW_JAVA_HANDLE(report)
 SHW_JAVA_HANDLE(buffer)
 SHW_JAVA_HANDLE(owned_tensor)
-SHW_JAVA_HANDLE(save_options)
-SHW_JAVA_HANDLE(load_options)
-SHW_JAVA_HANDLE(checkpoint_options)
-SHW_JAVA_HANDLE(estimate_options)
 SHW_JAVA_HANDLE(job_description)
 SHW_JAVA_HANDLE(global_plan)
-SHW_JAVA_HANDLE(entry_batch)
-SHW_JAVA_HANDLE(describe_options)
-SHW_JAVA_HANDLE(merge_options)
-SHW_JAVA_HANDLE(match_options)
+
+/* Structs, by the generated tables. A call whose arguments threw is not made. */
+%define SHW_STRUCT_IN(NAME, CLASS)
+%typemap(jni) const NAME * "jobject"
+%typemap(jtype) const NAME * "Structs.CLASS"
+%typemap(jstype) const NAME * "Structs.CLASS"
+%typemap(javain) const NAME * "$javainput"
+%typemap(in, noblock=1) const NAME * (NAME filled, ShwJavaHeld held) {
+  held.count = 0;
+  $1 = ($1_ltype)shw_java_struct_read(jenv, $input, &NAME##_table, &filled, &held);
+}
+%typemap(freearg, noblock=1) const NAME * { shw_java_struct_free(jenv, &held$argnum); }
+%enddef
+%define SHW_STRUCT_OUT(NAME)
+%typemap(in, numinputs=0, noblock=1) NAME *out (NAME made) {
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  $1 = &made;
+}
+%typemap(argout, noblock=1) NAME *out {
+  if (result == SHW_OK) $result = shw_java_struct_write(jenv, &NAME##_table, $1);
+}
+%enddef
+%define SHW_STRUCT_RESULT(FUNCTION, CLASS)
+%typemap(jni) shw_status FUNCTION "jobject"
+%typemap(jtype) shw_status FUNCTION "Structs.CLASS"
+%typemap(jstype) shw_status FUNCTION "Structs.CLASS"
+%typemap(javaout) shw_status FUNCTION { return $jnicall; }
+%typemap(out, noblock=1) shw_status FUNCTION { $result = NULL; (void)$1; }
+%enddef
+%define SHW_STRUCT_CALL(FUNCTION)
+%exception FUNCTION {
+  result = SHW_INTERNAL;
+  if (!(*jenv)->ExceptionCheck(jenv)) { $action }
+}
+%enddef
+/* `count` structs: an object of columns. */
+%define SHW_STRUCT_LIST(FUNCTION, NAME, CLASS, LIST)
+%typemap(jni) (uint64_t count, NAME *LIST) "jlong"
+%typemap(jtype) (uint64_t count, NAME *LIST) "long"
+%typemap(jstype) (uint64_t count, NAME *LIST) "long"
+%typemap(javain) (uint64_t count, NAME *LIST) "$javainput"
+%typemap(in, noblock=1) (uint64_t count, NAME *LIST) {
+  $1 = (uint64_t)$input;
+  $2 = shw_java_struct_list(jenv, &NAME##_table, $1);
+}
+%typemap(argout, noblock=1) (uint64_t count, NAME *LIST) {
+  if (result == SHW_OK) $result = shw_java_struct_write_columns(jenv, &NAME##_table, $2, $1);
+}
+%typemap(freearg, noblock=1) (uint64_t count, NAME *LIST) { free($2); }
+%typemap(jni) shw_status FUNCTION "jobject"
+%typemap(jtype) shw_status FUNCTION "Structs." #CLASS "Columns"
+%typemap(jstype) shw_status FUNCTION "Structs." #CLASS "Columns"
+%typemap(javaout) shw_status FUNCTION { return $jnicall; }
+%typemap(out, noblock=1) shw_status FUNCTION { $result = NULL; (void)$1; }
+SHW_STRUCT_CALL(FUNCTION)
+%enddef
+%include "structs.i"
+/* One layout per entry, as shw_global_plan_describe has them. */
+%typemap(jni) const shw_layout *const *layouts "jlongArray"
+%typemap(jtype) const shw_layout *const *layouts "long[]"
+%typemap(jstype) const shw_layout *const *layouts "long[]"
+%typemap(javain) const shw_layout *const *layouts "$javainput"
+%typemap(in, noblock=1) const shw_layout *const *layouts {
+  $1 = $input != NULL ? ($1_ltype)(*jenv)->GetLongArrayElements(jenv, $input, NULL) : NULL;
+}
+%typemap(freearg, noblock=1) const shw_layout *const *layouts {
+  if ($1 != NULL) (*jenv)->ReleaseLongArrayElements(jenv, $input, (void *)(intptr_t)$1, JNI_ABORT);
+}
 
 %typemap(in, numinputs=0, noblock=1) uint64_t *out (uint64_t number = 0) { $1 = &number; }
 %typemap(argout, noblock=1) uint64_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
-%typemap(in, numinputs=0, noblock=1) uint32_t *out (uint32_t number = 0) { $1 = &number; }
-%typemap(argout, noblock=1) uint32_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
+%typemap(in, numinputs=0, noblock=1) int32_t *out (int32_t number = 0) { $1 = &number; }
+%typemap(argout, noblock=1) int32_t *out { if (result == SHW_OK) $result = (jlong)*$1; }
 
 /* Addresses of native memory, as given by addressOf and read by view. */
 %typemap(jni) const void *, void * "jlong"
@@ -172,6 +229,7 @@ SHW_JAVA_HANDLE(match_options)
 SHW_JAVA_BYTES(const char *, name, name_size)
 SHW_JAVA_BYTES(const char *, key, key_size)
 SHW_JAVA_BYTES(const char *, prefix, prefix_size)
+SHW_JAVA_BYTES(const char *, expected_version, expected_version_size)
 SHW_JAVA_BYTES(const char *, message, message_size)
 SHW_JAVA_BYTES(const void *, data, size)
 SHW_JAVA_BYTES(const void *, plan, plan_size)

@@ -4,10 +4,12 @@
  * errors.py; `out` becomes the result; byte inputs are pinned for the call; the GIL is held except where annotations.i
  * switches %thread on. The generated module is private: every public name is hand-written in bindings/python.
  *
- * What needs more than a typemap (options, tensors in bulk, waiting, callbacks) is C in bindings/python/native,
- * declared at the end of this file as functions of PyObject. */
+ * Structs are dictionaries of their fields on the way in and named tuples on the way out: structs.i is generated from the
+ * headers and says which, native/structs.c does it. What needs more than a typemap (tensors in bulk, waiting, callbacks)
+ * is C in bindings/python/native, declared at the end of this file. */
 %{
 #include "bindings/python/native/native.h"
+#include "bindings/python/native/structs.h"
 %}
 
 %nothread;
@@ -30,6 +32,7 @@
 %ignore shw_error_release;
 %ignore shw_get_api;
 %ignore shw_abi_version;
+%ignore shw_get_extension;
 %ignore shw_buffer_create;
 %ignore shw_buffer_create_parts;
 %ignore shw_buffer_data;
@@ -47,40 +50,23 @@
 %ignore shw_owned_tensor_dlpack;
 %ignore shw_owned_tensor_dlpack_legacy;
 %ignore shw_owned_tensor_release;
-%ignore shw_layout_create;
 %ignore shw_layout_box_count;
 %ignore shw_layout_boxes;
 %ignore shw_layout_local_offsets;
-%ignore shw_layout_local_shape;
-%rename("$ignore", regextarget=1) "^shw_grid_";
+%ignore shw_save_options_set_metadata;
+%ignore shw_state_add_tensor;
 %ignore shw_state_add_tensors;
 %ignore shw_state_add_dlpack;
 %ignore shw_state_add_dlpack_legacy;
-%ignore shw_state_add_objects;
+%ignore shw_state_add_object;
 %ignore shw_state_tensor;
 %ignore shw_state_object_data;
 %ignore shw_plan_data;
 %ignore shw_plan_size;
 %ignore shw_plan_item_at;
-%ignore shw_plan_describe;
-%ignore shw_plan_entries;
 %ignore shw_plan_merge;
 %ignore shw_plan_merge_buffers;
-%ignore shw_plan_match;
-%ignore shw_plan_owners;
-%ignore shw_plan_digest;
-%ignore shw_content_digest;
-%ignore shw_global_plan_describe;
-%ignore shw_global_plan_representatives;
-%ignore shw_global_plan_create;
-%ignore shw_global_plan_write_list;
-%ignore shw_global_plan_rank_bytes;
-%ignore shw_global_plan_owners;
-%ignore shw_global_plan_json;
-%ignore shw_global_plan_digest;
-%ignore shw_global_plan_expand;
 %ignore shw_report_summarize;
-%ignore shw_job_progress;
 %ignore shw_job_wait;
 %ignore shw_job_wait_staged;
 %ignore shw_job_error;
@@ -98,7 +84,6 @@
 %ignore shw_checkpoint_read_tensor;
 %ignore shw_storage_create;
 %ignore shw_storage_read;
-%ignore shw_storage_stat_key;
 %ignore shw_collective_create;
 %ignore shw_collective_barrier;
 %ignore shw_collective_broadcast;
@@ -166,11 +151,11 @@ SHW_PY_HANDLE(global_plan)
     $result = PyLong_FromUnsignedLongLong(*$1);
   }
 }
-%typemap(in, numinputs=0, noblock=1) uint32_t *out (uint32_t number = 0) { $1 = &number; }
-%typemap(argout, noblock=1) uint32_t *out {
+%typemap(in, numinputs=0, noblock=1) int32_t *out (int32_t number = 0) { $1 = &number; }
+%typemap(argout, noblock=1) int32_t *out {
   if (result == SHW_OK) {
     Py_XDECREF($result);
-    $result = PyLong_FromUnsignedLong(*$1);
+    $result = PyLong_FromLong(*$1);
   }
 }
 
@@ -183,11 +168,13 @@ SHW_PY_HANDLE(global_plan)
 
 /* Texts in: names as str or bytes with their size, paths as str or bytes without NUL, None is NULL. */
 %typemap(in) (const char *name, uint64_t name_size), (const char *key, uint64_t key_size),
-             (const char *prefix, uint64_t prefix_size), (const char *config, uint64_t config_size),
+             (const char *prefix, uint64_t prefix_size),
+             (const char *expected_version, uint64_t expected_version_size), (const char *config, uint64_t config_size),
              (const char *message, uint64_t message_size) {
   if (shw_py_text($input, (const char **)&$1, &$2) < 0) SWIG_fail;
 }
-%typemap(in) const char *path, const char *root, const char *plugin, const char *name {
+%typemap(in) const char *path, const char *source, const char *target, const char *root, const char *plugin, const char *name,
+             const char *generation {
   uint64_t size = 0;
   if (shw_py_text($input, (const char **)&$1, &size) < 0) SWIG_fail;
   if (shw_py_no_nul($1, size, "$1_name") < 0) SWIG_fail;
@@ -207,14 +194,19 @@ SHW_PY_HANDLE(global_plan)
 
 /* A list of bytes as a blob and its offsets. */
 %typemap(in) (const void *plans, const uint64_t *plan_offsets, uint64_t plan_count) (shw_py_blob blob = {0}),
-             (const void *results, const uint64_t *result_offsets, uint64_t result_count) (shw_py_blob blob = {0}) {
+             (const void *results, const uint64_t *result_offsets, uint64_t result_count) (shw_py_blob blob = {0}),
+             (const void *descriptions, const uint64_t *description_offsets, uint64_t description_count)
+               (shw_py_blob blob = {0}),
+             (const void *parts, const uint64_t *part_offsets, uint64_t part_count) (shw_py_blob blob = {0}) {
   if (shw_py_join($input, &blob) < 0) SWIG_fail;
   $1 = blob.data;
   $2 = blob.offsets;
   $3 = blob.count;
 }
 %typemap(freearg, noblock=1) (const void *plans, const uint64_t *plan_offsets, uint64_t plan_count),
-             (const void *results, const uint64_t *result_offsets, uint64_t result_count) {
+             (const void *results, const uint64_t *result_offsets, uint64_t result_count),
+             (const void *descriptions, const uint64_t *description_offsets, uint64_t description_count),
+             (const void *parts, const uint64_t *part_offsets, uint64_t part_count) {
   shw_py_blob_free(&blob$argnum);
 }
 %typemap(in) (const uint64_t *indices, uint64_t count) (shw_py_blob blob = {0}) {
@@ -224,16 +216,105 @@ SHW_PY_HANDLE(global_plan)
 }
 %typemap(freearg, noblock=1) (const uint64_t *indices, uint64_t count) { shw_py_blob_free(&blob$argnum); }
 
-/* Options: tuples made by _options.py; None is NULL. */
-%define SHW_PY_OPTIONS(NOUN)
-%typemap(in) const shw_##NOUN##_options *options (shw_py_##NOUN##_options filled) {
-  if (shw_py_##NOUN##_options_read($input, &filled, (const shw_##NOUN##_options **)&$1) < 0) SWIG_fail;
+/* Structs, by the generated tables. */
+%define SHW_STRUCT_IN(NAME, CLASS)
+%typemap(in) const NAME * (NAME filled, shw_py_held held = {0}) {
+  if (shw_py_struct_read($input, &NAME##_table, &filled, &held) < 0) SWIG_fail;
+  $1 = $input == Py_None ? NULL : &filled;
+}
+%typemap(freearg, noblock=1) const NAME * { shw_py_struct_free(&held$argnum); }
+%enddef
+%define SHW_STRUCT_OUT(NAME)
+%typemap(in, numinputs=0, noblock=1) NAME *out (NAME made) {
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  $1 = &made;
+}
+%typemap(argout, noblock=1) NAME *out {
+  if (result == SHW_OK) {
+    Py_XDECREF($result);
+    $result = shw_py_struct_write(&NAME##_table, $1);
+  }
 }
 %enddef
-SHW_PY_OPTIONS(save)
-SHW_PY_OPTIONS(load)
-SHW_PY_OPTIONS(checkpoint)
-SHW_PY_OPTIONS(estimate)
+%define SHW_STRUCT_RESULT(FUNCTION, CLASS)
+%enddef
+%define SHW_STRUCT_CALL(FUNCTION)
+%enddef
+%define SHW_STRUCT_LIST(FUNCTION, NAME, CLASS, LIST)
+%enddef
+%include "structs.i"
+
+/* Shapes in and out. */
+%typemap(in) (const int64_t *shape, int32_t ndim) (int64_t extents[SHW_PY_RANK_MAX]) {
+  const Py_ssize_t count = shw_py_int64s($input, extents, SHW_PY_RANK_MAX);
+  if (count < 0) SWIG_fail;
+  $1 = extents;
+  $2 = (int32_t)count;
+}
+%typemap(in, numinputs=0, noblock=1) (int64_t *extents, uint64_t capacity, uint64_t *size)
+    (int64_t values[SHW_PY_RANK_MAX], uint64_t count = 0) {
+  $1 = values;
+  $2 = SHW_PY_RANK_MAX;
+  $3 = &count;
+}
+%typemap(argout, noblock=1) (int64_t *extents, uint64_t capacity, uint64_t *size) {
+  if (result == SHW_OK) {
+    Py_XDECREF($result);
+    $result = shw_py_int_tuple($1, (Py_ssize_t)*$3);
+  }
+}
+%typemap(in) int32_t rank {
+  const long number = PyLong_AsLong($input);
+  if (number == -1 && PyErr_Occurred()) SWIG_fail;
+  if (number != (int32_t)number) {
+    PyErr_SetString(PyExc_OverflowError, "a rank does not fit into 31 bits");
+    SWIG_fail;
+  }
+  $1 = (int32_t)number;
+}
+
+/* Planning: digests of 16 bytes each, layouts of entries. */
+%typemap(in) (const void *digests, uint64_t rank_count) (Py_buffer view, int held = 0) {
+  if (PyObject_GetBuffer($input, &view, PyBUF_SIMPLE) < 0) SWIG_fail;
+  held = 1;
+  $1 = view.buf;
+  $2 = (uint64_t)view.len / SHW_PY_DIGEST_BYTES;
+}
+%typemap(freearg, noblock=1) (const void *digests, uint64_t rank_count) {
+  if (held$argnum) PyBuffer_Release(&view$argnum);
+}
+%typemap(in) const void *plan_digest {
+  char *bytes = NULL;
+  Py_ssize_t size = SHW_PY_DIGEST_BYTES;
+  if ($input != Py_None && PyBytes_AsStringAndSize($input, &bytes, &size) < 0) SWIG_fail;
+  if (size != SHW_PY_DIGEST_BYTES) {
+    PyErr_SetString(PyExc_ValueError, "a plan digest has 16 bytes");
+    SWIG_fail;
+  }
+  $1 = bytes;
+}
+%typemap(in) const shw_layout *const *layouts (void **list = NULL) {
+  if (shw_py_handles($input, "shw_layout", &list) < 0) SWIG_fail;
+  $1 = ($1_ltype)list;
+}
+%typemap(freearg, noblock=1) const shw_layout *const *layouts { PyMem_Free(list$argnum); }
+
+/* They do not block, but they work for long. */
+%thread shw_plan_describe;
+%thread shw_plan_entries;
+%thread shw_plan_match;
+%thread shw_plan_digest;
+%thread shw_content_digest;
+%thread shw_global_plan_describe;
+%thread shw_global_plan_representatives;
+%thread shw_global_plan_create;
+%thread shw_global_plan_write_list;
+%thread shw_global_plan_rank_bytes;
+%thread shw_global_plan_owners;
+%thread shw_global_plan_json;
+%thread shw_global_plan_digest;
+%thread shw_global_plan_expand;
 
 /* Hand-written natives; documented in native.h. Each takes and gives Python objects and raises by itself. */
 PyObject *shw_py_set_error_hooks(PyObject *factory, PyObject *translator);
@@ -245,35 +326,18 @@ PyObject *shw_py_close(PyObject *handle);
 PyObject *shw_py_context_create(PyObject *threads, PyObject *memory_budget, PyObject *log_level, PyObject *plugin_path);
 PyObject *shw_py_context_shutdown(PyObject *context, PyObject *timeout_ns);
 PyObject *shw_py_log_drain(void);
+PyObject *shw_py_log_set_level(PyObject *level);
 PyObject *shw_py_job_wait(PyObject *job, PyObject *timeout_ns, PyObject *staged);
-PyObject *shw_py_job_progress(PyObject *job);
 PyObject *shw_py_job_watch(PyObject *job);
 PyObject *shw_py_job_ends_wait(void);
-PyObject *shw_py_report_summary(PyObject *report);
 PyObject *shw_py_plan_bytes(PyObject *plan);
 PyObject *shw_py_plan_items(PyObject *plan);
-PyObject *shw_py_plan_describe(PyObject *options, PyObject *entries);
-PyObject *shw_py_plan_entries(PyObject *plan);
-PyObject *shw_py_plan_merge(PyObject *options, PyObject *plans);
-PyObject *shw_py_plan_match(PyObject *options, PyObject *stored, PyObject *wanted);
+PyObject *shw_py_plan_merge(const shw_merge_options *options, PyObject *plans);
 PyObject *shw_py_plan_owners(PyObject *arrays, PyObject *rank_count);
-PyObject *shw_py_plan_digest(PyObject *plan);
-PyObject *shw_py_content_digest(PyObject *data);
-PyObject *shw_py_global_plan_describe(PyObject *options, PyObject *entries, PyObject *layouts);
-PyObject *shw_py_global_plan_representatives(PyObject *digests);
-PyObject *shw_py_global_plan(PyObject *options, PyObject *digests, PyObject *descriptions, PyObject *parts);
-PyObject *shw_py_global_plan_write_list(PyObject *plan, PyObject *arguments);
-PyObject *shw_py_global_plan_owners(PyObject *plan, PyObject *name);
-PyObject *shw_py_global_plan_rank_bytes(PyObject *plan);
-PyObject *shw_py_global_plan_json(PyObject *plan);
-PyObject *shw_py_global_plan_digest(PyObject *plan);
-PyObject *shw_py_global_plan_expand(PyObject *plan, const char *generation);
-PyObject *shw_py_layout_create(PyObject *specification);
 PyObject *shw_py_layout_pieces(PyObject *layout, PyObject *shape, PyObject *rank);
-PyObject *shw_py_layout_local_shape(PyObject *layout, PyObject *shape, PyObject *rank);
-PyObject *shw_py_grid_place(PyObject *local_shape, PyObject *prepended, PyObject *places);
-PyObject *shw_py_grid_pieces(PyObject *shard);
-PyObject *shw_py_grid_flat_entry(PyObject *shard);
+PyObject *shw_py_grid_place(const shw_grid_shard *shard, PyObject *places);
+PyObject *shw_py_grid_pieces(const shw_grid_shard *shard);
+PyObject *shw_py_grid_flat_entry(const shw_grid_shard *shard);
 PyObject *shw_py_grid_flat_pieces(PyObject *shape, PyObject *entry, PyObject *chunk);
 PyObject *shw_py_grid_overlap(PyObject *stored, PyObject *wanted, PyObject *index);
 PyObject *shw_py_columns(PyObject *writable, PyObject *state);
@@ -282,17 +346,6 @@ PyObject *shw_py_columns_add(PyObject *columns, PyObject *name, PyObject *path, 
 PyObject *shw_py_columns_add_flat(PyObject *columns, PyObject *arrays);
 PyObject *shw_py_columns_pending(PyObject *columns);
 PyObject *shw_py_columns_add_to_state(PyObject *columns, PyObject *state, PyObject *layouts, PyObject *rank);
-PyObject *shw_py_items_configure(PyObject *classes);
-PyObject *shw_py_items_encode(PyObject *items);
-PyObject *shw_py_items_collect(PyObject *dict, PyObject *items_of, PyObject *may_be_pinned);
-PyObject *shw_py_items_decode(PyObject *plan, PyObject *kept);
-PyObject *shw_py_items_stored(PyObject *plan);
-PyObject *shw_py_items_keep(PyObject *items, PyObject *kept);
-PyObject *shw_py_reads_plan(PyObject *rows);
-PyObject *shw_py_reads_prove(PyObject *rows);
-PyObject *shw_py_reads_encode(PyObject *items);
-PyObject *shw_py_reads_decode(PyObject *reads);
-PyObject *shw_py_state_add_objects(PyObject *state, PyObject *batch);
 PyObject *shw_py_state_object(PyObject *state, PyObject *index);
 PyObject *shw_py_state_names(PyObject *state);
 PyObject *shw_py_tensor_allocate(PyObject *tensor_type, PyObject *dtypes, PyObject *shapes);
@@ -303,6 +356,5 @@ PyObject *shw_py_checkpoint_chunks(PyObject *checkpoint, PyObject *first, PyObje
 PyObject *shw_py_checkpoint_read(PyObject *checkpoint, PyObject *index, PyObject *offsets, PyObject *sizes, PyObject *columns);
 PyObject *shw_py_storage_create(PyObject *storage);
 PyObject *shw_py_storage_read(PyObject *storage, PyObject *key, PyObject *offset, PyObject *size);
-PyObject *shw_py_storage_stat(PyObject *storage, PyObject *key);
 PyObject *shw_py_collective_create(PyObject *collective);
 PyObject *shw_py_collective_call(PyObject *collective, PyObject *operation, PyObject *arguments);

@@ -12,6 +12,7 @@
 #include "capi/boundary/arguments.h"
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
+#include "capi/boundary/version.h"
 
 namespace shardwright::capi {
 namespace {
@@ -140,13 +141,8 @@ Status check_collective_slots(const shw_collective_vtable& vtable) {
   SHW_RETURN_IF_ERROR(need(vtable.all_gather_v, "all_gather_v"));
   SHW_RETURN_IF_ERROR(need(vtable.all_reduce_i64, "all_reduce_i64"));
   SHW_RETURN_IF_ERROR(need(vtable.abort, "abort"));
-  if (vtable.abi_major != SHW_ABI_MAJOR) {
-    return unimplemented(
-        fmt::format("collective '{}' was built for interface version {}.{}, this "
-                    "library has {}.{}",
-                    vtable.name, vtable.abi_major, vtable.abi_minor, SHW_ABI_MAJOR, SHW_ABI_MINOR));
-  }
-  return {};
+  return check_interface(fmt::format("collective '{}'", vtable.name), vtable.abi_major,
+                         vtable.abi_minor);
 }
 
 Status check_collective_ranks(const shw_collective_vtable& vtable) {

@@ -9,6 +9,7 @@
 #include "capi/adapters/storage_adapter.h"
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
 #include "capi/boundary/struct_reader.h"
+#include "capi/boundary/version.h"
 #include "core/base/text.h"
 
 namespace shardwright::capi {
@@ -71,19 +73,86 @@ Status fault(const HostTable& host, const char* slot, std::string_view key, std:
 }
 
 constexpr uint64_t kMaxObjectSize = INT64_MAX;  // what positions in a file can say
+constexpr uint64_t kMaxVersionBytes = 1024;     // an ETag has about 40
 
-ObjectStat object_stat(const shw_storage_stat& stat) {
-  return {stat.size, stat.modified_ns, stat.version};
+// What the sink of one stat or listing needs.
+struct Walk {
+  const HostTable* host;
+  const char* slot;
+  std::string_view prefix;  // or the key of a stat
+  const std::function<Status(const ListEntry&)>* sink;
+  Status failure;
+};
+
+Status check_entry(const Walk& walk, const shw_storage_entry& entry) {
+  const auto wrong = [&walk](std::string what) {
+    return fault(*walk.host, walk.slot, walk.prefix, std::move(what));
+  };
+  if (entry.key == nullptr) return wrong("gave an entry without a key");
+  const std::string_view key(entry.key, entry.key_size);
+  if (!key.starts_with(walk.prefix)) {
+    return wrong(fmt::format("gave '{}', which does not begin with that", escape_text(key, 256)));
+  }
+  if (entry.size > kMaxObjectSize)
+    return wrong(fmt::format("gave '{}' a size of {} bytes", escape_text(key, 256), entry.size));
+  if (entry.version == nullptr && entry.version_size != 0) {
+    return wrong(fmt::format("gave '{}' a version of {} bytes at NULL", escape_text(key, 256),
+                             entry.version_size));
+  }
+  if (entry.version_size > kMaxVersionBytes) {
+    return wrong(fmt::format("gave '{}' a version of {} bytes; at most {} are taken",
+                             escape_text(key, 256), entry.version_size, kMaxVersionBytes));
+  }
+  if (entry.version_size != 0 && !is_valid_utf8({entry.version, entry.version_size}))
+    return wrong(fmt::format("gave '{}' a version that is no UTF-8", escape_text(key, 256)));
+  return {};
+}
+
+ListEntry list_entry(const shw_storage_entry& entry) {
+  ListEntry listed{std::string(entry.key, entry.key_size), {entry.size, entry.modified_ns, ""}};
+  if (entry.version_size != 0) listed.stat.version.assign(entry.version, entry.version_size);
+  return listed;
+}
+
+shw_status take_entry(void* erased, const shw_storage_entry* given) {
+  auto* walk = static_cast<Walk*>(erased);
+  try {
+    shw_storage_entry entry;
+    walk->failure = read_struct(given, "entry", &entry);
+    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
+    walk->failure = check_entry(*walk, entry);
+    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
+    walk->failure = (*walk->sink)(list_entry(entry));
+  } catch (const std::bad_alloc&) {
+    return SHW_RESOURCE_EXHAUSTED;
+  } catch (...) {
+    return SHW_INTERNAL;
+  }
+  return static_cast<shw_status>(walk->failure.code());
 }
 
 Result<ObjectStat> stat_key(const HostTable& host, std::string_view key) {
-  shw_storage_stat stat = SHW_STORAGE_STAT_INIT;
-  SHW_RETURN_IF_ERROR(call_host(host, "stat", key, [&](shw_error** error) {
-    return host.table.stat(host.table.user, key.data(), key.size(), &stat, error);
-  }));
-  if (stat.size > kMaxObjectSize)
-    return fault(host, "stat", key, fmt::format("gave a size of {} bytes", stat.size));
-  return object_stat(stat);
+  std::optional<ObjectStat> found;
+  const std::function<Status(const ListEntry&)> sink = [&](const ListEntry& entry) {
+    if (entry.key != key) {
+      return fault(host, "stat", key, fmt::format("told of '{}'", escape_text(entry.key, 256)));
+    }
+    found = entry.stat;
+    return Status();
+  };
+  Walk walk{&host, "stat", key, &sink, {}};
+  const Status status = call_host(host, "stat", key, [&](shw_error** error) {
+    return host.table.stat(host.table.user, key.data(), key.size(), &take_entry, &walk, error);
+  });
+  SHW_RETURN_IF_ERROR(walk.failure.ok() ? status : walk.failure);
+  if (!found.has_value()) return fault(host, "stat", key, "succeeded without calling the sink");
+  return *std::move(found);
+}
+
+// The root of a table is never an object: its keys are not empty.
+Status root_is_no_object(const HostTable& host) {
+  return not_found(fmt::format("the root of storage '{}' is no object", escape_text(host.name)))
+      .with_detail("file", "");
 }
 
 class HostObject : public StorageObject {
@@ -119,16 +188,28 @@ class HostObject : public StorageObject {
     return {};
   }
 
+  Status truncate(uint64_t size_bytes) override {
+    if (host_->table.truncate == nullptr) {
+      return unimplemented(
+          fmt::format("{}: the table has no such slot", doing(*host_, "truncate", key_)));
+    }
+    SHW_RETURN_IF_ERROR(call("truncate", [&](shw_error** error) {
+      return host_->table.truncate(host_->table.user, object_, size_bytes, error);
+    }));
+    written_ = size_bytes;
+    return {};
+  }
+
   Status sync() override {
     return call("sync", [&](shw_error** error) {
       return host_->table.sync(host_->table.user, object_, error);
     });
   }
 
-  Status commit(CommitCondition condition, uint64_t expected_version) override {
+  Status commit(CommitCondition condition, std::string_view expected_version) override {
     return call("commit", [&](shw_error** error) {
       return host_->table.commit(host_->table.user, object_, static_cast<int32_t>(condition),
-                                 expected_version, error);
+                                 expected_version.data(), expected_version.size(), error);
     });
   }
 
@@ -144,7 +225,7 @@ class HostObject : public StorageObject {
   }
 
   Result<ObjectStat> stat() override {
-    if (mode_ != OpenMode::kRead) return ObjectStat{written_.load(), 0, 0};
+    if (mode_ != OpenMode::kRead) return ObjectStat{written_.load(), 0, ""};
     Result<ObjectStat> stat = stat_key(*host_, key_);
     if (stat.ok()) size_ = stat->size_bytes;
     return stat;
@@ -207,46 +288,6 @@ class HostLock final : public StorageLock {
   void* lock_;
 };
 
-// What the sink of one listing needs.
-struct Walk {
-  const HostTable* host;
-  std::string_view prefix;
-  const std::function<Status(const ListEntry&)>* sink;
-  Status failure;
-};
-
-Status check_entry(const Walk& walk, const shw_storage_entry& entry) {
-  if (entry.key == nullptr)
-    return fault(*walk.host, "list", walk.prefix, "gave an entry without a key");
-  const std::string_view key(entry.key, entry.key_size);
-  if (!key.starts_with(walk.prefix)) {
-    return fault(*walk.host, "list", walk.prefix,
-                 fmt::format("gave '{}', which does not begin with that", escape_text(key, 256)));
-  }
-  if (entry.size <= kMaxObjectSize) return {};
-  return fault(*walk.host, "list", walk.prefix,
-               fmt::format("gave '{}' a size of {} bytes", escape_text(key, 256), entry.size));
-}
-
-shw_status take_entry(void* erased, const shw_storage_entry* given) {
-  auto* walk = static_cast<Walk*>(erased);
-  try {
-    shw_storage_entry entry;
-    walk->failure = read_struct(given, "entry", &entry);
-    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
-    walk->failure = check_entry(*walk, entry);
-    if (!walk->failure.ok()) return static_cast<shw_status>(walk->failure.code());
-    const ListEntry listed{std::string(entry.key, entry.key_size),
-                           {entry.size, entry.modified_ns, entry.version}};
-    walk->failure = (*walk->sink)(listed);
-  } catch (const std::bad_alloc&) {
-    return SHW_RESOURCE_EXHAUSTED;
-  } catch (...) {
-    return SHW_INTERNAL;
-  }
-  return static_cast<shw_status>(walk->failure.code());
-}
-
 class HostStorage : public Storage {
  public:
   explicit HostStorage(Host host) : host_(std::move(host)) {}
@@ -256,9 +297,11 @@ class HostStorage : public Storage {
   uint64_t alignment() const override {
     return host_->table.alignment == 0 ? 1 : host_->table.alignment;
   }
+  uint64_t part_bytes() const override { return host_->table.part_bytes; }
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override {
+    if (key.empty() && options.mode == OpenMode::kRead) return root_is_no_object(*host_);
     SHW_RETURN_IF_ERROR(storage::check_key(key));
     void* object = nullptr;
     std::string kept(key);
@@ -274,19 +317,41 @@ class HostStorage : public Storage {
         std::make_unique<HostObject>(host_, std::move(kept), options.mode, object));
   }
 
-  Result<ObjectStat> stat(std::string_view key) override { return stat_key(*host_, key); }
+  // Each call of a host waits for a network, most often: threads of their own wait for it.
+  Result<std::unique_ptr<storage::IoQueue>> open_queue(StorageObject& like,
+                                                       uint32_t depth) override {
+    if (!storage::offers(*this, storage::kConcurrentRead)) return Storage::open_queue(like, depth);
+    return io_threads_.open_queue(depth);
+  }
 
-  Status list(std::string_view prefix,
+  Result<ObjectStat> stat(std::string_view key) override {
+    if (key.empty()) return root_is_no_object(*host_);
+    SHW_RETURN_IF_ERROR(storage::check_key(key));
+    return stat_key(*host_, key);
+  }
+
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const ListEntry&)>& sink) override {
-    Walk walk{host_.get(), prefix, &sink, {}};
+    std::string last;
+    const std::function<Status(const ListEntry&)> level = [&](const ListEntry& entry) {
+      const std::string_view name = storage::level_of(entry.key, prefix);
+      if (name.size() == entry.key.size() && !name.ends_with(storage::kDelimiter))
+        return sink(entry);
+      if (name == last) return Status();
+      last = name;
+      return sink({last, {}});
+    };
+    Walk walk{host_.get(), "list", prefix, delimiter == storage::kDelimiter ? &level : &sink, {}};
     const Status status = call_host(*host_, "list", prefix, [&](shw_error** error) {
-      return host_->table.list(host_->table.user, prefix.data(), prefix.size(), &take_entry, &walk,
-                               error);
+      return host_->table.list(host_->table.user, prefix.data(), prefix.size(), delimiter,
+                               &take_entry, &walk, error);
     });
     return walk.failure.ok() ? status : walk.failure;
   }
 
   Status remove(std::string_view key) override {
+    if (key.ends_with('/')) return {};  // prefixes are no things of their own here
+    SHW_RETURN_IF_ERROR(storage::check_key(key));
     return call_host(*host_, "remove", key, [&](shw_error** error) {
       return host_->table.remove(host_->table.user, key.data(), key.size(), error);
     });
@@ -302,11 +367,13 @@ class HostStorage : public Storage {
   }
 
   Status create_prefix(std::string_view prefix) override {
+    SHW_RETURN_IF_ERROR(storage::check_key(prefix));
     bool found = false;
-    const Status status = list(fmt::format("{}/", prefix), [&found](const ListEntry&) {
-      found = true;
-      return cancelled("the first entry is enough");
-    });
+    const Status status =
+        list(fmt::format("{}/", prefix), storage::kDelimiter, [&found](const ListEntry&) {
+          found = true;
+          return cancelled("the first entry is enough");
+        });
     if (found) {
       return already_exists(fmt::format("{}: it holds objects", doing(*host_, "prefix", prefix)));
     }
@@ -347,7 +414,41 @@ class HostStorage : public Storage {
   }
 
   Host host_;
+  storage::IoThreads io_threads_;
 };
+
+}  // namespace
+
+namespace {
+
+// Each capability brings what it needs with it.
+Status check_capabilities(const shw_storage_vtable& vtable) {
+  const auto offers = [&vtable](uint64_t capability) {
+    return (vtable.capabilities & capability) != 0;
+  };
+  const uint64_t unknown = vtable.capabilities & ~storage::kAllCapabilities;
+  if (unknown != 0) {
+    return bad_argument("vtable", fmt::format("capabilities {} holds unknown ones: {}",
+                                              vtable.capabilities, unknown))
+        .with_detail("field", "capabilities");
+  }
+  if (offers(SHW_STORAGE_DIRECT_IO) && vtable.truncate == nullptr) {
+    return bad_argument("vtable",
+                        "capability DIRECT_IO needs slot 'truncate', which is NULL: files of "
+                        "aligned transfers could not end where they end")
+        .with_detail("field", "truncate")
+        .with_detail("capability", "DIRECT_IO");
+  }
+  if (offers(SHW_STORAGE_MULTIPART) == (vtable.part_bytes == 0)) {
+    return bad_argument("vtable",
+                        fmt::format("capability MULTIPART and a part_bytes above 0 come together; "
+                                    "capabilities are {}, part_bytes is {}",
+                                    vtable.capabilities, vtable.part_bytes))
+        .with_detail("field", "part_bytes")
+        .with_detail("capability", "MULTIPART");
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -368,19 +469,15 @@ Status check_storage_slots(const shw_storage_vtable& vtable) {
   SHW_RETURN_IF_ERROR(need(vtable.commit, "commit"));
   SHW_RETURN_IF_ERROR(need(vtable.abort, "abort"));
   SHW_RETURN_IF_ERROR(need(vtable.remove, "remove"));
+  SHW_RETURN_IF_ERROR(check_capabilities(vtable));
   if ((vtable.lock == nullptr) != (vtable.unlock == nullptr)) {
     return bad_argument("vtable", "slots 'lock' and 'unlock' come together or not at all");
   }
   if ((vtable.alignment & (vtable.alignment - 1)) != 0) {
     return bad_argument("vtable", fmt::format("alignment {} is no power of two", vtable.alignment));
   }
-  if (vtable.abi_major != SHW_ABI_MAJOR) {
-    return unimplemented(
-        fmt::format("storage '{}' was built for interface version {}.{}, this "
-                    "library has {}.{}",
-                    vtable.name, vtable.abi_major, vtable.abi_minor, SHW_ABI_MAJOR, SHW_ABI_MINOR));
-  }
-  return {};
+  return check_interface(fmt::format("storage '{}'", vtable.name), vtable.abi_major,
+                         vtable.abi_minor);
 }
 
 Result<std::shared_ptr<storage::Storage>> make_host_storage(const shw_storage_vtable& vtable,

@@ -75,6 +75,13 @@ Result<format::Location> read_location(const shw_storage* storage, const char* p
     SHW_ASSIGN_OR_RETURN(auto root, absolute_path(std::move(given)));
     location.path = std::filesystem::path(root).lexically_normal().string();
     while (location.path.size() > 1 && location.path.back() == '/') location.path.pop_back();
+    const std::filesystem::path place(location.path);
+    std::error_code unknown;
+    // One file lies in a directory, where others may stand beside it while it is made.
+    if (location.path.ends_with(".safetensors") && !std::filesystem::is_directory(place, unknown)) {
+      location.prefix = place.filename().string();
+      root = place.parent_path().string();
+    }
     location.storage = storage::make_posix_storage(std::move(root));
     return location;
   }

@@ -68,6 +68,8 @@ const StructRules& rules_of<shw_context_options>();
 template <>
 const StructRules& rules_of<shw_save_options>();
 template <>
+const StructRules& rules_of<shw_convert_options>();
+template <>
 const StructRules& rules_of<shw_load_options>();
 template <>
 const StructRules& rules_of<shw_checkpoint_options>();

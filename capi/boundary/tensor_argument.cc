@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/device/devices.h"
+#include "core/tensor/dtype_numbers.h"
 
 namespace shardwright::capi {
 namespace {
@@ -38,11 +40,9 @@ Status check_descriptor(const shw_tensor& tensor) {
 Result<TensorSpan> span_of_tensor(const shw_tensor& given) {
   shw_tensor tensor = given;
   if (tensor.device_type == 0) tensor.device_type = SHW_DEVICE_CPU;
-  if (tensor.dtype_lanes == 0) tensor.dtype_lanes = 1;
   SHW_RETURN_IF_ERROR(check_descriptor(tensor));
   TensorArguments arguments;
-  SHW_ASSIGN_OR_RETURN(arguments.dtype,
-                       dtype_from_dlpack(tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes));
+  SHW_ASSIGN_OR_RETURN(arguments.dtype, dtype_from_number(tensor.dtype));
   const auto rank = static_cast<size_t>(tensor.ndim);
   arguments.data = tensor.data;
   arguments.byte_offset = tensor.byte_offset;
@@ -60,9 +60,9 @@ Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor) {
   SHW_ASSIGN_OR_RETURN(TensorSpan span, span_of_tensor(tensor));
   if (!device_is_host_accessible(span.device_type)) {
     return unimplemented(
-               fmt::format("the tensor lies on device type {}, which only a device plugin "
-                           "can reach and none is loaded: copy it to host memory",
-                           span.device_type))
+               fmt::format("the tensor lies on {}, which nothing in this build can reach: copy it "
+                           "to host memory",
+                           device::device_text(span.device_type, span.device_id)))
         .with_detail("plugin", "device");
   }
   return span;
@@ -70,14 +70,11 @@ Result<TensorSpan> host_span_of_tensor(const shw_tensor& tensor) {
 
 shw_tensor tensor_of_span(const TensorSpan& span) {
   shw_tensor tensor = SHW_TENSOR_INIT;
-  const DLPackType type = dtype_to_dlpack(span.dtype);
   tensor.flags = span.read_only ? SHW_TENSOR_READ_ONLY : 0;
   tensor.data = span.data;
   tensor.device_type = span.device_type;
   tensor.device_id = span.device_id;
-  tensor.dtype_code = type.code;
-  tensor.dtype_bits = type.bits;
-  tensor.dtype_lanes = 1;
+  tensor.dtype = static_cast<int32_t>(span.dtype);
   tensor.ndim = static_cast<int32_t>(span.shape.size());
   tensor.shape = span.shape.data();
   tensor.strides = span.strides.empty() ? nullptr : span.strides.data();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codes of devices and dtypes are equal in DLPack and in shw_tensor, so a description is a copy.
+// Numbers of devices are equal in DLPack and in shw_tensor; dtypes are looked up.
 #include "capi/dlpack/dlpack_import.h"
 
 #include <fmt/format.h>
+
+#include "core/tensor/dtype.h"
 
 namespace shardwright::capi {
 namespace {
@@ -14,27 +16,20 @@ constexpr uint64_t kFlagIsCopied = 2;
 constexpr uint64_t kFlagSubbytePadded = 4;
 constexpr uint64_t kKnownFlags = kFlagReadOnly | kFlagIsCopied | kFlagSubbytePadded;
 
-shw_tensor describe(const DLTensor& from) {
+Result<shw_tensor> describe(const DLTensor& from) {
   shw_tensor tensor = SHW_TENSOR_INIT;
+  if (from.device.device_type == 0) return unimplemented("DLPack device type 0 is unknown");
+  SHW_ASSIGN_OR_RETURN(const DType dtype,
+                       dtype_from_dlpack(from.dtype.code, from.dtype.bits, from.dtype.lanes));
   tensor.data = from.data;
   tensor.byte_offset = from.byte_offset;
   tensor.device_type = from.device.device_type;
   tensor.device_id = from.device.device_id;
-  tensor.dtype_code = from.dtype.code;
-  tensor.dtype_bits = from.dtype.bits;
-  tensor.dtype_lanes = from.dtype.lanes;
+  tensor.dtype = static_cast<int32_t>(dtype);
   tensor.ndim = from.ndim;
   tensor.shape = from.shape;
   tensor.strides = from.strides;
   return tensor;
-}
-
-Status check_type(const DLTensor& tensor) {
-  if (tensor.dtype.lanes != 1) {
-    return unimplemented(fmt::format("DLPack dtype has {} lanes, expected 1", tensor.dtype.lanes));
-  }
-  if (tensor.device.device_type == 0) return unimplemented("DLPack device type 0 is unknown");
-  return {};
 }
 
 }  // namespace
@@ -51,8 +46,7 @@ Result<shw_tensor> describe_dlpack(const DLManagedTensorVersioned* managed) {
     return unimplemented(fmt::format("the DLPack tensor has the unknown flags {:#x}",
                                      managed->flags & ~kKnownFlags));
   }
-  SHW_RETURN_IF_ERROR(check_type(managed->dl_tensor));
-  shw_tensor tensor = describe(managed->dl_tensor);
+  SHW_ASSIGN_OR_RETURN(shw_tensor tensor, describe(managed->dl_tensor));
   // What is written into a copy that was made for the exchange never reaches its owner.
   if ((managed->flags & (kFlagReadOnly | kFlagIsCopied)) != 0) tensor.flags |= SHW_TENSOR_READ_ONLY;
   if ((managed->flags & kFlagSubbytePadded) != 0) tensor.flags |= SHW_TENSOR_SUBBYTE_PADDED;
@@ -61,7 +55,6 @@ Result<shw_tensor> describe_dlpack(const DLManagedTensorVersioned* managed) {
 
 Result<shw_tensor> describe_dlpack(const DLManagedTensor* managed) {
   if (managed == nullptr) return invalid_argument("a DLPack tensor is NULL");
-  SHW_RETURN_IF_ERROR(check_type(managed->dl_tensor));
   return describe(managed->dl_tensor);
 }
 

@@ -19,6 +19,7 @@
 #include "capi/boundary/error.h"
 #include "capi/boundary/process_state.h"
 #include "capi/boundary/struct_reader.h"
+#include "capi/boundary/version.h"
 #include "capi/context/log_bridge.h"
 #include "capi/plugins/plugin_registry.h"
 
@@ -73,12 +74,7 @@ Status check_collective_part(const shw_plugin& plugin, shw_collective_vtable* co
 Status check_plugin(const shw_plugin& filled, LoadedPlugin* loaded) {
   shw_plugin plugin;
   SHW_RETURN_IF_ERROR(read_struct(&filled, "plugin", &plugin));
-  if (plugin.abi_major != SHW_ABI_MAJOR) {
-    return unimplemented(
-        fmt::format("it was built for interface version {}.{}, this library has "
-                    "{}.{}",
-                    plugin.abi_major, plugin.abi_minor, SHW_ABI_MAJOR, SHW_ABI_MINOR));
-  }
+  SHW_RETURN_IF_ERROR(check_interface("it", plugin.abi_major, plugin.abi_minor));
   if (plugin.name == nullptr || plugin.version == nullptr) {
     return invalid_argument("it gives no name or no version");
   }

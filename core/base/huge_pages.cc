@@ -53,6 +53,10 @@ void* map_memory(uint64_t bytes) {
   return mapped + before;
 }
 
+void* map_small_pages(uint64_t bytes) {
+  return map_anonymous(bytes);
+}
+
 void unmap_memory(void* memory, uint64_t bytes) {
   munmap(memory, bytes);
 }
@@ -63,11 +67,6 @@ bool populate_pages(void* data, uint64_t bytes) {
   const uintptr_t end =
       (reinterpret_cast<uintptr_t>(data) + bytes + kPageBytes - 1) & ~(kPageBytes - 1);
   return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0;
-}
-
-void lend_pages(void* memory, uint64_t bytes) {
-  // Where the system does not know it, the pages stay.
-  if (bytes > 0) static_cast<void>(madvise(memory, bytes, MADV_FREE));
 }
 
 }  // namespace shardwright

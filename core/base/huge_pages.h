@@ -16,13 +16,12 @@ void advise_huge_pages(void* data, size_t bytes);
 // Anonymous memory, zero, from 2 MiB on aligned to 2 MiB and with that hint. Null when the system
 // refuses it.
 void* map_memory(uint64_t bytes);
+// The same in pages of the size that the system gives by itself.
+void* map_small_pages(uint64_t bytes);
 void unmap_memory(void* memory, uint64_t bytes);
 // Makes the pages of a range before it is written, by one call instead of a fault each. False where
 // the system cannot (Linux before 5.14): they are made when they are touched.
 bool populate_pages(void* data, uint64_t bytes);
-// Until the range is written again, the system may take its pages, and what they hold, when it
-// needs memory; pages that it did not take cost nothing then. Whole pages of mapped memory.
-void lend_pages(void* memory, uint64_t bytes);
 
 // Room for count elements in an empty vector, with that hint.
 template <typename T>

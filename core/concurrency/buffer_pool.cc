@@ -205,9 +205,30 @@ Result<StagingBuffer> BufferPool::acquire(uint64_t size_bytes, const CallControl
                               "of {} bytes; raise memory_budget",
                               size_bytes, shared_->budget));
   }
-  StagingBuffer buffer;
-  if (size_bytes == 0) return buffer;
+  if (size_bytes == 0) return StagingBuffer();
   SHW_ASSIGN_OR_RETURN(void* memory, claim(rounded, control));
+  return buffer_of(memory, size_bytes);
+}
+
+Result<StagingBuffer> BufferPool::try_acquire(uint64_t size_bytes) {
+  const uint64_t rounded = rounded_bytes(size_bytes);
+  if (size_bytes == 0) return StagingBuffer();
+  void* memory = nullptr;
+  {
+    MutexLock lock(shared_->mutex);
+    memory = shared_->take_unused(rounded);
+    if (memory == nullptr) {
+      if (rounded > shared_->budget - shared_->held_bytes) return StagingBuffer();
+      shared_->held_bytes += rounded;
+      shared_->peak_bytes = std::max(shared_->peak_bytes, shared_->held_bytes);
+    }
+  }
+  return buffer_of(memory, size_bytes);
+}
+
+Result<StagingBuffer> BufferPool::buffer_of(void* memory, uint64_t size_bytes) {
+  const uint64_t rounded = rounded_bytes(size_bytes);
+  StagingBuffer buffer;
   if (memory == nullptr) {
     Result<void*> made = shared_->make(rounded);
     if (!made.ok()) {

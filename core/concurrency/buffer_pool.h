@@ -14,6 +14,7 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/concurrency/allocator_hooks.h"
 #include "core/concurrency/cancellation.h"
 
 namespace shardwright {
@@ -36,15 +37,6 @@ class StagingBuffer {
   std::span<std::byte> bytes_;
 };
 
-// Host allocator seam (shw_allocator); both functions or none: null functions = the system
-// allocator. allocate gives memory with the asked alignment or null. Both are called from any
-// thread, never with a lock of the pool held.
-struct AllocatorHooks {
-  void* (*allocate)(void* user, uint64_t size_bytes, uint64_t alignment) = nullptr;
-  void (*release)(void* user, void* pointer, uint64_t size_bytes, uint64_t alignment) = nullptr;
-  void* user = nullptr;
-};
-
 class BufferPool {
  public:
   BufferPool(uint64_t budget_bytes, AllocatorHooks hooks);
@@ -57,6 +49,9 @@ class BufferPool {
   // while others hold the budget; a request above the whole budget is RESOURCE_EXHAUSTED (resource
   // memory) naming both numbers. CANCELLED and DEADLINE_EXCEEDED come from control.
   Result<StagingBuffer> acquire(uint64_t size_bytes, const CallControl& control);
+  // The same without waiting: an empty buffer where acquire would wait or give unused buffers of
+  // other sizes up. For whoever holds a buffer already, so that nobody waits for those who wait.
+  Result<StagingBuffer> try_acquire(uint64_t size_bytes);
   // Bytes held in all (in use and kept), and the highest value ever.
   uint64_t held_bytes() const;
   uint64_t peak_bytes() const;
@@ -70,6 +65,8 @@ class BufferPool {
   // An unused buffer of that size, or null when its bytes are now in the caller's account and the
   // memory is to be made.
   Result<void*> claim(uint64_t rounded, const CallControl& control);
+  // memory: what was claimed for size_bytes, or null to make it.
+  Result<StagingBuffer> buffer_of(void* memory, uint64_t size_bytes);
   std::unique_ptr<Shared> shared_;
 };
 

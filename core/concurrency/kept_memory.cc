@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kept block is unlinked under the mutex; memory is mapped and unmapped without it.
+// The kept block is unlinked under the mutex; memory is made and released without it. Pages are of
+// the size that the system gives by itself: huge ones that were never used before can cost many
+// times the copy that fills them (a virtual machine gets them from its host then), and save little.
 #include "core/concurrency/kept_memory.h"
 
 #include <utility>
@@ -14,34 +16,57 @@
 namespace shardwright {
 namespace {
 
-// Owns mapped memory; empty when null.
+constexpr uint64_t kBlockAlignmentBytes = kExtentAlignmentBytes;
+
+// Owns memory of the system or of the hooks; empty when null.
 class KeptBlock {
  public:
   KeptBlock() = default;
-  KeptBlock(void* memory, uint64_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
+  KeptBlock(const AllocatorHooks& hooks, uint64_t size_bytes)
+      : hooks_(hooks),
+        size_bytes_(size_bytes),
+        memory_(hooks.allocate == nullptr
+                    ? map_small_pages(size_bytes)
+                    : hooks.allocate(hooks.user, size_bytes, kBlockAlignmentBytes)) {}
   KeptBlock(KeptBlock&& other) noexcept { swap(other); }
   KeptBlock& operator=(KeptBlock&& other) noexcept {
     swap(other);
     return *this;
   }
   ~KeptBlock() {
-    if (memory_ != nullptr) unmap_memory(memory_, size_bytes_);
+    if (memory_ == nullptr) return;
+    if (hooks_.allocate == nullptr) {
+      unmap_memory(memory_, size_bytes_);
+    } else {
+      hooks_.release(hooks_.user, memory_, size_bytes_, kBlockAlignmentBytes);
+    }
   }
   void* memory() const { return memory_; }
-  uint64_t size_bytes() const { return size_bytes_; }
+  uint64_t size_bytes() const { return memory_ == nullptr ? 0 : size_bytes_; }
+  bool is_resident() const { return is_resident_; }
+
+  // Its user has filled it and needs it no longer.
+  void end_use() { is_resident_ = true; }
 
  private:
   void swap(KeptBlock& other) noexcept {
-    std::swap(memory_, other.memory_);
+    std::swap(hooks_, other.hooks_);
     std::swap(size_bytes_, other.size_bytes_);
+    std::swap(memory_, other.memory_);
+    std::swap(is_resident_, other.is_resident_);
   }
-  void* memory_ = nullptr;
+  AllocatorHooks hooks_;
   uint64_t size_bytes_ = 0;
+  void* memory_ = nullptr;
+  bool is_resident_ = false;
 };
 
 }  // namespace
 
 struct KeptMemory::Shared {
+  explicit Shared(const AllocatorHooks& given) : hooks(given) {}
+
+  const AllocatorHooks hooks;
   mutable Mutex mutex;
   KeptBlock kept SHW_GUARDED_BY(mutex);
   bool closed SHW_GUARDED_BY(mutex) = false;
@@ -57,9 +82,9 @@ struct KeptMemory::Shared {
   }
 
   void give_back(KeptBlock block) noexcept SHW_EXCLUDES(mutex) {
-    lend_pages(block.memory(), block.size_bytes());
+    block.end_use();
     const MutexLock lock(mutex);
-    // What loses is unmapped after the lock went.
+    // What loses is released after the lock went.
     if (!closed && block.size_bytes() > kept.size_bytes()) kept = std::move(block);
   }
 
@@ -71,7 +96,7 @@ struct KeptMemory::Shared {
   }
 };
 
-KeptMemory::KeptMemory() : shared_(std::make_shared<Shared>()) {}
+KeptMemory::KeptMemory(AllocatorHooks hooks) : shared_(std::make_shared<Shared>(hooks)) {}
 
 KeptMemory::~KeptMemory() {
   shared_->close();
@@ -82,22 +107,28 @@ uint64_t KeptMemory::kept_bytes() const {
   return shared_->kept.size_bytes();
 }
 
-Result<std::shared_ptr<std::byte>> KeptMemory::acquire(uint64_t size_bytes) {
-  if (size_bytes == 0) return std::shared_ptr<std::byte>();
+Result<KeptMemory::Block> KeptMemory::acquire(uint64_t size_bytes) {
+  if (size_bytes == 0) return Block();
   KeptBlock block = shared_->take(size_bytes);
-  if (block.memory() == nullptr) block = KeptBlock(map_memory(size_bytes), size_bytes);
+  if (block.memory() == nullptr) block = KeptBlock(shared_->hooks, size_bytes);
   if (block.memory() == nullptr) {
     return resource_exhausted(
-               "memory", fmt::format("the system refused {} bytes of staging memory", size_bytes))
+               "memory", fmt::format("{} refused {} bytes of staging memory",
+                                     shared_->hooks.allocate == nullptr ? "the system"
+                                                                        : "the host's allocator",
+                                     size_bytes))
         .with_detail("length", fmt::to_string(size_bytes));
   }
   auto* const bytes = static_cast<std::byte*>(block.memory());
+  const bool is_resident = block.is_resident();
   // Owns the block from here on: also when the control block of the pointer cannot be had.
   auto owner =
       std::make_shared<std::pair<std::shared_ptr<Shared>, KeptBlock>>(shared_, KeptBlock());
   owner->second = std::move(block);
-  return std::shared_ptr<std::byte>(
-      bytes, [owner](std::byte*) { owner->first->give_back(std::move(owner->second)); });
+  return Block{
+      std::shared_ptr<std::byte>(
+          bytes, [owner](std::byte*) { owner->first->give_back(std::move(owner->second)); }),
+      is_resident};
 }
 
 }  // namespace shardwright

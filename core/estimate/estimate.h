@@ -15,7 +15,7 @@
 #include "core/base/limits.h"
 #include "core/base/result.h"
 #include "core/job_description/job_description.h"
-#include "core/plan/box_bytes.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/load_plan.h"
 #include "core/plan/plan_options.h"
 #include "core/plan/save_plan.h"
@@ -30,7 +30,6 @@ using job_description::kHeldByBoxes;
 using job_description::kJobObjectType;
 using job_description::layout_ranks;
 using job_description::StoredCheckpoint;
-using plan::box_bytes;
 using plan::GlobalSavePlan;
 using plan::LoadPlan;
 using plan::SaveRules;
@@ -42,7 +41,7 @@ inline constexpr uint64_t kMaxListedChunks = uint64_t{1} << 20;
 
 struct EstimateOptions {
   plan::OwnerRule owner = plan::OwnerRule::kBalanced;
-  plan::Preset preset = plan::Preset::kStandard;
+  plan::Preset preset = plan::Preset::kNative;
   uint64_t memory_budget_bytes = kDefaultMemoryBudgetBytes;  // staging of one rank
   uint64_t rank_bytes_per_second = 0;                        // 0 = no estimate of time
   uint64_t total_bytes_per_second = 0;  // that all ranks share; 0 = no such limit

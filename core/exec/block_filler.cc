@@ -1,65 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathers and hashes in one pass: contiguous elements are copied and hashed in cache-sized steps,
-// strided ones are gathered in such steps and hashed right after.
+// Gathers and digests in one pass; how, is the device's concern.
 #include "core/exec/block_filler_internal.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
-#include "core/format/native/native_format.h"
-#include "core/format/native/rank_file.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec::internal {
-namespace {
 
-constexpr size_t kGatherStepBytes = size_t{128} * 1024;  // stays in the second-level cache
-
-}  // namespace
-
-// contiguous is set when all bytes lie in one run; else window says where they are.
+// An object's bytes are in host memory; else window says where a tensor's are.
 struct BlockFiller::Bytes {
-  const std::byte* contiguous = nullptr;
-  StridedWindow window;
-  uint64_t size_bytes = 0;
+  std::span<const std::byte> object;
+  device::DeviceWindow window;  // no device: an object
 
-  void copy(uint64_t begin, std::span<std::byte> to) const {
-    if (contiguous != nullptr) {
-      std::memcpy(to.data(), contiguous + begin, to.size());
-    } else {
-      gather(window, begin, to);
-    }
+  Status copy(uint64_t begin, std::span<std::byte> to) const {
+    if (window.device != nullptr) return window.device->gather(window, begin, to);
+    std::ranges::copy(object.subspan(begin, to.size()), to.begin());
+    return {};
   }
 
-  integrity::Digest128 copy_and_digest(uint64_t begin, std::span<std::byte> to) const {
-    if (contiguous != nullptr)
-      return integrity::copy_and_digest({contiguous + begin, to.size()}, to);
-    if (to.size() <= kGatherStepBytes) {
-      gather(window, begin, to);
-      return integrity::xxh3_128(to);
-    }
-    integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
-    for (size_t done = 0; done < to.size(); done += kGatherStepBytes) {
-      const auto step = to.subspan(done, std::min(kGatherStepBytes, to.size() - done));
-      gather(window, begin + done, step);
-      digester.update(step);
-    }
-    integrity::Digest128 digest{};
-    std::ranges::copy(digester.finish(), digest.begin());
-    return digest;
+  Result<integrity::Digest128> copy_and_digest(uint64_t begin, std::span<std::byte> to) const {
+    if (window.device != nullptr) return window.device->gather_and_digest(window, begin, to);
+    return integrity::copy_and_digest(object.subspan(begin, to.size()), to);
   }
 };
 
-BlockFiller::BlockFiller(const FillSource& source)
-    : source_(source),
-      header_(format::native::encode_file_header(source.list.generation, source.list.rank,
-                                                 source.list.world_size)) {
+BlockFiller::BlockFiller(const device::Devices& devices, const format::RankContents& source,
+                         ContentSource* bytes)
+    : devices_(devices), source_(source), bytes_(bytes) {
   digest_begins_.reserve(source.list.items.size() + 1);
   digest_begins_.push_back(0);
   uint64_t count = 0;
@@ -72,18 +45,17 @@ BlockFiller::BlockFiller(const FillSource& source)
 
 Result<BlockFiller::Bytes> BlockFiller::bytes_of(const plan::WriteItem& item) const {
   Bytes bytes;
-  bytes.size_bytes = item.size_bytes;
   if (item.piece == plan::kObjectPiece) {
-    bytes.contiguous = source_.state.objects()[item.entry].bytes.data();
+    bytes.object = source_.state.objects()[item.entry].bytes;
     return bytes;
   }
-  SHW_ASSIGN_OR_RETURN(bytes.window, source_.state.piece_window(item.entry, item.piece));
-  if (window_bytes(bytes.window) != item.size_bytes) {
+  SHW_ASSIGN_OR_RETURN(bytes.window, devices_.piece_window(source_.state, item.entry, item.piece));
+  if (window_bytes(bytes.window.elements) != item.size_bytes) {
     return internal_error(fmt::format("tensor '{}' has {} bytes in piece {}, the plan says {}",
                                       escape_text(source_.state.tensors()[item.entry].name),
-                                      window_bytes(bytes.window), item.piece, item.size_bytes));
+                                      window_bytes(bytes.window.elements), item.piece,
+                                      item.size_bytes));
   }
-  if (window_is_contiguous(bytes.window)) bytes.contiguous = bytes.window.data;
   return bytes;
 }
 
@@ -108,20 +80,32 @@ integrity::Digest128 BlockFiller::key_of(const plan::WriteItem& item) const {
 }
 
 // target receives the bytes from begin on: whole digest blocks of the item.
-void BlockFiller::fill_blocks(size_t item, const Bytes& from, uint64_t begin,
-                              std::span<std::byte> target) {
+Status BlockFiller::fill_blocks(size_t item, const Bytes& from, uint64_t begin,
+                                std::span<std::byte> target) {
   if (!source_.digests) return from.copy(begin, target);
   const integrity::Digest128 key = key_of(source_.list.items[item]);
   for (size_t done = 0; done < target.size(); done += kDigestBlockBytes) {
     const auto block =
         target.subspan(done, std::min<size_t>(kDigestBlockBytes, target.size() - done));
     const uint64_t number = (begin + done) / kDigestBlockBytes;
-    digests_[digest_begins_[item] + number] = integrity::block_digest(
-        from.copy_and_digest(begin + done, block), key, number, block.size());
+    SHW_ASSIGN_OR_RETURN(const integrity::Digest128 payload,
+                         from.copy_and_digest(begin + done, block));
+    digests_[digest_begins_[item] + number] =
+        integrity::block_digest(payload, key, number, block.size());
   }
+  return {};
 }
 
-Status BlockFiller::fill_item(const WriteTask& task, const format::native::PlacedItem& placed,
+Status BlockFiller::fill_item(const WriteTask& task, const format::PlacedItem& placed,
+                              std::span<std::byte> buffer) {
+  Status status = fill_part(task, placed, buffer);
+  const plan::WriteItem& item = source_.list.items[placed.item];
+  if (status.ok() || item.piece == plan::kObjectPiece) return status;
+  return device::with_tensor(std::move(status), "reading",
+                             source_.state.tensors().name(item.entry));
+}
+
+Status BlockFiller::fill_part(const WriteTask& task, const format::PlacedItem& placed,
                               std::span<std::byte> buffer) {
   SHW_ASSIGN_OR_RETURN(const Bytes bytes, bytes_of(source_.list.items[placed.item]));
   const uint64_t begin = std::max(task.begin, placed.position) - placed.position;
@@ -129,25 +113,76 @@ Status BlockFiller::fill_item(const WriteTask& task, const format::native::Place
   const auto target = buffer.subspan(static_cast<size_t>(placed.position + begin - task.begin),
                                      static_cast<size_t>(end - begin));
   const bool small = placed.size_bytes < kSlabChunkLimitBytes;
-  if (!small || end - begin == placed.size_bytes) {
-    fill_blocks(placed.item, bytes, begin, target);
-    return {};
-  }
+  if (!small || end - begin == placed.size_bytes)
+    return fill_blocks(placed.item, bytes, begin, target);
   // A small chunk across a cut: both tasks copy their part, the first one hashes it all.
-  bytes.copy(begin, target);
+  SHW_RETURN_IF_ERROR(bytes.copy(begin, target));
   if (begin == 0 && source_.digests) {
     std::vector<std::byte> whole(static_cast<size_t>(placed.size_bytes));
-    fill_blocks(placed.item, bytes, 0, whole);
+    SHW_RETURN_IF_ERROR(fill_blocks(placed.item, bytes, 0, whole));
   }
   return {};
 }
 
-Status BlockFiller::fill(const WriteTask& task, std::span<std::byte> buffer) {
-  const std::vector<format::native::PlacedItem>& items = source_.layout.items;
+// Of a run that begins where a digest block does, and ends there or with its item.
+void BlockFiller::digest_run(const WantedRun& run) {
+  const integrity::Digest128 key = key_of(source_.list.items[run.item]);
+  for (size_t done = 0; done < run.to.size(); done += kDigestBlockBytes) {
+    const auto block =
+        run.to.subspan(done, std::min<size_t>(kDigestBlockBytes, run.to.size() - done));
+    const uint64_t number = (run.begin + done) / kDigestBlockBytes;
+    digests_[digest_begins_[run.item] + number] =
+        integrity::block_digest(integrity::xxh3_128(block), key, number, block.size());
+  }
+}
+
+// As fill does with memory, with one read for all runs of the task.
+Status BlockFiller::fill_from_source(const format::FileLayout& layout, const WriteTask& task,
+                                     std::span<std::byte> buffer) {
+  const std::vector<format::PlacedItem>& items = layout.items;
+  std::vector<WantedRun> runs;
+  std::vector<std::vector<std::byte>> whole;  // small chunks across a cut
+  if (task.is_scattered) {
+    runs.push_back({items[task.first_item].item, task.begin, buffer});
+    return bytes_->read(runs);
+  }
+  std::ranges::fill(buffer, std::byte{0});
+  if (task.begin == 0) std::ranges::copy(layout.head, buffer.begin());
+  std::vector<size_t> digested;  // numbers of runs
+  for (size_t i = task.first_item; i < items.size() && items[i].position < task.end; ++i) {
+    const format::PlacedItem& placed = items[i];
+    if (placed.size_bytes == 0) continue;
+    const uint64_t begin = std::max(task.begin, placed.position) - placed.position;
+    const uint64_t end = std::min(task.end, placed.position + placed.size_bytes) - placed.position;
+    const bool is_cut = placed.size_bytes < kSlabChunkLimitBytes && end - begin < placed.size_bytes;
+    if (!is_cut) digested.push_back(runs.size());
+    runs.push_back({placed.item, begin,
+                    buffer.subspan(static_cast<size_t>(placed.position + begin - task.begin),
+                                   static_cast<size_t>(end - begin))});
+    if (!is_cut || begin != 0 || !source_.digests) continue;
+    digested.push_back(runs.size());
+    runs.push_back({placed.item, 0, whole.emplace_back(static_cast<size_t>(placed.size_bytes))});
+  }
+  SHW_RETURN_IF_ERROR(bytes_->read(runs));
+  if (!source_.digests) return {};
+  for (const size_t run : digested) digest_run(runs[run]);
+  return {};
+}
+
+Status BlockFiller::fill(const format::FileLayout& layout, const WriteTask& task,
+                         std::span<std::byte> buffer) {
+  if (bytes_ != nullptr) return fill_from_source(layout, task, buffer);
+  const std::vector<format::PlacedItem>& items = layout.items;
+  if (task.is_scattered) {
+    const plan::WriteItem& item = source_.list.items[items[task.first_item].item];
+    SHW_ASSIGN_OR_RETURN(const Bytes bytes, bytes_of(item));
+    return device::with_tensor(fill_blocks(items[task.first_item].item, bytes, task.begin, buffer),
+                               "reading", source_.state.tensors().name(item.entry));
+  }
   uint64_t filled = task.begin;  // file offset up to which the buffer is done
   if (task.begin == 0) {
-    std::ranges::copy(header_, buffer.begin());
-    filled = header_.size();
+    std::ranges::copy(layout.head, buffer.begin());
+    filled = layout.head.size();
   }
   const auto zero_until = [&](uint64_t offset) {
     const auto gap = buffer.subspan(static_cast<size_t>(filled - task.begin),

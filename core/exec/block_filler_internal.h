@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockFiller: puts the bytes of a write task together in memory (header, packed elements of
-// tensors, objects, zeros between them) and computes the digest of every block that begins in it
+// BlockFiller: puts the bytes of a write task together in memory (head of the file, packed elements
+// of tensors, objects, zeros between them) and computes the digest of every block that begins in it
 // while the bytes are hot. Tasks may be filled in any order and by several threads at once: digests
 // go to places that are fixed beforehand, so the result does not depend on who fills what.
 // Thread-compatible; fill is thread-safe for different tasks.
@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "core/device/devices.h"
+#include "core/exec/content_source_internal.h"
 #include "core/exec/write_tasks_internal.h"
 #include "core/integrity/digest.h"
 #include "core/plan/local_plan.h"
@@ -20,25 +22,15 @@
 
 namespace shardwright::exec::internal {
 
-// All must outlive the filler. local is the local plan that the list was made from, layout that of
-// the list.
-struct FillSource {
-  const State& state;
-  const plan::LocalPlan& local;
-  const plan::WriteList& list;
-  const format::native::FileLayout& layout;
-  bool digests = true;
-
-  // Of an entry: in a description rank 0 stands for each rank in turn.
-  int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
-};
-
 class BlockFiller {
  public:
-  explicit BlockFiller(const FillSource& source);
+  // All must outlive the filler. bytes: where the items' bytes come from, null = the memory of the
+  // state, on these devices.
+  BlockFiller(const device::Devices& devices, const format::RankContents& contents,
+              ContentSource* bytes = nullptr);
 
-  // Fills buffer (task.end - task.begin bytes).
-  Status fill(const WriteTask& task, std::span<std::byte> buffer);
+  // Fills buffer (task.end - task.begin bytes). layout: the one that the task was cut from.
+  Status fill(const format::FileLayout& layout, const WriteTask& task, std::span<std::byte> buffer);
 
   // Digests of the blocks of all items, in the order of the list; complete when all tasks were
   // filled.
@@ -48,12 +40,18 @@ class BlockFiller {
   struct Bytes;  // where the packed bytes of an item come from
   Result<Bytes> bytes_of(const plan::WriteItem& item) const;
   integrity::Digest128 key_of(const plan::WriteItem& item) const;
-  Status fill_item(const WriteTask& task, const format::native::PlacedItem& placed,
+  Status fill_item(const WriteTask& task, const format::PlacedItem& placed,
                    std::span<std::byte> buffer);
-  void fill_blocks(size_t item, const Bytes& from, uint64_t begin, std::span<std::byte> target);
+  Status fill_blocks(size_t item, const Bytes& from, uint64_t begin, std::span<std::byte> target);
+  Status fill_part(const WriteTask& task, const format::PlacedItem& placed,
+                   std::span<std::byte> buffer);
+  Status fill_from_source(const format::FileLayout& layout, const WriteTask& task,
+                          std::span<std::byte> buffer);
+  void digest_run(const WantedRun& run);
 
-  FillSource source_;
-  std::vector<std::byte> header_;
+  const device::Devices& devices_;
+  const format::RankContents& source_;
+  ContentSource* bytes_;
   std::vector<uint64_t> digest_begins_;  // per item, and the end
   std::vector<integrity::Digest128> digests_;
 };

@@ -16,6 +16,7 @@
 
 #include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
+#include "core/storage/io_queue.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec::internal {
@@ -60,9 +61,9 @@ class FileHandles {
   }
 
   // Reads one at a time where the storage wants that.
-  Status read(storage::StorageObject& object, bool positional, uint64_t offset,
+  Status read(storage::StorageObject& object, bool concurrent, uint64_t offset,
               std::span<std::byte> data) {
-    if (positional) return object.read_at(offset, data);
+    if (concurrent) return object.read_at(offset, data);
     const std::lock_guard lock(mutex_);
     return object.read_at(offset, data);
   }
@@ -90,24 +91,40 @@ class ReadCall {
   Result<BlockReadTotals> run(std::vector<BlockNeed> needs) {
     needs_ = std::move(needs);
     storage::Storage& store = *location_.storage;
-    positional_ = (store.capabilities() & storage::kPositionalWrite) != 0;
+    concurrent_ = storage::offers(store, storage::kConcurrentRead);
     TaskRules rules;
-    rules.direct_offered = (store.capabilities() & storage::kDirectIo) != 0;
+    rules.direct_offered = storage::offers(store, storage::kDirectIo);
     rules.alignment = std::max<uint64_t>(store.alignment(), 1);
     rules.files = opened_.files();
     alignment_ = rules.alignment;
     const std::vector<ReadTask> tasks = make_read_tasks(&needs_, rules);
     handles_ = std::vector<FileHandles>(tasks.back().handle + size_t{1});
     for (const ReadTask& task : tasks) handles_[task.handle].expect_task();
+    announce(tasks);
     TaskGroup group(tasks.size() > 1 ? &runtime_.pool() : nullptr);
-    for (const ReadTask& task : tasks) {
-      group.run([this, &task] { return run_task(task); });
+    WorkQueue work(tasks.size());
+    if (tasks.size() > 1 && concurrent_ && std::ranges::any_of(tasks, &ReadTask::direct)) {
+      const auto threads = static_cast<size_t>(runtime_.pool().thread_count());
+      for (size_t worker = 0; worker < std::min(threads, tasks.size()); ++worker)
+        group.run([this, &tasks, &work] { return read_tasks(tasks, &work); });
+    } else {
+      for (const ReadTask& task : tasks) group.run([this, &task] { return run_task(task); });
     }
     SHW_RETURN_IF_ERROR(group.wait());
-    return BlockReadTotals{bytes_read_.load()};
+    const std::lock_guard lock(engine_mutex_);
+    return BlockReadTotals{bytes_read_.load(), std::move(engine_)};
   }
 
  private:
+  // What will be read, whole blocks and cheap gaps included: what is done adds up to it.
+  void announce(const std::vector<ReadTask>& tasks) {
+    if (call_->progress == nullptr) return;
+    uint64_t bytes = 0;
+    for (const ReadTask& task : tasks) bytes += task.length;
+    call_->progress->bytes_total += bytes;
+    call_->progress->items_total += needs_.size();
+  }
+
   Status run_task(const ReadTask& task) {
     SHW_RETURN_IF_ERROR(call_->control.check("read"));
     const format::FileInfo& file = opened_.files()[task.file];
@@ -115,16 +132,131 @@ class ReadCall {
       const Trace::Span span(trace_, "check index");
       SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
     }
-    Status status = read_and_hand_on(task, file);
+    return settle(task, read_and_hand_on(task, file));
+  }
+
+  // What comes of a task that was read and handed on, or failed. Needs staging memory to repeat it.
+  Status settle(const ReadTask& task, Status status) {
     if (status.code() == StatusCode::kNotFound) status = opened_.explain_missing(task.file);
     if (!status.ok() && sink_->survives_failures())
       status = block_by_block(task, std::move(status));
     handles_[task.handle].task_done();
-    if (status.ok() && call_->progress != nullptr) {
-      call_->progress->bytes_done += task.length;
-      call_->progress->items_done += task.last - task.first;
-    }
+    if (status.ok() && call_->progress != nullptr)
+      call_->progress->advance(task.length, task.last - task.first);
     return status;
+  }
+
+  // A read that is not checked yet and the memory that it lands in.
+  struct Slot {
+    const ReadTask* task = nullptr;  // null = free
+    StagingBuffer staging;
+    std::span<std::byte> memory;
+    bool landed = false;
+  };
+  struct Window {
+    std::array<Slot, kReadsInFlight> slots;
+    std::vector<std::pair<const ReadTask*, Status>> failed;  // to be settled when nothing is held
+    std::vector<storage::IoCompletion> done;                 // some are still to be checked
+    size_t next_done = 0;
+    size_t in_flight = 0;                     // those that are still to be checked among them
+    std::unique_ptr<storage::IoQueue> queue;  // last: waits for what lands in the slots
+  };
+
+  // One worker: several reads in flight, and what has come is checked meanwhile. It waits for
+  // staging memory only while it holds none, so that workers never wait for each other.
+  Status read_tasks(std::span<const ReadTask> tasks, WorkQueue* work) {
+    Window window;
+    window.done.reserve(kReadsInFlight);
+    size_t number = 0;
+    const ReadTask* next = work->next(&number) ? &tasks[number] : nullptr;
+    Status status;
+    while (status.ok() && (next != nullptr || window.in_flight > 0 || !window.failed.empty())) {
+      bool started = next != nullptr && window.in_flight < kReadsInFlight;
+      if (started) status = start(*next, &window, &started);
+      if (started) {
+        next = status.ok() && work->next(&number) ? &tasks[number] : nullptr;
+      } else if (window.in_flight > 0) {
+        status = finish_one(&window);
+      } else {
+        status = settle(*window.failed.back().first, std::move(window.failed.back().second));
+        window.failed.pop_back();
+      }
+    }
+    if (!status.ok()) work->stop();
+    return status;
+  }
+
+  // *started becomes false when there is no memory to be had without waiting.
+  Status start(const ReadTask& task, Window* window, bool* started) {
+    if (window->in_flight == 0 && (!task.direct || !window->failed.empty())) {
+      *started = window->failed.empty();
+      return *started ? run_task(task) : Status();
+    }
+    SHW_RETURN_IF_ERROR(call_->control.check("read"));
+    SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
+    Slot& slot = *std::ranges::find(window->slots, nullptr, &Slot::task);
+    slot.memory = landing_of(task);
+    slot.landed = !slot.memory.empty();
+    if (!slot.landed) {
+      const uint64_t size = std::max(std::bit_ceil(task.length), kMinStagingBytes);
+      BufferPool& staging = runtime_.staging();
+      SHW_ASSIGN_OR_RETURN(slot.staging, window->in_flight == 0
+                                             ? staging.acquire(size, call_->control)
+                                             : staging.try_acquire(size));
+      *started = static_cast<bool>(slot.staging);
+      if (!*started) return {};
+      slot.memory = slot.staging.bytes().first(task.length);
+    }
+    return submit(task, &slot, window);
+  }
+
+  Status submit(const ReadTask& task, Slot* slot, Window* window) {
+    const auto object =
+        handles_[task.handle].get(location_, opened_.files()[task.file], task.direct);
+    if (!object.ok()) return lay_aside(task, object.status(), slot, window);
+    if (window->queue == nullptr) {
+      SHW_ASSIGN_OR_RETURN(window->queue, location_.storage->open_queue(**object, kReadsInFlight));
+      const std::lock_guard lock(engine_mutex_);
+      engine_ = window->queue->engine();
+    }
+    slot->task = &task;
+    ++window->in_flight;
+    const auto tag = static_cast<uint64_t>(slot - window->slots.data());
+    window->queue->submit(
+        {storage::IoRequest::Operation::kRead, *object, task.offset, slot->memory, tag});
+    return {};
+  }
+
+  // One read that has ended is checked at a time, so that the next one is on its way before.
+  Status finish_one(Window* window) {
+    if (window->next_done == window->done.size()) {
+      const Trace::Span span(trace_, "read");
+      window->done.clear();
+      window->next_done = 0;
+      window->queue->complete(&window->done);
+    }
+    storage::IoCompletion& ended = window->done[window->next_done++];
+    Slot& slot = window->slots[ended.tag];
+    const ReadTask& task = *slot.task;
+    --window->in_flight;
+    slot.task = nullptr;
+    Status status = as_damage(std::move(ended.status), opened_.files()[task.file], task);
+    if (status.ok()) {
+      bytes_read_ += task.length;
+      status = hand_on_all(task, slot.memory, slot.landed);
+    }
+    slot.memory = {};
+    if (!status.ok()) return lay_aside(task, std::move(status), &slot, window);
+    slot.staging = StagingBuffer();
+    return settle(task, Status());
+  }
+
+  // A failure ends the call, or is looked at block by block when nothing is held.
+  Status lay_aside(const ReadTask& task, Status status, Slot* slot, Window* window) {
+    slot->staging = StagingBuffer();
+    if (!sink_->survives_failures()) return settle(task, std::move(status));
+    window->failed.emplace_back(&task, std::move(status));
+    return {};
   }
 
   std::span<const BlockNeed> needs_of(const ReadTask& task) const {
@@ -150,6 +282,10 @@ class ReadCall {
       memory = staging.bytes().first(task.length);
     }
     SHW_RETURN_IF_ERROR(read_bytes(task, file, memory));
+    return hand_on_all(task, memory, landed);
+  }
+
+  Status hand_on_all(const ReadTask& task, std::span<const std::byte> memory, bool landed) {
     const Trace::Span span(trace_, "check and copy");
     const std::span<const BlockNeed> needs = needs_of(task);
     for (size_t first = 0; first < needs.size();) {
@@ -169,7 +305,7 @@ class ReadCall {
     SHW_ASSIGN_OR_RETURN(storage::StorageObject* const object,
                          handles.get(location_, file, task.direct));
     SHW_RETURN_IF_ERROR(
-        as_damage(handles.read(*object, positional_, task.offset, memory), file, task));
+        as_damage(handles.read(*object, concurrent_, task.offset, memory), file, task));
     bytes_read_ += task.length;
     return {};
   }
@@ -213,11 +349,13 @@ class ReadCall {
   BlockSink* sink_ = nullptr;
   Trace* trace_ = nullptr;
   bool check_digests_ = true;
-  bool positional_ = false;
+  bool concurrent_ = false;
   uint64_t alignment_ = 1;
   std::vector<BlockNeed> needs_;
   std::vector<FileHandles> handles_;
   std::atomic<uint64_t> bytes_read_{0};
+  std::mutex engine_mutex_;
+  std::string engine_;  // guarded by engine_mutex_
 };
 
 }  // namespace
@@ -238,13 +376,31 @@ Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, VerifyRul
   return read.run(std::move(needs));
 }
 
-Status prepare_files(Runtime& runtime, const format::OpenedCheckpoint& opened,
-                     std::vector<uint32_t> files, const CallControl& control) {
+Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                     std::vector<format::StoredItem> items, const CallControl& control) {
+  const auto file_of = [&opened](const format::StoredItem& item) {
+    return item.kind == format::StoredItem::Kind::kObject ? opened.object_file(item.number)
+                                                          : opened.chunk_file(item.number);
+  };
+  const auto by_file = [&](const auto& a, const auto& b) { return file_of(a) < file_of(b); };
+  if (opened.locates()) std::ranges::stable_sort(items, by_file);
+  std::vector<uint32_t> files;
+  for (const format::StoredItem& item : items) {
+    const uint32_t file = file_of(item);
+    if (files.empty() || files.back() != file) files.push_back(file);
+  }
   std::ranges::sort(files);
   const auto repeated = std::ranges::unique(files);
   files.erase(repeated.begin(), repeated.end());
-  return run_each(runtime.pool(), files.size(), control,
-                  [&](size_t i) { return opened.prepare_file(files[i]); });
+  SHW_RETURN_IF_ERROR(run_each(runtime.pool(), files.size(), control,
+                               [&](size_t i) { return opened.prepare_file(files[i]); }));
+  if (!opened.locates()) return {};
+  const size_t calls = (items.size() + kLocatedTogether - 1) / kLocatedTogether;
+  return run_each(runtime.pool(), calls, control, [&](size_t i) {
+    const std::span<const format::StoredItem> all(items);
+    const size_t first = i * kLocatedTogether;
+    return opened.locate(all.subspan(first, std::min(kLocatedTogether, all.size() - first)));
+  });
 }
 
 uint64_t block_bytes_of(const format::OpenedCheckpoint& opened) {
@@ -252,14 +408,15 @@ uint64_t block_bytes_of(const format::OpenedCheckpoint& opened) {
   return bytes > 0 ? bytes : kDigestBlockBytes;
 }
 
-Status append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
+Status append_whole_item(const format::OpenedCheckpoint& opened, format::StoredItem item,
                          uint32_t user, std::vector<BlockNeed>* needs) {
-  SHW_ASSIGN_OR_RETURN(const format::Extent extent, kind == NeedKind::kObject
-                                                        ? opened.object_extent(item)
-                                                        : opened.chunk_extent(item));
+  const bool is_object = item.kind == format::StoredItem::Kind::kObject;
+  SHW_ASSIGN_OR_RETURN(const format::Extent extent, is_object ? opened.object_extent(item.number)
+                                                              : opened.chunk_extent(item.number));
   const uint64_t unit = block_bytes_of(opened);
   for (uint64_t begin = 0; begin < extent.size_bytes; begin += unit) {
-    BlockNeed need{extent.offset + begin, item, begin, extent.file, 0, user, kind};
+    BlockNeed need{extent.offset + begin, item.number, begin, extent.file, 0, user};
+    if (is_object) need.kind = NeedKind::kObject;
     need.length = static_cast<uint32_t>(std::min(unit, extent.size_bytes - begin));
     needs->push_back(need);
   }

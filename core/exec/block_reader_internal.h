@@ -5,14 +5,15 @@
 //   1  needs (one per block and user of it) are sorted by file and offset;
 //   2  neighbours are joined to tasks of up to kReadTaskBytes while the gap between them is cheap
 //   to read over; 3  tasks run on the workers: read into staging memory, or straight into memory
-//   that the sink offers; 4  each block is checked once, in private memory, and consumed.
-// Large files are read with direct I/O where the storage has it. Thread-compatible; sinks are
-// called by many threads.
+//   that the sink offers, several at a time where they go to the device; 4  each block is checked
+//   once, in private memory, and consumed. Large files are read with direct I/O where the storage
+// has it. Thread-compatible; sinks are called by many threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/limits.h"
@@ -32,6 +33,8 @@ inline constexpr uint64_t kFreeGapBytes = 4096;                    // read over 
 inline constexpr uint64_t kMaxGapBytes = uint64_t{256} << 10;      // about 0.1 ms of a fast disk
 inline constexpr uint64_t kMaxOverReadTenths = 13;  // a joined read is at most 1.3 x its needs
 inline constexpr uint64_t kMinStagingBytes = uint64_t{64} << 10;
+inline constexpr size_t kLocatedTogether = 256;  // items of one call of locate
+inline constexpr uint32_t kReadsInFlight = 4;    // of each worker, where reads go to the device
 
 // What a need reads: a chunk, an object or padding.
 enum class NeedKind : uint8_t { kChunk = 0, kObject = 1, kPadding = 2 };
@@ -85,6 +88,7 @@ class BlockSink {
 
 struct BlockReadTotals {
   uint64_t bytes_read = 0;
+  std::string io_engine;  // of batched reads; empty when there were none
 };
 
 // Reads, checks and consumes. The first failure ends the call; blocks consumed before stay
@@ -107,14 +111,15 @@ class BlockReader {
   Trace* trace_;
 };
 
-// Prepares these files, in any order and with repeats, by as many workers as there are.
-Status prepare_files(Runtime& runtime, const format::OpenedCheckpoint& opened,
-                     std::vector<uint32_t> files, const CallControl& control);
+// Makes the extents of these items known, in any order and with repeats, by as many workers as
+// there are: prepares their files, then finds their places.
+Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                     std::vector<format::StoredItem> items, const CallControl& control);
 
 // Bytes that are the unit of reading: those of a digest, or of one where there are none.
 uint64_t block_bytes_of(const format::OpenedCheckpoint& opened);
-// Appends the needs of all blocks of a whole chunk or object. Its file was prepared.
-Status append_whole_item(const format::OpenedCheckpoint& opened, NeedKind kind, uint64_t item,
+// Appends the needs of all blocks of a whole chunk or object, which prepare_items was given.
+Status append_whole_item(const format::OpenedCheckpoint& opened, format::StoredItem item,
                          uint32_t user, std::vector<BlockNeed>* needs);
 
 }  // namespace shardwright::exec::internal

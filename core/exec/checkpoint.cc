@@ -74,7 +74,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(Runtime& runtime,
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_share(
     Runtime& runtime, const format::Location& location, format::StoredMetadata* metadata) {
   SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
-                       format::open_checkpoint(location, metadata));
+                       runtime.formats().open(location, metadata));
   return std::shared_ptr<const Checkpoint>(
       std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
 }
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_to_share(
 Result<std::shared_ptr<const Checkpoint>> Checkpoint::open_shared(
     Runtime& runtime, const format::Location& location, const format::StoredMetadata& metadata) {
   SHW_ASSIGN_OR_RETURN(std::shared_ptr<const format::OpenedCheckpoint> opened,
-                       format::open_shared(location, metadata));
+                       runtime.formats().open_shared(location, metadata));
   return std::shared_ptr<const Checkpoint>(
       std::make_shared<internal::CheckpointReader>(runtime, location, std::move(opened)));
 }
@@ -120,7 +120,7 @@ Result<size_t> CheckpointReader::find_object(std::string_view name, int32_t rank
 Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
                                                  const CallContext& call) const {
   SHW_ASSIGN_OR_RETURN(const BoxFragments fragments,
-                       BoxFragments::create(opened_->catalog(), index_, reads));
+                       BoxFragments::create(runtime_.devices(), opened_->catalog(), index_, reads));
   FragmentRequest request;
   request.fragments = &fragments;
   request.verify = verify;
@@ -130,17 +130,32 @@ Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads,
 Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
                                                              VerifyRule verify) const {
   const plan::Catalog& catalog = opened_->catalog();
+  std::vector<std::byte> bytes;
+  if (object < catalog.objects.size()) bytes.resize(catalog.objects[object].size_bytes);
+  SHW_RETURN_IF_ERROR(read_object_part(object, 0, bytes, verify, CallContext()));
+  return bytes;
+}
+
+Status CheckpointReader::read_object_part(size_t object, uint64_t begin,
+                                          std::span<std::byte> target, VerifyRule verify,
+                                          const CallContext& call) const {
+  const plan::Catalog& catalog = opened_->catalog();
   if (object >= catalog.objects.size()) {
     return out_of_range(fmt::format("there is no object number {}; the checkpoint has {}", object,
                                     catalog.objects.size()));
   }
-  std::vector<std::byte> bytes(catalog.objects[object].size_bytes);
-  const ObjectTarget target{object, bytes};
+  const uint64_t size = catalog.objects[object].size_bytes;
+  if (begin > size || target.size() > size - begin) {
+    return out_of_range(fmt::format("object '{}' has {} bytes; there are no {} from {} on",
+                                    escape_text(catalog.object_name(object)), size, target.size(),
+                                    begin))
+        .with_detail("object", catalog.object_name(object));
+  }
+  const ObjectTarget wanted{object, begin, target};
   FragmentRequest request;
-  request.objects = {&target, 1};
+  request.objects = {&wanted, 1};
   request.verify = verify;
-  SHW_RETURN_IF_ERROR(read_fragments(reader_, *opened_, request, CallContext()).status());
-  return bytes;
+  return read_fragments(reader_, *opened_, request, call).status();
 }
 
 Result<Report> CheckpointReader::find_damage(bool deep, const CallContext& call) const {

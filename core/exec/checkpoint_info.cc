@@ -122,6 +122,14 @@ std::string checkpoint_info_json(const format::OpenedCheckpoint& opened, bool wi
   json.key("metadata").begin_object();
   for (const auto& [key, value] : opened.metadata()) json.key(key).text(value);
   json.end_object();
+  // Names of tensors of which elements are missing, or stored in boxes that overlap.
+  json.key("incomplete").begin_array();
+  const plan::Catalog& catalog = opened.catalog();
+  for (size_t t = 0; opened.is_partial() && t < catalog.tensors.size(); ++t) {
+    if (!plan::prove_cover(catalog, t, plan::Copies::kAllowed).ok())
+      json.text(listed_tensor_name(catalog, t));
+  }
+  json.end_array();
   json.key("notes").begin_array();
   for (const std::string& note : opened.notes()) json.text(note);
   json.end_array();

@@ -29,6 +29,8 @@ class CheckpointReader final : public Checkpoint {
   Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
                                  const CallContext& call) const override;
   Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const override;
+  Status read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,
+                          VerifyRule verify, const CallContext& call) const override;
   Result<Report> find_damage(bool deep, const CallContext& call) const override;
   Result<std::vector<std::byte>> tensor_digest(size_t tensor,
                                                integrity::TensorDigestAlgorithm algorithm,

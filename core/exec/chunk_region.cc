@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a chunk's bytes holds a range of the wanted elements in row-major order. Such a range
-// is cut into boxes (rest of a first row, whole rows, begin of a last row, and so on inwards), each
-// of which is one strided copy.
+// A part of a chunk's bytes holds a range of the wanted elements in row-major order.
 #include "core/exec/chunk_region_internal.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "core/tensor/cast.h"
-
 namespace shardwright::exec::internal {
 namespace {
-
-constexpr uint64_t kCastStepElements =
-    16 * 1024;  // elements converted at a time; small enough for a core's cache
 
 bool whole_bytes(int64_t elements, int64_t bits) {
   return elements % 8 * bits % 8 == 0;
@@ -84,88 +76,18 @@ uint64_t first_index_from(const ChunkRegion& region, uint64_t distance) {
   return distance > 0 ? index + 1 : index;
 }
 
-// A window whose first element may lie outside the memory that is there; only parts inside it are
-// ever touched.
-struct Place {
-  std::byte* memory = nullptr;
-  int64_t offset = 0;  // bytes from memory to the window's first element
-  std::span<const int64_t> strides;
-};
-
-struct IndexRange {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
-
-// Copies elements [begin, end) of the row-major order of two windows of one shape.
-class RangeCopy {
- public:
-  explicit RangeCopy(uint64_t element_bytes) : element_bytes_(element_bytes) {}
-
-  void run(std::span<const int64_t> shape, const Place& from, const Place& to,
-           IndexRange range) const {
-    if (range.begin >= range.end) return;
-    uint64_t inner = 1;
-    for (size_t d = 1; d < shape.size(); ++d) inner *= static_cast<uint64_t>(shape[d]);
-    if (shape.empty() ||
-        (range.begin == 0 && range.end == inner * static_cast<uint64_t>(shape[0]))) {
-      copy_box(shape, from, to);
-      return;
-    }
-    uint64_t row = range.begin / inner;
-    const uint64_t last_row = range.end / inner;
-    const uint64_t head = range.begin % inner;
-    if (row == last_row) {
-      run_row(shape, from, to, row, {head, range.end % inner});
-      return;
-    }
-    if (head != 0) run_row(shape, from, to, row++, {head, inner});
-    if (row < last_row) {
-      Dims rows(shape);
-      rows[0] = static_cast<int64_t>(last_row - row);
-      copy_box(rows, moved(from, row), moved(to, row));
-    }
-    run_row(shape, from, to, last_row, {0, range.end % inner});
-  }
-
- private:
-  Place moved(Place place, uint64_t row) const {
-    place.offset +=
-        static_cast<int64_t>(row) * place.strides[0] * static_cast<int64_t>(element_bytes_);
-    return place;
-  }
-
-  void run_row(std::span<const int64_t> shape, const Place& from, const Place& to, uint64_t row,
-               IndexRange range) const {
-    if (range.begin >= range.end) return;
-    Place inner_from = moved(from, row);
-    Place inner_to = moved(to, row);
-    inner_from.strides = from.strides.subspan(1);
-    inner_to.strides = to.strides.subspan(1);
-    run(shape.subspan(1), inner_from, inner_to, range);
-  }
-
-  StridedWindow window(std::span<const int64_t> shape, const Place& place) const {
-    return {place.memory + place.offset, element_bytes_, Dims(shape), Dims(place.strides)};
-  }
-
-  void copy_box(std::span<const int64_t> shape, const Place& from, const Place& to) const {
-    copy_window(window(shape, from), window(shape, to));
-  }
-
-  uint64_t element_bytes_;
-};
-
 // Elements of the region that lie in the bytes, as a range of indices.
-IndexRange indices_in(const ChunkRegion& region, const ChunkBytes& from) {
+ElementRange elements_in(const ChunkRegion& region, const ChunkBytes& from) {
   return {packed_position(region, from.position) / region.element_bytes,
           packed_position(region, from.position + from.bytes.size()) / region.element_bytes};
 }
 
-Place source_place(const ChunkRegion& region, const ChunkBytes& from) {
+// The region among bytes that are there; its first element may lie outside them.
+StridedWindow source_window(const ChunkRegion& region, const ChunkBytes& from) {
   // The source is only read.
-  return {const_cast<std::byte*>(from.bytes.data()),
-          static_cast<int64_t>(region.origin) - static_cast<int64_t>(from.position),
+  const auto address =
+      reinterpret_cast<uintptr_t>(from.bytes.data()) + region.origin - from.position;
+  return {reinterpret_cast<std::byte*>(address), region.element_bytes, region.shape,
           region.strides};
 }
 
@@ -237,36 +159,24 @@ Result<StridedWindow> part_of_window(const StridedWindow& window, DType dtype, c
   return inside;
 }
 
-void copy_region(const ChunkRegion& region, const ChunkBytes& from, const StridedWindow& to) {
-  const IndexRange range = indices_in(region, from);
-  if (range.begin >= range.end) return;
+Status copy_region(const ChunkRegion& region, const ChunkBytes& from,
+                   const device::DeviceWindow& to) {
+  const ElementRange range = elements_in(region, from);
+  if (range.begin >= range.end) return {};
   if (region.contiguous) {
     const uint64_t begin = range.begin * region.element_bytes;
     const uint64_t size = (range.end - range.begin) * region.element_bytes;
-    scatter(from.bytes.subspan(region.origin + begin - from.position, size), to, begin);
-    return;
+    return to.device->scatter(from.bytes.subspan(region.origin + begin - from.position, size), to,
+                              begin);
   }
-  RangeCopy(region.element_bytes)
-      .run(region.shape, source_place(region, from), {to.data, 0, to.strides}, range);
+  return to.device->copy(source_window(region, from), to, range);
 }
 
 Status cast_region(const ChunkRegion& region, const ChunkBytes& from, DType stored,
-                   const StridedWindow& to, DType wanted) {
-  const IndexRange range = indices_in(region, from);
-  const Dims packed = packed_strides(region.shape);
-  std::vector<std::byte> source(kCastStepElements * region.element_bytes);
-  std::vector<std::byte> target(kCastStepElements * to.element_bytes);
-  const RangeCopy copy(region.element_bytes);
-  for (uint64_t begin = range.begin; begin < range.end; begin += kCastStepElements) {
-    const uint64_t count = std::min(kCastStepElements, range.end - begin);
-    const Place pack{source.data(), -static_cast<int64_t>(begin * region.element_bytes), packed};
-    copy.run(region.shape, source_place(region, from), pack, {begin, begin + count});
-    const auto target_bytes = std::span(target).first(count * to.element_bytes);
-    SHW_RETURN_IF_ERROR(cast_elements(stored, std::span(source).first(count * region.element_bytes),
-                                      wanted, target_bytes));
-    scatter(target_bytes, to, begin * to.element_bytes);
-  }
-  return {};
+                   const device::DeviceWindow& to, DType wanted) {
+  const ElementRange range = elements_in(region, from);
+  if (range.begin >= range.end) return {};
+  return to.device->cast(source_window(region, from), stored, to, wanted, range);
 }
 
 }  // namespace shardwright::exec::internal

@@ -6,7 +6,7 @@
 //
 // Two numberings of bytes are used and never mixed: a *chunk position* counts the chunk's bytes, a
 // *packed position* counts the bytes of the wanted elements alone, in row-major order. Both grow
-// together. Pure, any thread.
+// together. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,10 @@
 #include <span>
 
 #include "core/base/result.h"
+#include "core/device/device.h"
 #include "core/layout/box.h"
 #include "core/tensor/dtype.h"
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/strided_window.h"
 
 namespace shardwright::exec::internal {
 
@@ -54,11 +55,12 @@ struct ChunkBytes {
 };
 
 // Copies the wanted elements that lie in `from` to their place in `to`, a window of the wanted box
-// with the same element size.
-void copy_region(const ChunkRegion& region, const ChunkBytes& from, const StridedWindow& to);
+// with the same element size. Fails as the device of `to` does.
+Status copy_region(const ChunkRegion& region, const ChunkBytes& from,
+                   const device::DeviceWindow& to);
 
 // The same into a window of another dtype.
 Status cast_region(const ChunkRegion& region, const ChunkBytes& from, DType stored,
-                   const StridedWindow& to, DType wanted);
+                   const device::DeviceWindow& to, DType wanted);
 
 }  // namespace shardwright::exec::internal

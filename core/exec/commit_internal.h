@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps 4 to 8 of a save on the coordinator: look at what all ranks wrote, publish the manifest,
-// tidy up. One task object per commit; one thread.
+// Steps 4 to 8 of a save on the coordinator: look at what all ranks wrote, commit, tidy up. One
+// task object per commit; one thread.
 #pragma once
 
 #include <span>
@@ -14,8 +14,7 @@
 #include "core/exec/runtime.h"
 #include "core/exec/save.h"
 #include "core/exec/trace.h"
-#include "core/format/format.h"
-#include "core/format/native/native_checkpoint.h"
+#include "core/format/saving.h"
 #include "core/plan/wire/wire.h"
 #include "core/storage/storage.h"
 
@@ -24,14 +23,15 @@ namespace shardwright::exec::internal {
 // All must outlive the call.
 struct CommitInput {
   Runtime& runtime;
+  const format::FormatWriter& format;
+  format::GenerationWriter& generation;  // of the plan
   const plan::GlobalSavePlan& plan;
-  const format::native::CurrentManifest& replaced;  // as step 1 found it
+  const format::CurrentCheckpoint& replaced;  // as step 1 found it
   const SaveOptions& options;
   const format::Location& location;
   const CallContext& call;
   storage::StorageLock* fence = nullptr;  // null = the storage has no locks
-  std::string_view generation_key = {};
-  Trace* trace = nullptr;  // may be null
+  Trace* trace = nullptr;                 // may be null
 };
 
 // Steps 4 to 6: results[i] is rank i's. The report of the checkpoint: counts, bytes of all ranks,
@@ -40,22 +40,14 @@ struct CommitInput {
 Result<Report> publish_generation(const CommitInput& input,
                                   std::span<const plan::WriteResult> results);
 
-// What step 8 removes: the generations that the replaced manifest named and the new one does not.
-// Made before the commit, so that nothing stays for want of memory.
-struct ReplacedGeneration {
-  std::string generation;
-  std::string key;
-};
-std::vector<ReplacedGeneration> replaced_generations(const CommitInput& input);
-
 // Step 8, after publish_generation has succeeded. What went, and what could not go, is added to the
 // report.
-void remove_replaced(const CommitInput& input, std::span<const ReplacedGeneration> replaced,
+void remove_replaced(const CommitInput& input, std::span<const format::StoredParts> replaced,
                      Report* report);
 
-// Removes what lies under the key of a generation that this save has made and never tried to
-// commit, or whose commit is known to have failed: nothing can name it. Best effort, also without
-// memory.
-void discard_generation(Runtime& runtime, storage::Storage& storage, std::string_view key) noexcept;
+// Removes what a generation has in storage that this save has made and never tried to commit, or
+// whose commit is known to have failed: nothing can name it. Best effort, also without memory.
+void discard_generation(Runtime& runtime, storage::Storage& storage,
+                        const format::StoredParts& parts) noexcept;
 
 }  // namespace shardwright::exec::internal

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "core/device/devices.h"
 #include "core/exec/parallel_internal.h"
 #include "core/integrity/digest.h"
 #include "core/plan/describe/replica_digests.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec::internal {
 namespace {
@@ -18,15 +19,19 @@ constexpr size_t kDigestStepBytes = size_t{128} * 1024;
 constexpr uint64_t kBatchBytes = uint64_t{4} << 20;
 constexpr size_t kBatchEntries = 256;
 
-void update(integrity::TensorDigester& digester, const StridedWindow& window) {
-  const auto size_bytes = static_cast<size_t>(window_bytes(window));
-  if (window_is_contiguous(window)) return digester.update({window.data, size_bytes});
+Status update(integrity::TensorDigester& digester, const device::DeviceWindow& window) {
+  const auto size_bytes = static_cast<size_t>(window_bytes(window.elements));
+  if (const std::span<std::byte> bytes = window.device->host_bytes(window); !bytes.empty()) {
+    digester.update(bytes);
+    return {};
+  }
   std::vector<std::byte> step(std::min(size_bytes, kDigestStepBytes));
   for (size_t done = 0; done < size_bytes; done += kDigestStepBytes) {
     const auto part = std::span(step).first(std::min(kDigestStepBytes, size_bytes - done));
-    gather(window, done, part);
+    SHW_RETURN_IF_ERROR(window.device->gather(window, done, part));
     digester.update(part);
   }
+  return {};
 }
 
 integrity::Digest128 finish(integrity::TensorDigester& digester) {
@@ -35,15 +40,16 @@ integrity::Digest128 finish(integrity::TensorDigester& digester) {
   return digest;
 }
 
-integrity::Digest128 digest_window(const StridedWindow& window) {
+Result<integrity::Digest128> digest_window(const device::DeviceWindow& window) {
   integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
-  update(digester, window);
+  SHW_RETURN_IF_ERROR(update(digester, window));
   return finish(digester);
 }
 
 // The boxes one after the other in the order of their offsets, which is the same on every rank that
 // holds them.
-Result<integrity::Digest128> digest_boxes(const State& state, size_t tensor) {
+Result<integrity::Digest128> digest_boxes(const device::Devices& devices, const State& state,
+                                          size_t tensor) {
   const PieceList pieces = state.tensors()[tensor].pieces;
   std::vector<size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -53,18 +59,21 @@ Result<integrity::Digest128> digest_boxes(const State& state, size_t tensor) {
   integrity::TensorDigester digester(integrity::TensorDigestAlgorithm::kXxh3);
   for (const size_t piece : order) {
     if (element_count_of(pieces.sizes(piece)) == 0) continue;
-    SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(tensor, piece));
-    update(digester, window);
+    SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
+                         devices.piece_window(state, tensor, piece));
+    SHW_RETURN_IF_ERROR(update(digester, window));
   }
   return finish(digester);
 }
 
 // The tensor in row-major order, from its pieces.
-Result<integrity::Digest128> digest_pieces(const State& state, size_t tensor) {
+Result<integrity::Digest128> digest_pieces(const device::Devices& devices, const State& state,
+                                           size_t tensor) {
   const TensorRef entry = state.tensors()[tensor];
   SHW_ASSIGN_OR_RETURN(const uint64_t size_bytes,
                        dtype_packed_bytes(entry.local.dtype, element_count_of(entry.global_shape)));
   std::vector<std::byte> whole(static_cast<size_t>(size_bytes));
+  std::vector<std::byte> packed;
   TensorView view;
   view.data = whole.data();
   view.dtype = entry.local.dtype;
@@ -72,21 +81,25 @@ Result<integrity::Digest128> digest_pieces(const State& state, size_t tensor) {
   for (size_t piece = 0; piece < entry.pieces.size(); ++piece) {
     const std::span<const int64_t> sizes = entry.pieces.sizes(piece);
     if (element_count_of(sizes) == 0) continue;
-    SHW_ASSIGN_OR_RETURN(const StridedWindow from, state.piece_window(tensor, piece));
-    SHW_ASSIGN_OR_RETURN(const StridedWindow to,
+    SHW_ASSIGN_OR_RETURN(const device::DeviceWindow from,
+                         devices.piece_window(state, tensor, piece));
+    SHW_ASSIGN_OR_RETURN(StridedWindow elements,
                          window_of(view, entry.pieces.offsets(piece), sizes));
-    copy_window(from, to);
+    packed.resize(static_cast<size_t>(window_bytes(elements)));
+    SHW_RETURN_IF_ERROR(from.device->gather(from, 0, packed));
+    SHW_ASSIGN_OR_RETURN(const device::DeviceWindow to, devices.place(view, std::move(elements)));
+    SHW_RETURN_IF_ERROR(to.device->scatter(packed, to, 0));
   }
   return integrity::xxh3_128(whole);
 }
 
-Result<integrity::Digest128> digest_tensor(const State& state,
+Result<integrity::Digest128> digest_tensor(const device::Devices& devices, const State& state,
                                            const plan::DigestNeeds::Tensor& need) {
   const size_t tensor = need.index;
-  if (need.by_boxes) return digest_boxes(state, tensor);
+  if (need.by_boxes) return digest_boxes(devices, state, tensor);
   const TensorRef entry = state.tensors()[tensor];
-  if (!covers_whole(entry)) return digest_pieces(state, tensor);
-  SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(tensor, 0));
+  if (!covers_whole(entry)) return digest_pieces(devices, state, tensor);
+  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window, devices.piece_window(state, tensor, 0));
   return digest_window(window);
 }
 
@@ -120,7 +133,11 @@ Result<plan::ReplicaDigests> content_digests(Runtime& runtime, const State& stat
   SHW_RETURN_IF_ERROR(run_each(runtime.pool(), begins.size() - 1, control, [&](size_t share) {
     for (size_t i = begins[share]; i < begins[share + 1]; ++i) {
       const plan::DigestNeeds::Tensor& need = needs.tensors[i];
-      SHW_ASSIGN_OR_RETURN(digests.tensors[need.index], digest_tensor(state, need));
+      Result<integrity::Digest128> digest = digest_tensor(runtime.devices(), state, need);
+      if (!digest.ok()) {
+        return device::with_tensor(digest.status(), "reading", state.tensors().name(need.index));
+      }
+      digests.tensors[need.index] = *digest;
     }
     return Status();
   }));

@@ -2,7 +2,6 @@
 #include "core/exec/fragment_reader_internal.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -11,19 +10,16 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/exec/chunk_region_internal.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/load/catalog_index.h"
 
 namespace shardwright::exec::internal {
 namespace {
 
+using format::StoredItem;
+
 DType stored_dtype(const plan::Catalog& catalog, uint64_t chunk) {
   return catalog.tensors[catalog.tensor_of(chunk)].dtype;
-}
-
-// Bytes of a box; exact for boxes of whole bytes, which all stored ones are.
-uint64_t packed_bytes(DType dtype, const Box& box) {
-  return static_cast<uint64_t>(box_element_count(box)) * static_cast<uint64_t>(dtype_bits(dtype)) /
-         8;
 }
 
 // Appends the blocks of a chunk that hold wanted bytes. Without verification only the wanted part
@@ -59,19 +55,30 @@ struct NeedMaker {
     }
     return {};
   }
+
+  // Whole blocks: objects are read from end to end, so nothing is gained by less.
+  Status add_object(const ObjectTarget& target, uint32_t user) {
+    SHW_ASSIGN_OR_RETURN(const format::Extent extent, opened.object_extent(target.object));
+    for (uint64_t begin = target.begin / unit * unit; begin < target.end(); begin += unit) {
+      BlockNeed need{extent.offset + begin, target.object, begin, extent.file, 0, user,
+                     NeedKind::kObject};
+      need.length = static_cast<uint32_t>(std::min(unit, extent.size_bytes - begin));
+      needs.push_back(need);
+    }
+    return {};
+  }
 };
 
-// Files of everything that is asked for, with repeats.
-std::vector<uint32_t> files_of(const format::OpenedCheckpoint& opened,
-                               const FragmentRequest& request) {
-  std::vector<uint32_t> files;
-  const auto add = [&files](uint32_t file) {
-    if (files.empty() || files.back() != file) files.push_back(file);
-  };
+// Everything that is asked for, with repeats.
+std::vector<StoredItem> items_of(const FragmentRequest& request) {
+  std::vector<StoredItem> items;
   const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
-  for (size_t i = 0; i < count; ++i) add(opened.chunk_file(request.fragments->chunk(i)));
-  for (const ObjectTarget& each : request.objects) add(opened.object_file(each.object));
-  return files;
+  items.reserve(count + request.objects.size());
+  for (size_t i = 0; i < count; ++i)
+    items.push_back({StoredItem::Kind::kChunk, request.fragments->chunk(i)});
+  for (const ObjectTarget& each : request.objects)
+    items.push_back({StoredItem::Kind::kObject, each.object});
+  return items;
 }
 
 // Copies checked blocks to the fragments and objects that want them.
@@ -89,33 +96,36 @@ class CopySink final : public BlockSink {
       size += need.length;
     }
     if (size < kMinStagingBytes) return {};
-    const std::span<std::byte> dense = dense_memory(first, size);
-    if (!dense.empty() || first.kind == NeedKind::kObject) return dense;
+    if (first.kind == NeedKind::kObject) {
+      const ObjectTarget& target = request_.objects[first.user];
+      const bool inside = first.begin >= target.begin && first.begin + size <= target.end();
+      return inside ? target.memory.subspan(first.begin - target.begin, size)
+                    : std::span<std::byte>();
+    }
     const uint64_t position = first.begin;
+    if (const auto target = filled_target(first)) {
+      const std::span<std::byte> memory = target->device->host_bytes(*target);
+      return memory.empty() ? memory : memory.subspan(position, size);
+    }
     Result<Copy> copy = copy_of(first.user);
     if (!copy.ok() || copy->cast() || !copy->region.contiguous) return {};
     const bool inside = position >= copy->region.origin &&
                         position + size <= copy->region.origin + copy->region.size_bytes;
-    if (!inside || !window_is_contiguous(copy->window)) return {};
-    return {copy->window.data + (position - copy->region.origin), size};
+    if (!inside) return {};
+    const std::span<std::byte> memory = copy->window.device->host_bytes(copy->window);
+    return memory.empty() ? memory : memory.subspan(position - copy->region.origin, size);
   }
 
   Status consume(std::span<const BlockNeed> needs, std::span<const std::byte> bytes,
                  bool landed) override {
     if (landed) return {};
     for (const BlockNeed& need : needs) {
-      const std::span<std::byte> dense = dense_memory(need, bytes.size());
-      if (!dense.empty()) {
-        std::memcpy(dense.data(), bytes.data(), bytes.size());
+      if (need.kind == NeedKind::kObject) {
+        copy_object(need, bytes);
         continue;
       }
-      SHW_ASSIGN_OR_RETURN(const Copy copy, copy_of(need.user));
-      const ChunkBytes from{bytes, need.begin};
-      if (copy.cast()) {
-        SHW_RETURN_IF_ERROR(cast_region(copy.region, from, copy.stored, copy.window, copy.wanted));
-      } else {
-        copy_region(copy.region, from, copy.window);
-      }
+      SHW_RETURN_IF_ERROR(device::with_tensor(fill(need, bytes), "filling",
+                                              catalog_.tensor_name(catalog_.tensor_of(need.item))));
     }
     return {};
   }
@@ -123,34 +133,51 @@ class CopySink final : public BlockSink {
  private:
   struct Copy {
     ChunkRegion region;
-    StridedWindow window;
+    device::DeviceWindow window;
     DType stored = DType::kInvalid;
     DType wanted = DType::kInvalid;
     bool cast() const { return stored != wanted; }
   };
 
-  // Where `size` bytes of a need go as they are: into an object, or into a target that takes the
-  // whole chunk.
-  std::span<std::byte> dense_memory(const BlockNeed& need, uint64_t size) const {
-    if (need.kind == NeedKind::kObject)
-      return request_.objects[need.user].memory.subspan(need.begin, size);
-    const std::span<std::byte> memory =
-        request_.fragments->dense(need.user, stored_dtype(catalog_, need.item));
+  // What the target wants of a block.
+  void copy_object(const BlockNeed& need, std::span<const std::byte> block) const {
+    const ObjectTarget& target = request_.objects[need.user];
+    const uint64_t begin = std::max(need.begin, target.begin);
+    const uint64_t end = std::min(need.begin + block.size(), target.end());
+    std::ranges::copy(block.subspan(begin - need.begin, end - begin),
+                      target.memory.subspan(begin - target.begin).begin());
+  }
+
+  // Where the chunk of a need goes as it is: a target that takes the whole chunk.
+  std::optional<device::DeviceWindow> filled_target(const BlockNeed& need) const {
+    auto target = request_.fragments->filled(need.user, stored_dtype(catalog_, need.item));
     // The fragment lies inside its chunk, so equal sizes are equal boxes.
-    return memory.size() == catalog_.chunk_bytes(need.item) ? memory.subspan(need.begin, size)
-                                                            : std::span<std::byte>();
+    if (target.has_value() && window_bytes(target->elements) != catalog_.chunk_bytes(need.item))
+      target.reset();
+    return target;
+  }
+
+  Status fill(const BlockNeed& need, std::span<const std::byte> bytes) const {
+    if (const auto target = filled_target(need))
+      return target->device->scatter(bytes, *target, need.begin);
+    SHW_ASSIGN_OR_RETURN(const Copy copy, copy_of(need.user));
+    const ChunkBytes from{bytes, need.begin};
+    return copy.cast() ? cast_region(copy.region, from, copy.stored, copy.window, copy.wanted)
+                       : copy_region(copy.region, from, copy.window);
   }
 
   Result<Copy> copy_of(size_t fragment) const {
     const FragmentSource& source = *request_.fragments;
     const uint64_t chunk = source.chunk(fragment);
     const Box& box = source.box(fragment);
-    SHW_ASSIGN_OR_RETURN(const TargetMemory target, source.target(fragment));
+    SHW_ASSIGN_OR_RETURN(TargetMemory target, source.target(fragment));
     Copy copy;
     copy.stored = stored_dtype(catalog_, chunk);
     copy.wanted = target.dtype;
     SHW_ASSIGN_OR_RETURN(copy.region, chunk_region(copy.stored, catalog_.chunk_box(chunk), box));
-    SHW_ASSIGN_OR_RETURN(copy.window, part_of_window(target.window, target.dtype, target.box, box));
+    copy.window = std::move(target.window);
+    SHW_ASSIGN_OR_RETURN(copy.window.elements,
+                         part_of_window(copy.window.elements, target.dtype, target.box, box));
     return copy;
   }
 
@@ -160,40 +187,44 @@ class CopySink final : public BlockSink {
 
 }  // namespace
 
-std::span<std::byte> FragmentSource::dense(size_t, DType) const {
-  return {};
+std::optional<device::DeviceWindow> FragmentSource::filled(size_t, DType) const {
+  return std::nullopt;
 }
 
-std::span<std::byte> PlanFragments::dense(size_t fragment, DType stored) const {
+std::optional<device::DeviceWindow> PlanFragments::filled(size_t fragment, DType stored) const {
   const plan::ReadKey& item = plan_.reads.key(fragment);
   const TensorRef entry = state_.tensors()[item.entry];
-  if (entry.local.dtype != stored) return {};
-  const uint64_t size = packed_bytes(stored, plan_.reads.box(fragment));
+  if (entry.local.dtype != stored) return std::nullopt;
+  const uint64_t size = box_bytes(stored, plan_.reads.box(fragment));
   // The fragment lies inside its piece, so equal sizes are equal boxes.
-  if (size != packed_bytes(stored, entry.pieces[item.piece].box)) return {};
-  const Result<StridedWindow> window = state_.piece_window(item.entry, item.piece);
-  if (!window.ok() || !window_is_contiguous(*window)) return {};
-  return {window->data, size};
+  if (size != box_bytes(stored, entry.pieces[item.piece].box)) return std::nullopt;
+  Result<device::DeviceWindow> window = devices_.piece_window(state_, item.entry, item.piece);
+  return window.ok() ? std::optional(std::move(*window)) : std::nullopt;
 }
 
 Result<TargetMemory> PlanFragments::target(size_t fragment) const {
   const plan::ReadKey& item = plan_.reads.key(fragment);
   const TensorRef entry = state_.tensors()[item.entry];
-  SHW_ASSIGN_OR_RETURN(StridedWindow window, state_.piece_window(item.entry, item.piece));
+  SHW_ASSIGN_OR_RETURN(device::DeviceWindow window,
+                       devices_.piece_window(state_, item.entry, item.piece));
   return TargetMemory{std::move(window), entry.pieces[item.piece].box, entry.local.dtype};
 }
 
 Result<TargetMemory> BoxFragments::target(size_t fragment) const {
   const BoxRead& read = reads_[fragments_[fragment].read];
   const Dims start(read.box.sizes.size(), 0);
-  SHW_ASSIGN_OR_RETURN(StridedWindow window, window_of(read.target, start, read.box.sizes));
+  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(read.target, start, read.box.sizes));
+  SHW_ASSIGN_OR_RETURN(device::DeviceWindow window,
+                       devices_->place(read.target, std::move(elements)));
   return TargetMemory{std::move(window), read.box, read.target.dtype};
 }
 
-Result<BoxFragments> BoxFragments::create(const plan::Catalog& catalog,
+Result<BoxFragments> BoxFragments::create(const device::Devices& devices,
+                                          const plan::Catalog& catalog,
                                           const plan::CatalogIndex& index,
                                           std::span<const BoxRead> reads) {
   BoxFragments result;
+  result.devices_ = &devices;
   result.reads_ = reads;
   for (size_t i = 0; i < reads.size(); ++i) {
     const BoxRead& read = reads[i];
@@ -224,8 +255,10 @@ Result<BoxFragments> BoxFragments::create(const plan::Catalog& catalog,
           .with_detail("tensor", name);
     }
     if (box_is_empty(read.box)) continue;
-    SHW_RETURN_IF_ERROR(check_writable(read.target, name));
-    for (const uint64_t chunk : index.chunks_meeting(read.tensor, read.box)) {
+    SHW_RETURN_IF_ERROR(devices.check_writable(read.target, name));
+    const std::vector<uint64_t> chunks = index.chunks_meeting(read.tensor, read.box);
+    SHW_RETURN_IF_ERROR(index.prove_filled(read.tensor, read.box, chunks));
+    for (const uint64_t chunk : chunks) {
       Box common = intersect(catalog.chunk_box(chunk), read.box);
       if (!box_is_empty(common)) result.fragments_.push_back({chunk, i, std::move(common)});
     }
@@ -245,14 +278,13 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                               "more than 2^32 boxes in one read; read the state in parts");
   }
   maker.needs.reserve(count + request.objects.size());
-  SHW_RETURN_IF_ERROR(
-      prepare_files(reader.runtime(), opened, files_of(opened, request), call.control));
+  SHW_RETURN_IF_ERROR(prepare_items(reader.runtime(), opened, items_of(request), call.control));
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
     const Box box = request.fragments->box(i);
-    if (packed_bytes(stored_dtype(catalog, chunk), box) == catalog.chunk_bytes(chunk)) {
+    if (box_bytes(stored_dtype(catalog, chunk), box) == catalog.chunk_bytes(chunk)) {
       maker.wanted_bytes += catalog.chunk_bytes(chunk);
-      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kChunk, chunk,
+      SHW_RETURN_IF_ERROR(append_whole_item(opened, {StoredItem::Kind::kChunk, chunk},
                                             static_cast<uint32_t>(i), &maker.needs));
       continue;
     }
@@ -262,33 +294,13 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
   }
   for (size_t i = 0; i < request.objects.size(); ++i) {
     maker.wanted_bytes += request.objects[i].memory.size();
-    SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kObject, request.objects[i].object,
-                                          static_cast<uint32_t>(i), &maker.needs));
-  }
-  if (call.progress != nullptr) {
-    call.progress->bytes_total += maker.wanted_bytes;
-    call.progress->items_total += maker.needs.size();
+    SHW_RETURN_IF_ERROR(maker.add_object(request.objects[i], static_cast<uint32_t>(i)));
   }
   CopySink sink(catalog, request);
   SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
                        reader.run(std::move(maker.needs), request.verify, call, sink));
   const uint64_t wanted = std::min(maker.wanted_bytes, totals.bytes_read);
-  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted};
-}
-
-Status check_writable(const TensorSpan& tensor, std::string_view name) {
-  if (!device_is_host_accessible(tensor.device_type)) {
-    return unimplemented(fmt::format("tensor {} lies on a device of type {}; load it into host "
-                                     "memory and copy it, or "
-                                     "load the plugin of that device",
-                                     escape_text(name), tensor.device_type))
-        .with_detail("tensor", name);
-  }
-  if (tensor.read_only) {
-    return invalid_argument(fmt::format("the memory for tensor {} is read-only", escape_text(name)))
-        .with_detail("tensor", name);
-  }
-  return {};
+  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.io_engine};
 }
 
 }  // namespace shardwright::exec::internal

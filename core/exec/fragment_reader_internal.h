@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/device/devices.h"
 #include "core/exec/block_reader_internal.h"
 #include "core/exec/checkpoint.h"
 #include "core/plan/load/catalog_index.h"
@@ -19,7 +21,7 @@ namespace shardwright::exec::internal {
 
 // Memory that is shaped like a box.
 struct TargetMemory {
-  StridedWindow window;
+  device::DeviceWindow window;
   Box box;  // of the whole window, global coordinates
   DType dtype = DType::kInvalid;
 };
@@ -32,23 +34,24 @@ class FragmentSource {
   virtual uint64_t chunk(size_t fragment) const = 0;
   virtual Box box(size_t fragment) const = 0;  // not empty, inside chunk and target
   virtual Result<TargetMemory> target(size_t fragment) const = 0;
-  // Memory that takes the fragment's packed bytes as one run, when the fragment fills its target
-  // and the target is contiguous and of this dtype; else empty. Cheaper than target(): small
-  // tensors are many.
-  virtual std::span<std::byte> dense(size_t fragment, DType stored) const;
+  // The whole target, when the fragment fills it and it is of this dtype; else nothing. Cheaper
+  // than target(): small tensors are many.
+  virtual std::optional<device::DeviceWindow> filled(size_t fragment, DType stored) const;
 };
 
-// Fragments of a load plan into a state; both outlive this.
+// Fragments of a load plan into a state; all outlive this.
 class PlanFragments final : public FragmentSource {
  public:
-  PlanFragments(const plan::LoadPlan& plan, const State& state) : plan_(plan), state_(state) {}
+  PlanFragments(const device::Devices& devices, const plan::LoadPlan& plan, const State& state)
+      : devices_(devices), plan_(plan), state_(state) {}
   size_t size() const override { return plan_.reads.size(); }
   uint64_t chunk(size_t fragment) const override { return plan_.reads.key(fragment).chunk; }
   Box box(size_t fragment) const override { return plan_.reads.box(fragment); }
   Result<TargetMemory> target(size_t fragment) const override;
-  std::span<std::byte> dense(size_t fragment, DType stored) const override;
+  std::optional<device::DeviceWindow> filled(size_t fragment, DType stored) const override;
 
  private:
+  const device::Devices& devices_;
   const plan::LoadPlan& plan_;
   const State& state_;
 };
@@ -58,7 +61,8 @@ class BoxFragments final : public FragmentSource {
  public:
   // Checks every box and view. INVALID_ARGUMENT, OUT_OF_RANGE, UNIMPLEMENTED (device memory). reads
   // outlives the result.
-  static Result<BoxFragments> create(const plan::Catalog& catalog, const plan::CatalogIndex& index,
+  static Result<BoxFragments> create(const device::Devices& devices, const plan::Catalog& catalog,
+                                     const plan::CatalogIndex& index,
                                      std::span<const BoxRead> reads);
   size_t size() const override { return fragments_.size(); }
   uint64_t chunk(size_t fragment) const override { return fragments_[fragment].chunk; }
@@ -71,14 +75,18 @@ class BoxFragments final : public FragmentSource {
     size_t read = 0;
     Box box;
   };
+  const device::Devices* devices_ = nullptr;
   std::span<const BoxRead> reads_;
   std::vector<Fragment> fragments_;
 };
 
-// A byte object that is read into memory of its size.
+// The bytes of an object from begin on, as many as the memory takes; inside the object.
 struct ObjectTarget {
   uint64_t object = 0;
+  uint64_t begin = 0;
   std::span<std::byte> memory;
+
+  uint64_t end() const { return begin + memory.size(); }
 };
 
 struct FragmentRequest {
@@ -91,8 +99,5 @@ struct FragmentRequest {
 Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const format::OpenedCheckpoint& opened,
                                    const FragmentRequest& request, const CallContext& call);
-
-// INVALID_ARGUMENT for read-only memory, UNIMPLEMENTED for memory that the host cannot write.
-Status check_writable(const TensorSpan& tensor, std::string_view name);
 
 }  // namespace shardwright::exec::internal

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names and removal of generations.
+// Names of generations.
 #include <algorithm>
 
 #include "core/base/text.h"
 #include "core/exec/generation_internal.h"
-#include "core/storage/storage.h"
 
 namespace shardwright::exec::internal {
 
@@ -17,14 +16,6 @@ Result<std::string> draw_generation(Runtime& runtime) {
   for (size_t i = 0; i < kTimeBytes; ++i)
     bytes[i] = static_cast<std::byte>(milliseconds >> (8 * (kTimeBytes - 1 - i)) & 0xFF);
   return to_hex(bytes);
-}
-
-std::string generation_key(const format::Location& location, std::string_view generation) {
-  return storage::join_key(location.prefix, generation);
-}
-
-Result<uint64_t> remove_generation(const format::Location& location, std::string_view generation) {
-  return location.storage->remove_prefix(generation_key(location, generation));
 }
 
 }  // namespace shardwright::exec::internal

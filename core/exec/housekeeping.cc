@@ -19,21 +19,18 @@
 #include "core/base/text.h"
 #include "core/exec/checkpoint.h"
 #include "core/exec/path_fence_internal.h"
-#include "core/format/native/native_checkpoint.h"
-#include "core/format/native/native_format.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec {
 namespace {
 
-namespace native = format::native;
-
 constexpr std::string_view kStepPrefix = "step-";
 constexpr size_t kMaxStepDigits = 18;  // fits int64_t
 
 // What is current at the path; gc works beside a manifest that it could read and nowhere else.
-Result<native::CurrentManifest> read_committed(const format::Location& location) {
-  SHW_ASSIGN_OR_RETURN(native::CurrentManifest current, native::read_current(location));
+Result<format::CurrentCheckpoint> read_committed(const format::FormatWriter& format,
+                                                 const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(format::CurrentCheckpoint current, format.read_current(location));
   const std::string where = escape_text(format::shown_path(location));
   if (current.damaged) {
     return data_loss(
@@ -42,14 +39,14 @@ Result<native::CurrentManifest> read_committed(const format::Location& location)
                     where));
   }
   if (current.exists) return current;
-  SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> generations,
-                       native::list_generations(location));
+  SHW_ASSIGN_OR_RETURN(const std::vector<format::GenerationInfo> generations,
+                       format.list_generations(location));
   if (generations.empty()) return not_found(fmt::format("there is no checkpoint at '{}'", where));
   return failed_precondition(
              fmt::format("'{}' holds {} generations and no {}, so nothing says whether one of them "
                          "is a checkpoint; gc removes nothing here",
-                         where, generations.size(), native::kManifestName))
-      .with_detail("file", storage::join_key(location.prefix, native::kManifestName))
+                         where, generations.size(), format.commit_key(location)))
+      .with_detail("file", format.commit_key(location))
       .with_detail("hint",
                    "a first save runs or was killed here: save again and gc then, or remove the "
                    "directory yourself");
@@ -57,9 +54,11 @@ Result<native::CurrentManifest> read_committed(const format::Location& location)
 
 // Keeps saves away while gc removes; nothing when a save is running. Without locks only time does
 // it.
-Result<std::optional<internal::FenceLock>> fence_path(const format::Location& location,
+Result<std::optional<internal::FenceLock>> fence_path(const format::FormatWriter& format,
+                                                      const format::Location& location,
                                                       int64_t grace_ns, Report* report) {
-  Result<internal::FenceLock> fence = internal::lock_path_alone(location);
+  Result<internal::FenceLock> fence =
+      internal::lock_path_alone({location, format.fence_key(location)});
   if (fence.status().code() == StatusCode::kUnimplemented) {
     if (grace_ns < kGcGraceNs) {
       return failed_precondition(fmt::format(
@@ -78,7 +77,7 @@ Result<std::optional<internal::FenceLock>> fence_path(const format::Location& lo
 }
 
 // Reason why a generation stays, "" when it may go.
-std::string reason_to_stay(const native::GenerationInfo& info, int64_t grace_ns, int64_t now_ns) {
+std::string reason_to_stay(const format::GenerationInfo& info, int64_t grace_ns, int64_t now_ns) {
   if (info.named) return "named";
   if (grace_ns >= 0 && now_ns - info.modified_ns < grace_ns) {
     return fmt::format(
@@ -89,10 +88,11 @@ std::string reason_to_stay(const native::GenerationInfo& info, int64_t grace_ns,
 }
 
 // Removes what was listed of a generation, if the manifest still does not name it.
-Status remove_unnamed(const format::Location& location, storage::StorageLock* fence,
-                      const native::GenerationInfo& info, Report* report) {
+Status remove_unnamed(const format::FormatWriter& format, const format::Location& location,
+                      storage::StorageLock* fence, const format::GenerationInfo& info,
+                      Report* report) {
   if (fence != nullptr) SHW_RETURN_IF_ERROR(fence->check());
-  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
+  SHW_ASSIGN_OR_RETURN(const format::CurrentCheckpoint current, read_committed(format, location));
   if (current.names(info.generation)) {
     report->notes.push_back(
         fmt::format("generation {} was committed while gc worked", info.generation));
@@ -107,10 +107,11 @@ Status remove_unnamed(const format::Location& location, storage::StorageLock* fe
   return {};
 }
 
-Status remove_all_unnamed(const format::Location& location, storage::StorageLock* fence,
-                          const std::vector<native::GenerationInfo>& doomed, Report* report) {
-  for (const native::GenerationInfo& info : doomed) {
-    Status removed = remove_unnamed(location, fence, info, report);
+Status remove_all_unnamed(const format::FormatWriter& format, const format::Location& location,
+                          storage::StorageLock* fence,
+                          const std::vector<format::GenerationInfo>& doomed, Report* report) {
+  for (const format::GenerationInfo& info : doomed) {
+    Status removed = remove_unnamed(format, location, fence, info, report);
     if (!removed.ok()) {
       return std::move(removed).annotated(
           fmt::format("gc stopped at generation {} after it had removed {}", info.generation,
@@ -132,40 +133,64 @@ std::optional<int64_t> step_number(std::string_view name) {
   return number;
 }
 
-// Opens the checkpoint of a step and looks at the size of each of its files.
-void inspect_step(const format::Location& location, StepInfo* step) {
-  const Result<std::shared_ptr<const format::OpenedCheckpoint>> opened =
-      format::open_checkpoint(location);
-  Status status = opened.status();
-  step->state = status.code() == StatusCode::kNotFound ? "uncommitted" : "damaged";
-  if (opened.ok()) {
-    for (const format::FileInfo& file : (*opened)->files()) {
-      const Result<storage::ObjectStat> stat =
-          location.storage->stat(format::stored_key(location, file));
-      if (!stat.ok()) {
-        status = stat.status();
-      } else if (stat->size_bytes != file.size_bytes) {
-        status = data_loss(fmt::format("file {} has {} bytes, the manifest names {}", file.key,
-                                       stat->size_bytes, file.size_bytes));
-      }
-      if (!status.ok()) break;
+// Opens the checkpoint of a step and looks at the size of each of its files; OK = it is whole.
+Status inspect_step(const format::FormatTable& formats, const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(const auto opened, formats.open(location));
+  for (const format::FileInfo& file : opened->files()) {
+    const Result<storage::ObjectStat> stat =
+        location.storage->stat(format::stored_key(location, file));
+    if (stat.status().code() == StatusCode::kNotFound) {
+      return data_loss(fmt::format("file {} is missing, the manifest names it", file.key))
+          .with_detail("file", file.key);
+    }
+    SHW_RETURN_IF_ERROR(stat.status());
+    if (stat->size_bytes != file.size_bytes) {
+      return data_loss(fmt::format("file {} has {} bytes, the manifest names {}", file.key,
+                                   stat->size_bytes, file.size_bytes))
+          .with_detail("file", file.key);
     }
   }
-  if (status.ok()) {
-    step->state = "whole";
-  } else {
-    step->message = status.to_string();
-  }
+  return {};
+}
+
+using Steps = std::set<std::pair<int64_t, std::string>>;  // step-1 and step-00000001 differ
+
+Result<Steps> find_steps(const format::Location& location) {
+  Steps found;
+  const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
+  const auto look = [&](const storage::ListEntry& entry) {
+    std::string_view name = std::string_view(entry.key).substr(prefix.size());
+    if (!name.ends_with('/')) return Status();
+    name.remove_suffix(1);
+    const std::optional<int64_t> number = step_number(name);
+    if (number.has_value()) found.emplace(*number, name);
+    return Status();
+  };
+  SHW_RETURN_IF_ERROR(location.storage->list(prefix, storage::kDelimiter, look));
+  if (!found.empty()) return found;
+  return not_found(fmt::format("no step directories (step-00000100) below {}",
+                               escape_text(format::shown_path(location))));
+}
+
+format::Location step_location(const format::Location& run, const std::string& name) {
+  return {run.storage, storage::join_key(run.prefix, name)};
+}
+
+// Failures that say what a step is; all others say only that it could not be looked at.
+bool is_not_whole(const Status& status) {
+  return status.code() == StatusCode::kNotFound || status.code() == StatusCode::kDataLoss ||
+         status.code() == StatusCode::kInvalidArgument;
 }
 
 // Sorts what may go from what stays, which the report says.
-Result<std::vector<native::GenerationInfo>> doomed_generations(const format::Location& location,
+Result<std::vector<format::GenerationInfo>> doomed_generations(const format::FormatWriter& format,
+                                                               const format::Location& location,
                                                                int64_t grace_ns, int64_t now_ns,
                                                                Report* report) {
-  SHW_ASSIGN_OR_RETURN(std::vector<native::GenerationInfo> generations,
-                       native::list_generations(location));
-  std::vector<native::GenerationInfo> doomed;
-  for (native::GenerationInfo& info : generations) {
+  SHW_ASSIGN_OR_RETURN(std::vector<format::GenerationInfo> generations,
+                       format.list_generations(location));
+  std::vector<format::GenerationInfo> doomed;
+  for (format::GenerationInfo& info : generations) {
     const std::string reason = reason_to_stay(info, grace_ns, now_ns);
     if (reason.empty()) {
       doomed.push_back(std::move(info));
@@ -178,22 +203,32 @@ Result<std::vector<native::GenerationInfo>> doomed_generations(const format::Loc
 
 Status collect(Runtime& runtime, const format::Location& location, const GcOptions& options,
                Report* report) {
+  SHW_ASSIGN_OR_RETURN(const format::Format* const found, runtime.formats().format_at(location));
+  report->format = found->name();
+  if (found->writer() == nullptr) {
+    return unimplemented(
+        fmt::format("'{}' is of format '{}', which is only read; gc removes "
+                    "nothing here",
+                    escape_text(format::shown_path(location)), found->name()));
+  }
+  const format::FormatWriter& format = *found->writer();
   const int64_t grace_ns = options.grace_ns == 0 ? kGcGraceNs : options.grace_ns;
-  SHW_ASSIGN_OR_RETURN(const native::CurrentManifest current, read_committed(location));
+  SHW_ASSIGN_OR_RETURN(const format::CurrentCheckpoint current, read_committed(format, location));
   report->generation = current.generation;
   std::optional<internal::FenceLock> fence(std::in_place);
   if (options.apply) {
-    SHW_ASSIGN_OR_RETURN(fence, fence_path(location, grace_ns, report));
+    SHW_ASSIGN_OR_RETURN(fence, fence_path(format, location, grace_ns, report));
   }
   if (!fence.has_value()) {
     report->notes.emplace_back("a save is running at this path; nothing was removed");
     return {};
   }
   // Under the fence: what appears from here on is not in this list and is never touched.
-  SHW_ASSIGN_OR_RETURN(const std::vector<native::GenerationInfo> doomed,
-                       doomed_generations(location, grace_ns, runtime.clock().unix_ns(), report));
-  if (options.apply) return remove_all_unnamed(location, fence->get(), doomed, report);
-  for (const native::GenerationInfo& info : doomed)
+  SHW_ASSIGN_OR_RETURN(
+      const std::vector<format::GenerationInfo> doomed,
+      doomed_generations(format, location, grace_ns, runtime.clock().unix_ns(), report));
+  if (options.apply) return remove_all_unnamed(format, location, fence->get(), doomed, report);
+  for (const format::GenerationInfo& info : doomed)
     report->removed.push_back({info.generation, info.size_bytes});
   report->notes.emplace_back("dry run: nothing was removed");
   return {};
@@ -217,7 +252,6 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
                                const GcOptions& options) {
   Report report;
   report.operation = "gc";
-  report.format = "native";
   report.path = format::shown_path(location);
   const int64_t begin = runtime.clock().monotonic_ns();
   log(runtime.log(), LogLevel::kInfo, "exec",
@@ -230,31 +264,43 @@ Result<Report> collect_garbage(Runtime& runtime, const format::Location& locatio
 }
 
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location) {
-  (void)runtime;                                    // opening needs neither workers nor staging
-  std::set<std::pair<int64_t, std::string>> found;  // step-1 and step-00000001 differ
-  const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
-  SHW_RETURN_IF_ERROR(location.storage->list(prefix, [&](const storage::ListEntry& entry) {
-    const std::string_view rest = std::string_view(entry.key).substr(prefix.size());
-    const size_t slash = rest.find('/');
-    if (slash == std::string_view::npos) return Status();
-    const std::optional<int64_t> number = step_number(rest.substr(0, slash));
-    if (number.has_value()) found.emplace(*number, rest.substr(0, slash));
-    return Status();
-  }));
-  if (found.empty()) {
-    return not_found(fmt::format("no step directories (step-00000100) below {}",
-                                 escape_text(format::shown_path(location))));
-  }
+  SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
   RunInfo run;
   for (const auto& [number, name] : found) {
-    StepInfo step;
-    step.name = name;
-    step.step = number;
-    inspect_step({location.storage, storage::join_key(location.prefix, name)}, &step);
-    if (step.state == "whole") run.newest_whole = name;
+    StepInfo step{.name = name, .step = number, .state = "whole", .message = ""};
+    const Status status = inspect_step(runtime.formats(), step_location(location, name));
+    if (status.ok()) {
+      run.newest_whole = name;
+    } else {
+      step.state = status.code() == StatusCode::kNotFound ? "uncommitted" : "damaged";
+      step.message = status.to_string();
+    }
     run.steps.push_back(std::move(step));
   }
   return run;
+}
+
+Result<std::string> newest_whole_step(Runtime& runtime, const format::Location& location) {
+  SHW_ASSIGN_OR_RETURN(const Steps found, find_steps(location));
+  const std::string where = escape_text(format::shown_path(location));
+  Status newest;  // what is wrong with the newest one
+  for (auto step = found.rbegin(); step != found.rend(); ++step) {
+    Status status = inspect_step(runtime.formats(), step_location(location, step->second));
+    if (status.ok()) return step->second;
+    if (!is_not_whole(status)) {
+      return std::move(status).annotated(
+          fmt::format("look whether {} of the run at '{}' is whole", step->second, where));
+    }
+    log(runtime.log(), LogLevel::kWarning, "exec", [&] {
+      return fmt::format("{} of the run at '{}' is not whole and is passed over: {}", step->second,
+                         where, status.to_string());
+    });
+    if (newest.ok()) newest = std::move(status);
+  }
+  return not_found(
+             fmt::format("none of the {} steps of the run at '{}' is whole; the newest, {}: {}",
+                         found.size(), where, found.rbegin()->second, newest.to_string()))
+      .with_detail("file", found.rbegin()->second);
 }
 
 }  // namespace shardwright::exec

@@ -38,4 +38,10 @@ struct RunInfo {
 // NOT_FOUND when the prefix holds no step directories.
 Result<RunInfo> list_run(Runtime& runtime, const format::Location& location);
 
+// Name of the newest whole step; looks at the newest first and no further than it has to. Steps
+// that are damaged, uncommitted or no checkpoint are passed over with a warning in the log.
+// NOT_FOUND: there is no step, or none is whole. What keeps a step from being looked at
+// (UNAVAILABLE, PERMISSION_DENIED, a newer format) is returned: no older step stands in for it.
+Result<std::string> newest_whole_step(Runtime& runtime, const format::Location& location);
+
 }  // namespace shardwright::exec

@@ -180,9 +180,9 @@ class JobHandle final : public Job {
   void cancel() override { core_->cancellation.cancel(); }
   Status on_done(std::function<void()> done) override { return core_->on_done(std::move(done)); }
   ProgressSnapshot progress() const override {
-    const Progress& now = core_->progress;
-    return {now.stage.load(),      now.bytes_done.load(),  now.bytes_total.load(),
-            now.items_done.load(), now.items_total.load(), core_->elapsed_ns()};
+    ProgressSnapshot now = core_->progress.now();
+    now.elapsed_ns = core_->elapsed_ns();
+    return now;
   }
   Status status() const override { return core_->status(); }
   std::shared_ptr<const Report> report() const override { return core_->report(); }

@@ -23,15 +23,6 @@ enum class JobState : int32_t {
   kCancelled = 5
 };
 
-struct ProgressSnapshot {
-  int32_t stage = 0;
-  uint64_t bytes_done = 0;
-  uint64_t bytes_total = 0;
-  uint64_t items_done = 0;
-  uint64_t items_total = 0;
-  int64_t elapsed_ns = 0;
-};
-
 class Job {
  public:
   virtual ~Job() = default;

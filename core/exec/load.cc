@@ -42,7 +42,7 @@ struct ObjectBytes {
     targets.reserve(plan.objects.size());
     for (const plan::ObjectRead& read : plan.objects) {
       bytes.emplace_back(stored.objects[read.object].size_bytes);
-      targets.push_back({read.object, bytes.back()});
+      targets.push_back({read.object, 0, bytes.back()});
     }
   }
 
@@ -228,8 +228,8 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
   if (call.progress != nullptr) call.progress->enter(Stage::kReading);
   Report report = describe(input.checkpoint, plan, state, input.options);
   ObjectBytes objects(stored, plan);
-  SHW_RETURN_IF_ERROR(internal::fill_padding(plan, stored, state));
-  const internal::PlanFragments fragments(plan, state);
+  SHW_RETURN_IF_ERROR(internal::fill_padding(input.runtime.devices(), plan, stored, state));
+  const internal::PlanFragments fragments(input.runtime.devices(), plan, state);
   internal::FragmentRequest request;
   request.fragments = &fragments;
   request.objects = objects.targets;
@@ -243,6 +243,7 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
   objects.store(stored, plan, &state);
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
+  report.io_engine = outcome.io_engine;
   report.memory_budget = input.runtime.staging().budget_bytes();
   report.staging_peak_bytes = input.runtime.staging().peak_bytes();
   report.elapsed_ns = clock_of(call).monotonic_ns() - begin;
@@ -258,10 +259,11 @@ void write_trace(Runtime& runtime, const Trace& trace) noexcept {
 }
 
 // A plan whose targets can be written.
-Result<plan::LoadPlan> plan_for_targets(const Checkpoint& checkpoint, const State& state,
-                                        const LoadOptions& options, int32_t rank) {
+Result<plan::LoadPlan> plan_for_targets(Runtime& runtime, const Checkpoint& checkpoint,
+                                        const State& state, const LoadOptions& options,
+                                        int32_t rank) {
   SHW_ASSIGN_OR_RETURN(plan::LoadPlan plan, plan_load(checkpoint, state, options, rank));
-  SHW_RETURN_IF_ERROR(internal::check_targets(plan, state));
+  SHW_RETURN_IF_ERROR(internal::check_targets(runtime.devices(), plan, state));
   return plan;
 }
 
@@ -329,7 +331,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
       without_exceptions("the load plan", [&]() -> Result<plan::LoadPlan> {
         SHW_RETURN_IF_ERROR(ready);
         const Trace::Span span(&*trace, "plan");
-        return plan_for_targets(*checkpoint, state, options, collective.rank());
+        return plan_for_targets(runtime, *checkpoint, state, options, collective.rank());
       });
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
   SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
@@ -381,7 +383,7 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
         .with_detail("generation", plan.generation);
   }
   SHW_RETURN_IF_ERROR(plan::check_load_plan(plan, state, opened.catalog()));
-  SHW_RETURN_IF_ERROR(internal::check_targets(plan, state));
+  SHW_RETURN_IF_ERROR(internal::check_targets(runtime.devices(), plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));
   Result<Report> report = execute({runtime, checkpoint, options, &trace}, plan, state, call);
   write_trace(runtime, trace);

@@ -2,8 +2,6 @@
 #include "core/exec/load_targets_internal.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,16 +9,14 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/exec/fragment_reader_internal.h"
-#include "core/tensor/cast.h"
 
 namespace shardwright::exec::internal {
 namespace {
 
-constexpr uint64_t kZeroStepBytes = 4096;
-
-Status check_cast(const TensorRef& entry, DType stored) {
-  if (cast_is_supported(stored, entry.local.dtype)) return {};
+Status check_cast(const device::Devices& devices, const TensorRef& entry, DType stored) {
+  const device::Device* const device = devices.find(entry.local.device_type);
+  if (device == nullptr) return devices.check_writable(entry.local, entry.name);
+  if (device->casts(stored, entry.local.dtype)) return {};
   return unimplemented(
              fmt::format("tensor {} is stored as {} and wanted as {}; this cast is not supported",
                          escape_text(entry.name), dtype_name(stored),
@@ -54,31 +50,19 @@ Status check_apart(const TensorRef& entry) {
       .with_detail("tensor", entry.name);
 }
 
-// Elements of every dtype are zero when their bits are.
-void fill_zero(const StridedWindow& window) {
-  const uint64_t size = window_bytes(window);
-  if (window_is_contiguous(window)) {
-    std::memset(window.data, 0, size);
-    return;
-  }
-  static constexpr std::array<std::byte, kZeroStepBytes> kZeros{};
-  for (uint64_t begin = 0; begin < size; begin += kZeroStepBytes) {
-    scatter(std::span(kZeros).first(std::min(kZeroStepBytes, size - begin)), window, begin);
-  }
-}
-
 }  // namespace
 
-Status check_targets(const plan::LoadPlan& plan, const State& state) {
+Status check_targets(const device::Devices& devices, const plan::LoadPlan& plan,
+                     const State& state) {
   for (const plan::CastNote& note : plan.casts) {
-    SHW_RETURN_IF_ERROR(check_cast(state.tensors()[note.entry], note.stored));
+    SHW_RETURN_IF_ERROR(check_cast(devices, state.tensors()[note.entry], note.stored));
   }
   std::vector<bool> checked(state.tensors().size(), false);  // a tensor may have many reads
   const auto check = [&](uint32_t index) -> Status {
     if (checked[index]) return {};
     checked[index] = true;
     const TensorRef entry = state.tensors()[index];
-    SHW_RETURN_IF_ERROR(check_writable(entry.local, entry.name));
+    SHW_RETURN_IF_ERROR(devices.check_writable(entry.local, entry.name));
     return check_apart(entry);
   };
   for (size_t i = 0; i < plan.reads.size(); ++i)
@@ -87,15 +71,18 @@ Status check_targets(const plan::LoadPlan& plan, const State& state) {
   return {};
 }
 
-Status fill_padding(const plan::LoadPlan& plan, const plan::Catalog& stored, const State& state) {
+Status fill_padding(const device::Devices& devices, const plan::LoadPlan& plan,
+                    const plan::Catalog& stored, const State& state) {
   for (const plan::ShapeNote& note : plan.shapes) {
     const Box stored_box = whole_box(stored.shape(note.tensor));
     const TensorRef entry = state.tensors()[note.entry];
     for (size_t p = 0; p < entry.pieces.size(); ++p) {
       const Box piece = entry.pieces[p].box;
       if (intersect(piece, stored_box) == piece) continue;
-      SHW_ASSIGN_OR_RETURN(const StridedWindow window, state.piece_window(note.entry, p));
-      fill_zero(window);
+      SHW_ASSIGN_OR_RETURN(const device::DeviceWindow window,
+                           devices.piece_window(state, note.entry, p));
+      SHW_RETURN_IF_ERROR(
+          device::with_tensor(window.device->fill_zero(window), "filling", entry.name));
     }
   }
   return {};

@@ -4,6 +4,7 @@
 // the plan fits state and checkpoint is plan::check_load_plan's question. Pure, any thread.
 #pragma once
 
+#include "core/device/devices.h"
 #include "core/plan/catalog.h"
 #include "core/plan/load_plan.h"
 #include "core/state/state.h"
@@ -12,10 +13,12 @@ namespace shardwright::exec::internal {
 
 // UNIMPLEMENTED for casts and devices that are not supported, INVALID_ARGUMENT for
 // read-only memory and for tensors whose elements overlap. The plan fits the state.
-Status check_targets(const plan::LoadPlan& plan, const State& state);
+Status check_targets(const device::Devices& devices, const plan::LoadPlan& plan,
+                     const State& state);
 
 // Sets to zero the pieces that reach beyond the stored shape of their tensor, before they are
 // filled. The plan fits state and catalog.
-Status fill_padding(const plan::LoadPlan& plan, const plan::Catalog& stored, const State& state);
+Status fill_padding(const device::Devices& devices, const plan::LoadPlan& plan,
+                    const plan::Catalog& stored, const State& state);
 
 }  // namespace shardwright::exec::internal

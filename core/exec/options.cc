@@ -31,14 +31,6 @@ Status bad_value(std::string_view option, std::string text) {
   return invalid_argument(std::move(text)).with_detail("parameter", option);
 }
 
-Status check_preset(plan::Preset preset) {
-  SHW_RETURN_IF_ERROR(check_word(preset, plan::Preset::kMegatron, "preset"));
-  if (preset == plan::Preset::kStandard) return {};
-  return unimplemented(fmt::format("option 'preset': '{}' is not offered yet; use 'standard'",
-                                   preset == plan::Preset::kDefault ? "default" : "megatron"))
-      .with_detail("parameter", "preset");
-}
-
 Status check_metadata(const std::map<std::string, std::string>& metadata) {
   uint64_t bytes = 0;
   for (const auto& [key, value] : metadata) {
@@ -72,6 +64,8 @@ std::string shared_options_text(const SaveOptions& options) {
   text += fmt::format("keep_generations={}\n", options.keep_generations);
   text += fmt::format("file_mode={:o}\n", options.file_mode);
   text += fmt::format("format={}\n", escape_text(options.format));
+  if (options.max_shard_bytes != 0)
+    text += fmt::format("max_shard_size={}\n", options.max_shard_bytes);
   for (const auto& [key, value] : options.metadata)
     text += fmt::format("metadata[{}]={}\n", comparable(key), comparable(value));
   return text;
@@ -115,11 +109,6 @@ Status check_options(const SaveOptions& options) {
         fmt::format("file_mode is {:o}; only permission bits are allowed (at most {:o})",
                     options.file_mode, kModeMask));
   }
-  if (options.format != "native") {
-    return unimplemented(fmt::format("saving in format '{}' is not offered; use 'native'",
-                                     escape_text(options.format)))
-        .with_detail("parameter", "format");
-  }
   return check_metadata(options.metadata);
 }
 
@@ -136,7 +125,7 @@ Status check_options(const LoadOptions& options) {
     SHW_RETURN_IF_ERROR(check_word(pattern.cast, plan::CastRule::kAllow, "strict"));
     SHW_RETURN_IF_ERROR(check_word(pattern.shape, plan::ShapeRule::kCropAndPad, "strict"));
   }
-  return check_preset(options.rules.preset);
+  return check_word(options.rules.preset, plan::Preset::kMegatron, "preset");
 }
 
 }  // namespace shardwright::exec

@@ -28,7 +28,8 @@ struct SaveOptions {
   uint32_t file_mode = 0;
   std::map<std::string, std::string> metadata;
   std::string trace_path;         // "" = no trace
-  std::string format = "native";  // others: UNIMPLEMENTED naming it
+  std::string format = "native";  // others than those that can be saved: UNIMPLEMENTED naming them
+  uint64_t max_shard_bytes = 0;   // of one file of formats that ranks share files of; 0 = default
 };
 
 struct LoadOptions {

@@ -6,22 +6,22 @@
 #include "core/base/limits.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/format/native/native_format.h"
 
 namespace shardwright::exec::internal {
 namespace {
 
 constexpr std::string_view kDoing = "waiting for a gc that works on this path";
 
-Result<FenceLock> try_fence(const format::Location& location, storage::LockMode mode) {
-  return location.storage->try_lock(storage::join_key(location.prefix, format::native::kLockName),
-                                    mode);
+Result<FenceLock> try_fence(const FencedPath& path, storage::LockMode mode) {
+  return path.location.storage->try_lock(path.key, mode);
 }
 
 }  // namespace
 
-Result<FenceLock> lock_path_shared(Runtime& runtime, const format::Location& location,
+Result<FenceLock> lock_path_shared(Runtime& runtime, const FencedPath& path,
                                    const CallControl& control) {
+  if (path.key.empty()) return FenceLock();
+  const format::Location& location = path.location;
   const Clock& clock = runtime.clock();
   const int64_t begin = clock.monotonic_ns();
   const auto note = [&](const char* words) {
@@ -31,7 +31,7 @@ Result<FenceLock> lock_path_shared(Runtime& runtime, const format::Location& loc
   };
   bool waited = false;
   while (true) {
-    Result<FenceLock> lock = try_fence(location, storage::LockMode::kShared);
+    Result<FenceLock> lock = try_fence(path, storage::LockMode::kShared);
     if (lock.status().code() == StatusCode::kUnimplemented) return FenceLock();
     if (!lock.ok()) {
       return lock.status().annotated(
@@ -49,14 +49,15 @@ Result<FenceLock> lock_path_shared(Runtime& runtime, const format::Location& loc
                  fmt::format("gc has had the path '{}' for {} s; save again when it is done",
                              escape_text(format::shown_path(location)),
                              kMaxFenceWaitNs / 1'000'000'000))
-          .with_detail("file", storage::join_key(location.prefix, format::native::kLockName));
+          .with_detail("file", path.key);
     }
     clock.wait_ns(kFencePollNs);
   }
 }
 
-Result<FenceLock> lock_path_alone(const format::Location& location) {
-  return try_fence(location, storage::LockMode::kExclusive);
+Result<FenceLock> lock_path_alone(const FencedPath& path) {
+  if (path.key.empty()) return unimplemented("saves of this format take no lock");
+  return try_fence(path, storage::LockMode::kExclusive);
 }
 
 }  // namespace shardwright::exec::internal

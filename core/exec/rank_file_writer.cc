@@ -1,79 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file of one rank:
-//   2a  created exclusively in the prefix of its generation
-//   2b  header and extents, in tasks that several workers fill and write at their own positions
-//       (one worker in ascending order where the storage cannot write at positions)
-//   3a  index and trailer
+// The files of one rank:
+//   2a  an own file is created exclusively in what the coordinator made; a file that ranks share is
+//       opened
+//   2b  extents, in tasks that several workers fill and write at their own positions (one worker in
+//       ascending order where the storage cannot write at positions, gathered to parts where it
+//       wants parts)
+//   3a  what the format puts behind them
 //   3b  sync, close (its errors count), sync of the prefix: then bytes and names are durable
 // A sync or close that failed is never tried again: the file is removed and the generation is dead.
 #include "core/exec/rank_file_writer_internal.h"
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "core/base/limits.h"
+#include "core/base/text.h"
 #include "core/base/without_exceptions.h"
 #include "core/exec/block_filler_internal.h"
-#include "core/exec/generation_internal.h"
 #include "core/exec/parallel_internal.h"
-#include "core/exec/rank_index_internal.h"
+#include "core/exec/part_writer_internal.h"
+#include "core/exec/scatter_writer_internal.h"
 #include "core/exec/write_tasks_internal.h"
-#include "core/format/native/native_format.h"
-#include "core/format/native/rank_file.h"
+#include "core/exec/write_window_internal.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::exec::internal {
 namespace {
 
-namespace native = format::native;
-
 constexpr uint64_t kDirectFileBytes = uint64_t{1} << 20;  // below, the page cache is faster
 
-class RankFileWriter {
+class RankFilesWriter {
  public:
-  RankFileWriter(const RankFileInput& input, const native::FileLayout& layout)
+  RankFilesWriter(const RankFilesInput& input, std::vector<format::FileLayout> layouts)
       : input_(input),
-        layout_(layout),
+        list_(input.contents.list),
         storage_(*input.location.storage),
-        key_(rank_file_location(input.location, input.list.generation, input.list.rank)),
-        positional_((storage_.capabilities() & storage::kPositionalWrite) != 0),
+        positional_(storage::offers(storage_, storage::kPositionalWrite)),
+        direct_(storage::offers(storage_, storage::kDirectIo) &&
+                kExtentAlignmentBytes % storage_.alignment() == 0),
         durable_(input.options.durability == Durability::kFull),
-        filler_(source()) {}
+        filler_(input.runtime.devices(), input.contents, input.bytes) {
+    for (format::FileLayout& layout : layouts) files_.emplace_back().layout = std::move(layout);
+  }
 
   Result<plan::WriteResult> run() {
-    if (Progress* progress = input_.call.progress; progress != nullptr)
-      progress->bytes_total = layout_.data_bytes - native::kFileHeaderBytes;
-    tasks_ = make_write_tasks(layout_, kWriteBlockBytes);
     Status status = without_exceptions("writing", [this] { return write_everything(); });
     if (status.ok()) return std::move(result_);
-    remove_file();
+    remove_files();
     return status;
   }
 
  private:
-  FillSource source() const {
-    return {input_.state, input_.local, input_.list, layout_, input_.options.digests};
-  }
+  struct File {
+    format::FileLayout layout;
+    std::vector<WriteTask> tasks;
+    std::unique_ptr<storage::StorageObject> object;
+    std::optional<PartWriter> parts;  // of object
+    bool made = false;
+    bool is_direct = false;  // all transfers at multiples of the alignment, the length at the end
+  };
+  struct Task {
+    uint32_t file = 0;
+    WriteTask range;
+  };
 
   Status write_everything() {
-    SHW_RETURN_IF_ERROR(step("create", [this] { return create(); }));
-    SHW_RETURN_IF_ERROR(step("write", [this] { return write_extents(); }));
-    SHW_RETURN_IF_ERROR(step("index", [this] { return write_index(); }));
+    result_.rank = list_.rank;
+    result_.generation = list_.generation;
+    result_.plan_digest = list_.plan_digest;
+    result_.payload_bytes = list_.payload_bytes();
+    for (uint32_t f = 0; f < files_.size(); ++f) {
+      files_[f].tasks = make_write_tasks(files_[f].layout, kWriteBlockBytes);
+      for (const WriteTask& range : files_[f].tasks) {
+        tasks_.push_back({f, range});
+        block_bytes_ = std::max(block_bytes_, lead_of(range) + range.end - range.begin);
+      }
+    }
+    if (Progress* progress = input_.call.progress; progress != nullptr) {
+      uint64_t bytes = 0;
+      for (const Task& task : tasks_) bytes += shown_bytes(files_[task.file].layout, task.range);
+      progress->bytes_total = bytes;
+    }
+    SHW_RETURN_IF_ERROR(step("create", [this](File& file) { return open(&file); }));
+    current_ = files_.data();
+    SHW_RETURN_IF_ERROR(named_step("write", [this] { return write_extents(); }));
+    SHW_RETURN_IF_ERROR(step("index", [this](File& file) { return write_tail(file); }));
     const Clock& clock = input_.runtime.clock();
     const int64_t begin_ns = clock.monotonic_ns();
-    SHW_RETURN_IF_ERROR(step("sync", [this] { return sync_and_close(); }));
-    SHW_RETURN_IF_ERROR(step("sync_prefix", [this] { return sync_names(); }));
+    SHW_RETURN_IF_ERROR(step("sync", [this](File& file) { return sync_and_close(file); }));
+    SHW_RETURN_IF_ERROR(named_step("sync_prefix", [this] { return sync_names(); }));
     if (input_.sync_ns != nullptr) *input_.sync_ns = clock.monotonic_ns() - begin_ns;
     return {};
   }
 
-  // One step: deadline and cancellation before it, its name on a failure.
+  // One step on all files.
   template <typename Work>
   Status step(std::string_view phase, const Work& work) {
+    return named_step(phase, [&] {
+      for (File& file : files_) {
+        current_ = &file;
+        SHW_RETURN_IF_ERROR(work(file));
+      }
+      return Status();
+    });
+  }
+
+  // Deadline and cancellation before it, its name on a failure.
+  template <typename Work>
+  Status named_step(std::string_view phase, const Work& work) {
     Status status = input_.call.control.check(phase);
     if (status.ok()) {
       const Trace::Span span(input_.trace, phase);
@@ -83,180 +124,256 @@ class RankFileWriter {
   }
 
   Status named(std::string_view phase, Status status) const {
+    const std::string& key = current_ == nullptr ? files_.front().layout.key : current_->layout.key;
     const bool has_file = !status.detail("file").empty();
     status = std::move(status)
-                 .annotated(fmt::format("rank {} could not write {} (step '{}')", input_.list.rank,
-                                        key_, phase))
+                 .annotated(
+                     fmt::format("rank {} could not write {} (step '{}')", list_.rank, key, phase))
                  .with_detail("phase", phase)
-                 .with_detail("rank", fmt::to_string(input_.list.rank));
-    return has_file ? status : std::move(status).with_detail("file", key_);
+                 .with_detail("rank", fmt::to_string(list_.rank));
+    return has_file ? status : std::move(status).with_detail("file", key);
   }
 
   // Step 2a.
-  Status create() {
+  Status open(File* file) {
+    const format::FileLayout& layout = file->layout;
     storage::OpenOptions options;
-    options.mode = positional_ ? storage::OpenMode::kCreateVisible : storage::OpenMode::kCreate;
+    options.mode = !layout.is_own ? storage::OpenMode::kUpdate
+                   : positional_  ? storage::OpenMode::kCreateVisible
+                                  : storage::OpenMode::kCreate;
     options.file_mode = input_.options.file_mode;
     options.durable = durable_;
-    options.direct = (storage_.capabilities() & storage::kDirectIo) != 0 &&
-                     layout_.data_bytes >= kDirectFileBytes;
-    options.expected_bytes = tasks_.back().end + estimated_tail_bytes();
-    SHW_ASSIGN_OR_RETURN(object_, storage_.open(key_, options));
-    created_ = true;
-    return {};
-  }
-
-  uint64_t estimated_tail_bytes() const {
-    constexpr uint64_t kItemBytes = 192;  // texts, shape and record of a chunk
-    return input_.list.items.size() * kItemBytes + filler_.digests().size() * 16 + kWriteBlockBytes;
+    options.direct = direct_ && layout.data_bytes >= kDirectFileBytes;
+    if (layout.is_own) options.expected_bytes = file->tasks.back().end + layout.tail_bytes;
+    if (layout.is_own && input_.made != nullptr) input_.made->push_back(layout.key);
+    if (layout.is_own && input_.replaces) SHW_RETURN_IF_ERROR(storage_.remove(layout.key));
+    SHW_ASSIGN_OR_RETURN(file->object, storage_.open(layout.key, options));
+    file->made = layout.is_own;
+    file->is_direct = options.direct && layout.is_own;
+    batched_ = batched_ || (options.direct && positional_);
+    if (positional_ || !storage::offers(storage_, storage::kMultipart)) return {};
+    file->parts.emplace(*file->object, storage_.part_bytes());
+    return file->parts->acquire(input_.runtime.staging(), input_.call.control);
   }
 
   // Step 2b.
   Status write_extents() {
+    if (files_.front().parts.has_value()) {
+      for (File& file : files_) SHW_RETURN_IF_ERROR(write_parts(file));
+      return {};
+    }
     WorkQueue queue(tasks_.size());
     const auto threads = static_cast<size_t>(input_.runtime.pool().thread_count());
     const size_t workers = positional_ ? std::min(tasks_.size(), threads + 1) : 1;
-    return run_workers(input_.runtime.pool(), workers, &queue,
-                       [this](WorkQueue* shared) { return write_tasks(shared); });
+    return run_workers(input_.runtime.pool(), workers, &queue, [this](WorkQueue* shared) {
+      return batched_ ? write_batches(shared) : write_tasks(shared);
+    });
   }
 
   // One worker: one staging block, filled and written again and again.
   Status write_tasks(WorkQueue* queue) {
     size_t number = 0;
     if (!queue->next(&number)) return {};
-    uint64_t block_bytes = 0;
-    for (const WriteTask& task : tasks_) block_bytes = std::max(block_bytes, task.end - task.begin);
     SHW_ASSIGN_OR_RETURN(const StagingBuffer block,
-                         input_.runtime.staging().acquire(block_bytes, input_.call.control));
+                         input_.runtime.staging().acquire(block_bytes_, input_.call.control));
     do {
       SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
-      SHW_RETURN_IF_ERROR(write_task(tasks_[number], block.bytes()));
+      File& file = files_[tasks_[number].file];
+      SHW_RETURN_IF_ERROR(with_file(write_task(file, tasks_[number].range, block.bytes()), file));
     } while (queue->next(&number));
     return {};
   }
 
-  Status write_task(const WriteTask& task, std::span<std::byte> block) {
-    const auto bytes = block.first(static_cast<size_t>(task.end - task.begin));
-    {
-      const Trace::Span span(input_.trace, "fill");
-      SHW_RETURN_IF_ERROR(filler_.fill(task, bytes));
+  // One worker: fills a block while others are written.
+  Status write_batches(WorkQueue* queue) {
+    size_t number = 0;
+    if (!queue->next(&number)) return {};
+    WriteWindow window(input_.runtime.staging(), input_.call.control, block_bytes_,
+                       [this](uint64_t ended, Status status) {
+                         const Task& task = tasks_[ended];
+                         if (status.ok()) count_progress(files_[task.file].layout, task.range);
+                         return with_file(std::move(status), files_[task.file]);
+                       });
+    SHW_RETURN_IF_ERROR(window.open(storage_, *files_.front().object));
+    if (input_.io_engine != nullptr) {
+      const std::lock_guard lock(engine_mutex_);
+      *input_.io_engine = window.engine();
     }
+    do {
+      SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
+      File& file = files_[tasks_[number].file];
+      const WriteTask& task = tasks_[number].range;
+      SHW_ASSIGN_OR_RETURN(const std::span<std::byte> block, window.block());
+      if (task.is_scattered) {
+        SHW_RETURN_IF_ERROR(with_file(write_task(file, task, block), file));
+        continue;
+      }
+      const auto bytes = bytes_of(task, block);
+      SHW_RETURN_IF_ERROR(fill(file, task, bytes));
+      const Trace::Span span(input_.trace, "write block");
+      window.write(*file.object, task.begin, bytes, number);
+    } while (queue->next(&number));
     const Trace::Span span(input_.trace, "write block");
-    SHW_RETURN_IF_ERROR(object_->write_at(task.begin, bytes));
-    if (Progress* progress = input_.call.progress; progress != nullptr) {
-      const uint64_t end = std::min(task.end, layout_.data_bytes);
-      progress->bytes_done += end - std::min(end, std::max(task.begin, kExtentAlignmentBytes));
+    return window.finish();
+  }
+
+  static Status with_file(Status status, const File& file) {
+    if (status.ok() || !status.detail("file").empty()) return status;
+    return std::move(status).with_detail("file", file.layout.key);
+  }
+
+  // In the block bytes stand as they do in the file, for direct transfers.
+  static uint64_t lead_of(const WriteTask& task) { return task.begin % kExtentAlignmentBytes; }
+  static std::span<std::byte> bytes_of(const WriteTask& task, std::span<std::byte> block) {
+    return block.subspan(static_cast<size_t>(lead_of(task)),
+                         static_cast<size_t>(task.end - task.begin));
+  }
+
+  Status write_parts(File& file) {
+    for (const WriteTask& task : file.tasks) {
+      SHW_RETURN_IF_ERROR(input_.call.control.check("writing extents"));
+      const uint64_t size_bytes = task.end - task.begin;
+      SHW_RETURN_IF_ERROR(filler_.fill(file.layout, task, file.parts->room(size_bytes)));
+      SHW_RETURN_IF_ERROR(file.parts->filled(size_bytes));
+      count_progress(file.layout, task);
     }
     return {};
+  }
+
+  Status write_task(File& file, const WriteTask& task, std::span<std::byte> block) {
+    const auto bytes = bytes_of(task, block);
+    SHW_RETURN_IF_ERROR(fill(file, task, bytes));
+    const Trace::Span span(input_.trace, "write block");
+    if (task.is_scattered) {
+      SHW_RETURN_IF_ERROR(write_scattered(*file.object, file.layout, task, bytes));
+    } else {
+      SHW_RETURN_IF_ERROR(file.object->write_at(task.begin, bytes));
+    }
+    count_progress(file.layout, task);
+    return {};
+  }
+
+  Status fill(const File& file, const WriteTask& task, std::span<std::byte> bytes) {
+    const Trace::Span span(input_.trace, "fill");
+    return filler_.fill(file.layout, task, bytes);
+  }
+
+  void count_progress(const format::FileLayout& layout, const WriteTask& task) const {
+    if (Progress* progress = input_.call.progress; progress != nullptr)
+      progress->advance(shown_bytes(layout, task), 0);
+  }
+
+  // Of the bytes of a task those that progress counts: no head, no rounding up.
+  static uint64_t shown_bytes(const format::FileLayout& layout, const WriteTask& task) {
+    if (!layout.is_own) return task.end - task.begin;
+    const uint64_t end = std::min(task.end, layout.data_bytes);
+    return end - std::min(end, std::max<uint64_t>(task.begin, layout.head.size()));
   }
 
   // Step 3a.
-  Status write_index() {
-    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> index, encode_rank_index(source(), filler_));
-    native::Trailer trailer;
-    trailer.generation = input_.list.generation;
-    trailer.rank = input_.list.rank;
-    trailer.world_size = input_.list.world_size;
-    trailer.index_position = tasks_.back().end;
-    trailer.index_bytes = index.size();
-    trailer.index_digest = integrity::xxh3_128(index);
-    trailer.file_bytes = trailer.index_position + index.size() + native::kTrailerBytes;
-    const std::vector<std::byte> end = native::encode_trailer(trailer);
-    SHW_RETURN_IF_ERROR(write_tail(trailer.index_position, index, end));
-    result_.rank = input_.list.rank;
-    result_.generation = input_.list.generation;
-    result_.plan_digest = input_.list.plan_digest;
-    result_.has_file = true;
-    result_.file_bytes = trailer.file_bytes;
-    result_.index_position = trailer.index_position;
-    result_.index_bytes = trailer.index_bytes;
-    result_.index_digest = trailer.index_digest;
-    result_.payload_bytes = input_.list.payload_bytes();
-    return {};
+  Status write_tail(File& file) {
+    if (!file.layout.is_own) return {};
+    const uint64_t position = file.tasks.back().end;
+    SHW_ASSIGN_OR_RETURN(const std::vector<std::byte> tail,
+                         input_.format.encode_tail(input_.contents, file.layout, position,
+                                                   filler_.digests(), &result_));
+    return write_blocks(file, position, tail);
   }
 
-  // Index and trailer in blocks; only the last one ends at no multiple of the alignment.
-  Status write_tail(uint64_t position, std::span<const std::byte> index,
-                    std::span<const std::byte> trailer) {
-    const uint64_t total = index.size() + trailer.size();
-    const auto block_bytes = std::min<uint64_t>(total + kExtentAlignmentBytes, kWriteBlockBytes);
+  // Through staging memory, for direct transfers: they end at a multiple of the alignment, and the
+  // length is set behind them.
+  Status write_blocks(File& file, uint64_t position, std::span<const std::byte> bytes) {
+    if (file.parts.has_value()) {
+      SHW_RETURN_IF_ERROR(file.parts->append(bytes));
+      return file.parts->finish();
+    }
+    const auto block_bytes =
+        std::min<uint64_t>(bytes.size() + kExtentAlignmentBytes, kWriteBlockBytes);
     SHW_ASSIGN_OR_RETURN(const StagingBuffer block,
                          input_.runtime.staging().acquire(block_bytes, input_.call.control));
     const uint64_t step = block_bytes / kExtentAlignmentBytes * kExtentAlignmentBytes;
-    const auto copy_part = [&](uint64_t begin, std::span<std::byte> to) {
-      for (std::byte& each : to) each = std::byte{0};
-      const uint64_t index_end = std::min<uint64_t>(index.size(), begin + to.size());
-      if (begin < index_end) std::memcpy(to.data(), index.data() + begin, index_end - begin);
-      for (uint64_t at = std::max<uint64_t>(begin, index.size());
-           at < std::min(total, begin + to.size()); ++at)
-        to[at - begin] = trailer[at - index.size()];
-    };
-    for (uint64_t begin = 0; begin < total; begin += step) {
-      const auto part = block.bytes().first(static_cast<size_t>(std::min(step, total - begin)));
-      copy_part(begin, part);
-      SHW_RETURN_IF_ERROR(object_->write_at(position + begin, part));
+    for (uint64_t begin = 0; begin < bytes.size(); begin += step) {
+      const auto part = bytes.subspan(static_cast<size_t>(begin),
+                                      static_cast<size_t>(std::min(step, bytes.size() - begin)));
+      std::memcpy(block.bytes().data(), part.data(), part.size());
+      size_t size_bytes = part.size();
+      if (file.is_direct && size_bytes % kExtentAlignmentBytes != 0) {
+        size_bytes += kExtentAlignmentBytes - size_bytes % kExtentAlignmentBytes;
+        std::ranges::fill(block.bytes().subspan(part.size(), size_bytes - part.size()),
+                          std::byte{0});
+      }
+      SHW_RETURN_IF_ERROR(file.object->write_at(position + begin, block.bytes().first(size_bytes)));
     }
-    return {};
+    return file.is_direct ? file.object->truncate(position + bytes.size()) : Status();
   }
 
   // Step 3b.
-  Status sync_and_close() {
-    if (!positional_) {
-      const bool conditional = (storage_.capabilities() & storage::kConditionalCommit) != 0;
-      SHW_RETURN_IF_ERROR(object_->commit(
-          conditional ? storage::CommitCondition::kIfAbsent : storage::CommitCondition::kNone, 0));
-      return object_->close();
+  Status sync_and_close(File& file) {
+    file.parts.reset();
+    if (file.layout.is_own && !positional_) {
+      const bool conditional = storage::offers(storage_, storage::kConditionalCommit);
+      SHW_RETURN_IF_ERROR(file.object->commit(
+          conditional ? storage::CommitCondition::kIfAbsent : storage::CommitCondition::kNone, {}));
+      return file.object->close();
     }
-    if (durable_) SHW_RETURN_IF_ERROR(object_->sync());
-    return object_->close();
+    if (durable_) SHW_RETURN_IF_ERROR(file.object->sync());
+    return file.object->close();
   }
 
   Status sync_names() {
     result_.directory_sync_supported = true;
     if (!durable_) return {};
-    return storage_.sync_prefix(generation_key(input_.location, input_.list.generation),
-                                &result_.directory_sync_supported);
+    std::set<std::string_view> prefixes;
+    for (const File& file : files_) {
+      if (!file.layout.names_prefix.empty()) prefixes.insert(file.layout.names_prefix);
+    }
+    for (const std::string_view prefix : prefixes)
+      SHW_RETURN_IF_ERROR(storage_.sync_prefix(prefix, &result_.directory_sync_supported));
+    return {};
   }
 
   // Best effort: the failure that led here is what counts, and what stays is found by gc.
-  void remove_file() noexcept {
-    static_cast<void>(without_exceptions("removing a file", [this] {
-      if (object_ != nullptr) object_->abort();
-      object_.reset();
-      return created_ ? storage_.remove(key_) : Status();
-    }));
+  void remove_files() noexcept {
+    for (File& file : files_) {
+      static_cast<void>(without_exceptions("removing a file", [&] {
+        file.parts.reset();
+        if (file.object != nullptr && file.layout.is_own) file.object->abort();
+        file.object.reset();
+        return file.made ? storage_.remove(file.layout.key) : Status();
+      }));
+    }
   }
 
-  const RankFileInput& input_;
-  const native::FileLayout& layout_;
+  const RankFilesInput& input_;
+  const plan::WriteList& list_;
   storage::Storage& storage_;
-  const std::string key_;
   const bool positional_;
+  const bool direct_;
   const bool durable_;
-  bool created_ = false;
   BlockFiller filler_;
-  std::vector<WriteTask> tasks_;
-  std::unique_ptr<storage::StorageObject> object_;
+  std::vector<File> files_;
+  std::vector<Task> tasks_;
+  uint64_t block_bytes_ = 0;       // the longest of tasks_
+  const File* current_ = nullptr;  // what a step works on, for messages
+  bool batched_ = false;           // a file is worth it
+  std::mutex engine_mutex_;
   plan::WriteResult result_;
 };
 
 }  // namespace
 
-std::string rank_file_location(const format::Location& location, std::string_view generation,
-                               int32_t rank) {
-  return storage::join_key(location.prefix, native::rank_file_key(generation, rank));
-}
-
-Result<plan::WriteResult> write_rank_file(const RankFileInput& input) {
-  if (input.list.items.empty()) {
+Result<plan::WriteResult> write_rank_files(const RankFilesInput& input) {
+  const plan::WriteList& list = input.contents.list;
+  if (list.items.empty()) {
     plan::WriteResult nothing;
-    nothing.rank = input.list.rank;
-    nothing.generation = input.list.generation;
-    nothing.plan_digest = input.list.plan_digest;
+    nothing.rank = list.rank;
+    nothing.generation = list.generation;
+    nothing.plan_digest = list.plan_digest;
     return nothing;
   }
-  SHW_ASSIGN_OR_RETURN(const native::FileLayout layout, native::lay_out(input.list.items));
-  return RankFileWriter(input, layout).run();
+  SHW_ASSIGN_OR_RETURN(std::vector<format::FileLayout> layouts,
+                       input.format.lay_out(input.location, input.contents));
+  return RankFilesWriter(input, std::move(layouts)).run();
 }
 
 }  // namespace shardwright::exec::internal

@@ -26,6 +26,7 @@ void add_identity(JsonWriter* json, const Report& report) {
   json->key("digests").boolean(report.digests);
   json->key("verify").text(report.verify);
   json->key("dir_fsync").text(report.dir_fsync);
+  json->key("io_engine").text(report.io_engine);
 }
 
 void add_counts(JsonWriter* json, const Report& report) {

@@ -48,10 +48,11 @@ struct Report {
   std::string generation;
   int32_t rank = 0;
   int32_t world_size = 1;
-  std::string durability;  // "full", "none", "memory"
+  std::string durability;  // "full", "none", "volatile" (of a storage that is not durable)
   bool digests = true;
   std::string verify;            // "on_read", "off", "structure", "deep"
   std::string dir_fsync = "ok";  // "ok", "unsupported", "skipped"
+  std::string io_engine;  // of batched reads and writes: "io_uring", "threads"; empty without any
   uint64_t tensors = 0;
   uint64_t objects = 0;
   uint64_t chunks = 0;

@@ -32,28 +32,37 @@ Result<std::array<std::byte, 16>> system_random() {
 
 class ContextRuntime final : public Runtime {
  public:
-  ContextRuntime(std::unique_ptr<ThreadPool> pool, uint64_t budget, const RuntimeOptions& options)
-      : staging_(budget, options.allocator),
+  ContextRuntime(std::unique_ptr<ThreadPool> pool, std::unique_ptr<device::Devices> devices,
+                 uint64_t budget, const RuntimeOptions& options)
+      : devices_(std::move(devices)),
+        staging_(budget, options.allocator),
+        staged_states_(options.allocator),
         log_(options.log != nullptr ? *options.log : null_log_sink()),
         clock_(options.clock != nullptr ? *options.clock : real_clock()),
         random_(options.random ? options.random : RandomSource(system_random)),
-        pool_(std::move(pool)) {}
+        pool_(std::move(pool)) {
+    for (const auto& format : options.formats) formats_.add(format);
+  }
 
   ThreadPool& pool() override { return *pool_; }
   BufferPool& staging() override { return staging_; }
   KeptMemory& staged_states() override { return staged_states_; }
+  const device::Devices& devices() override { return *devices_; }
   LogSink& log() override { return log_; }
   const Clock& clock() override { return clock_; }
   Result<std::array<std::byte, 16>> random_bytes() override { return random_(); }
   PlanCache& plan_cache() override { return plan_cache_; }
+  const format::FormatTable& formats() const override { return formats_; }
 
  private:
+  const std::unique_ptr<device::Devices> devices_;
   BufferPool staging_;
   KeptMemory staged_states_;
   LogSink& log_;
   const Clock& clock_;
   RandomSource random_;
   PlanCache plan_cache_;
+  format::FormatTable formats_;
   std::unique_ptr<ThreadPool> pool_;  // last: its tasks use the others
 };
 
@@ -73,12 +82,14 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
         .with_detail("parameter", "memory_budget")
         .with_detail("limit", fmt::to_string(2 * kWriteBlockBytes));
   }
+  SHW_ASSIGN_OR_RETURN(std::unique_ptr<device::Devices> devices,
+                       device::Devices::create(options.devices));
   Status made;
   std::unique_ptr<ThreadPool> pool =
       ThreadPool::create(options.threads == 0 ? default_thread_count() : options.threads, &made);
   SHW_RETURN_IF_ERROR(made);
   return std::unique_ptr<Runtime>(
-      std::make_unique<ContextRuntime>(std::move(pool), budget, options));
+      std::make_unique<ContextRuntime>(std::move(pool), std::move(devices), budget, options));
 }
 
 }  // namespace shardwright::exec

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: what pipelines share inside one context: workers, staging memory, plans of earlier
-// saves, log, time and randomness. Built by the C context or a test; lives longer than everything
-// that uses it. Thread-safe.
+// Runtime: what pipelines share inside one context: workers, staging memory, devices, plans of
+// earlier saves, log, time and randomness. Built by the C context or a test; lives longer than
+// everything that uses it. Thread-safe.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/result.h"
@@ -16,7 +17,9 @@
 #include "core/concurrency/cancellation.h"
 #include "core/concurrency/kept_memory.h"
 #include "core/concurrency/thread_pool.h"
+#include "core/device/devices.h"
 #include "core/exec/plan_cache.h"
+#include "core/format/format.h"
 
 namespace shardwright::exec {
 
@@ -31,12 +34,15 @@ struct RuntimeOptions {
   LogSink* log = nullptr;  // null = null_log_sink(); outlives the runtime
   const Clock* clock = nullptr;
   RandomSource random;
+  std::vector<device::DeviceEntry> devices;  // besides host memory
+  // Besides those of this library, tried after them; co-owned by the runtime.
+  std::vector<std::shared_ptr<const format::Format>> formats;
 };
 
 class Runtime {
  public:
-  // RESOURCE_EXHAUSTED when threads cannot be made; INVALID_ARGUMENT for negative threads or a
-  // budget below 2 x kWriteBlockBytes.
+  // RESOURCE_EXHAUSTED when threads cannot be made; INVALID_ARGUMENT for negative threads, a budget
+  // below 2 x kWriteBlockBytes, or devices that Devices::create refuses.
   static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
   virtual ~Runtime() = default;
 
@@ -44,10 +50,13 @@ class Runtime {
   virtual BufferPool& staging() = 0;
   // Of copies of whole states.
   virtual KeptMemory& staged_states() = 0;
+  virtual const device::Devices& devices() = 0;
   virtual LogSink& log() = 0;
   virtual const Clock& clock() = 0;
   virtual Result<std::array<std::byte, 16>> random_bytes() = 0;
   virtual PlanCache& plan_cache() = 0;
+  // What can be opened and saved.
+  virtual const format::FormatTable& formats() const = 0;
 };
 
 }  // namespace shardwright::exec

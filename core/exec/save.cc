@@ -29,7 +29,6 @@
 #include "core/exec/agreement_internal.h"
 #include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
-#include "core/format/native/native_checkpoint.h"
 
 namespace shardwright::exec {
 namespace {
@@ -297,10 +296,8 @@ class CollectiveSave {
   // The message did not come, or the exchange before it broke off: the manifest says what has
   // happened, if it can be read.
   Result<Report> read_outcome(const Status& missed) noexcept {
-    const Result<bool> committed = without_exceptions("reading the outcome", [&]() -> Result<bool> {
-      SHW_ASSIGN_OR_RETURN(const auto now, format::native::read_current(location_));
-      return now.exists && now.generation == steps_->generation();
-    });
+    const Result<bool> committed =
+        without_exceptions("reading the outcome", [&] { return steps_->is_committed(location_); });
     if (committed.ok() && *committed) {
       Report report;
       add_to_report("the report", [&] {

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/checked.h"
 #include "core/base/digest128.h"
 #include "core/base/generation_id.h"
 #include "core/base/limits.h"
@@ -20,7 +19,7 @@
 #include "core/exec/generation_internal.h"
 #include "core/exec/rank_file_writer_internal.h"
 #include "core/exec/stepwise_save_internal.h"
-#include "core/format/native/native_format.h"
+#include "core/exec/writer_name_internal.h"
 #include "core/plan/describe/describe_state.h"
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/write_items.h"
@@ -31,19 +30,15 @@ namespace shardwright::exec {
 namespace internal {
 namespace {
 
-namespace native = format::native;
-
-constexpr uint64_t kDigestBytes = 16;
-constexpr uint64_t kBytesPerRecord = 192;        // of manifest and index for one chunk, estimated
 constexpr uint64_t kFreeSpaceSlackDivisor = 50;  // 2 %
 
 Status out_of_order(std::string_view step, std::string_view needed) {
   return failed_precondition(fmt::format("{} comes once, after {}", step, needed));
 }
 
-Status check_devices(const State& state) {
+Status check_devices(const device::Devices& devices, const State& state) {
   for (const TensorRef entry : state.tensors())
-    SHW_RETURN_IF_ERROR(check_readable(entry.local, entry.name));
+    SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name));
   return {};
 }
 
@@ -56,7 +51,7 @@ uint64_t bytes_of_state(const State& state) {
       if (size.ok()) bytes += *size;
     }
   }
-  for (const ObjectEntry& entry : state.objects()) bytes += entry.bytes.size();
+  for (const ObjectEntry& entry : state.objects()) bytes += entry.size_bytes();
   return bytes;
 }
 
@@ -119,37 +114,36 @@ plan::RankView StepwiseSave::own() const {
 
 // Step 0: what is at the path, whether it may be replaced, and can be without a moment in between.
 Status StepwiseSave::check_target(const format::Location& location) {
-  if ((location.storage->capabilities() & storage::kAtomicCommit) == 0) {
-    return failed_precondition(
-               fmt::format(
-                   "storage '{}' does not request ATOMIC_COMMIT: a crash while a manifest is "
-                   "written could tear the only one; save to a storage whose commit is "
-                   "atomic",
-                   escape_text(location.storage->name())))
-        .with_detail("capability", "ATOMIC_COMMIT");
-  }
-  SHW_ASSIGN_OR_RETURN(replaced_, native::read_current(location));
+  SHW_RETURN_IF_ERROR(storage::need_capability(
+      *location.storage, storage::kAtomicCommit,
+      "a crash while a manifest is written could tear the only one; save to a storage whose commit "
+      "is atomic"));
+  SHW_ASSIGN_OR_RETURN(replaced_, format_.read_current(location));
   if (!replaced_.exists || options_.overwrite == Overwrite::kReplace) return {};
   return already_exists(fmt::format("there is a checkpoint at '{}' already; save with overwrite "
                                     "'replace' or choose another path",
                                     escape_text(format::shown_path(location))))
-      .with_detail("file", storage::join_key(location.prefix, native::kManifestName));
+      .with_detail("file", format_.commit_key(location));
+}
+
+// The format says here what it cannot hold.
+Status StepwiseSave::begin_generation(const format::Location& location) {
+  format::SaveSettings settings;
+  settings.durable = options_.durability == Durability::kFull;
+  settings.digests = options_.digests;
+  settings.file_mode = options_.file_mode;
+  settings.keep_generations = options_.keep_generations;
+  settings.max_shard_bytes = options_.max_shard_bytes;
+  settings.metadata = options_.metadata;
+  settings.writer = writer_name();
+  SHW_ASSIGN_OR_RETURN(generation_,
+                       format_.begin(location, *merged_, *state_, std::move(settings), replaced_));
+  return {};
 }
 
 Status StepwiseSave::check_free_space(const format::Location& location) const {
-  const plan::RankWrites& writes = merged_->writes;
-  uint64_t planned = 0;
-  for (size_t rank = 0; rank < merged_->rank_count(); ++rank) {
-    if (writes.item_counts[rank] == 0) continue;
-    // Small chunks lie close together; the few large ones begin at multiples of more.
-    const uint64_t metadata =
-        (2 * kBytesPerRecord + kSlabAlignmentBytes) * writes.item_counts[rank] +
-        kWriteBlockBytes / 16 + writes.bytes[rank] / kDigestBlockBytes * kDigestBytes;
-    if (!checked_add(planned, writes.bytes[rank], &planned) ||
-        !checked_add(planned, metadata, &planned)) {
-      return invalid_argument("the planned bytes of all ranks cannot be counted");
-    }
-  }
+  if (source_.goes_on) return {};
+  SHW_ASSIGN_OR_RETURN(const uint64_t planned, generation_->planned_bytes());
   const Result<uint64_t> free = location.storage->free_space(location.prefix);
   if (!free.ok() && free.status().code() == StatusCode::kUnimplemented) return {};
   SHW_RETURN_IF_ERROR(free.status());
@@ -176,23 +170,25 @@ StepwiseSave::~StepwiseSave() {
   if (!committed_) discard_made();
 }
 
-// The generation that this coordinator has made goes, before it tried to commit it.
+// What this coordinator has made goes, before it tried to commit it.
 void StepwiseSave::discard_made() noexcept {
-  if (made_key_.empty()) return;
-  discard_generation(runtime_, *target_.storage, made_key_);
-  made_key_.clear();
+  if (generation_ == nullptr) return;
+  if (!source_.generation.empty()) return;  // the next one goes on with it
+  discard_generation(runtime_, *target_.storage, generation_->parts());
+  generation_.reset();
 }
 
-// Step 1: a prefix that nobody has used before. The plan names the generation, but does not depend
-// on it.
-Status StepwiseSave::make_generation(const format::Location& location) {
+// Step 1: a generation that nobody has used before. The plan names it, but does not depend on it.
+Status StepwiseSave::make_generation() {
+  if (!source_.generation.empty()) {
+    merged_->generation = source_.generation;
+    return generation_->make(merged_->generation, format::GenerationWriter::Existing::kGoOn);
+  }
   Status status;
   for (int32_t draw = 0; draw < kMaxGenerationDraws; ++draw) {
     SHW_ASSIGN_OR_RETURN(merged_->generation, draw_generation(runtime_));
-    made_key_ = generation_key(location, merged_->generation);  // then nothing needs memory to go
-    status = location.storage->create_prefix(made_key_);
+    status = generation_->make(merged_->generation, format::GenerationWriter::Existing::kRefuse);
     if (status.code() != StatusCode::kAlreadyExists) return status;
-    made_key_.clear();  // it is another one's
   }
   return status;
 }
@@ -202,13 +198,16 @@ Status StepwiseSave::start(const format::Location& location, const CallControl& 
                            const PlanSource& source) {
   SHW_RETURN_IF_ERROR(check_target(location));
   SHW_ASSIGN_OR_RETURN(merged_, source());
+  SHW_RETURN_IF_ERROR(begin_generation(location));
   SHW_RETURN_IF_ERROR(check_free_space(location));
   // Before gc can see the generation. What gc removed until now is not what step 6 will ask for.
-  SHW_ASSIGN_OR_RETURN(fence_, lock_path_shared(runtime_, location, control));
-  SHW_RETURN_IF_ERROR(make_generation(location));
-  // A manifest says that an earlier save came to its commit, so it has done this.
+  SHW_ASSIGN_OR_RETURN(
+      fence_, lock_path_shared(runtime_, {location, format_.fence_key(location)}, control));
+  SHW_RETURN_IF_ERROR(make_generation());
+  // A checkpoint that is there says that an earlier save came to its commit, so it has done this.
   if (replaced_.exists) return {};
-  return location.storage->sync_above(generation_key(location, merged_->generation));
+  const format::StoredParts& made = generation_->parts();
+  return location.storage->sync_above(made.prefix.empty() ? made.keys.front() : made.prefix);
 }
 
 void StepwiseSave::drop_world() {
@@ -292,10 +291,13 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
     progress->enter(Stage::kWriting);
   }
   int64_t sync_ns = 0;
-  file_key_ = rank_file_location(location, list_->generation, position_.rank);
-  SHW_ASSIGN_OR_RETURN(plan::WriteResult result,
-                       write_rank_file({runtime_, *state_, *local_, *list_, options_, location,
-                                        context, &trace_, &sync_ns}));
+  const format::RankContents contents{*state_, *local_, *list_,
+                                      options_.digests && format_.keeps_digests()};
+  const std::unique_ptr<ContentSource> bytes = source_.open ? source_.open(*list_) : nullptr;
+  SHW_ASSIGN_OR_RETURN(
+      plan::WriteResult result,
+      write_rank_files({runtime_, format_, contents, options_, location, context, &trace_, &sync_ns,
+                        &io_engine_, &file_keys_, bytes.get(), !source_.generation.empty()}));
   if (call.progress != nullptr) call.progress->items_done = list_->items.size();
   if (call.on_staged) call.on_staged();
   result_ = std::move(result);
@@ -311,11 +313,11 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
   const CallContext context = limited(call);
   const int64_t begin = runtime_.clock().monotonic_ns();
   if (call.progress != nullptr) call.progress->enter(Stage::kCommitting);
-  const CommitInput input{runtime_, *merged_,     replaced_, options_, location,
-                          context,  fence_.get(), made_key_, &trace_};
+  const CommitInput input{runtime_, format_,  *generation_, *merged_,     replaced_,
+                          options_, location, context,      fence_.get(), &trace_};
   const Result<std::vector<plan::WriteResult>> decoded =
       without_exceptions("the results of all ranks", [&] {
-        to_remove_ = replaced_generations(input);
+        to_remove_ = generation_->replaced_parts();
         return decode_results(results);
       });
   if (!decoded.ok()) {
@@ -332,9 +334,9 @@ Result<Report> StepwiseSave::publish(std::span<const Bytes> results,
 void StepwiseSave::tidy_up(const format::Location& location, const CallContext& call,
                            Report* report) {
   const int64_t begin = runtime_.clock().monotonic_ns();
-  remove_replaced(
-      {runtime_, *merged_, replaced_, options_, location, call, fence_.get(), made_key_, &trace_},
-      to_remove_, report);
+  remove_replaced({runtime_, format_, *generation_, *merged_, replaced_, options_, location, call,
+                   fence_.get(), &trace_},
+                  to_remove_, report);
   fence_.reset();
   note_time("clean_up", begin);
 }
@@ -354,16 +356,17 @@ Result<Report> StepwiseSave::commit(std::span<const Bytes> results,
 
 void StepwiseSave::complete(Report* report, const format::Location& location) {
   report->operation = "save";
-  report->format = "native";
+  report->format = format_.name();
   report->path = format::shown_path(location);
   report->generation = std::string(generation());
   report->rank = position_.rank;
   report->world_size = position_.world_size;
-  const bool in_memory = location.storage->name() == "memory";
-  report->durability = in_memory                                  ? "memory"
+  const bool outlives = storage::offers(*location.storage, storage::kDurable);
+  report->durability = !outlives                                  ? "volatile"
                        : options_.durability == Durability::kFull ? "full"
                                                                   : "none";
-  report->digests = options_.digests;
+  report->io_engine = io_engine_;
+  report->digests = options_.digests && format_.keeps_digests();
   report->bytes_state = bytes_of_state(*state_);
   if (result_.has_value()) report->bytes_written = list_->payload_bytes();
   report->memory_budget = runtime_.staging().budget_bytes();
@@ -385,21 +388,19 @@ void StepwiseSave::abandon(const format::Location& location) noexcept {
   if (merged_.has_value() && !committed_) {
     committed_ = true;
     discard_made();
-  } else if (result_.has_value() && result_->has_file && !merged_.has_value()) {
-    // Best effort: what stays is found by gc.
-    static_cast<void>(
-        without_exceptions("removing a file", [&] { return location.storage->remove(file_key_); }));
+  } else if (result_.has_value() && !merged_.has_value()) {
+    for (const std::string& key : file_keys_) {  // best effort: what stays is found by gc
+      static_cast<void>(
+          without_exceptions("removing a file", [&] { return location.storage->remove(key); }));
+    }
   }
   result_.reset();
   fence_.reset();
 }
 
-Status check_readable(const TensorSpan& tensor, std::string_view name) {
-  if (device_is_host_accessible(tensor.device_type)) return {};
-  return unimplemented(fmt::format("tensor '{}' lies on a device of type {}, which this build "
-                                   "cannot read; copy it to host memory first",
-                                   escape_text(name), tensor.device_type))
-      .with_detail("tensor", name);
+Result<bool> StepwiseSave::is_committed(const format::Location& location) const {
+  SHW_ASSIGN_OR_RETURN(const format::CurrentCheckpoint now, format_.read_current(location));
+  return now.exists && now.generation == generation();
 }
 
 Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
@@ -414,9 +415,11 @@ Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,
                                         position.rank, position.world_size, kMaxWorldSize))
         .with_detail("rank", fmt::to_string(position.rank));
   }
-  SHW_RETURN_IF_ERROR(check_devices(*state));
-  return std::unique_ptr<SaveSteps>(
-      std::make_unique<StepwiseSave>(runtime, std::move(state), std::move(options), position));
+  SHW_RETURN_IF_ERROR(check_devices(runtime.devices(), *state));
+  SHW_ASSIGN_OR_RETURN(const format::FormatWriter* const format,
+                       runtime.formats().writer(options.format));
+  return std::unique_ptr<SaveSteps>(std::make_unique<StepwiseSave>(
+      runtime, *format, std::move(state), std::move(options), position));
 }
 
 }  // namespace internal

@@ -3,15 +3,30 @@
 // The save planner as save() sees it: what the host gets, and what only the one-call form needs.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
+#include "core/exec/content_source_internal.h"
 #include "core/exec/save.h"
 
 namespace shardwright::exec::internal {
 
+// A save whose bytes come from elsewhere, and which goes on where a killed one ended.
+struct SaveSource {
+  // Where the items of the list come from; called when it is known. Null = the state's memory.
+  std::function<std::unique_ptr<ContentSource>(const plan::WriteList&)> open;
+  // Id of the generation instead of a drawn one; what lies under it is used, and stays when the
+  // save fails.
+  std::string generation;
+  bool goes_on = false;  // a part of it was written before, so there is less to write
+};
+
 class SaveSteps : public SavePlanner {
  public:
+  // Before the first step.
+  virtual void set_source(SaveSource source) = 0;
   // What local_plan, global_plan and finish are to the host, in fewer bytes
   // (plan_request_internal.h). Every rank, in place of local_plan.
   virtual Result<Bytes> request(const CallContext& call) = 0;
@@ -26,6 +41,8 @@ class SaveSteps : public SavePlanner {
   // Every rank, in place of finish.
   virtual Status take(std::span<const std::byte> reply) = 0;
 
+  // Whether the checkpoint that is current at the location is that of this save, as far as it says.
+  virtual Result<bool> is_committed(const format::Location& location) const = 0;
   // Of the save whose list was accepted; "" before.
   virtual std::string_view generation() const = 0;
   // The two halves of commit: steps 4 to 6, and 8, which takes the report of the first. Between
@@ -37,9 +54,6 @@ class SaveSteps : public SavePlanner {
   // Fills in what this rank knows itself, and writes the trace.
   virtual void complete(Report* report, const format::Location& location) = 0;
 };
-
-// UNIMPLEMENTED naming the tensor when its memory lies where a save cannot read it.
-Status check_readable(const TensorSpan& tensor, std::string_view name);
 
 // Failures as SavePlanner::create.
 Result<std::unique_ptr<SaveSteps>> make_save_steps(Runtime& runtime,

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Staging of an asynchronous save: every tensor is copied into one private block, packed, on all
-// workers; then the host may change its own. Each worker makes the pages that it fills; the next
-// save of the runtime finds them made. The copy describes the same boxes, so plans made from
-// either are equal.
+// workers; then the host may change its own. Where everything goes is planned first. Pages that are
+// not there yet are made in bulk, each worker those that it fills; the next save of the runtime
+// finds them. The copy describes the same boxes, so plans made from either are equal.
 #include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
 #include "core/base/huge_pages.h"
 #include "core/base/limits.h"
+#include "core/device/devices.h"
 #include "core/exec/parallel_internal.h"
 #include "core/exec/save.h"
-#include "core/exec/save_steps_internal.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shardwright::exec {
 namespace {
@@ -23,7 +26,8 @@ constexpr uint64_t kStagedAlignmentBytes = 64;
 constexpr uint64_t kCopyStepBytes = uint64_t{8} << 20;
 
 struct Copy {
-  StridedWindow from;
+  device::DeviceWindow from;
+  size_t tensor = 0;
   uint64_t begin = 0;  // in the tensor's packed bytes
   uint64_t bytes = 0;
   uint64_t target = 0;  // in the block
@@ -35,19 +39,21 @@ struct Staging {
   uint64_t size_bytes = 0;
 };
 
-Status place_tensor(const TensorRef& entry, Staging* staging) {
-  SHW_RETURN_IF_ERROR(internal::check_readable(entry.local, entry.name));
+Status place_tensor(const device::Devices& devices, const TensorRef& entry, Staging* staging) {
+  SHW_RETURN_IF_ERROR(devices.check_readable(entry.local, entry.name));
   const std::span<const int64_t> origin = PieceList::whole(entry.local.shape).offsets(0);
-  SHW_ASSIGN_OR_RETURN(const StridedWindow from, window_of(entry.local, origin, entry.local.shape));
-  const uint64_t bytes = window_bytes(from);
+  SHW_ASSIGN_OR_RETURN(StridedWindow elements, window_of(entry.local, origin, entry.local.shape));
+  const uint64_t bytes = window_bytes(elements);
+  SHW_ASSIGN_OR_RETURN(const device::DeviceWindow from,
+                       devices.place(entry.local, std::move(elements)));
   uint64_t place = 0;
   if (!checked_round_up(staging->size_bytes, kStagedAlignmentBytes, &place) ||
       !checked_add(place, bytes, &staging->size_bytes)) {
     return invalid_argument("the bytes of the state cannot be counted");
   }
   for (uint64_t begin = 0; begin < bytes; begin += kCopyStepBytes)
-    staging->copies.push_back(
-        {from, begin, std::min(kCopyStepBytes, bytes - begin), place + begin});
+    staging->copies.push_back({from, staging->places.size(), begin,
+                               std::min(kCopyStepBytes, bytes - begin), place + begin});
   staging->places.push_back(place);
   return {};
 }
@@ -85,6 +91,21 @@ Status describe_copies(const State& state, std::byte* block, const std::vector<u
   return batch.commit();
 }
 
+Status copy_group(const State& state, std::span<const Copy> copies,
+                  const KeptMemory::Block& block) {
+  const uint64_t first = copies.front().target;
+  const uint64_t end = copies.back().target + copies.back().bytes;
+  // Where the system cannot, the copies make them one by one.
+  if (!block.is_resident)
+    static_cast<void>(populate_pages(block.memory.get() + first, end - first));
+  for (const Copy& copy : copies) {
+    const std::span to(block.memory.get() + copy.target, static_cast<size_t>(copy.bytes));
+    SHW_RETURN_IF_ERROR(device::with_tensor(copy.from.device->gather(copy.from, copy.begin, to),
+                                            "copying", state.tensors().name(copy.tensor)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
@@ -92,28 +113,22 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
   if (call.progress != nullptr) call.progress->enter(Stage::kStaging);
   Staging staging;
   staging.places.reserve(state.tensors().size());
-  for (const TensorRef entry : state.tensors()) SHW_RETURN_IF_ERROR(place_tensor(entry, &staging));
-  SHW_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> block,
+  for (const TensorRef entry : state.tensors()) {
+    SHW_RETURN_IF_ERROR(place_tensor(runtime.devices(), entry, &staging));
+  }
+  SHW_ASSIGN_OR_RETURN(const KeptMemory::Block block,
                        runtime.staged_states().acquire(staging.size_bytes));
   const std::vector<size_t> begins = group_copies(staging.copies);
   SHW_RETURN_IF_ERROR(
       internal::run_each(runtime.pool(), begins.size() - 1, call.control, [&](size_t group) {
         const std::span copies(staging.copies.data() + begins[group],
                                begins[group + 1] - begins[group]);
-        const uint64_t first = copies.front().target;
-        // Where it cannot, gather touches them.
-        static_cast<void>(populate_pages(block.get() + first,
-                                         copies.back().target + copies.back().bytes - first));
-        for (const Copy& copy : copies) {
-          gather(copy.from, copy.begin,
-                 {block.get() + copy.target, static_cast<size_t>(copy.bytes)});
-        }
-        return Status();
+        return copy_group(state, copies, block);
       }));
   auto staged = std::make_shared<State>();
-  SHW_RETURN_IF_ERROR(describe_copies(state, block.get(), staging.places, staged.get()));
+  SHW_RETURN_IF_ERROR(describe_copies(state, block.memory.get(), staging.places, staged.get()));
   SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
-  staged->add_keepalive(block);
+  staged->add_keepalive(block.memory);
   return std::shared_ptr<const State>(std::move(staged));
 }
 

@@ -19,7 +19,7 @@
 #include "core/exec/plan_request_internal.h"
 #include "core/exec/save_steps_internal.h"
 #include "core/exec/trace.h"
-#include "core/format/native/native_checkpoint.h"
+#include "core/format/saving.h"
 #include "core/plan/local_plan.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/wire/wire.h"
@@ -28,9 +28,10 @@ namespace shardwright::exec::internal {
 
 class StepwiseSave final : public SaveSteps {
  public:
-  StepwiseSave(Runtime& runtime, std::shared_ptr<const State> state, SaveOptions options,
-               plan::RankPosition position)
+  StepwiseSave(Runtime& runtime, const format::FormatWriter& format,
+               std::shared_ptr<const State> state, SaveOptions options, plan::RankPosition position)
       : runtime_(runtime),
+        format_(format),
         state_(std::move(state)),
         options_(std::move(options)),
         position_(position),
@@ -40,6 +41,7 @@ class StepwiseSave final : public SaveSteps {
   StepwiseSave(const StepwiseSave&) = delete;
   StepwiseSave& operator=(const StepwiseSave&) = delete;
 
+  void set_source(SaveSource source) override { source_ = std::move(source); }
   Result<Bytes> local_plan(const CallContext& call) override;
   Result<std::vector<Bytes>> global_plan(std::span<const Bytes> locals,
                                          const format::Location& location,
@@ -58,6 +60,7 @@ class StepwiseSave final : public SaveSteps {
                                    const format::Location& location,
                                    const CallContext& call) override;
   Status take(std::span<const std::byte> reply) override;
+  Result<bool> is_committed(const format::Location& location) const override;
   std::string_view generation() const override {
     return list_.has_value() ? std::string_view(list_->generation) : std::string_view();
   }
@@ -66,8 +69,9 @@ class StepwiseSave final : public SaveSteps {
  private:
   CallContext limited(const CallContext& call);
   Status check_target(const format::Location& location);
+  Status begin_generation(const format::Location& location);
   Status check_free_space(const format::Location& location) const;
-  Status make_generation(const format::Location& location);
+  Status make_generation();
   Status describe(const CallContext& call);
   using PlanSource = std::function<Result<plan::GlobalSavePlan>()>;  // of all ranks
   Status plan_world(const format::Location& location, const CallContext& call,
@@ -99,9 +103,11 @@ class StepwiseSave final : public SaveSteps {
   void note_time(std::string_view stage, int64_t begin_ns) noexcept;
 
   Runtime& runtime_;
+  const format::FormatWriter& format_;
   const std::shared_ptr<const State> state_;  // co-owned with the host
   const SaveOptions options_;
   const plan::RankPosition position_;
+  SaveSource source_;
   Trace trace_;
   std::optional<int64_t> begin_ns_;            // of the first step
   std::optional<plan::LocalPlan> local_;       // after local_plan or request
@@ -119,14 +125,15 @@ class StepwiseSave final : public SaveSteps {
   std::optional<Gathering> gathering_;
   std::optional<plan::GlobalSavePlan> merged_;  // coordinator, after global_plan or reply
   std::optional<WorldMemory> world_;            // coordinator: for the cache, its plan is merged_
-  format::native::CurrentManifest replaced_;    // coordinator: identity of step 1
+  format::CurrentCheckpoint replaced_;          // coordinator: identity of step 1
   FenceLock fence_;                             // coordinator: keeps gc away from the path
   format::Location target_;                     // coordinator: where the generation was made
-  std::vector<ReplacedGeneration> to_remove_;   // coordinator: by step 8, after publish
-  std::string made_key_;                        // coordinator: of the generation that it has made
-  std::string file_key_;                        // of this rank's file, after execute
-  std::optional<plan::WriteList> list_;         // after finish
-  std::optional<plan::WriteResult> result_;     // after execute
+  std::unique_ptr<format::GenerationWriter> generation_;  // coordinator: of merged_
+  std::vector<format::StoredParts> to_remove_;            // coordinator: by step 8, after publish
+  std::vector<std::string> file_keys_;                    // of this rank's own files, after execute
+  std::optional<plan::WriteList> list_;                   // after finish
+  std::optional<plan::WriteResult> result_;               // after execute
+  std::string io_engine_;                                 // after execute
   bool executed_ = false;
   bool committed_ = false;  // commit was called, whatever came of it
   std::vector<StageTime> times_;

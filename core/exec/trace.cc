@@ -84,7 +84,7 @@ Status Trace::write() const {
                        files->open(name, options));
   const std::string text = to_json();
   SHW_RETURN_IF_ERROR(file->write_at(0, std::as_bytes(std::span(text))));
-  return file->commit(storage::CommitCondition::kNone, 0);
+  return file->commit(storage::CommitCondition::kNone, {});
 }
 
 }  // namespace shardwright::exec

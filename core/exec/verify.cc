@@ -123,18 +123,34 @@ Status append_padding(const format::OpenedCheckpoint& opened, uint32_t file,
   return {};
 }
 
-// Everything in the sound files: chunks, objects, padding.
-Result<std::vector<BlockNeed>> all_needs(const format::OpenedCheckpoint& opened,
+// Chunks and objects of the sound files.
+std::vector<format::StoredItem> items_in(const format::OpenedCheckpoint& opened,
                                          const std::vector<bool>& sound) {
-  std::vector<BlockNeed> needs;
+  using Kind = format::StoredItem::Kind;
+  std::vector<format::StoredItem> items;
   const plan::Catalog& catalog = opened.catalog();
   for (uint64_t chunk = 0; chunk < catalog.chunk_count(); ++chunk) {
-    if (sound[opened.chunk_file(chunk)])
-      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kChunk, chunk, 0, &needs));
+    if (sound[opened.chunk_file(chunk)]) items.push_back({Kind::kChunk, chunk});
   }
   for (size_t object = 0; object < catalog.objects.size(); ++object) {
-    if (sound[opened.object_file(object)])
-      SHW_RETURN_IF_ERROR(append_whole_item(opened, NeedKind::kObject, object, 0, &needs));
+    if (sound[opened.object_file(object)]) items.push_back({Kind::kObject, object});
+  }
+  return items;
+}
+
+// Everything in the sound files: chunks, objects, padding.
+Result<std::vector<BlockNeed>> all_needs(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                                         const std::vector<bool>& sound, const CallContext& call,
+                                         DamageList* damage) {
+  const std::vector<format::StoredItem> items = items_in(opened, sound);
+  // Many at once where all is well; whose place cannot be found fails again below, by itself.
+  const Status prepared = prepare_items(runtime, opened, items, call.control);
+  if (!prepared.ok() && prepared.code() != StatusCode::kDataLoss) return prepared;
+  std::vector<BlockNeed> needs;
+  for (const format::StoredItem& item : items) {
+    const Status status = append_whole_item(opened, item, 0, &needs);
+    if (!status.ok() && status.code() != StatusCode::kDataLoss) return status;
+    if (!status.ok()) damage->add(damage_of(status));
   }
   for (uint32_t file = 0; file < sound.size(); ++file) {
     if (sound[file]) SHW_RETURN_IF_ERROR(append_padding(opened, file, &needs));
@@ -162,6 +178,10 @@ void describe(const format::OpenedCheckpoint& opened, bool deep, Report* report)
     report->notes.emplace_back(
         "the checkpoint has no digests: its structure was checked, its payload cannot be");
   }
+  if (opened.is_partial()) {
+    report->notes.emplace_back(
+        "the format does not promise that every element is stored: info lists what lacks some");
+  }
   for (const std::string& note : opened.notes()) report->notes.push_back(note);
 }
 
@@ -177,16 +197,14 @@ Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCh
   std::vector<bool> sound(opened.files().size(), false);
   SHW_RETURN_IF_ERROR(check_structure(opened, call, &damage, &sound));
   if (deep) {
-    SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs, all_needs(opened, sound));
-    if (call.progress != nullptr) {
-      call.progress->enter(Stage::kReading);
-      call.progress->items_total += needs.size();
-      call.progress->bytes_total += report.bytes_files;
-    }
+    SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs,
+                         all_needs(reader.runtime(), opened, sound, call, &damage));
+    if (call.progress != nullptr) call.progress->enter(Stage::kReading);
     VerifySink sink(opened, &damage);
     SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
                          reader.run(std::move(needs), VerifyRule::kOnRead, call, sink));
     report.bytes_read = totals.bytes_read;
+    report.io_engine = totals.io_engine;
   }
   if (damage.count() > static_cast<uint64_t>(kMaxFindings)) {
     report.notes.push_back(

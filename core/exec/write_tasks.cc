@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a file into tasks, in one pass over its items and digest blocks.
+// One pass over the items of a file and their digest blocks.
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -52,13 +52,10 @@ class TaskCutter {
   std::vector<WriteTask> tasks_;
 };
 
-}  // namespace
-
-std::vector<WriteTask> make_write_tasks(const format::native::FileLayout& layout,
-                                        uint64_t capacity_bytes) {
+std::vector<WriteTask> own_file_tasks(const format::FileLayout& layout, uint64_t capacity_bytes) {
   TaskCutter cutter(capacity_bytes);
   for (size_t i = 0; i < layout.items.size(); ++i) {
-    const format::native::PlacedItem& item = layout.items[i];
+    const format::PlacedItem& item = layout.items[i];
     if (item.size_bytes == 0) continue;
     const uint64_t item_end = item.position + item.size_bytes;
     if (item.size_bytes < kSlabChunkLimitBytes) {
@@ -72,6 +69,36 @@ std::vector<WriteTask> make_write_tasks(const format::native::FileLayout& layout
   static_cast<void>(checked_round_up(std::max(layout.data_bytes, kExtentAlignmentBytes),
                                      kExtentAlignmentBytes, &end));
   return cutter.finish(end, layout.items.size());
+}
+
+// Items that touch each other become one range, which is cut anywhere.
+std::vector<WriteTask> shared_file_tasks(const format::FileLayout& layout,
+                                         uint64_t capacity_bytes) {
+  std::vector<WriteTask> tasks;
+  const auto next_cut = [capacity_bytes](uint64_t begin) {
+    return (begin + capacity_bytes) / kExtentAlignmentBytes * kExtentAlignmentBytes;
+  };
+  for (size_t i = 0; i < layout.items.size(); ++i) {
+    const format::PlacedItem& item = layout.items[i];
+    const bool is_scattered = item.scatter != format::PlacedItem::kTogether;
+    uint64_t begin = is_scattered ? 0 : item.position;
+    const uint64_t end = begin + item.size_bytes;
+    if (!is_scattered && !tasks.empty() && !tasks.back().is_scattered &&
+        tasks.back().end == begin) {
+      begin = std::min(end, next_cut(tasks.back().begin));
+      tasks.back().end = begin;
+    }
+    for (; begin < end; begin = tasks.back().end)
+      tasks.push_back({begin, std::min(end, next_cut(begin)), i, is_scattered});
+  }
+  return tasks;
+}
+
+}  // namespace
+
+std::vector<WriteTask> make_write_tasks(const format::FileLayout& layout, uint64_t capacity_bytes) {
+  return layout.is_own ? own_file_tasks(layout, capacity_bytes)
+                       : shared_file_tasks(layout, capacity_bytes);
 }
 
 }  // namespace shardwright::exec::internal

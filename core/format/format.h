@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: how bytes of a checkpoint are found, whoever wrote it. An OpenedCheckpoint gives a proved
-// catalog, says where each chunk lies, and checks bytes after they were read; it does no caching of
-// payload. Immutable after open, any thread.
+// Format: what a checkpoint looks like in storage. Each is recognised and opened; those that can be
+// saved have a FormatWriter (saving.h). A FormatTable holds them in the order in which they are
+// tried. Immutable, any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,102 +14,81 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/plan/catalog.h"
-#include "core/storage/storage.h"
+#include "core/format/opened_checkpoint.h"
+#include "core/format/saving.h"
 
 namespace shardwright::format {
 
-// A file of the checkpoint.
-struct FileInfo {
-  std::string key;  // relative to the checkpoint's key prefix
-  uint64_t size_bytes = 0;
-  int32_t rank = -1;
-  bool is_location = false;  // it is what lies at the location; key is what messages call it
+// What lies at a location, as far as recognition looks: a file with its first bytes, or names.
+struct Sight {
+  const Location& location;
+  bool is_file = false;
+  uint64_t size_bytes = 0;           // of the file
+  std::vector<std::byte> head = {};  // its first kHeadBytes, or all
+  std::vector<std::string> names =
+      {};  // at and below the directory, relative to it; not all of many
+
+  static constexpr uint64_t kHeadBytes = 16;
+  // Whether a name directly in the directory matches the glob.
+  bool has_name(std::string_view pattern) const;
 };
 
-// Where the packed bytes of a chunk or object lie.
-struct Extent {
-  uint32_t file = 0;
-  uint64_t offset = 0;
-  uint64_t size_bytes = 0;
-};
-
-class OpenedCheckpoint {
+class Format {
  public:
-  virtual ~OpenedCheckpoint() = default;
-  virtual std::string_view format_name() const = 0;  // "native"
-  virtual std::string_view generation() const = 0;   // "" when the format has none
-  // Equal where ranks that open the checkpoint by themselves find the same one.
-  virtual std::string_view identity() const { return generation(); }
-  virtual int32_t world_size() const = 0;       // ranks that wrote it, 1 where that is not known
-  virtual int64_t created_unix_ns() const = 0;  // 0 = not known
-  virtual const std::map<std::string, std::string>& metadata() const = 0;
-  // Proved by check_catalog and prove_all_covers.
-  virtual const plan::Catalog& catalog() const = 0;
-  virtual const std::vector<FileInfo>& files() const = 0;
-  // What is odd but readable, one sentence each; for reports.
-  virtual const std::vector<std::string>& notes() const;
-  // Number of the file that has a chunk or object.
-  virtual uint32_t chunk_file(size_t chunk) const = 0;
-  virtual uint32_t object_file(size_t object) const = 0;
-  // Prepares the file when that was not done; the failures of prepare_file.
-  virtual Result<Extent> chunk_extent(size_t chunk) const = 0;
-  virtual Result<Extent> object_extent(size_t object) const = 0;
-  // Bytes of the protected unit; reads are widened to whole blocks of the chunk. 0 = the format has
-  // no digests.
-  virtual uint64_t digest_block_bytes() const = 0;
-  // Loads what verification of this file needs (index, trailer) and checks it against the manifest;
-  // idempotent and thread-safe. DATA_LOSS naming file and what differs; ABORTED when the file is
-  // not the one that was opened.
-  virtual Status prepare_file(uint32_t file) const = 0;
-  // The same from storage again, whether the file was prepared before or not; for verification. A
-  // file that passes is prepared.
-  virtual Status check_file(uint32_t file) const = 0;
-  // Reads again what open read. DATA_LOSS with detail file when it is gone or is not what was
-  // opened; ABORTED "replaced while reading" as explain_missing, unless this generation is kept.
-  virtual Status check_manifest() const = 0;
-  // Checks the bytes of block number block of a chunk or object; prepare_file was called. DATA_LOSS
-  // with details tensor, box, file, offset, length, expected, found.
-  virtual Status check_chunk_block(size_t chunk, uint64_t block,
-                                   std::span<const std::byte> bytes) const = 0;
-  virtual Status check_object_block(size_t object, uint64_t block,
-                                    std::span<const std::byte> bytes) const = 0;
-  // What to report when a file of the checkpoint cannot be found any more: ABORTED "replaced while
-  // reading" when another generation was committed since, else DATA_LOSS naming the file.
-  virtual Status explain_missing(uint32_t file) const = 0;
-  // Bytes of a file outside extents, index and trailer (padding), which must be zero; ascending
-  // {offset, size}. Prepares the file.
-  virtual Result<std::vector<Extent>> padding(uint32_t file) const = 0;
+  virtual ~Format() = default;
+  virtual std::string_view name() const = 0;
+  // Name of the file that makes a directory one of this format whatever else lies there, "" = none.
+  virtual std::string_view marker() const { return ""; }
+  // Whether what is seen is of this format, sound or not; nothing is read.
+  virtual bool recognises(const Sight& sight) const = 0;
+  // The place was recognised. metadata: receives what open_shared takes, or null. DATA_LOSS:
+  // damaged; UNIMPLEMENTED: a newer version, or a part that is not known.
+  virtual Result<std::shared_ptr<const OpenedCheckpoint>> open(
+      const Sight& sight, std::vector<std::byte>* metadata) const = 0;
+  // What another rank has opened: its structure is checked again, for it has travelled; what was
+  // proved of it (covers, no overlaps) is not. The failures of open.
+  virtual Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(
+      const Location& location, std::span<const std::byte> metadata) const = 0;
+  // Null when the format is only read.
+  virtual const FormatWriter* writer() const { return nullptr; }
 };
 
-// Storage and prefix of a checkpoint.
-struct Location {
-  std::shared_ptr<storage::Storage> storage;  // co-owned by everything that reads from it
-  std::string prefix;                         // key prefix, "" = the storage's root
-  std::string display = {};                   // path as the host wrote it; "" = the prefix
-  std::string path =
-      {};  // absolute, for ranks to compare; "" = the prefix in a storage of the host
-};
-
-// What messages and reports call the place.
-std::string shown_path(const Location& location);
-// Key of a file of the checkpoint in the location's storage.
-std::string stored_key(const Location& location, const FileInfo& file);
-
-// What open_checkpoint read: enough to open the same checkpoint without looking at its storage.
+// What open read: enough to open the same checkpoint without looking at its storage.
 struct StoredMetadata {
   std::string format_name;
   std::vector<std::byte> bytes;
 };
 
-// Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
-// INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but only
-// listed, or a newer version; DATA_LOSS: damaged. metadata: receives what was read, or null.
-Result<std::shared_ptr<const OpenedCheckpoint>> open_checkpoint(const Location& location,
-                                                                StoredMetadata* metadata = nullptr);
-// What another rank has opened: its structure is checked again, for it has travelled; what was
-// proved of it (covers, no overlaps) is not. The failures of open_checkpoint, but NOT_FOUND.
-Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
-                                                            const StoredMetadata& metadata);
+class FormatTable {
+ public:
+  // With the formats of this library.
+  FormatTable();
+  // Tried after those that are there.
+  void add(std::shared_ptr<const Format> format);
+  // Null when there is none of the name.
+  const Format* find(std::string_view name) const;
+  // The format that can be saved: UNIMPLEMENTED, naming those that can, for others.
+  Result<const FormatWriter*> writer(std::string_view name) const;
+
+  // Recognises the format and opens it. NOT_FOUND: nothing there (or an empty prefix);
+  // INVALID_ARGUMENT: no known format, naming what was looked at; UNIMPLEMENTED: recognised but
+  // only listed, or a newer version; DATA_LOSS: damaged. metadata: receives what was read, or null.
+  Result<std::shared_ptr<const OpenedCheckpoint>> open(const Location& location,
+                                                       StoredMetadata* metadata = nullptr) const;
+  // By what another rank read; the failures of open, but NOT_FOUND.
+  Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
+                                                              const StoredMetadata& metadata) const;
+  // The format of what lies there, or the native one when nothing says another. Failures of looking
+  // are returned.
+  Result<const Format*> format_at(const Location& location) const;
+
+ private:
+  // Null when no format recognises it.
+  const Format* recognise(const Sight& sight) const;
+  Result<const Format*> marked(const Location& location) const;
+
+  // Co-owned with who makes the runtime.
+  std::vector<std::shared_ptr<const Format>> formats_;
+};
 
 }  // namespace shardwright::format

@@ -107,13 +107,13 @@ uint64_t Catalog::chunk_bytes(uint64_t chunk) const {
   const size_t tensor = tensor_of(chunk);
   const TensorRecord& record = tensors[tensor];
   const internal::SplitDims split = internal::split_dims(*this, tensor);
-  return internal::packed_bytes(static_cast<uint64_t>(dtype_bits(record.dtype)),
-                                internal::chunk_elements(*this, record, split, chunk));
+  return packed_bytes(static_cast<uint64_t>(dtype_bits(record.dtype)),
+                      internal::chunk_elements(*this, record, split, chunk));
 }
 
 uint64_t Catalog::tensor_bytes(size_t tensor) const {
   const auto bits = static_cast<uint64_t>(dtype_bits(tensors[tensor].dtype));
-  return internal::packed_bytes(bits, element_count_of(shape(tensor)));
+  return packed_bytes(bits, element_count_of(shape(tensor)));
 }
 
 uint64_t Catalog::payload_bytes() const {

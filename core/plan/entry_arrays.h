@@ -19,7 +19,7 @@ namespace shardwright::plan {
 struct EntryArrays {
   size_t count = 0;
   TextArray names;
-  std::span<const int32_t> dtypes;  // code + 256 x bits, 0 = a byte object
+  std::span<const int32_t> dtypes;  // numbers of DType, 0 = a byte object
   std::span<const int32_t> kinds;
   const int64_t* shapes = nullptr;
   std::span<const uint64_t> shape_offsets;

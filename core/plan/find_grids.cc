@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recognises chunks that are a grid in row-major order and writes them as one. The last offset
-// changes fastest, so the parts of a dimension are read along the chunks whose number is a multiple
-// of the number of parts of all later dimensions, and then every chunk is compared with what the
-// parts say of its place. Splits and rank maps are numbered anew as tensors name them first, and
-// boxes that are left move together.
+// Writes chunks that are a grid in row-major order as one. Splits and rank maps are numbered anew
+// as tensors name them first, and boxes that are left move together.
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,85 +11,10 @@
 
 #include "core/base/hash_index.h"
 #include "core/plan/catalog.h"
-#include "core/plan/flat_chunks_internal.h"
+#include "core/plan/grid_reader_internal.h"
 
 namespace shardwright::plan {
 namespace {
-
-using internal::chunk_pair;
-using internal::SplitDims;
-
-// The parts of a tensor in each split dimension, in row-major order.
-class GridReader {
- public:
-  explicit GridReader(const Catalog& catalog) : catalog_(catalog) {}
-
-  // False when the chunks of the tensor are no grid in their order.
-  bool read(size_t tensor) {
-    tensor_ = &catalog_.tensors[tensor];
-    split_ = internal::split_dims(catalog_, tensor);
-    if (tensor_->chunk_count == 0 || split_.unsplit_elements == 0) return false;
-    uint64_t stride = 1;
-    for (uint32_t k = split_.count; k-- > 0;) {
-      if (!read_parts(k, stride)) return false;
-      stride *= sizes_[k].size();
-    }
-    return stride == tensor_->chunk_count && every_chunk_fits();
-  }
-
-  uint32_t count() const { return split_.count; }
-  uint8_t dim(uint32_t k) const { return split_.dims[k]; }
-  // Of split dimension k, after read().
-  std::span<const int64_t> sizes(uint32_t k) const { return sizes_[k]; }
-
- private:
-  ExtentPair pair(uint64_t chunk, uint32_t k) const {
-    return chunk_pair(catalog_, *tensor_, tensor_->chunk_begin + chunk, k);
-  }
-
-  // Every stride-th chunk has the next part of dimension k, until the first part comes again.
-  bool read_parts(uint32_t k, uint64_t stride) {
-    if (sizes_.size() <= k) sizes_.resize(k + 1);
-    std::vector<int64_t>& sizes = sizes_[k];
-    sizes.clear();
-    int64_t end = 0;
-    for (uint64_t c = 0; c < tensor_->chunk_count && end < split_.extents[k]; c += stride) {
-      const ExtentPair part = pair(c, k);
-      if (part.offset != end || part.size == 0) return false;
-      sizes.push_back(part.size);
-      end += part.size;
-    }
-    return end == split_.extents[k] && tensor_->chunk_count % (stride * sizes.size()) == 0;
-  }
-
-  bool every_chunk_fits() const {
-    if (split_.count < 2) return true;  // read_parts saw every chunk
-    struct Place {
-      size_t part = 0;
-      int64_t offset = 0;
-    };
-    std::array<Place, kMaxTensorRank> places;
-    for (uint32_t k = 0; k < split_.count; ++k) places[k] = {};
-    for (uint64_t c = 0; c < tensor_->chunk_count; ++c) {
-      for (uint32_t k = 0; k < split_.count; ++k) {
-        const ExtentPair own = pair(c, k);
-        if (own.offset != places[k].offset || own.size != sizes_[k][places[k].part]) return false;
-      }
-      for (uint32_t k = split_.count; k-- > 0;) {
-        Place& place = places[k];
-        place.offset += sizes_[k][place.part];
-        if (++place.part < sizes_[k].size()) break;
-        place = {};
-      }
-    }
-    return true;
-  }
-
-  const Catalog& catalog_;
-  const TensorRecord* tensor_ = nullptr;
-  SplitDims split_;
-  std::vector<std::vector<int64_t>> sizes_;  // per split dimension
-};
 
 template <typename Value>
 uint64_t hash_of(std::span<const Value> values, uint64_t seed) {
@@ -226,7 +145,7 @@ class Compaction {
   }
 
   Catalog& catalog_;
-  GridReader reader_;
+  internal::GridReader reader_;
   Numbering<DimSplit> new_splits_;
   Numbering<RankMap> new_maps_;
   std::vector<DimSplit> splits_;  // of the catalog as it was, as are the two below

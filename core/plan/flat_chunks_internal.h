@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/limits.h"
-#include "core/plan/box_bytes.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/catalog.h"
 #include "core/plan/local_plan.h"
 
@@ -94,21 +94,21 @@ inline const DimSplit& split_of(const Catalog& catalog, const TensorRecord& tens
   return catalog.splits[catalog.grids[tensor.grid_begin + k]];
 }
 
-// As chunk_pair, for boxes and k >= 2: apart, so that the usual case is small enough to be inlined.
-inline ExtentPair further_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
-                               uint32_t k) {
-  return catalog
-      .more[tensor.more_begin + (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2)];
+// chunk_pair of a tensor that is no grid.
+inline ExtentPair box_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
+                           uint32_t k) {
+  const ChunkRecord& record = box_record(catalog, tensor, chunk);
+  if (k == 0) return {record.offset0, record.size0};
+  if (k == 1) return {record.offset1, record.size1};
+  const uint64_t further = (chunk - tensor.chunk_begin) * (split_count(tensor) - 2) + (k - 2);
+  return catalog.more[tensor.more_begin + further];
 }
 
 // Offset and size of a chunk in split dimension k < split_count(tensor).
 inline ExtentPair chunk_pair(const Catalog& catalog, const TensorRecord& tensor, uint64_t chunk,
                              uint32_t k) {
-  if (tensor.is_grid()) return grid_pair(catalog, tensor, chunk, k);
-  const ChunkRecord& record = box_record(catalog, tensor, chunk);
-  if (k == 0) return {record.offset0, record.size0};
-  if (k == 1) return {record.offset1, record.size1};
-  return further_pair(catalog, tensor, chunk, k);
+  return tensor.is_grid() ? grid_pair(catalog, tensor, chunk, k)
+                          : box_pair(catalog, tensor, chunk, k);
 }
 
 // Of a record from outside: whether it has no pair of a dimension that is not split.

@@ -17,7 +17,8 @@ namespace {
 // In the order of the values.
 constexpr std::array<std::string_view, 4> kOwners = {"balanced", "lowest_rank", "exact", "all"};
 constexpr std::array<std::string_view, 3> kVerifications = {"auto", "all", "off"};
-constexpr std::array<std::string_view, 3> kPresets = {"standard", "default", "megatron"};
+constexpr std::array<std::string_view, 4> kPresets = {"native", "hyperparallel", "torch",
+                                                      "megatron"};
 
 // Of a value that may not be checked yet.
 std::string_view word(std::span<const std::string_view> words, auto value) {

@@ -14,7 +14,9 @@ namespace shardwright::plan {
 
 enum class OwnerRule : int32_t { kBalanced = 0, kLowestRank = 1, kExact = 2, kAll = 3 };
 enum class VerifyReplicas : int32_t { kAuto = 0, kAll = 1, kOff = 2 };
-enum class Preset : int32_t { kStandard = 0, kDefault = 1, kMegatron = 2 };
+// Whose planner decides what is left to choose: this library's own, that of HyperParallel's
+// standard planners, of torch's default planners, of megatron-core's fully parallel save.
+enum class Preset : int32_t { kNative = 0, kHyperparallel = 1, kTorch = 2, kMegatron = 3 };
 enum class MissingRule : int32_t { kError = 0, kReport = 1 };
 enum class UnexpectedRule : int32_t { kReport = 0, kError = 1 };
 enum class CastRule : int32_t { kError = 0, kAllow = 1 };
@@ -37,13 +39,13 @@ struct KindPattern {
 struct SaveRules {
   OwnerRule owner = OwnerRule::kBalanced;
   VerifyReplicas verify_replicas = VerifyReplicas::kAuto;
-  Preset preset = Preset::kStandard;
+  Preset preset = Preset::kNative;
   std::vector<KindPattern> kinds;  // first match wins, over the entry's own kind
 };
 
 struct MergeRules {
   OwnerRule owner = OwnerRule::kBalanced;
-  Preset preset = Preset::kStandard;
+  Preset preset = Preset::kNative;
   CoverRule cover = CoverRule::kFull;
   VerifyReplicas verify_replicas = VerifyReplicas::kAuto;
 };
@@ -62,7 +64,7 @@ struct LoadRules {
   CastRule cast = CastRule::kError;
   ShapeRule shape = ShapeRule::kError;
   std::vector<StrictPattern> strict;  // first match wins
-  Preset preset = Preset::kStandard;
+  Preset preset = Preset::kNative;
 };
 
 }  // namespace shardwright::plan

@@ -152,10 +152,10 @@ Status check_object_bytes(const ObjectEntry& entry) {
   if (entry.content_type.empty() || !is_valid_utf8(entry.content_type)) {
     return invalid_argument("the content type of an object must be UTF-8 text that is not empty");
   }
-  if (entry.bytes.size() <= kMaxObjectBytes) return {};
+  if (entry.size_bytes() <= kMaxObjectBytes) return {};
   return resource_exhausted("object_bytes",
                             fmt::format("an object of {} bytes is larger than the limit of {}",
-                                        entry.bytes.size(), kMaxObjectBytes))
+                                        entry.size_bytes(), kMaxObjectBytes))
       .with_detail("limit", fmt::to_string(kMaxObjectBytes));
 }
 

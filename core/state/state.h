@@ -17,7 +17,7 @@
 #include "core/base/hash_index.h"
 #include "core/base/result.h"
 #include "core/state/tensor_columns.h"
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/strided_window.h"
 
 namespace shardwright {
 
@@ -28,6 +28,10 @@ struct ObjectEntry {
   std::string content_type;  // "application/json", "application/octet-stream",
                              // "application/python-pickle", ...
   std::vector<std::byte> bytes;
+  uint64_t bytes_elsewhere =
+      0;  // instead of bytes: so many, which a save takes from another source
+
+  uint64_t size_bytes() const { return bytes.size() + bytes_elsewhere; }
 };
 
 class State {

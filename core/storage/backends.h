@@ -29,6 +29,7 @@ struct StorageEvent {
     kOpen,
     kRead,
     kWrite,
+    kTruncate,
     kSync,
     kCommit,
     kAbort,

@@ -20,6 +20,44 @@ Status bad_key(std::string_view key, std::string_view why) {
 
 }  // namespace
 
+std::string_view capability_name(uint64_t capability) {
+  switch (capability) {
+    case kPositionalWrite:
+      return "POSITIONAL_WRITE";
+    case kAtomicCommit:
+      return "ATOMIC_COMMIT";
+    case kConditionalCommit:
+      return "CONDITIONAL_COMMIT";
+    case kConcurrentRead:
+      return "CONCURRENT_READ";
+    case kDirectIo:
+      return "DIRECT_IO";
+    case kMultipart:
+      return "MULTIPART";
+    case kDurable:
+      return "DURABLE";
+    default:
+      return "unknown";
+  }
+}
+
+bool offers(const Storage& storage, uint64_t capability) {
+  return (storage.capabilities() & capability) == capability;
+}
+
+Status need_capability(const Storage& storage, uint64_t capability, std::string_view why) {
+  if (offers(storage, capability)) return {};
+  const std::string_view name = capability_name(capability);
+  return failed_precondition(fmt::format("storage '{}' does not offer {}: {}",
+                                         escape_text(storage.name()), name, why))
+      .with_detail("capability", name);
+}
+
+std::string_view level_of(std::string_view key, std::string_view prefix) {
+  const size_t end = key.find(kDelimiter, prefix.size());
+  return end == std::string_view::npos ? key : key.substr(0, end + 1);
+}
+
 Status check_key(std::string_view key) {
   if (key.empty()) return bad_key(key, "is empty");
   if (key.find('\0') != std::string_view::npos) return bad_key(key, "holds a NUL character");
@@ -34,10 +72,14 @@ Status check_key(std::string_view key) {
   return {};
 }
 
+Result<std::unique_ptr<IoQueue>> Storage::open_queue(StorageObject&, uint32_t depth) {
+  return make_inline_queue(depth);
+}
+
 Result<uint64_t> Storage::remove_prefix(std::string_view prefix) {
   const std::string below = std::string(prefix) + "/";
   std::vector<ListEntry> entries;
-  Status first = list(below, [&entries](const ListEntry& entry) {
+  Status first = list(below, kNoDelimiter, [&entries](const ListEntry& entry) {
     entries.push_back(entry);
     return Status();
   });
@@ -88,6 +130,8 @@ std::string_view operation_name(StorageEvent::Operation operation) {
       return "read";
     case Operation::kWrite:
       return "write";
+    case Operation::kTruncate:
+      return "truncate";
     case Operation::kSync:
       return "sync";
     case Operation::kCommit:

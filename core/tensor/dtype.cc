@@ -3,12 +3,12 @@
 // One table, indexed by the frozen number of the dtype.
 #include "core/tensor/dtype.h"
 
-#include <array>
 #include <iterator>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.h"
+#include "core/tensor/dtype_numbers.h"
 
 namespace shardwright {
 namespace {
@@ -58,18 +58,6 @@ constexpr Row kRows[] = {
 };
 static_assert(std::size(kRows) == kDTypeCount);
 
-constexpr size_t kDLPackCodes = 18;
-constexpr size_t kDLPackBits = 129;
-using DLPackTable = std::array<std::array<DType, kDLPackBits>, kDLPackCodes>;
-
-constexpr DLPackTable make_dlpack_table() {
-  DLPackTable table{};
-  for (size_t i = 1; i < std::size(kRows); ++i)
-    table[kRows[i].dlpack_code][kRows[i].bits] = static_cast<DType>(i);
-  return table;
-}
-constexpr DLPackTable kOfDLPack = make_dlpack_table();
-
 const Row& row_of(DType dtype) {
   const auto index = static_cast<size_t>(dtype);
   return index < std::size(kRows) ? kRows[index] : kRows[0];
@@ -117,8 +105,7 @@ Result<DType> dtype_from_dlpack(uint8_t code, uint8_t bits, uint16_t lanes) {
   if (code == kDLPackFloat4 && bits != 4) {
     return invalid_argument(fmt::format("a DLPack float4 element has 4 bits, not {}", bits));
   }
-  const DType dtype =
-      code < kDLPackCodes && bits < kDLPackBits ? kOfDLPack[code][bits] : DType::kInvalid;
+  const DType dtype = find_dlpack_dtype(code + 256U * bits + 65536U * lanes);
   if (dtype != DType::kInvalid) return dtype;
   return unimplemented(
       fmt::format("the DLPack dtype with code {} and {} bits is not supported", code, bits));

@@ -9,15 +9,14 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
-
-#include "core/base/checked.h"
 #include "core/base/limits.h"
+#include "core/tensor/stream_copy.h"
 
 namespace shardwright {
 namespace {
 
 constexpr size_t kMaxAxes = static_cast<size_t>(kMaxTensorRank);
+constexpr uint64_t kZeroStepBytes = 4096;
 
 // One walked dimension of a copy with S strided sides; strides in bytes.
 template <size_t S>
@@ -34,10 +33,6 @@ struct Runs {
   size_t axis_count = 0;
   std::array<Axis<S>, kMaxAxes> axes;
 };
-
-bool window_is_empty(const StridedWindow& window) {
-  return std::find(window.shape.begin(), window.shape.end(), 0) != window.shape.end();
-}
 
 template <size_t S>
 bool merges(const Axis<S>& outer, const Axis<S>& inner) {
@@ -156,7 +151,7 @@ void copy_blocks(const BlockCopy& copy) {
   std::byte* to = copy.to;
   const std::byte* from = copy.from;
   for (uint64_t i = 0; i < copy.count; ++i, to += copy.to_stride, from += copy.from_stride) {
-    std::memcpy(to, from, copy.bytes);
+    stream_copy(to, from, copy.bytes);
   }
 }
 
@@ -196,98 +191,69 @@ void move_bytes(const StridedWindow& window, uint64_t begin, std::byte* dense, u
   }
 }
 
-// Sub-byte elements: the window counts bytes, so every row of the tensor and of the box must be
-// whole bytes.
-Status check_whole_bytes(const TensorSpan& tensor, std::span<const int64_t> offsets,
-                         std::span<const int64_t> sizes) {
-  const int64_t bits = dtype_bits(tensor.dtype);
-  const size_t last = sizes.size() - 1;
-  // Only the remainder modulo 8 elements matters, so no product can overflow.
-  const auto whole = [bits](int64_t elements) { return (elements % 8) * bits % 8 == 0; };
-  const bool one_row = tensor.shape[last] == tensor.element_count();
-  if (!whole(offsets[last]) || !whole(sizes[last]) || (!one_row && !whole(tensor.shape[last]))) {
-    return unimplemented(
-        fmt::format("a box of a {} tensor must begin and end on whole bytes in the last dimension; "
-                    "the box takes {} elements from {} of a row of {}",
-                    dtype_name(tensor.dtype), sizes[last], offsets[last], tensor.shape[last]));
-  }
-  return {};
-}
+// Elements of two windows of one shape, cut into boxes: rest of a first row, whole rows, begin of a
+// last row, and so on inwards. The first element of a window may lie outside the memory that is
+// there, so addresses of rows are numbers until they are used.
+class RangeCopy {
+ public:
+  explicit RangeCopy(uint64_t element_bytes) : element_bytes_(element_bytes) {}
 
-Status check_inside(const TensorSpan& tensor, std::span<const int64_t> offsets,
-                    std::span<const int64_t> sizes) {
-  if (offsets.size() != tensor.shape.size() || sizes.size() != tensor.shape.size()) {
-    return invalid_argument(
-        fmt::format("a box of {} offsets and {} sizes does not fit a tensor of {} dimensions",
-                    offsets.size(), sizes.size(), tensor.shape.size()));
-  }
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (offsets[d] < 0 || sizes[d] < 0 || offsets[d] > tensor.shape[d] ||
-        sizes[d] > tensor.shape[d] - offsets[d]) {
-      return out_of_range(
-          fmt::format("dimension {} of the box, {} elements from {}, leaves the tensor's extent {}",
-                      d, sizes[d], offsets[d], tensor.shape[d]));
+  struct Place {
+    uintptr_t address = 0;
+    std::span<const int64_t> strides;
+  };
+
+  void run(std::span<const int64_t> shape, const Place& from, const Place& to,
+           ElementRange range) const {
+    if (range.begin >= range.end) return;
+    uint64_t inner = 1;
+    for (size_t d = 1; d < shape.size(); ++d) inner *= static_cast<uint64_t>(shape[d]);
+    if (shape.empty() ||
+        (range.begin == 0 && range.end == inner * static_cast<uint64_t>(shape[0]))) {
+      copy_window(window(shape, from), window(shape, to));
+      return;
     }
+    uint64_t row = range.begin / inner;
+    const uint64_t last_row = range.end / inner;
+    const uint64_t head = range.begin % inner;
+    if (row == last_row) {
+      run_row(shape, from, to, row, {head, range.end % inner});
+      return;
+    }
+    if (head != 0) run_row(shape, from, to, row++, {head, inner});
+    if (row < last_row) {
+      Dims rows(shape);
+      rows[0] = static_cast<int64_t>(last_row - row);
+      copy_window(window(rows, moved(from, row)), window(rows, moved(to, row)));
+    }
+    run_row(shape, from, to, last_row, {0, range.end % inner});
   }
-  return {};
-}
 
-Dims row_major_strides(std::span<const int64_t> shape) {
-  Dims strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;)
-    strides[d - 1] = strides[d] * std::max<int64_t>(shape[d], 1);
-  return strides;
-}
+ private:
+  Place moved(Place place, uint64_t row) const {
+    place.address += row * static_cast<uint64_t>(place.strides[0]) * element_bytes_;
+    return place;
+  }
 
-// Turns element counts of the last dimension into bytes; the box was checked.
-void count_in_bytes(int64_t bits, StridedWindow* window, Dims* offsets) {
-  const size_t last = window->shape.size() - 1;
-  window->shape[last] = window->shape[last] / 8 * bits + window->shape[last] % 8 * bits / 8;
-  (*offsets)[last] = (*offsets)[last] / 8 * bits + (*offsets)[last] % 8 * bits / 8;
-  for (size_t d = 0; d < last; ++d)
-    window->strides[d] = window->strides[d] / 8 * bits + window->strides[d] % 8 * bits / 8;
-}
+  void run_row(std::span<const int64_t> shape, const Place& from, const Place& to, uint64_t row,
+               ElementRange range) const {
+    if (range.begin >= range.end) return;
+    Place inner_from = moved(from, row);
+    Place inner_to = moved(to, row);
+    inner_from.strides = from.strides.subspan(1);
+    inner_to.strides = to.strides.subspan(1);
+    run(shape.subspan(1), inner_from, inner_to, range);
+  }
+
+  StridedWindow window(std::span<const int64_t> shape, const Place& place) const {
+    return {reinterpret_cast<std::byte*>(place.address), element_bytes_, Dims(shape),
+            Dims(place.strides)};
+  }
+
+  uint64_t element_bytes_;
+};
 
 }  // namespace
-
-Result<StridedWindow> window_of(const TensorSpan& tensor, std::span<const int64_t> offsets,
-                                std::span<const int64_t> sizes) {
-  SHW_RETURN_IF_ERROR(check_inside(tensor, offsets, sizes));
-  StridedWindow window;
-  window.shape = Dims(sizes);
-  window.strides = tensor.strides.empty() ? row_major_strides(tensor.shape) : Dims(tensor.strides);
-  if (window_is_empty(window)) {
-    window.data = tensor.data;
-    if (!dtype_is_subbyte(tensor.dtype))
-      window.element_bytes = static_cast<uint64_t>(dtype_bits(tensor.dtype)) / 8;
-    return window;
-  }
-  Dims first(offsets);
-  if (dtype_is_subbyte(tensor.dtype)) {
-    if (sizes.empty()) {
-      return unimplemented(
-          fmt::format("a {} scalar does not fill whole bytes", dtype_name(tensor.dtype)));
-    }
-    SHW_RETURN_IF_ERROR(check_whole_bytes(tensor, offsets, sizes));
-    count_in_bytes(dtype_bits(tensor.dtype), &window, &first);
-  } else {
-    window.element_bytes = static_cast<uint64_t>(dtype_bits(tensor.dtype)) / 8;
-  }
-  int64_t first_element = 0;
-  for (size_t d = 0; d < first.size(); ++d) first_element += first[d] * window.strides[d];
-  window.data = tensor.data + first_element * static_cast<int64_t>(window.element_bytes);
-  return window;
-}
-
-uint64_t window_bytes(const StridedWindow& window) {
-  uint64_t bytes = window.element_bytes;
-  for (const int64_t extent : window.shape) bytes *= static_cast<uint64_t>(extent);
-  return bytes;
-}
-
-bool window_is_contiguous(const StridedWindow& window) {
-  return window_is_empty(window) || make_runs<1>({&window}).axis_count == 0;
-}
 
 void gather(const StridedWindow& from, uint64_t begin, std::span<std::byte> to) {
   move_bytes<Direction::kGather>(from, begin, to.data(), to.size());
@@ -309,6 +275,25 @@ void copy_window(const StridedWindow& from, const StridedWindow& to) {
     odometer.advance(count);
     left -= count;
   }
+}
+
+void copy_elements(const StridedWindow& from, const StridedWindow& to, ElementRange range) {
+  if (window_is_empty(from)) return;
+  RangeCopy(from.element_bytes)
+      .run(from.shape, {reinterpret_cast<uintptr_t>(from.data), from.strides},
+           {reinterpret_cast<uintptr_t>(to.data), to.strides}, range);
+}
+
+void fill_zero(const StridedWindow& to) {
+  const uint64_t size = window_bytes(to);
+  if (size == 0) return;
+  if (window_is_contiguous(to)) {
+    std::memset(to.data, 0, size);
+    return;
+  }
+  static constexpr std::array<std::byte, kZeroStepBytes> kZeros{};
+  for (uint64_t begin = 0; begin < size; begin += kZeroStepBytes)
+    scatter(std::span(kZeros).first(std::min(kZeroStepBytes, size - begin)), to, begin);
 }
 
 }  // namespace shardwright

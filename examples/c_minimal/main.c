@@ -17,36 +17,35 @@ static int failed(const char* step, shw_error* error) {
 
 /* A state of two tensors and one JSON object; the memory stays ours. */
 static shw_status describe(shw_state* state, float* weight, int64_t* step, shw_error** err) {
-  static const int64_t weight_shape[] = {4, 6};
-  shw_tensor tensors[2] = {SHW_TENSOR_INIT, SHW_TENSOR_INIT};
-  tensors[0].data = weight;
-  tensors[0].dtype_code = SHW_DTYPE_FLOAT;
-  tensors[0].dtype_bits = 32;
-  tensors[0].ndim = 2;
-  tensors[0].shape = weight_shape;
-  tensors[1].data = step;
-  tensors[1].dtype_code = SHW_DTYPE_INT;
-  tensors[1].dtype_bits = 64;
-
-  static const uint64_t name_offsets[] = {0, 12, 16};
-  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
-  batch.count = 2;
-  batch.names = "layer.weightstep";
-  batch.name_offsets = name_offsets;
-  batch.tensors = tensors;
-  shw_status status = shw_state_add_tensors(state, &batch, err);
+  static const int64_t shape[] = {4, 6};
+  shw_tensor tensor = SHW_TENSOR_INIT;
+  tensor.data = weight;
+  tensor.dtype = SHW_FLOAT32;
+  tensor.ndim = 2;
+  tensor.shape = shape;
+  shw_status status =
+      shw_state_add_tensor(state, "layer.weight", 12, &tensor, NULL, NULL, SHW_KIND_AUTO, err);
   if (status != SHW_OK) return status;
 
-  static const uint64_t object_name_offsets[] = {0, 6}, data_offsets[] = {0, 12}, types[] = {0, 16};
-  shw_object_batch objects = SHW_OBJECT_BATCH_INIT;
-  objects.count = 1;
-  objects.names = "config";
-  objects.name_offsets = object_name_offsets;
-  objects.data = "{\"layers\":1}";
-  objects.data_offsets = data_offsets;
-  objects.content_types = "application/json";
-  objects.content_type_offsets = types;
-  return shw_state_add_objects(state, &objects, err);
+  shw_tensor scalar = SHW_TENSOR_INIT;
+  scalar.data = step;
+  scalar.dtype = SHW_INT64;
+  status = shw_state_add_tensor(state, "step", 4, &scalar, NULL, NULL, SHW_KIND_AUTO, err);
+  if (status != SHW_OK) return status;
+
+  return shw_state_add_object(state, "config", 6, "application/json", "{\"layers\":1}", 12,
+                              SHW_KIND_AUTO, err);
+}
+
+/* Saves with the step as metadata, which `shardwright info` shows. */
+static shw_status save(shw_context* context, const shw_state* state, const char* path,
+                       shw_report** report, shw_error** err) {
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  shw_buffer* texts = NULL;
+  shw_status status = shw_save_options_set_metadata(&options, "step", "100", &texts, err);
+  if (status == SHW_OK) status = shw_save(context, state, NULL, path, NULL, &options, report, err);
+  shw_buffer_release(texts);
+  return status;
 }
 
 static int show_slice(shw_checkpoint* checkpoint) {
@@ -84,9 +83,7 @@ int main(int argc, char** argv) {
   if (shw_context_create(NULL, &context, &error) != SHW_OK) return failed("context", error);
   if (shw_state_create(&state, &error) != SHW_OK) return failed("state", error);
   if (describe(state, weight, &step, &error) != SHW_OK) return failed("describe", error);
-  if (shw_save(context, state, NULL, path, NULL, NULL, &report, &error) != SHW_OK) {
-    return failed("save", error);
-  }
+  if (save(context, state, path, &report, &error) != SHW_OK) return failed("save", error);
   printf("saved: %s\n", shw_report_json(report, NULL));
   shw_report_release(report);
 

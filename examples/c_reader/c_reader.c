@@ -36,7 +36,7 @@ static void print_tensors(const shw_checkpoint* checkpoint) {
     shw_tensor_info info = SHW_TENSOR_INFO_INIT;
     check(shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, &err), &err);
     printf("tensor\t%s\t%s\t", shw_checkpoint_tensor_name(checkpoint, i, NULL),
-           shw_dtype_name(info.dtype_code, info.dtype_bits));
+           shw_dtype_name(info.dtype));
     const int64_t* shape = shw_checkpoint_tensor_shape(checkpoint, i);
     for (int32_t d = 0; d < info.ndim; ++d) printf("%s%" PRId64, d > 0 ? "," : "", shape[d]);
     printf("\t");

@@ -63,20 +63,22 @@ static void faulty_close(void* user, void* object) {
   storage->inner.close(storage->inner.user, object);
 }
 
-static shw_status faulty_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out,
-                              shw_error** err) {
+static shw_status faulty_stat(void* user, const char* key, uint64_t key_size,
+                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   struct faulty_storage* storage = user;
   shw_status status = next_call(storage, STAT, err);
   if (status != SHW_OK) return status;
-  return storage->inner.stat(storage->inner.user, key, key_size, out, err);
+  return storage->inner.stat(storage->inner.user, key, key_size, sink, sink_user, err);
 }
 
 static shw_status faulty_list(void* user, const char* prefix, uint64_t prefix_size,
-                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
+                              int32_t delimiter, shw_storage_list_fn sink, void* sink_user,
+                              shw_error** err) {
   struct faulty_storage* storage = user;
   shw_status status = next_call(storage, LIST, err);
   if (status != SHW_OK) return status;
-  return storage->inner.list(storage->inner.user, prefix, prefix_size, sink, sink_user, err);
+  return storage->inner.list(storage->inner.user, prefix, prefix_size, delimiter, sink, sink_user,
+                             err);
 }
 
 static shw_status faulty_read_at(void* user, void* object, uint64_t offset, void* data,
@@ -109,11 +111,13 @@ static shw_status faulty_sync(void* user, void* object, shw_error** err) {
 }
 
 static shw_status faulty_commit(void* user, void* object, int32_t condition,
-                                uint64_t expected_version, shw_error** err) {
+                                const char* expected_version, uint64_t expected_version_size,
+                                shw_error** err) {
   struct faulty_storage* storage = user;
   shw_status status = next_call(storage, COMMIT, err);
   if (status != SHW_OK) return status;
-  return storage->inner.commit(storage->inner.user, object, condition, expected_version, err);
+  return storage->inner.commit(storage->inner.user, object, condition, expected_version,
+                               expected_version_size, err);
 }
 
 static void faulty_abort(void* user, void* object) {

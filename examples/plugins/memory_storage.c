@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { VERSION_BYTES = 24 }; /* of a version as text */
+
 struct blob {
   char* key;
   uint64_t key_size;
@@ -135,6 +137,11 @@ static char* copy_bytes(const char* bytes, uint64_t size) {
   return copy;
 }
 
+/* Writes a version as text and returns its length. */
+static uint64_t version_text(uint64_t version, char* text) {
+  return (uint64_t)snprintf(text, VERSION_BYTES, "v%llu", (unsigned long long)version);
+}
+
 /* Moves the object's bytes under its key. Called with the lock held. */
 static shw_status publish(struct memory_storage* storage, struct object* object, shw_error** err) {
   struct blob* blob = calloc(1, sizeof(*blob));
@@ -211,50 +218,56 @@ static void memory_close(void* user, void* opaque) {
   free_object(object);
 }
 
-static shw_status memory_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out,
-                              shw_error** err) {
+/* The facts of a blob under a key of the caller; the version is written as text. Called with the
+ * lock held. */
+static shw_storage_entry entry_of(const struct blob* blob, const char* key, char* version) {
+  shw_storage_entry entry = {sizeof(entry), 0, key, blob->key_size, 0, 0, NULL, 0};
+  entry.size = blob->size;
+  entry.modified_ns = blob->modified_ns;
+  entry.version_size = version_text(blob->version, version);
+  entry.version = version;
+  return entry;
+}
+
+static shw_status memory_stat(void* user, const char* key, uint64_t key_size,
+                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   struct memory_storage* storage = user;
-  shw_status status = SHW_OK;
+  shw_storage_entry entry = {0};
+  char version[VERSION_BYTES];
   pthread_mutex_lock(&storage->lock);
   const struct blob* blob = find(storage, key, key_size);
-  if (blob == NULL) {
-    status = fail(err, SHW_NOT_FOUND, "no object", key, key_size);
-  } else {
-    out->size = blob->size;
-    out->modified_ns = blob->modified_ns;
-    out->version = blob->version;
-  }
+  if (blob != NULL) entry = entry_of(blob, key, version);
   pthread_mutex_unlock(&storage->lock);
-  return status;
+  if (entry.struct_size == 0) return fail(err, SHW_NOT_FOUND, "no object", key, key_size);
+  return sink(sink_user, &entry);
 }
 
 /* The entries are copied first, so that the sink runs without the lock. */
 static shw_status memory_list(void* user, const char* prefix, uint64_t prefix_size,
-                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
+                              int32_t delimiter, shw_storage_list_fn sink, void* sink_user,
+                              shw_error** err) {
   struct memory_storage* storage = user;
   uint64_t count = 0;
   shw_status status = SHW_OK;
+  (void)delimiter; /* all is listed; the library takes one of each level */
   pthread_mutex_lock(&storage->lock);
   shw_storage_entry* entries = calloc(storage->count + 1, sizeof(*entries));
+  char(*versions)[VERSION_BYTES] = calloc(storage->count + 1, sizeof(*versions));
   for (uint64_t i = lower_bound(storage, prefix, prefix_size);
-       entries != NULL && i < storage->count; ++i) {
+       entries != NULL && versions != NULL && i < storage->count; ++i) {
     const struct blob* blob = storage->blobs[i];
     if (blob->key_size < prefix_size || memcmp(blob->key, prefix, prefix_size) != 0) break;
-    entries[count].struct_size = sizeof(*entries);
-    entries[count].key = copy_bytes(blob->key, blob->key_size);
-    entries[count].key_size = blob->key_size;
-    entries[count].size = blob->size;
-    entries[count].modified_ns = blob->modified_ns;
-    entries[count].version = blob->version;
+    entries[count] = entry_of(blob, copy_bytes(blob->key, blob->key_size), versions[count]);
     if (entries[count].key == NULL) status = out_of_memory(err);
     if (status != SHW_OK) break;
     ++count;
   }
   pthread_mutex_unlock(&storage->lock);
-  if (entries == NULL) return out_of_memory(err);
+  if (entries == NULL || versions == NULL) status = out_of_memory(err);
   for (uint64_t i = 0; i < count && status == SHW_OK; ++i) status = sink(sink_user, &entries[i]);
   for (uint64_t i = 0; i < count; ++i) free((char*)entries[i].key);
   free(entries);
+  free(versions);
   return status;
 }
 
@@ -288,6 +301,14 @@ static shw_status memory_write_at(void* user, void* opaque, uint64_t offset, con
   return SHW_OK;
 }
 
+static shw_status memory_truncate(void* user, void* opaque, uint64_t size, shw_error** err) {
+  struct object* object = opaque;
+  (void)user;
+  if (size > object->size) return memory_write_at(user, opaque, size, NULL, 0, err);
+  object->size = size;
+  return SHW_OK;
+}
+
 static shw_status memory_sync(void* user, void* opaque, shw_error** err) {
   (void)user;
   (void)opaque;
@@ -296,15 +317,19 @@ static shw_status memory_sync(void* user, void* opaque, shw_error** err) {
 }
 
 static shw_status memory_commit(void* user, void* opaque, int32_t condition,
-                                uint64_t expected_version, shw_error** err) {
+                                const char* expected_version, uint64_t expected_version_size,
+                                shw_error** err) {
   struct memory_storage* storage = user;
   struct object* object = opaque;
   shw_status status = SHW_OK;
+  char version[VERSION_BYTES];
   pthread_mutex_lock(&storage->lock);
   const struct blob* old = find(storage, object->key, object->key_size);
-  int lost =
-      (condition == SHW_COMMIT_IF_ABSENT && old != NULL) ||
-      (condition == SHW_COMMIT_IF_VERSION && (old == NULL ? 0 : old->version) != expected_version);
+  uint64_t version_size = old == NULL ? 0 : version_text(old->version, version);
+  int same = old != NULL && version_size == expected_version_size &&
+             memcmp(version, expected_version, version_size) == 0;
+  int lost = (condition == SHW_COMMIT_IF_ABSENT && old != NULL) ||
+             (condition == SHW_COMMIT_IF_VERSION && !same);
   if (lost) {
     status = fail(err, SHW_ABORTED, "somebody else wrote", object->key, object->key_size);
   } else {
@@ -341,7 +366,8 @@ static void memory_release(void* user) {
 const shw_storage_vtable* memory_storage_table(const shw_host_api* host) {
   static shw_storage_vtable table = SHW_STORAGE_VTABLE_INIT;
   the_host = host;
-  table.capabilities = SHW_STORAGE_ATOMIC_COMMIT | SHW_STORAGE_CONDITIONAL_COMMIT;
+  table.capabilities =
+      SHW_STORAGE_ATOMIC_COMMIT | SHW_STORAGE_CONDITIONAL_COMMIT | SHW_STORAGE_CONCURRENT_READ;
   table.name = "sample_memory";
   table.open = memory_open;
   table.close = memory_close;
@@ -349,6 +375,7 @@ const shw_storage_vtable* memory_storage_table(const shw_host_api* host) {
   table.list = memory_list;
   table.read_at = memory_read_at;
   table.write_at = memory_write_at;
+  table.truncate = memory_truncate;
   table.sync = memory_sync;
   table.commit = memory_commit;
   table.abort = memory_abort;

@@ -11,6 +11,7 @@
 #include "checkpoint_entries.h"
 #include "collective.h"
 #include "context.h"
+#include "convert.h"
 #include "job.h"
 #include "layout.h"
 #include "load.h"
@@ -31,14 +32,14 @@ extern "C" {
 
 /* Table of all functions. Slots are appended, never moved, never NULL; each is documented at the
  * function of the same name with shw_ in front. `struct_size` says how many slots there are.
- * `extensions` heads a list of experimental tables and is NULL.
+ * `extensions` heads the list of further tables, which shw_get_extension finds by name.
  * Since: 0.1 stable */
 struct shw_api {
   uint32_t struct_size;
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved0;
-  const void* extensions;
+  const shw_extension* extensions;
   void (*abi_version)(uint32_t* major, uint32_t* minor);
   const char* (*version_string)(void);
   const char* (*build_info)(void);
@@ -78,11 +79,11 @@ struct shw_api {
       shw_error** err);
   shw_status (*tensor_from_dlpack_legacy)(const struct DLManagedTensor* managed, shw_tensor* out,
       shw_error** err);
-  const char* (*dtype_name)(uint8_t code, uint8_t bits);
-  shw_status (*dtype_parse)(const char* name, uint32_t* out, shw_error** err);
-  uint64_t (*dtype_byte_size)(uint8_t code, uint8_t bits, uint64_t element_count);
-  shw_status (*owned_tensor_create)(uint8_t dtype_code, uint8_t dtype_bits, const int64_t* shape,
-      int32_t ndim, shw_owned_tensor** out, shw_error** err);
+  const char* (*dtype_name)(int32_t dtype);
+  shw_status (*dtype_parse)(const char* name, int32_t* out, shw_error** err);
+  uint64_t (*dtype_byte_size)(int32_t dtype, uint64_t element_count);
+  shw_status (*owned_tensor_create)(int32_t dtype, const int64_t* shape, int32_t ndim,
+      shw_owned_tensor** out, shw_error** err);
   shw_status (*owned_tensor_describe)(const shw_owned_tensor* tensor, shw_tensor* out,
       shw_error** err);
   shw_status (*owned_tensor_dlpack)(const shw_owned_tensor* tensor,
@@ -146,14 +147,16 @@ struct shw_api {
   const char* (*storage_name)(const shw_storage* storage, uint64_t* size);
   uint64_t (*storage_capabilities)(const shw_storage* storage);
   shw_status (*storage_put)(shw_storage* storage, const char* key, uint64_t key_size,
-      const void* data, uint64_t size, int32_t condition, uint64_t expected_version,
-      shw_error** err);
+      const void* data, uint64_t size, int32_t condition, const char* expected_version,
+      uint64_t expected_version_size, shw_error** err);
   shw_status (*storage_read)(shw_storage* storage, const char* key, uint64_t key_size,
       uint64_t offset, void* data, uint64_t size, shw_error** err);
   shw_status (*storage_stat_key)(shw_storage* storage, const char* key, uint64_t key_size,
       shw_storage_stat* out, shw_error** err);
-  shw_status (*storage_list)(shw_storage* storage, const char* prefix, uint64_t prefix_size,
+  shw_status (*storage_version)(shw_storage* storage, const char* key, uint64_t key_size,
       shw_buffer** out, shw_error** err);
+  shw_status (*storage_list)(shw_storage* storage, const char* prefix, uint64_t prefix_size,
+      int32_t delimiter, shw_buffer** out, shw_error** err);
   shw_status (*storage_remove)(shw_storage* storage, const char* key, uint64_t key_size,
       shw_error** err);
   void (*storage_release)(shw_storage* storage);
@@ -320,28 +323,13 @@ struct shw_api {
       const uint64_t* plan_offsets, uint64_t plan_count, shw_buffer** out, shw_error** err);
   shw_status (*plan_match)(const shw_match_options* options, const shw_plan* stored,
       const shw_entry_batch* wanted, shw_buffer** out, shw_error** err);
-  shw_status (*plan_owners)(uint64_t count, const uint64_t* weights, const uint32_t* sets,
-      const shw_bool* secondary, uint64_t set_count, const uint64_t* set_offsets,
-      const int32_t* holders, int32_t rank_count, int32_t* owners, shw_error** err);
   shw_status (*plan_digest)(const shw_plan* plan, shw_buffer** out, shw_error** err);
   shw_status (*content_digest)(const void* data, uint64_t size, shw_buffer** out, shw_error** err);
-  void (*grid_shard_init)(shw_grid_shard* shard, uint32_t struct_size);
   shw_bool (*layout_contains)(const shw_layout* layout, int32_t rank);
   shw_status (*layout_local_offsets)(const shw_layout* layout, const int64_t* shape, int32_t ndim,
       int32_t rank, int64_t* offsets, uint64_t capacity, uint64_t* size, shw_error** err);
   shw_status (*layout_local_shape)(const shw_layout* layout, const int64_t* shape, int32_t ndim,
       int32_t rank, int64_t* extents, uint64_t capacity, uint64_t* size, shw_error** err);
-  shw_status (*grid_place)(const shw_grid_shard* shard, const int64_t* places, uint64_t count,
-      int64_t* global_shape, int64_t* offsets, int64_t* fragments, shw_error** err);
-  shw_status (*grid_boxes)(const shw_grid_shard* shard, int64_t* boxes, uint64_t capacity,
-      uint64_t* size, int64_t* local_offsets, shw_error** err);
-  shw_status (*grid_flat_entry)(const shw_grid_shard* shard, int64_t* shape, int64_t* offsets,
-      int64_t* sizes, shw_error** err);
-  shw_status (*grid_flat_boxes)(const int64_t* shape, int32_t ndim, const int64_t* entry,
-      const int64_t* chunk, int64_t* boxes, uint64_t capacity, uint64_t* size,
-      int64_t* local_offsets, shw_error** err);
-  shw_status (*grid_overlap)(int64_t stored, int64_t wanted, int64_t index, int64_t* begin,
-      int64_t* count, shw_error** err);
   void (*estimate_options_init)(shw_estimate_options* options, uint32_t struct_size);
   shw_status (*job_description_create)(const void* data, uint64_t size, shw_job_description** out,
       shw_error** err);
@@ -395,6 +383,26 @@ struct shw_api {
   shw_status (*collective_scatter_v)(shw_collective* collective, const shw_collective_call* call,
       const void* parts, const uint64_t* sizes, void* data, uint64_t size, int32_t root,
       shw_error** err);
+  shw_status (*checkpoint_latest)(shw_context* context, shw_storage* storage, const char* path,
+      shw_buffer** out, shw_error** err);
+  shw_status (*state_add_tensor)(shw_state* state, const char* name, uint64_t name_size,
+      const shw_tensor* tensor, const int64_t* global_shape, const int64_t* offsets, int32_t kind,
+      shw_error** err);
+  shw_status (*state_add_object)(shw_state* state, const char* name, uint64_t name_size,
+      const char* content_type, const void* data, uint64_t size, int32_t kind, shw_error** err);
+  shw_status (*save_options_set_metadata)(shw_save_options* options, const char* key,
+      const char* value, shw_buffer** out, shw_error** err);
+  void (*convert_options_init)(shw_convert_options* options, uint32_t struct_size);
+  shw_status (*convert)(shw_context* context, shw_storage* source_storage, const char* source,
+      shw_storage* target_storage, const char* target, const shw_convert_options* options,
+      shw_report** out, shw_error** err);
+  uint32_t (*dtype_bits)(int32_t dtype);
+  int32_t (*dtype_from_dlpack)(uint32_t type);
+  uint32_t (*dtype_to_dlpack)(int32_t dtype);
+  shw_status (*get_extension)(const char* name, uint32_t version, const void** out,
+      shw_error** err);
+  shw_status (*checkpoint_read_object_part)(const shw_checkpoint* checkpoint, uint64_t index,
+      uint64_t offset, uint64_t size, shw_buffer** out, shw_error** err);
 };
 
 #if defined(__cplusplus)

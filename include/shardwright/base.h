@@ -120,7 +120,7 @@ SHW_API void shw_abi_version(uint32_t* SHW_NULLABLE major,
  * Since: 0.1 unstable */
 SHW_API const char* shw_version_string(void) SHW_NOEXCEPT;
 
-/* Static JSON text that says how the library was built: commit, compiler, switches, plugins.
+/* Static JSON text that says how the library was built: commit, compiler, engines of I/O, plugins.
  * Threads: any, callback-safe
  * Blocks: no
  * Owns: -
@@ -219,7 +219,7 @@ SHW_API shw_status shw_error_create(shw_status code, const char* SHW_NULLABLE me
 SHW_API void shw_error_release(shw_error* SHW_NULLABLE error) SHW_NOEXCEPT;
 
 /* Gives the function table of the library, which lives for the process. UNIMPLEMENTED names both
- * versions when the library has another major or an older minor.
+ * versions when the library has another major, an older minor or, while major is 0, a newer one.
  * Threads: any
  * Blocks: no
  * Owns: -
@@ -227,6 +227,29 @@ SHW_API void shw_error_release(shw_error* SHW_NULLABLE error) SHW_NOEXCEPT;
  * Since: 0.1 stable */
 SHW_API SHW_MUST_USE shw_status shw_get_api(uint32_t major, uint32_t min_minor, const shw_api** out,
                                             shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* A table of functions beside the main one. It begins with `uint32_t struct_size` and `uint32_t
+ * version`, as the header of its name declares it; `next` is NULL at the end of the list.
+ * Since: 0.1 unstable */
+typedef struct shw_extension {
+  uint32_t struct_size;
+  uint32_t version;
+  const char* name;
+  const void* functions;
+  const struct shw_extension* next;
+} shw_extension;
+
+/* Gives the functions of an extension, such as shw_megatron_api for "megatron"; they live for the
+ * process. NOT_FOUND names the extensions that there are. Versions are whole: another one than the
+ * library's is UNIMPLEMENTED with both.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_get_extension(const char* name, uint32_t version,
+                                                  const void** out,
+                                                  shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 #if defined(__cplusplus)
 }

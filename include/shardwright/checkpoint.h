@@ -197,6 +197,20 @@ SHW_API SHW_MUST_USE shw_status
 shw_checkpoint_list_steps(shw_context* context, shw_storage* SHW_NULLABLE storage, const char* path,
                           shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with
+ * step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint
+ * is passed over with a warning in the log; when a step cannot be looked at at all, that is the
+ * error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, NOT_FOUND, ABORTED, UNIMPLEMENTED, PERMISSION_DENIED, UNAVAILABLE
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_latest(shw_context* context,
+                                                      shw_storage* SHW_NULLABLE storage,
+                                                      const char* path, shw_buffer** out,
+                                                      shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* Releases the checkpoint. NULL is allowed.
  * Threads: any
  * Blocks: no

@@ -28,9 +28,7 @@ enum { SHW_DIGEST_XXH3 = 0, SHW_DIGEST_SHA256 = 1 };
 typedef struct shw_tensor_info {
   uint32_t struct_size;
   uint32_t flags;
-  uint8_t dtype_code;
-  uint8_t dtype_bits;
-  uint16_t dtype_lanes;
+  int32_t dtype;
   int32_t ndim;
   int32_t kind;
   int32_t rank;
@@ -73,7 +71,7 @@ typedef struct shw_box_batch {
 #define SHW_CHUNK_INFO_SIZE_V1 48
 #define SHW_BOX_BATCH_SIZE_V1 48
 
-#define SHW_TENSOR_INFO_INIT {sizeof(shw_tensor_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_TENSOR_INFO_INIT {sizeof(shw_tensor_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 #define SHW_CHUNK_INFO_INIT {sizeof(shw_chunk_info), 0, 0, 0, 0, 0, 0, 0}
 #define SHW_BOX_BATCH_INIT {sizeof(shw_box_batch), 0, 0, 0, 0, 0, 0}
 
@@ -278,6 +276,17 @@ shw_checkpoint_find_object(const shw_checkpoint* checkpoint, const char* name, u
  * Since: 0.1 unstable */
 SHW_API SHW_MUST_USE shw_status shw_checkpoint_read_objects(
     const shw_checkpoint* checkpoint, const uint64_t* SHW_NULLABLE indices, uint64_t count,
+    shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends:
+ * what other formats hold may be larger than memory.
+ * Threads: any
+ * Blocks: io
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, ABORTED, DATA_LOSS, UNAVAILABLE, PERMISSION_DENIED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_checkpoint_read_object_part(
+    const shw_checkpoint* checkpoint, uint64_t index, uint64_t offset, uint64_t size,
     shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Number of data files.

@@ -36,7 +36,7 @@ typedef struct shw_job shw_job;
 typedef struct shw_cancellation shw_cancellation;
 
 /* How far a job is. `stage` is static text such as "plan", "stage", "write", "commit"; bytes, items
- * and time never go down.
+ * and time never go down. A load counts what it reads: whole digest blocks.
  * Since: 0.1 unstable */
 typedef struct shw_progress {
   uint32_t struct_size;
@@ -56,6 +56,17 @@ typedef struct shw_progress {
 #define SHW_PROGRESS_SIZE_V1 64
 
 #define SHW_PROGRESS_INIT {sizeof(shw_progress), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Tells how far a save or load is: the `progress` of its options. Called when work begins, then at
+ * most once in 100 ms, and once more when it has succeeded (`state` SUCCEEDED, before that
+ * RUNNING), before the call returns or the job is terminal; one call at a time, on the thread that
+ * called or one of the library. It returns soon and calls nothing that is not callback-safe.
+ * Threads: any
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+typedef void(SHW_CALLBACK* shw_progress_fn)(void* user, const shw_progress* progress);
 
 /* Called once when a job has ended, on a thread of the library; see shw_job_on_done.
  * Threads: any

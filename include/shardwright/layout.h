@@ -60,38 +60,11 @@ typedef struct shw_layout_spec {
   int32_t reserved1;
 } shw_layout_spec;
 
-/* One shard of a tensor as Megatron Core describes it. The local shape (`local_ndim` extents) lacks
- * `prepended` leading axes of the global tensor, on which the shard has extent 1. `global_shape`,
- * `offsets` (in elements) and `fragments` have prepended + local_ndim values; `fragments` are equal
- * parts per axis, NULL = irregular grid. With SHW_GRID_FLAT the rank holds `flat_size` row-major
- * elements of the local shape from `flat_begin` on.
- * Since: 0.1 unstable */
-typedef struct shw_grid_shard {
-  uint32_t struct_size;
-  uint32_t flags;
-  int32_t local_ndim;
-  int32_t prepended;
-  const int64_t* local_shape;
-  const int64_t* global_shape;
-  const int64_t* offsets;
-  const int64_t* fragments;
-  int64_t flat_begin;
-  int64_t flat_size;
-} shw_grid_shard;
-
-/* Flags of shw_grid_shard: the shard is a flat range; fragments times local shape need not be the
- * global shape (allow_shape_mismatch).
- * Since: 0.1 unstable */
-#define SHW_GRID_FLAT 1
-#define SHW_GRID_SHAPE_MAY_DIFFER 2
-
-/* Byte sizes of the oldest published structs.
+/* Byte size of the oldest published shw_layout_spec.
  * Since: 0.1 unstable */
 #define SHW_LAYOUT_SPEC_SIZE_V1 80
-#define SHW_GRID_SHARD_SIZE_V1 64
 
 #define SHW_LAYOUT_SPEC_INIT {sizeof(shw_layout_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-#define SHW_GRID_SHARD_INIT {sizeof(shw_grid_shard), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
  * Threads: any
@@ -100,14 +73,6 @@ typedef struct shw_grid_shard {
  * Errors: -
  * Since: 0.1 unstable */
 SHW_API void shw_layout_spec_init(shw_layout_spec* spec, uint32_t struct_size) SHW_NOEXCEPT;
-
-/* Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: -
- * Since: 0.1 unstable */
-SHW_API void shw_grid_shard_init(shw_grid_shard* shard, uint32_t struct_size) SHW_NOEXCEPT;
 
 /* Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called
  * "interleaved_parallel" under a tensor map.
@@ -188,72 +153,6 @@ SHW_API SHW_MUST_USE shw_status shw_layout_local_shape(const shw_layout* layout,
                                                        int64_t* SHW_NULLABLE extents,
                                                        uint64_t capacity, uint64_t* size,
                                                        shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* The regular shard at places (axis, index, count), three values each: a shard of
- * `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and
- * fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last
- * place of an axis counts.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_grid_place(const shw_grid_shard* shard,
-                                               const int64_t* SHW_NULLABLE places, uint64_t count,
-                                               int64_t* SHW_NULLABLE global_shape,
-                                               int64_t* SHW_NULLABLE offsets,
-                                               int64_t* SHW_NULLABLE fragments,
-                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* Checks the shard and writes what it holds: one box, or those of its flat range, as
- * shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box
- * that fits into `capacity`.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_grid_boxes(const shw_grid_shard* shard,
-                                               int64_t* SHW_NULLABLE boxes, uint64_t capacity,
-                                               uint64_t* size, int64_t* SHW_NULLABLE local_offsets,
-                                               shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per
- * part number and one for the elements of a part. Writes shape, offsets and sizes of prepended +
- * local_ndim + 1 values each.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_grid_flat_entry(const shw_grid_shard* shard, int64_t* shape,
-                                                    int64_t* offsets, int64_t* sizes,
-                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1
- * extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT, OUT_OF_RANGE, BUFFER_TOO_SMALL
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_grid_flat_boxes(const int64_t* SHW_NULLABLE shape, int32_t ndim,
-                                                    const int64_t* entry, const int64_t* chunk,
-                                                    int64_t* SHW_NULLABLE boxes, uint64_t capacity,
-                                                    uint64_t* size,
-                                                    int64_t* SHW_NULLABLE local_offsets,
-                                                    shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of
- * them from `begin` on.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_grid_overlap(int64_t stored, int64_t wanted, int64_t index,
-                                                 int64_t* begin, int64_t* count,
-                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Releases the layout; states that use it keep it alive. NULL is allowed.
  * Threads: any

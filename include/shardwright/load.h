@@ -46,6 +46,7 @@ enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
  * all. `verify`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_, SHW_CAST_, SHW_FORMAT_,
  * SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
  * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
+ * `progress` is told how far the call or job is, with `progress_user`; planners do not call it.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
   uint32_t struct_size;
@@ -69,6 +70,8 @@ typedef struct shw_load_options {
   const int32_t* strict_shapes;
   int32_t shape;
   uint32_t reserved1;
+  shw_progress_fn progress;
+  void* progress_user;
 } shw_load_options;
 
 /* Byte size of the oldest published shw_load_options.
@@ -76,7 +79,7 @@ typedef struct shw_load_options {
 #define SHW_LOAD_OPTIONS_SIZE_V1 96
 
 #define SHW_LOAD_OPTIONS_INIT \
-  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_load_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Plans one load of one rank.
  * Since: 0.1 unstable */

@@ -30,7 +30,7 @@ typedef struct shw_entry_batch {
   /* UTF-8 names. */
   const char* names;
   const uint64_t* name_offsets;
-  /* SHW_DTYPE_ code + 256 x bits of an element; 0 = a byte object. */
+  /* SHW_BOOL to SHW_UINT4; 0 = a byte object. */
   const int32_t* dtypes;
   /* SHW_KIND_; NULL = AUTO: replicated for objects and for one box that is the whole tensor. */
   const int32_t* kinds;
@@ -247,22 +247,6 @@ SHW_API SHW_MUST_USE shw_status shw_plan_match(const shw_match_options* SHW_NULL
                                                const shw_plan* stored,
                                                const shw_entry_batch* wanted, shw_buffer** out,
                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
-
-/* Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has
- * `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to
- * holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL =
- * none) first, fewer holders, larger weight, lower number; each goes to its holder with the least
- * bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
- * Threads: any
- * Blocks: no
- * Owns: -
- * Errors: INVALID_ARGUMENT
- * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_plan_owners(
-    uint64_t count, const uint64_t* SHW_NULLABLE weights, const uint32_t* SHW_NULLABLE sets,
-    const shw_bool* SHW_NULLABLE secondary, uint64_t set_count,
-    const uint64_t* SHW_NULLABLE set_offsets, const int32_t* SHW_NULLABLE holders,
-    int32_t rank_count, int32_t* SHW_NULLABLE owners, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal
  * order on equal ranks, whatever the content digests of the entries are.

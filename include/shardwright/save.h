@@ -43,20 +43,36 @@ enum { SHW_OWNER_BALANCED = 0, SHW_OWNER_LOWEST_RANK = 1, SHW_OWNER_EXACT = 2, S
  * Since: 0.1 unstable */
 enum { SHW_VERIFY_REPLICAS_AUTO = 0, SHW_VERIFY_REPLICAS_ALL = 1, SHW_VERIFY_REPLICAS_OFF = 2 };
 
-/* Formats. AUTO is native when saving and what is recognised when loading.
+/* Formats. AUTO is native when saving and what is recognised when loading. SAFETENSORS saves one
+ * file to a path that ends in .safetensors, else files and their index into a directory.
  * Since: 0.1 unstable */
-enum { SHW_FORMAT_AUTO = 0, SHW_FORMAT_NATIVE = 1, SHW_FORMAT_TORCH_DCP = 2 };
+enum {
+  SHW_FORMAT_AUTO = 0,
+  SHW_FORMAT_NATIVE = 1,
+  SHW_FORMAT_TORCH_DCP = 2,
+  SHW_FORMAT_SAFETENSORS = 3
+};
 
-/* Planner behaviour: that of HyperParallel's standard planner, of torch's default planner, or of
- * Megatron-core's fully parallel save.
+/* Planner behaviour: this library's own, that of HyperParallel's standard planners, of torch's
+ * default planners, or of Megatron-core's fully parallel save. A preset says which replica is
+ * written with SHW_OWNER_EXACT and how merges of descriptions number; what a load takes is said by
+ * its other options, whatever its preset.
  * Since: 0.1 unstable */
-enum { SHW_PRESET_STANDARD = 0, SHW_PRESET_DEFAULT = 1, SHW_PRESET_MEGATRON = 2 };
+enum {
+  SHW_PRESET_NATIVE = 0,
+  SHW_PRESET_HYPERPARALLEL = 1,
+  SHW_PRESET_TORCH = 2,
+  SHW_PRESET_MEGATRON = 3
+};
 
 /* Options of a save; zero is the default. `kind_globs` is cut by `kind_offsets` (kind_count + 1),
  * the first glob that matches a name gives its SHW_KIND_. `metadata` holds metadata_count pairs of
  * key and value, cut by 2 x metadata_count + 1 offsets. `deadline_ns` is a span, -1 = no limit.
  * `keep_generations` 0 = 1. `threads` and `memory_budget` 0 = those of the context. `file_mode` 0
- * = 0666 and the umask. `cancellation` ends the call early; not for jobs.
+ * = 0666 and the umask. `cancellation` ends the call early; not for jobs. `progress` is told how
+ * far the call or job is, with `progress_user`; planners do not call it. `max_shard_size` is how
+ * many bytes of tensors go into one file of SHW_FORMAT_SAFETENSORS, 0 = 5e9; a larger tensor has a
+ * file for itself.
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -82,6 +98,9 @@ typedef struct shw_save_options {
   const uint64_t* metadata_offsets;
   uint64_t metadata_count;
   shw_cancellation* cancellation;
+  shw_progress_fn progress;
+  void* progress_user;
+  uint64_t max_shard_size;
 } shw_save_options;
 
 /* Byte size of the oldest published shw_save_options.
@@ -89,7 +108,32 @@ typedef struct shw_save_options {
 #define SHW_SAVE_OPTIONS_SIZE_V1 128
 
 #define SHW_SAVE_OPTIONS_INIT \
-  {sizeof(shw_save_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_save_options),  \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0,                         \
+   0}
 
 /* Plans one save of one rank.
  * Since: 0.1 unstable */
@@ -102,6 +146,18 @@ typedef struct shw_save_planner shw_save_planner;
  * Errors: -
  * Since: 0.1 unstable */
 SHW_API void shw_save_options_init(shw_save_options* options, uint32_t struct_size) SHW_NOEXCEPT;
+
+/* Sets a metadata pair of the options: adds it, or replaces the value of its key. `out` keeps the
+ * texts of all pairs, those that were there included, and is released after the last use of the
+ * options; what an earlier call for them gave may go at once.
+ * Threads: exclusive(options)
+ * Blocks: no
+ * Owns: out
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status
+shw_save_options_set_metadata(shw_save_options* options, const char* key, const char* value,
+                              shw_buffer** out, shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks
  * return the same status.

@@ -139,6 +139,21 @@ SHW_API SHW_MUST_USE shw_status shw_state_add_tensors(shw_state* state,
                                                       const shw_tensor_batch* batch,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
+/* Adds one tensor of `name_size` bytes of name. `global_shape` and `offsets` NULL = it is whole;
+ * else it is the box of its own shape that begins at `offsets` of a tensor of `global_shape`, and
+ * both have `tensor->ndim` values. `kind` SHW_KIND_. Many tensors are added faster in one batch.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (the box leaves its tensor), ALREADY_EXISTS, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_tensor(shw_state* state, const char* name,
+                                                     uint64_t name_size, const shw_tensor* tensor,
+                                                     const int64_t* SHW_NULLABLE global_shape,
+                                                     const int64_t* SHW_NULLABLE offsets,
+                                                     int32_t kind,
+                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
 /* As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of
  * `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
  * Threads: exclusive(state)
@@ -169,6 +184,20 @@ SHW_API SHW_MUST_USE shw_status shw_state_add_dlpack_legacy(
 SHW_API SHW_MUST_USE shw_status shw_state_add_objects(shw_state* state,
                                                       const shw_object_batch* batch,
                                                       shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Adds one byte object: a copy of `size` bytes. `content_type` NULL = "application/octet-stream",
+ * `kind` SHW_KIND_.
+ * Threads: exclusive(state)
+ * Blocks: no
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, ALREADY_EXISTS
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_state_add_object(shw_state* state, const char* name,
+                                                     uint64_t name_size,
+                                                     const char* SHW_NULLABLE content_type,
+                                                     const void* SHW_NULLABLE data, uint64_t size,
+                                                     int32_t kind,
+                                                     shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Number of tensors; they are numbered from 0 in the order in which they were added.
  * Threads: any

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tensor descriptor, dtype names, DLPack in and out, and tensors in memory of the library.
- * Numbers of devices and dtype codes are those of DLPack. */
+ * Numbers of devices are those of DLPack, numbers of dtypes our own. */
 #ifndef SHARDWRIGHT_TENSOR_H
 #define SHARDWRIGHT_TENSOR_H
 
@@ -42,33 +42,46 @@ enum {
   SHW_DEVICE_TRAINIUM = 18
 };
 
-/* What the bits of an element mean.
+/* What an element is, by torch's names. The same numbers stand in files, in plan buffers and in all
+ * languages; 0 is no dtype. Elements below a byte are packed, the first in the low bits.
  * Since: 0.1 unstable */
 enum {
-  SHW_DTYPE_INT = 0,
-  SHW_DTYPE_UINT = 1,
-  SHW_DTYPE_FLOAT = 2,
-  SHW_DTYPE_OPAQUE = 3,
-  SHW_DTYPE_BFLOAT = 4,
-  SHW_DTYPE_COMPLEX = 5,
-  SHW_DTYPE_BOOL = 6,
-  SHW_DTYPE_FLOAT8_E3M4 = 7,
-  SHW_DTYPE_FLOAT8_E4M3 = 8,
-  SHW_DTYPE_FLOAT8_E4M3B11FNUZ = 9,
-  SHW_DTYPE_FLOAT8_E4M3FN = 10,
-  SHW_DTYPE_FLOAT8_E4M3FNUZ = 11,
-  SHW_DTYPE_FLOAT8_E5M2 = 12,
-  SHW_DTYPE_FLOAT8_E5M2FNUZ = 13,
-  SHW_DTYPE_FLOAT8_E8M0FNU = 14,
-  SHW_DTYPE_FLOAT6_E2M3FN = 15,
-  SHW_DTYPE_FLOAT6_E3M2FN = 16,
-  SHW_DTYPE_FLOAT4_E2M1FN = 17
+  SHW_BOOL = 1,
+  SHW_INT8 = 2,
+  SHW_INT16 = 3,
+  SHW_INT32 = 4,
+  SHW_INT64 = 5,
+  SHW_UINT8 = 6,
+  SHW_UINT16 = 7,
+  SHW_UINT32 = 8,
+  SHW_UINT64 = 9,
+  SHW_FLOAT16 = 10,
+  SHW_BFLOAT16 = 11,
+  SHW_FLOAT32 = 12,
+  SHW_FLOAT64 = 13,
+  SHW_COMPLEX32 = 14,
+  SHW_COMPLEX64 = 15,
+  SHW_COMPLEX128 = 16,
+  SHW_FLOAT8_E3M4 = 17,
+  SHW_FLOAT8_E4M3 = 18,
+  SHW_FLOAT8_E4M3B11FNUZ = 19,
+  SHW_FLOAT8_E4M3FN = 20,
+  SHW_FLOAT8_E4M3FNUZ = 21,
+  SHW_FLOAT8_E5M2 = 22,
+  SHW_FLOAT8_E5M2FNUZ = 23,
+  SHW_FLOAT8_E8M0FNU = 24,
+  SHW_FLOAT6_E2M3FN = 25,
+  SHW_FLOAT6_E3M2FN = 26,
+  SHW_FLOAT4_E2M1FN = 27,
+  SHW_INT4 = 28,
+  SHW_UINT4 = 29
 };
 
 /* Describes a tensor of the host (96 bytes). The first element lies at data + byte_offset;
  * `byte_size` (0 = as shape and strides say) is what may be touched from there. `strides` are in
- * elements, NULL = row-major. `dtype_lanes` 0 is read as 1. `shape` and `strides` are borrowed for
- * the call. `stream` is the producer's stream, 0 = data ready. `name_index` belongs to the call.
+ * elements, NULL = row-major. `dtype` is one of SHW_BOOL to SHW_UINT4. `shape` and `strides` are
+ * borrowed for the call. `stream` is the producer's stream, 0 = data ready. `name_index` belongs to
+ * the call.
  * Since: 0.1 unstable */
 typedef struct shw_tensor {
   uint32_t struct_size;
@@ -78,9 +91,7 @@ typedef struct shw_tensor {
   uint64_t byte_size;
   int32_t device_type;
   int32_t device_id;
-  uint8_t dtype_code;
-  uint8_t dtype_bits;
-  uint16_t dtype_lanes;
+  int32_t dtype;
   int32_t ndim;
   const int64_t* shape;
   const int64_t* strides;
@@ -94,7 +105,7 @@ typedef struct shw_tensor {
  * Since: 0.1 unstable */
 #define SHW_TENSOR_SIZE_V1 96
 
-#define SHW_TENSOR_INIT {sizeof(shw_tensor), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SHW_TENSOR_INIT {sizeof(shw_tensor), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* A dense row-major host tensor in memory of the library.
  * Since: 0.1 unstable */
@@ -143,16 +154,24 @@ shw_tensor_from_dlpack_legacy(const struct DLManagedTensor* managed, shw_tensor*
  * Owns: -
  * Errors: -
  * Since: 0.1 unstable */
-SHW_API const char* shw_dtype_name(uint8_t code, uint8_t bits) SHW_NOEXCEPT;
+SHW_API const char* shw_dtype_name(int32_t dtype) SHW_NOEXCEPT;
 
-/* Finds the dtype of a name; `out` receives code + 256 * bits.
+/* Finds the dtype of a name.
  * Threads: any
  * Blocks: no
  * Owns: -
  * Errors: INVALID_ARGUMENT
  * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_dtype_parse(const char* name, uint32_t* out,
+SHW_API SHW_MUST_USE shw_status shw_dtype_parse(const char* name, int32_t* out,
                                                 shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Bits of one element, 4 to 128; 0 when there is no such dtype.
+ * Threads: any, callback-safe
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API uint32_t shw_dtype_bits(int32_t dtype) SHW_NOEXCEPT;
 
 /* Bytes that `element_count` packed elements take, rounded up; 0 for an unknown dtype or overflow.
  * Threads: any, callback-safe
@@ -160,8 +179,24 @@ SHW_API SHW_MUST_USE shw_status shw_dtype_parse(const char* name, uint32_t* out,
  * Owns: -
  * Errors: -
  * Since: 0.1 unstable */
-SHW_API uint64_t shw_dtype_byte_size(uint8_t code, uint8_t bits,
-                                     uint64_t element_count) SHW_NOEXCEPT;
+SHW_API uint64_t shw_dtype_byte_size(int32_t dtype, uint64_t element_count) SHW_NOEXCEPT;
+
+/* Dtype of a DLDataType of DLPack, given as code + 256 * bits + 65536 * lanes, which are its bytes
+ * in memory; 0 when there is none: opaque elements, lanes other than 1, unknown codes.
+ * Threads: any, callback-safe
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API int32_t shw_dtype_from_dlpack(uint32_t type) SHW_NOEXCEPT;
+
+/* DLDataType of a dtype, as shw_dtype_from_dlpack takes it; 0 when there is no such dtype.
+ * Threads: any, callback-safe
+ * Blocks: no
+ * Owns: -
+ * Errors: -
+ * Since: 0.1 unstable */
+SHW_API uint32_t shw_dtype_to_dlpack(int32_t dtype) SHW_NOEXCEPT;
 
 /* Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
  * Threads: any
@@ -169,7 +204,7 @@ SHW_API uint64_t shw_dtype_byte_size(uint8_t code, uint8_t bits,
  * Owns: out
  * Errors: INVALID_ARGUMENT
  * Since: 0.1 unstable */
-SHW_API SHW_MUST_USE shw_status shw_owned_tensor_create(uint8_t dtype_code, uint8_t dtype_bits,
+SHW_API SHW_MUST_USE shw_status shw_owned_tensor_create(int32_t dtype,
                                                         const int64_t* SHW_NULLABLE shape,
                                                         int32_t ndim, shw_owned_tensor** out,
                                                         shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;

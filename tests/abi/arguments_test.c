@@ -96,9 +96,9 @@ static void a_forked_child_is_refused(void) {
 
 /* A storage whose stat calls every function of the library. */
 static struct env* callback_env;
-static shw_status reenter(void* user, const char* key, uint64_t size, shw_storage_stat* out,
-                          shw_error** err) {
-  (void)user, (void)key, (void)size, (void)out;
+static shw_status reenter(void* user, const char* key, uint64_t size, shw_storage_list_fn sink,
+                          void* sink_user, shw_error** err) {
+  (void)user, (void)key, (void)size, (void)sink, (void)sink_user;
   for (int i = 0; i < CALLS; ++i) {
     shw_error* error = NULL;
     check_call(&api_calls[i], api_calls[i].call(callback_env, -1, &error), SHW_FAILED_PRECONDITION);
@@ -117,9 +117,9 @@ static shw_status any_open(void* user, const char* key, uint64_t size, int32_t m
 static void any_object(void* user, void* object) {
   (void)user, (void)object;
 }
-static shw_status any_list(void* user, const char* prefix, uint64_t size, shw_storage_list_fn sink,
-                           void* sink_user, shw_error** err) {
-  (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
+static shw_status any_list(void* user, const char* prefix, uint64_t size, int32_t delimiter,
+                           shw_storage_list_fn sink, void* sink_user, shw_error** err) {
+  (void)delimiter, (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
   return SHW_OK;
 }
 static shw_status any_read(void* user, void* object, uint64_t offset, void* data, uint64_t size,
@@ -136,9 +136,9 @@ static shw_status any_sync(void* user, void* object, shw_error** err) {
   (void)user, (void)object, (void)err;
   return SHW_INTERNAL;
 }
-static shw_status any_commit(void* user, void* object, int32_t condition, uint64_t version,
-                             shw_error** err) {
-  (void)user, (void)object, (void)condition, (void)version, (void)err;
+static shw_status any_commit(void* user, void* object, int32_t condition, const char* version,
+                             uint64_t version_size, shw_error** err) {
+  (void)user, (void)object, (void)condition, (void)version, (void)version_size, (void)err;
   return SHW_INTERNAL;
 }
 static shw_status any_remove(void* user, const char* key, uint64_t size, shw_error** err) {

@@ -19,7 +19,7 @@ static void make_structs(struct env* env) {
   shw_report_summary_init(&env->report_summary_value, sizeof(env->report_summary_value));
   shw_tensor_init(&env->tensor_value, sizeof(env->tensor_value));
   shw_layout_spec_init(&env->layout_spec_value, sizeof(env->layout_spec_value));
-  shw_grid_shard_init(&env->grid_shard_value, sizeof(env->grid_shard_value));
+  megatron()->grid_shard_init(&env->grid_shard_value, sizeof(env->grid_shard_value));
   shw_tensor_batch_init(&env->tensor_batch_value, sizeof(env->tensor_batch_value));
   shw_object_batch_init(&env->object_batch_value, sizeof(env->object_batch_value));
   shw_plan_item_init(&env->plan_item_value, sizeof(env->plan_item_value));
@@ -31,6 +31,7 @@ static void make_structs(struct env* env) {
   shw_context_options_init(&env->context_options_value, sizeof(env->context_options_value));
   shw_save_options_init(&env->save_options_value, sizeof(env->save_options_value));
   shw_load_options_init(&env->load_options_value, sizeof(env->load_options_value));
+  shw_convert_options_init(&env->convert_options_value, sizeof(env->convert_options_value));
   shw_checkpoint_options_init(&env->checkpoint_options_value,
                               sizeof(env->checkpoint_options_value));
   shw_tensor_info_init(&env->tensor_info_value, sizeof(env->tensor_info_value));
@@ -42,14 +43,13 @@ static void make_structs(struct env* env) {
   shw_match_options_init(&env->match_options_value, sizeof(env->match_options_value));
   shw_estimate_options_init(&env->estimate_options_value, sizeof(env->estimate_options_value));
   env->tensor_batch_value.count = 1;
-  env->tensor_value.dtype_code = SHW_DTYPE_FLOAT;
-  env->tensor_value.dtype_bits = 32;
+  env->tensor_value.dtype = SHW_FLOAT32;
 }
 
 static void make_dlpack(struct env* env) {
   static struct DLManagedTensorVersioned versioned;
   static struct DLManagedTensor legacy;
-  const DLTensor tensor = {values, 1, 0, 2, SHW_DTYPE_FLOAT, 32, 1, tensor_shape, NULL, 0};
+  const DLTensor tensor = {values, 1, 0, 2, DL_FLOAT, 32, 1, tensor_shape, NULL, 0};
   versioned.major = 1;
   versioned.dl_tensor = tensor;
   legacy.dl_tensor = tensor;
@@ -104,11 +104,12 @@ void make_env(struct env* env) {
   spec.mesh_shape = SHAPE(1);
   spec.placement_kinds = kinds;
   const char* path = path_in(scratch_directory(), "c");
+  env->megatron = megatron();
   env->context = make_context();
   env->state = make_state();
   add_floats(env->state, "w", values, tensor_shape, 2);
   CHECK_OK(shw_buffer_create("abc", 3, &env->buffer, &error));
-  CHECK_OK(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(2), 1, &env->owned_tensor, &error));
+  CHECK_OK(shw_owned_tensor_create(SHW_FLOAT32, SHAPE(2), 1, &env->owned_tensor, &error));
   CHECK_OK(shw_layout_create(&spec, &env->layout, &error));
   CHECK_OK(shw_storage_create_memory(&env->storage, &error));
   CHECK_OK(shw_collective_create_single(&env->collective, &error));

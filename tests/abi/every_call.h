@@ -32,6 +32,7 @@ struct env {
   shw_error* error;
   void* out; /* receives handles; must stay as it is when a call fails */
   const shw_api* api;
+  const shw_megatron_api* megatron;
   uint64_t size;
   uint32_t number;
   int64_t values[8];
@@ -61,6 +62,7 @@ struct env {
   shw_context_options context_options_value;
   shw_save_options save_options_value;
   shw_load_options load_options_value;
+  shw_convert_options convert_options_value;
   shw_checkpoint_options checkpoint_options_value;
   shw_tensor_info tensor_info_value;
   shw_chunk_info chunk_info_value;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a C file that can call every function of the headers, with one pointer NULL when wanted.
+"""Writes a C file that can call every function of the headers, those of extensions too, with one pointer NULL when wanted.
 
 The output defines, for each function that returns a status and takes `err`:
 
@@ -22,7 +22,7 @@ INTEGERS = {"uint64_t": "1", "int64_t": "0", "uint32_t": "0", "int32_t": "0", "u
 POINTERS = {
     "const char*": '"x"', "const void*": '"x"', "void*": "env->bytes", "uint64_t*": "&env->size",
     "uint32_t*": "&env->number", "int64_t*": "env->values", "const int64_t*": "env->shape",
-    "const uint64_t*": "env->offsets", "const shw_api**": "&env->api",
+    "const uint64_t*": "env->offsets", "const shw_api**": "&env->api", "const void**": "(const void**)&env->out",
     "const uint32_t*": "env->numbers", "const int32_t*": "env->ranks", "int32_t*": "env->ranks",
     "const shw_bool*": "env->bytes", "const shw_layout* const*": "env->layouts",
     "const void* const*": "env->plans",
@@ -65,7 +65,13 @@ def call_text(function):
             text = f"null == {index} ? NULL : {text}"
         arguments.append(text)
     return (f"static shw_status call_{function.name[4:]}(struct env* env, int null, shw_error** err) {{\n"
-            f"  (void)env, (void)null;\n  return {function.name}({', '.join(arguments)});\n}}\n")
+            f"  (void)env, (void)null;\n  return {callee(function)}({', '.join(arguments)});\n}}\n")
+
+
+def callee(function):
+    """What C calls: the function, or a slot of an extension in `env`."""
+    stem = function.header.removesuffix(".h")
+    return f"env->{stem}->{function.name[4:-3]}" if stem in headers.EXTENSIONS else function.name
 
 
 def null_indices(function):
@@ -90,7 +96,8 @@ def getter_text(function):
 
 def main():
     checked, getters = [], []
-    for function in headers.functions():
+    slots = [function for _, function in headers.extension_functions() if function.has_err]
+    for function in [*headers.functions(), *slots]:
         if function.has_err:
             checked.append(function)
         elif function.name not in SKIP_GETTERS and any(p.is_pointer for p in function.parameters):

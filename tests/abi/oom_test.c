@@ -85,7 +85,7 @@ static shw_status make_buffer(void* user, shw_error** err) {
 static shw_status make_tensor(void* user, shw_error** err) {
   shw_owned_tensor* tensor = NULL;
   (void)user;
-  const shw_status status = shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(4), 1, &tensor, err);
+  const shw_status status = shw_owned_tensor_create(SHW_FLOAT32, SHAPE(4), 1, &tensor, err);
   CHECK((tensor != NULL) == (status == SHW_OK));
   shw_owned_tensor_release(tensor);
   return status;

@@ -12,9 +12,12 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCLUDE = ROOT / "include"
 HEADERS = INCLUDE / "shardwright"
-ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "state", "plan", "storage",
-         "collective", "context", "job", "checkpoint", "checkpoint_entries", "save", "load",
-         "planning", "estimate", "global_plan", "plugin", "api"]
+ORDER = ["base", "log", "buffer", "report", "tensor", "layout", "megatron", "state", "plan",
+         "storage_table", "storage", "collective", "context", "job", "checkpoint", "checkpoint_entries", "save",
+         "load", "convert", "planning", "estimate", "global_plan", "plugin", "api"]
+
+# Headers whose function types are the slots of an extension of that name.
+EXTENSIONS = {"megatron"}
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 FUNCTION = re.compile(r"SHW_API\s+([^;(]*?)\b(shw_\w+)\(([^;]*)\)\s*SHW_NOEXCEPT;")
@@ -88,6 +91,14 @@ def functions(pattern=FUNCTION):
 
 def callbacks():
     return functions(CALLBACK)
+
+
+def extension_functions():
+    """Slots of the tables that shw_get_extension gives: (name of the extension, function)."""
+    for function in callbacks():
+        stem = function.header.removesuffix(".h")
+        if stem in EXTENSIONS:
+            yield stem, function
 
 
 def structs():

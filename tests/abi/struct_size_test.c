@@ -28,7 +28,7 @@ static shw_status give_tensor(struct env* env, void* value, shw_error** err) {
 static shw_status give_grid_shard(struct env* env, void* value, shw_error** err) {
   uint64_t size = 0;
   (void)env;
-  return shw_grid_boxes(value, NULL, 0, &size, NULL, err);
+  return megatron()->grid_boxes(value, NULL, 0, &size, NULL, err);
 }
 static shw_status give_layout_spec(struct env* env, void* value, shw_error** err) {
   shw_layout* layout = NULL;
@@ -55,6 +55,18 @@ static shw_status give_save_options(struct env* env, void* value, shw_error** er
   const shw_status status =
       shw_save_planner_create(env->context, env->state, 0, 1, value, &planner, err);
   shw_save_planner_release(planner);
+  return status;
+}
+static shw_status give_convert_options(struct env* env, void* value, shw_error** err) {
+  shw_report* report = NULL;
+  shw_status status =
+      shw_save(env->context, env->state, env->storage, "converted/from", NULL, NULL, &report, err);
+  shw_report_release(report);
+  report = NULL;
+  if (status == SHW_OK)
+    status = shw_convert(env->context, env->storage, "converted/from", env->storage, "converted/to",
+                         value, &report, err);
+  shw_report_release(report);
   return status;
 }
 static shw_status give_load_options(struct env* env, void* value, shw_error** err) {
@@ -174,6 +186,8 @@ static const struct subject subjects[] = {
     {"shw_context_options", sizeof(shw_context_options), give_context_options, 0, 0, 0},
     {"shw_save_options", sizeof(shw_save_options), give_save_options, 0, 0,
      SHW_SAVE_OPTIONS_SIZE_V1},
+    {"shw_convert_options", sizeof(shw_convert_options), give_convert_options, 0,
+     offsetof(shw_convert_options, reserved), 0},
     {"shw_load_options", sizeof(shw_load_options), give_load_options, 0,
      offsetof(shw_load_options, reserved0), SHW_LOAD_OPTIONS_SIZE_V1},
     {"shw_collective_call", sizeof(shw_collective_call), give_collective_call, 0,
@@ -300,7 +314,7 @@ static void out_structs_are_filled_as_far_as_known(void) {
   struct env env;
   shw_error* error = NULL;
   make_env(&env);
-  CHECK_OK(shw_storage_put(env.storage, "key", 3, "x", 1, 0, 0, &error));
+  CHECK_OK(shw_storage_put(env.storage, "key", 3, "x", 1, 0, NULL, 0, &error));
   for (int i = 0; i < SUBJECTS; ++i) {
     const struct subject* subject = &subjects[i];
     if (!subject->is_out) continue;
@@ -358,7 +372,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_report_summary, SHW_REPORT_SUMMARY_INIT, shw_report_summary_init);
   CHECK_TWIN(shw_tensor, SHW_TENSOR_INIT, shw_tensor_init);
   CHECK_TWIN(shw_layout_spec, SHW_LAYOUT_SPEC_INIT, shw_layout_spec_init);
-  CHECK_TWIN(shw_grid_shard, SHW_GRID_SHARD_INIT, shw_grid_shard_init);
+  CHECK_TWIN(shw_grid_shard, SHW_GRID_SHARD_INIT, megatron()->grid_shard_init);
   CHECK_TWIN(shw_tensor_batch, SHW_TENSOR_BATCH_INIT, shw_tensor_batch_init);
   CHECK_TWIN(shw_object_batch, SHW_OBJECT_BATCH_INIT, shw_object_batch_init);
   CHECK_TWIN(shw_plan_item, SHW_PLAN_ITEM_INIT, shw_plan_item_init);
@@ -372,6 +386,7 @@ static void init_functions_equal_their_macros(void) {
   CHECK_TWIN(shw_context_options, SHW_CONTEXT_OPTIONS_INIT, shw_context_options_init);
   CHECK_TWIN(shw_save_options, SHW_SAVE_OPTIONS_INIT, shw_save_options_init);
   CHECK_TWIN(shw_estimate_options, SHW_ESTIMATE_OPTIONS_INIT, shw_estimate_options_init);
+  CHECK_TWIN(shw_convert_options, SHW_CONVERT_OPTIONS_INIT, shw_convert_options_init);
   CHECK_TWIN(shw_load_options, SHW_LOAD_OPTIONS_INIT, shw_load_options_init);
   CHECK_TWIN(shw_checkpoint_options, SHW_CHECKPOINT_OPTIONS_INIT, shw_checkpoint_options_init);
   CHECK_TWIN(shw_tensor_info, SHW_TENSOR_INFO_INIT, shw_tensor_info_init);
@@ -392,6 +407,7 @@ static void oldest_sizes_are_those_of_today(void) {
   CHECK_INT(sizeof(shw_storage_vtable), SHW_STORAGE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_collective_vtable), SHW_COLLECTIVE_VTABLE_SIZE_V1);
   CHECK_INT(sizeof(shw_grid_shard), SHW_GRID_SHARD_SIZE_V1);
+  CHECK_INT(sizeof(shw_convert_options), SHW_CONVERT_OPTIONS_SIZE_V1);
   /* These grew: what was appended begins where the oldest struct ends. */
   CHECK_INT(offsetof(shw_layout_spec, tensor_map), SHW_LAYOUT_SPEC_SIZE_V1);
   CHECK_INT(offsetof(shw_save_options, cancellation), SHW_SAVE_OPTIONS_SIZE_V1);

@@ -63,9 +63,9 @@ static void use_storage(const struct shared* shared, int number) {
   shw_error* error = NULL;
   char key[32];
   const int size = snprintf(key, sizeof(key), "k/%d", number);
-  CHECK_OK(shw_storage_put(shared->storage, key, (uint64_t)size, "x", 1, 0, 0, &error));
+  CHECK_OK(shw_storage_put(shared->storage, key, (uint64_t)size, "x", 1, 0, NULL, 0, &error));
   shw_buffer* keys = NULL;
-  CHECK_OK(shw_storage_list(shared->storage, "k/", 2, &keys, &error));
+  CHECK_OK(shw_storage_list(shared->storage, "k/", 2, 0, &keys, &error));
   CHECK(shw_buffer_part_count(keys) >= 1);
   shw_buffer_release(keys);
 }

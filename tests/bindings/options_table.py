@@ -11,6 +11,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "shardwright"
 PYTHON = ROOT / "bindings" / "python" / "shardwright" / "_options.py"
+PYTHON_CALLS = PYTHON.with_name("calls.py")
 PYTHON_PLANNING = PYTHON.with_name("planning.py")
 PYTHON_GLOBAL_PLAN = PYTHON.with_name("global_plan.py")
 JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "shardwright"
@@ -22,13 +23,15 @@ CALLS = {
     "save": {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced",
              "verify_replicas": "auto", "kind": "empty", "memory_budget": "0", "threads": "0", "deadline": "none",
              "keep_generations": "0", "file_mode": "0", "metadata": "empty", "trace_path": "none", "format": "native",
-             "preset": "standard"},
+             "preset": "native", "max_shard_size": "0", "progress": "none"},
     "load": {"verify": "on_read", "missing": "error", "unexpected": "report", "cast": "error", "shape": "error", "strict": "empty",
              "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
-             "preset": "standard"},
+             "preset": "native", "progress": "none"},
+    "convert": {"format": "native", "overwrite": "refuse", "durability": "full", "compare": "on", "threads": "0", "file_mode": "0",
+                "memory_budget": "0", "max_shard_size": "0", "deadline": "none"},
     "open": {"verify": "on_read", "format": "auto", "memory_budget": "0", "threads": "0", "deadline": "none"},
     "describe": {"kind": "local_save", "rank": "0", "world_size": "0", "kinds": "empty", "agreement": "empty"},
-    "merge": {"owner": "balanced", "preset": "standard", "cover": "full", "verify_replicas": "auto"},
+    "merge": {"owner": "balanced", "preset": "native", "cover": "full", "verify_replicas": "auto"},
     "match": {"order": "wanted", "cover": "full", "missing": "error", "first_replica": "off", "rank": "none"},
 }
 # Calls of the module planning: keyword arguments in Python. Global plans have them too, without these.
@@ -48,12 +51,14 @@ WORDS = {
     "cast": ["error", "allow"],
     "shape": ["error", "crop_and_pad"],
     "verify": ["on_read", "off"],
-    "format": ["auto", "native", "torch_dcp"],
-    "preset": ["standard", "default", "megatron"],
+    "format": ["auto", "native", "torch_dcp", "safetensors"],
+    "preset": ["native", "hyperparallel", "torch", "megatron"],
     "cover": ["full", "disjoint", "off"],
     "order": ["wanted", "sweep"],
     "described": ["local_save", "merged_save"],
 }
+# Defaults that are not what a zeroed C struct means: a host of C says so itself.
+NOT_ZERO = {("convert", "format"), ("convert", "overwrite")}
 # Words whose numbers do not count from 0; the C struct has 0 for the first as well.
 NUMBERS = {"described": [1, 5]}
 # The option of a call whose words stand under another name.
@@ -62,6 +67,7 @@ WORDS_OF = {("describe", "kind"): "described"}
 C_PREFIXES = {"order": "MATCH_BY", "described": "PLAN"}
 ENUMS = {"order": "MatchOrder"}
 C_STRUCTS = {"save": "shw_save_options", "load": "shw_load_options", "open": "shw_checkpoint_options",
+             "convert": "shw_convert_options",
              "describe": "shw_describe_options", "merge": "shw_merge_options", "match": "shw_match_options"}
 # How an option that is more than one number lies in the C struct.
 C_FIELDS = {
@@ -72,13 +78,19 @@ C_FIELDS = {
     "kinds": ["kind_globs", "kind_offsets", "kind_values", "kind_count"],
     "agreement": ["agreement", "agreement_size"],
     "first_replica": [],  # a flag
+    "compare": [],  # a flag
+    "progress": ["progress", "progress_user"],
 }
-# What C structs hold beside options: their frame, and the handle that other languages have as an interrupt.
-C_FRAME = {"struct_size", "flags", "reserved0", "reserved1", "cancellation"}
+# What C structs hold beside options: their frame and the handle that other languages have as an interrupt.
+C_FRAME = {"struct_size", "flags", "reserved", "reserved0", "reserved1", "cancellation"}
+# What Rust, which has no interrupts, has beside options as well.
+RUST_HANDLES = {"cancellation"}
+# Options that the functions in Python have as keyword arguments of their own, beside the typed ones.
+PYTHON_KEYWORDS = {"progress"}
 # Arguments of the calls in Python and Rust, options of them in Java.
-JAVA_ARGUMENTS = {"context", "storage", "collective"}
+JAVA_ARGUMENTS = {"context", "collective"}
 JAVA_ARGUMENTS_OF = {"open": {"rank"}}
-CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "describe": "DescribeOptions",
+CLASSES = {"save": "SaveOptions", "load": "LoadOptions", "open": "OpenOptions", "convert": "ConvertOptions", "describe": "DescribeOptions",
            "merge": "MergeOptions", "match": "MatchOptions"}
 
 
@@ -110,16 +122,31 @@ def c_words(option):
     return {int(number): word.lower() for word, number in found if not word.lower().startswith(longer)}
 
 
-def python_constants():
-    """Top-level literals of the module: WORDS, KINDS and the tuples of option names."""
+def python_module():
+    return ast.parse(PYTHON.read_text(encoding="utf-8")).body
+
+
+def python_literals():
+    """Words of each type of the module that is a Literal."""
+    return {node.targets[0].id: list(ast.literal_eval(node.value.slice)) for node in python_module()
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and node.value.value.id == "Literal"}
+
+
+def python_numbered():
+    """Type that gives WORDS, by option, and KINDS their words and numbers."""
     found = {}
-    for node in ast.parse(PYTHON.read_text(encoding="utf-8")).body:
-        target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
-        try:
-            found[target.id] = ast.literal_eval(node.value)
-        except (AttributeError, ValueError):
-            continue  # no literal
+    for node in python_module():
+        if isinstance(node, ast.AnnAssign) and node.target.id == "WORDS":
+            found |= {key.value: value.args[0].id for key, value in zip(node.value.keys, node.value.values, strict=True)}
+        if isinstance(node, ast.Assign) and node.targets[0].id == "KINDS":
+            found["kind"] = node.value.args[0].id
     return found
+
+
+def python_typed_options(call):
+    """Option of the call's TypedDict -> its type as text."""
+    made = next(node for node in python_module() if isinstance(node, ast.ClassDef) and node.name == CLASSES[call])
+    return {node.target.id: ast.unparse(node.annotation) for node in made.body if isinstance(node, ast.AnnAssign)}
 
 
 def keyword_arguments(path, function):
@@ -135,7 +162,8 @@ def keyword_arguments(path, function):
 def python_options(call):
     if call in PLANNING:
         return set(keyword_arguments(PYTHON_PLANNING, PLANNING[call]))
-    return set(python_constants()[f"{call.upper()}_OPTIONS"])
+    both = [set(keyword_arguments(PYTHON_CALLS, name)) for name in (call, f"{call}_async")] if call in ("save", "load") else [set()]
+    return set(python_typed_options(call)) | (PYTHON_KEYWORDS & set.intersection(*both))
 
 
 def python_words(option):
@@ -144,8 +172,7 @@ def python_words(option):
         tree = ast.parse(PYTHON_PLANNING.read_text(encoding="utf-8"))
         return next(ast.literal_eval(node.value) for node in tree.body
                     if isinstance(node, ast.Assign) and node.targets[0].id == "_PLAN_KINDS")
-    constants = python_constants()
-    return constants["KINDS"] if option == "kind" else constants["WORDS"][option]
+    return {word: number for number, word in enumerate(python_literals()[python_numbered()[option]])}
 
 
 def python_defaults(call):
@@ -153,9 +180,8 @@ def python_defaults(call):
     if call in PLANNING:
         return {name: default for name, default in keyword_arguments(PYTHON_PLANNING, PLANNING[call]).items()
                 if words_of(call, name)}
-    text = PYTHON.read_text(encoding="utf-8")
-    body = re.search(rf"def {call}_options\(.*?(?=\ndef |\Z)", text, re.S)[0]
-    return dict(re.findall(r'word\("\w+", o\.get\("(\w+)", "(\w+)"\)\)', body))
+    return next(ast.literal_eval(node.value) for node in python_module()
+                if isinstance(node, ast.Assign) and node.targets[0].id == f"_{call.upper()}_WORDS")
 
 
 def snake(name):
@@ -163,7 +189,7 @@ def snake(name):
 
 
 def java_text(name):
-    return (JAVA / f"{name}.java").read_text(encoding="utf-8")
+    return next(JAVA.rglob(f"{name}.java")).read_text(encoding="utf-8")
 
 
 def java_options(call):
@@ -188,19 +214,19 @@ def java_words(option):
 
 def rust_options(call):
     text = (RUST_PLANNING if call in PLANNING else RUST).read_text(encoding="utf-8")
-    body = re.search(rf"pub struct {CLASSES[call]} {{(.*?)\n}}", text, re.S)[1]
-    return set(re.findall(r"pub (\w+):", body))
+    body = re.search(rf"pub struct {CLASSES[call]} {{(.*?)\n *}}", text, re.S)[1]
+    return set(re.findall(r"pub (\w+):", body)) - RUST_HANDLES
 
 
 def rust_words(option):
     """Words of the option's enum, the default one first."""
     name = enum_name(option)
     body = re.search(rf"\n    {name} {{(.*?)\n    }}", RUST.read_text(encoding="utf-8"), re.S)[1]
-    found = re.findall(r"(#\[default\] )?(\w+) = SHW_", body)
-    return [snake(word).lstrip("_") for _, word in sorted(found, key=lambda item: not item[0])]
+    found = re.findall(r'(#\[default\] )?\w+ = SHW_\w+, "(\w+)";', body)
+    return [word for _, word in sorted(found, key=lambda item: not item[0])]
 
 
 def rust_save_defaults():
     """The words of the one struct whose defaults are written out."""
-    body = re.search(r"impl Default for SaveOptions {(.*?)\n}", RUST.read_text(encoding="utf-8"), re.S)[1]
-    return {name: snake(word).lstrip("_") for name, word in re.findall(r"(\w+): [A-Z]\w+::([A-Z]\w+),", body)}
+    body = re.search(r"pub struct SaveOptions {(.*?)\n *}", RUST.read_text(encoding="utf-8"), re.S)[1]
+    return {name: snake(word).lstrip("_") for name, word in re.findall(r"pub (\w+): \w+ = [A-Z]\w+::([A-Z]\w+),", body)}

@@ -57,6 +57,14 @@ def test_every_language_has_the_words_of_the_option(option):
     assert table.rust_words(option) == wanted
 
 
+@pytest.mark.parametrize("call", ["save", "load", "open"])
+def test_the_type_of_an_option_has_the_words_of_the_option(call):
+    numbered = table.python_numbered()
+    for option, kind in table.python_typed_options(call).items():
+        if option in numbered and option != "kind":  # rules, whose words are those of the type Kind
+            assert kind.split(" | ")[0] == numbered[option]
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_defaults_are_those_of_the_table(call):
     words = {option: word for option, word in table.CALLS[call].items() if table.words_of(call, option) and word != "empty"}
@@ -64,8 +72,8 @@ def test_defaults_are_those_of_the_table(call):
     java = table.java_defaults(call)
     for option, word in words.items():
         # A format that is not named is native when saving: the C struct and these bindings call that auto.
-        expected = "auto" if option == "format" else word
-        assert table.WORDS[table.words_of(call, option)].index(expected) == 0
+        expected = "auto" if option == "format" and call != "convert" else word
+        assert (call, option) in table.NOT_ZERO or table.WORDS[table.words_of(call, option)].index(expected) == 0
         if option == "digests":  # a boolean in Java and Rust
             continue
         assert java[option] == expected

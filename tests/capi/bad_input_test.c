@@ -188,9 +188,9 @@ static void what_differs_from_the_stored_is_refused(void) {
   CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT,
               "stored with shape [2, 3] and wanted with shape [3, 2]");
   tensor.shape = SHAPE(2, 3);
-  tensor.dtype_code = SHW_DTYPE_INT;
+  tensor.dtype = SHW_INT32;
   CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT, "int32");
-  tensor.dtype_code = SHW_DTYPE_FLOAT;
+  tensor.dtype = SHW_FLOAT32;
   tensor.flags = SHW_TENSOR_READ_ONLY;
   CHECK_FAILS(try_load(&fixture, "w", &tensor, NULL, &error), SHW_INVALID_ARGUMENT, "read-only");
   tensor.flags = 0;
@@ -212,7 +212,7 @@ static void a_cast_must_be_allowed_and_is_reported(void) {
   double wide[6] = {0};
   shw_tensor tensor = float_tensor(NULL, SHAPE(2, 3), 2);
   tensor.data = wide;
-  tensor.dtype_bits = 64;
+  tensor.dtype = SHW_FLOAT64;
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
   shw_state* state = make_state();
   shw_report* report = NULL;

@@ -53,7 +53,7 @@ static void tells_what_it_holds(void) {
   shw_tensor_info info = SHW_TENSOR_INFO_INIT;
   CHECK_OK(shw_checkpoint_tensor_infos(checkpoint, index, 1, &info, &error));
   CHECK_INT(info.ndim, 2);
-  CHECK_INT(info.dtype_bits, 32);
+  CHECK_INT(info.dtype, SHW_FLOAT32);
   CHECK_INT(info.byte_size, 96);
   CHECK_INT(info.element_count, 24);
   CHECK_INT(info.kind, SHW_KIND_REPLICATED);
@@ -127,6 +127,25 @@ static void finds_by_name_and_suggests(void) {
   CHECK_OK(shw_checkpoint_read_objects(checkpoint, NULL, 2, &bytes, &error));
   CHECK_INT(shw_buffer_part_count(bytes), 2);
   shw_buffer_release(bytes);
+  bytes = NULL;
+  CHECK_OK(shw_checkpoint_read_object_part(checkpoint, index, 1, 3, &bytes, &error));
+  CHECK_INT(shw_buffer_size(bytes), 3);
+  CHECK(memcmp(shw_buffer_data(bytes), "yte", 3) == 0);
+  shw_buffer_release(bytes);
+  bytes = NULL;
+  CHECK_OK(shw_checkpoint_read_object_part(checkpoint, index, 4, 100, &bytes, &error));
+  CHECK_INT(shw_buffer_size(bytes), 1);
+  shw_buffer_release(bytes);
+  bytes = NULL;
+  CHECK_OK(shw_checkpoint_read_object_part(checkpoint, index, 5, 100, &bytes, &error));
+  CHECK_INT(shw_buffer_size(bytes), 0);
+  shw_buffer_release(bytes);
+  bytes = NULL;
+  CHECK_FAILS(shw_checkpoint_read_object_part(checkpoint, index, 6, 1, &bytes, &error),
+              SHW_OUT_OF_RANGE, "'blob' has 5 bytes");
+  CHECK_FAILS(shw_checkpoint_read_object_part(checkpoint, 77, 0, 1, &bytes, &error),
+              SHW_OUT_OF_RANGE, "no object number 77");
+  CHECK(bytes == NULL);
   shw_checkpoint_release(checkpoint);
   shw_context_release(context);
 }
@@ -161,7 +180,7 @@ static void reads_boxes_into_memory_of_the_caller(void) {
   CHECK_FAILS(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error), SHW_OUT_OF_RANGE,
               "leaves the shape in dimension 0");
   batch.box_offsets = offsets;
-  targets[0].dtype_bits = 16;
+  targets[0].dtype = SHW_FLOAT16;
   CHECK_FAILS(shw_checkpoint_read_boxes(checkpoint, &batch, &report, &error), SHW_INVALID_ARGUMENT,
               "float32");
   targets[0] = float_tensor(slice, SHAPE(4), 1);
@@ -272,6 +291,39 @@ static void removes_generations_that_nobody_names(void) {
   shw_context_release(context);
 }
 
+static void sets_metadata_pair_by_pair(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = make_state();
+  shw_report* report = NULL;
+  shw_buffer *texts = NULL, *more = NULL, *none = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  add_floats(state, "b", bias, SHAPE(3), 1);
+  shw_save_options options = SHW_SAVE_OPTIONS_INIT;
+  static const uint64_t offsets[] = {0, 1, 2};
+  options.metadata = "ab";
+  options.metadata_offsets = offsets;
+  options.metadata_count = 1;
+  CHECK_OK(shw_save_options_set_metadata(&options, "step", "1", &texts, &error));
+  CHECK_OK(shw_save_options_set_metadata(&options, "step", "2", &more, &error));
+  shw_buffer_release(texts);
+  CHECK_FAILS(shw_save_options_set_metadata(&options, "\xFF", "2", &none, &error),
+              SHW_INVALID_ARGUMENT, "UTF-8");
+  CHECK_INT(options.metadata_count, 2);
+  CHECK_OK(shw_save(context, state, NULL, path, NULL, &options, &report, &error));
+  shw_buffer_release(more);
+  shw_checkpoint* checkpoint = open_at(context, path);
+  CHECK_INT(shw_checkpoint_metadata_count(checkpoint), 2);
+  CHECK_TEXT(shw_checkpoint_metadata_key(checkpoint, 0, NULL), "a");
+  CHECK_TEXT(shw_checkpoint_metadata_value(checkpoint, 0, NULL), "b");
+  CHECK_TEXT(shw_checkpoint_metadata_key(checkpoint, 1, NULL), "step");
+  CHECK_TEXT(shw_checkpoint_metadata_value(checkpoint, 1, NULL), "2");
+  shw_checkpoint_release(checkpoint);
+  shw_report_release(report);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
 static void lists_the_steps_of_a_run(void) {
   shw_error* error = NULL;
   shw_context* context = make_context();
@@ -287,6 +339,14 @@ static void lists_the_steps_of_a_run(void) {
   CHECK(strstr(shw_buffer_data(steps), "\"newest_whole\":\"step-00000100\"") != NULL);
   CHECK(strstr(shw_buffer_data(steps), "step-00000200") != NULL);
   shw_buffer_release(steps);
+  shw_buffer* latest = NULL;
+  CHECK_OK(shw_checkpoint_latest(context, NULL, run, &latest, &error));
+  shw_checkpoint_release(open_at(context, shw_buffer_data(latest)));
+  CHECK_INT(strcmp(shw_buffer_data(latest), path_in(run, "step-00000100")), 0);
+  shw_buffer_release(latest);
+  latest = NULL;
+  CHECK_FAILS(shw_checkpoint_latest(context, NULL, path_in(run, "step-00000100"), &latest, &error),
+              SHW_NOT_FOUND, "no step directories");
   shw_state_release(state);
   shw_context_release(context);
 }
@@ -361,4 +421,5 @@ TEST_MAIN(TEST_ENTRY(tells_what_it_holds), TEST_ENTRY(opens_a_file_of_another_fo
           TEST_ENTRY(reads_boxes_into_memory_of_the_caller),
           TEST_ENTRY(reads_into_memory_of_its_own), TEST_ENTRY(digests_do_not_depend_on_who_asks),
           TEST_ENTRY(verifies_and_lists_damage), TEST_ENTRY(removes_generations_that_nobody_names),
-          TEST_ENTRY(lists_the_steps_of_a_run), TEST_ENTRY(outlives_context_storage_and_state))
+          TEST_ENTRY(sets_metadata_pair_by_pair), TEST_ENTRY(lists_the_steps_of_a_run),
+          TEST_ENTRY(outlives_context_storage_and_state))

@@ -217,13 +217,12 @@ struct nested {
   shw_collective* collective; /* of the nested call */
   int rank;
   int tried;
-  shw_status (*stat)(void* user, const char* key, uint64_t size, shw_storage_stat* out,
-                     shw_error** err);
+  shw_storage_stat_fn stat;
 };
 static struct nested nested;
 
-static shw_status try_a_call(void* user, const char* key, uint64_t size, shw_storage_stat* out,
-                             shw_error** err) {
+static shw_status try_a_call(void* user, const char* key, uint64_t size, shw_storage_list_fn sink,
+                             void* sink_user, shw_error** err) {
   if (!nested.tried) {
     shw_error* error = NULL;
     const struct rank rank = {nested.rank, 2, nested.collective, NULL};
@@ -231,7 +230,7 @@ static shw_status try_a_call(void* user, const char* key, uint64_t size, shw_sto
     nested.tried = 1;
     CHECK_FAILS(make_call(&call, nested.scene.kind, &error), SHW_FAILED_PRECONDITION, "callback");
   }
-  return nested.stat(user, key, size, out, err);
+  return nested.stat(user, key, size, sink, sink_user, err);
 }
 
 /* Saves the state of a rank with the storage above; `collective` NULL = alone. */

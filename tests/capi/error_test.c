@@ -88,6 +88,7 @@ static void says_which_version_it_is(void) {
   shw_abi_version(NULL, NULL);
   CHECK(strlen(shw_version_string()) >= 5);
   CHECK(strstr(shw_build_info(), "\"compiler\"") != NULL);
+  CHECK(strstr(shw_build_info(), "\"io_engines\":[\"threads\"") != NULL);
 }
 
 static void gives_a_table_of_this_version_only(void) {
@@ -100,6 +101,8 @@ static void gives_a_table_of_this_version_only(void) {
   CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR + 1, 0, &api, &error), SHW_UNIMPLEMENTED,
               "interface version");
   CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR + 1, &api, &error), SHW_UNIMPLEMENTED,
+              "interface version");
+  CHECK_FAILS(shw_get_api(SHW_ABI_MAJOR, SHW_ABI_MINOR - 1, &api, &error), SHW_UNIMPLEMENTED,
               "interface version");
 }
 

@@ -4,7 +4,7 @@
  * description and their parts, and make the same plan, which expands to the explicit one. */
 #include "support/states.h"
 
-enum { FLOAT32 = SHW_DTYPE_FLOAT + 256 * 32, RANKS = 4 };
+enum { RANKS = 4 };
 static const char generation[] = "0123456789abcdef0123456789abcdef";
 
 /* Two replicas of two shards each. */
@@ -24,7 +24,7 @@ static shw_layout* hybrid_layout(void) {
 
 static shw_status try_describe(int32_t rank, int64_t rows, shw_buffer** out, shw_error** error) {
   static const uint64_t name_offsets[] = {0, 1, 2, 6, 9};
-  static const int32_t dtypes[] = {FLOAT32, FLOAT32, 0, 0};
+  static const int32_t dtypes[] = {SHW_FLOAT32, SHW_FLOAT32, 0, 0};
   static const int32_t entry_kinds[] = {SHW_KIND_AUTO, SHW_KIND_AUTO, SHW_KIND_AUTO,
                                         SHW_KIND_RANK_LOCAL};
   static const uint64_t shape_offsets[] = {0, 2, 3, 3, 3};

@@ -43,16 +43,9 @@ static shw_state* state_of(struct rank_data* data, int32_t rank, int32_t size, i
   add_floats(state, "model.bias", data->replica, SHAPE(4), 1);
   add_object(state, "config", "application/json", "{\"a\":1}");
   if (!with_local) return state;
-  const uint64_t names[] = {0, 9};
-  const int32_t kinds[] = {SHW_KIND_RANK_LOCAL};
   const shw_tensor tensor = float_tensor(data->local, SHAPE(2), 1);
-  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
-  batch.count = 1;
-  batch.names = "rng.state";
-  batch.name_offsets = names;
-  batch.tensors = &tensor;
-  batch.kinds = kinds;
-  CHECK_OK(shw_state_add_tensors(state, &batch, &error));
+  CHECK_OK(shw_state_add_tensor(state, "rng.state", 9, &tensor, NULL, NULL, SHW_KIND_RANK_LOCAL,
+                                &error));
   return state;
 }
 
@@ -61,6 +54,37 @@ static void check_loaded(const struct rank_data* loaded, int32_t rank, int32_t s
   fill(&wanted, rank, size);
   CHECK(memcmp(loaded->rows, wanted.rows, sizeof(wanted.rows)) == 0);
   CHECK(memcmp(loaded->replica, wanted.replica, sizeof(wanted.replica)) == 0);
+}
+
+/* What a preset saves it loads, whoever wrote the replica. */
+static void round_trip(int32_t preset) {
+  shw_error* error = NULL;
+  shw_report* report = NULL;
+  struct rank_data data, loaded;
+  shw_save_options save = SHW_SAVE_OPTIONS_INIT;
+  shw_load_options load = SHW_LOAD_OPTIONS_INIT;
+  save.preset = load.preset = preset;
+  save.owner = SHW_OWNER_EXACT;
+  shw_context* context = make_context();
+  const char* path = path_in(scratch_directory(), "c");
+  fill(&data, 0, 1);
+  shw_state* state = state_of(&data, 0, 1, 1);
+  CHECK_OK(shw_save(context, state, NULL, path, NULL, &save, &report, &error));
+  shw_report_release(report);
+  report = NULL;
+  memset(&loaded, 0, sizeof(loaded));
+  shw_state* target = state_of(&loaded, 0, 1, 0);
+  CHECK_OK(shw_load(context, target, NULL, path, NULL, &load, &report, &error));
+  check_loaded(&loaded, 0, 1);
+  shw_report_release(report);
+  shw_state_release(target);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void every_preset_saves_and_loads(void) {
+  for (int32_t preset = SHW_PRESET_NATIVE; preset <= SHW_PRESET_MEGATRON; ++preset)
+    round_trip(preset);
 }
 
 /* One call, every rank of a group. */
@@ -320,4 +344,5 @@ static void jobs_reshard(void) {
 
 TEST_MAIN(TEST_ENTRY(one_call_reshards), TEST_ENTRY(plans_are_moved_by_the_host),
           TEST_ENTRY(a_rank_without_result_fails_the_commit),
-          TEST_ENTRY(plans_of_another_rank_or_order_are_refused), TEST_ENTRY(jobs_reshard))
+          TEST_ENTRY(plans_of_another_rank_or_order_are_refused), TEST_ENTRY(jobs_reshard),
+          TEST_ENTRY(every_preset_saves_and_loads))

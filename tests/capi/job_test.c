@@ -54,6 +54,89 @@ static void reports_progress_and_result(void) {
   shw_context_release(context);
 }
 
+/* What a callback was told; written by one call at a time, read when all have ended. */
+struct told {
+  shw_progress first, last;
+  int calls, ends, went_down;
+};
+
+static void note_progress(void* user, const shw_progress* now) {
+  struct told* told = user;
+  if (told->calls++ == 0) told->first = *now;
+  const shw_progress* last = &told->last;
+  told->went_down += now->bytes_done < last->bytes_done || now->items_done < last->items_done ||
+                     now->elapsed_ns < last->elapsed_ns;
+  told->ends += now->state == SHW_JOB_SUCCEEDED;
+  told->last = *now;
+}
+
+/* It begins before anything was done, ends once with all of it, and has its distance. */
+static void check_told(const struct told* told) {
+  CHECK(told->calls >= 2);
+  CHECK_INT(told->went_down, 0);
+  CHECK_INT(told->ends, 1);
+  CHECK_INT(told->first.struct_size, sizeof(shw_progress));
+  CHECK_INT(told->first.state, SHW_JOB_RUNNING);
+  CHECK_INT(told->first.bytes_done, 0);
+  CHECK_INT(told->last.state, SHW_JOB_SUCCEEDED);
+  CHECK_TEXT(told->last.stage, "done");
+  CHECK(told->last.bytes_done >= sizeof(values));
+  CHECK_INT(told->last.bytes_done, told->last.bytes_total);
+  CHECK_INT(told->last.items_done, told->last.items_total);
+  CHECK(told->calls <= 3 + told->last.elapsed_ns / 100000000);
+}
+
+static void callbacks_are_told_how_far_a_call_is(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_report* report = NULL;
+  shw_job* job = NULL;
+  const char* path = path_in(scratch_directory(), "c");
+  struct told told[4] = {{SHW_PROGRESS_INIT, SHW_PROGRESS_INIT, 0, 0, 0}};
+  shw_save_options save = SHW_SAVE_OPTIONS_INIT;
+  shw_load_options load = SHW_LOAD_OPTIONS_INIT;
+  save.progress = load.progress = note_progress;
+  save.progress_user = &told[0];
+  CHECK_OK(shw_save(context, state, NULL, path, NULL, &save, &report, &error));
+  check_told(&told[0]);
+  shw_report_release(report);
+  report = NULL;
+  load.progress_user = &told[1];
+  CHECK_OK(shw_load(context, state, NULL, path, NULL, &load, &report, &error));
+  check_told(&told[1]);
+  shw_report_release(report);
+  save.progress_user = &told[2];
+  CHECK_OK(shw_save_async(context, state, NULL, path, NULL, &save, &job, &error));
+  CHECK_OK(shw_job_wait(job, -1, &error));
+  check_told(&told[2]);
+  shw_job_release(job);
+  load.progress_user = &told[3];
+  CHECK_OK(shw_load_async(context, state, NULL, path, NULL, &load, &job, &error));
+  CHECK_OK(shw_job_wait(job, -1, &error));
+  check_told(&told[3]);
+  shw_job_release(job);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
+static void a_call_that_fails_does_not_tell_of_an_end(void) {
+  shw_error* error = NULL;
+  shw_context* context = make_context();
+  shw_state* state = big_state();
+  shw_report* report = NULL;
+  struct told told = {SHW_PROGRESS_INIT, SHW_PROGRESS_INIT, 0, 0, 0};
+  shw_load_options options = SHW_LOAD_OPTIONS_INIT;
+  options.progress = note_progress;
+  options.progress_user = &told;
+  const char* path = path_in(scratch_directory(), "nothing");
+  CHECK_FAILS(shw_load(context, state, NULL, path, NULL, &options, &report, &error), SHW_NOT_FOUND,
+              "nothing");
+  CHECK_INT(told.ends, 0);
+  shw_state_release(state);
+  shw_context_release(context);
+}
+
 static void can_be_cancelled_at_any_time(void) {
   shw_error* error = NULL;
   shw_context* context = make_context();
@@ -342,6 +425,8 @@ static void a_job_that_has_ended_tells_nobody(void) {
 
 TEST_MAIN(TEST_ENTRY(the_end_of_a_job_is_told_once), TEST_ENTRY(a_job_that_has_ended_tells_nobody),
           TEST_ENTRY(a_dropped_job_gives_its_memory_back), TEST_ENTRY(reports_progress_and_result),
+          TEST_ENTRY(callbacks_are_told_how_far_a_call_is),
+          TEST_ENTRY(a_call_that_fails_does_not_tell_of_an_end),
           TEST_ENTRY(can_be_cancelled_at_any_time), TEST_ENTRY(goes_on_when_everything_is_released),
           TEST_ENTRY(a_failed_job_keeps_its_error), TEST_ENTRY(shutdown_ends_what_is_left),
           TEST_ENTRY(waits_give_pending_when_time_is_over),

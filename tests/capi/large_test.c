@@ -29,9 +29,7 @@ static shw_state* state_of(uint8_t* bytes) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = bytes;
   tensor.device_type = SHW_DEVICE_CPU;
-  tensor.dtype_code = SHW_DTYPE_UINT;
-  tensor.dtype_bits = 8;
-  tensor.dtype_lanes = 1;
+  tensor.dtype = SHW_UINT8;
   tensor.shape = SHAPE(ELEMENTS);
   tensor.ndim = 1;
   CHECK_OK(try_add_one(state, "w", 1, &tensor, &error));

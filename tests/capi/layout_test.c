@@ -196,110 +196,6 @@ static void refuses_tensor_maps_that_cannot_be(void) {
   CHECK(layout == NULL);
 }
 
-static shw_grid_shard shard_3x4(void) {
-  static const int64_t local[] = {3, 4};
-  shw_grid_shard shard = SHW_GRID_SHARD_INIT;
-  shard.local_ndim = 2;
-  shard.prepended = 1;
-  shard.local_shape = local;
-  return shard;
-}
-
-static void places_shards_of_grids(void) {
-  static const int64_t places[] = {0, 2, 5, 2, 1, 3};
-  shw_error* error = NULL;
-  shw_grid_shard shard = shard_3x4();
-  int64_t global[3], offsets[3], fragments[3], boxes[6], local[1] = {-1};
-  uint64_t size = 0;
-  CHECK_OK(shw_grid_place(&shard, places, 2, global, offsets, fragments, &error));
-  CHECK(global[0] == 5 && global[1] == 3 && global[2] == 12);
-  CHECK(offsets[0] == 2 && offsets[1] == 0 && offsets[2] == 4);
-  CHECK(fragments[0] == 5 && fragments[1] == 1 && fragments[2] == 3);
-  CHECK_OK(shw_grid_place(&shard, places, 2, NULL, NULL, NULL, &error));
-  shard.global_shape = global;
-  shard.offsets = offsets;
-  shard.fragments = fragments;
-  CHECK_OK(shw_grid_boxes(&shard, boxes, 6, &size, local, &error));
-  CHECK_INT(size, 6);
-  CHECK(boxes[0] == 2 && boxes[1] == 0 && boxes[2] == 4);
-  CHECK(boxes[3] == 1 && boxes[4] == 3 && boxes[5] == 4 && local[0] == 0);
-  CHECK_INT(shw_grid_boxes(&shard, boxes, 5, &size, NULL, &error), SHW_BUFFER_TOO_SMALL);
-  CHECK_INT(size, 6);
-  fragments[2] = 4;
-  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error), SHW_INVALID_ARGUMENT,
-              "axis 2");
-  global[2] = 11;
-  shard.flags = SHW_GRID_SHAPE_MAY_DIFFER;
-  CHECK_OK(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error));
-  offsets[0] = 5;
-  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 6, &size, NULL, &error), SHW_OUT_OF_RANGE,
-              "leaves the shape in dimension 0");
-}
-
-static void refuses_grids_that_cannot_be(void) {
-  static const int64_t no_axis[] = {INT64_MAX, 0, 1}, no_part[] = {0, 5, 5};
-  shw_error* error = NULL;
-  shw_grid_shard shard = shard_3x4();
-  uint64_t size = 0;
-  int64_t value = 0;
-  CHECK_FAILS(shw_grid_place(&shard, no_axis, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
-              "axis");
-  CHECK_FAILS(shw_grid_place(&shard, no_part, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
-              "part 5 of 5");
-  CHECK_FAILS(shw_grid_place(&shard, NULL, 1, NULL, NULL, NULL, &error), SHW_INVALID_ARGUMENT,
-              "places");
-  CHECK_FAILS(shw_grid_boxes(&shard, NULL, 0, &size, NULL, &error), SHW_INVALID_ARGUMENT,
-              "global_shape");
-  shard.prepended = INT32_MAX;
-  CHECK_FAILS(shw_grid_boxes(&shard, NULL, 0, &size, NULL, &error), SHW_INVALID_ARGUMENT,
-              "prepended");
-  CHECK_FAILS(shw_grid_overlap(4, 0, 0, &value, &value, &error), SHW_INVALID_ARGUMENT, "part 0");
-  CHECK_FAILS(shw_grid_overlap(4, 2, 2, &value, &value, &error), SHW_INVALID_ARGUMENT, "part 2");
-  CHECK_FAILS(shw_grid_flat_boxes(NULL, 64, SHAPE(1), SHAPE(1), NULL, 0, &size, NULL, &error),
-              SHW_INVALID_ARGUMENT, "ndim");
-}
-
-static void gives_the_boxes_of_flat_ranges(void) {
-  /* Elements 10 to 23 of [4, 6]: the rest of row 1, then rows 2 and 3. */
-  static const int64_t wanted[] = {1, 4, 1, 2, 2, 0, 2, 6};
-  static const int64_t chunk[] = {0, 0, 10, 1, 1, 14};
-  shw_error* error = NULL;
-  int64_t global[2], offsets[2], fragments[2], boxes[8], local[2], entry[3], first[3], sizes[3];
-  uint64_t size = 0;
-  shw_grid_shard shard = SHW_GRID_SHARD_INIT;
-  shard.flags = SHW_GRID_FLAT;
-  shard.local_ndim = 2;
-  shard.local_shape = SHAPE(4, 6);
-  CHECK_OK(shw_grid_place(&shard, NULL, 0, global, offsets, fragments, &error));
-  shard.global_shape = global;
-  shard.offsets = offsets;
-  shard.fragments = fragments;
-  shard.flat_begin = 10;
-  shard.flat_size = 14;
-  CHECK_OK(shw_grid_boxes(&shard, boxes, 8, &size, local, &error));
-  CHECK(size == 8 && memcmp(boxes, wanted, sizeof(boxes)) == 0 && local[0] == 0 && local[1] == 2);
-  CHECK_OK(shw_grid_flat_entry(&shard, entry, first, sizes, &error));
-  CHECK(entry[0] == 1 && entry[1] == 1 && entry[2] == 24);
-  CHECK(memcmp(first, chunk, sizeof(first)) == 0 && memcmp(sizes, chunk + 3, sizeof(sizes)) == 0);
-  memset(boxes, 0, sizeof(boxes));
-  CHECK_OK(shw_grid_flat_boxes(global, 2, entry, chunk, boxes, 8, &size, local, &error));
-  CHECK(size == 8 && memcmp(boxes, wanted, sizeof(boxes)) == 0 && local[1] == 2);
-  CHECK_INT(shw_grid_flat_boxes(global, 2, entry, chunk, boxes, 7, &size, local, &error),
-            SHW_BUFFER_TOO_SMALL);
-  shard.flat_size = 15;
-  CHECK_FAILS(shw_grid_boxes(&shard, boxes, 8, &size, local, &error), SHW_OUT_OF_RANGE,
-              "leaves the shape in dimension 0");
-}
-
-static void tells_which_parts_overlap(void) {
-  shw_error* error = NULL;
-  int64_t begin = 0, count = 0;
-  CHECK_OK(shw_grid_overlap(7, 25, 24, &begin, &count, &error));
-  CHECK(begin == 6 && count == 1);
-  CHECK_OK(shw_grid_overlap(3, 2, 0, &begin, &count, &error));
-  CHECK(begin == 0 && count == 2);
-}
-
 static void refuses_what_it_cannot_do(void) {
   static const int32_t strided[] = {SHW_PLACEMENT_STRIDED_SHARD, 0}, dims[] = {0, 0};
   static const int32_t partial[] = {SHW_PLACEMENT_PARTIAL, 0}, unknown[] = {5, 0}, shard[] = {1, 0};
@@ -333,6 +229,4 @@ static void refuses_what_it_cannot_do(void) {
 TEST_MAIN(TEST_ENTRY(gives_each_rank_its_box), TEST_ENTRY(says_how_much_room_it_needs),
           TEST_ENTRY(takes_explicit_ranks_and_names), TEST_ENTRY(gives_all_boxes_of_strided_shards),
           TEST_ENTRY(splits_flattened_elements), TEST_ENTRY(takes_tensor_maps),
-          TEST_ENTRY(refuses_tensor_maps_that_cannot_be), TEST_ENTRY(places_shards_of_grids),
-          TEST_ENTRY(refuses_grids_that_cannot_be), TEST_ENTRY(gives_the_boxes_of_flat_ranges),
-          TEST_ENTRY(tells_which_parts_overlap), TEST_ENTRY(refuses_what_it_cannot_do))
+          TEST_ENTRY(refuses_tensor_maps_that_cannot_be), TEST_ENTRY(refuses_what_it_cannot_do))

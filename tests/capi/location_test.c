@@ -61,6 +61,8 @@ static void other_calls_refuse_a_scheme_without_a_storage(void) {
                 SHW_UNIMPLEMENTED, path);
     CHECK_FAILS(shw_checkpoint_list_steps(context, NULL, path, &buffer, &error), SHW_UNIMPLEMENTED,
                 path);
+    CHECK_FAILS(shw_checkpoint_latest(context, NULL, path, &buffer, &error), SHW_UNIMPLEMENTED,
+                path);
     CHECK_FAILS(shw_storage_create_posix(path, &storage, &error), SHW_UNIMPLEMENTED, path);
   }
   check_nothing_is_made();

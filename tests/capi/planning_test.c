@@ -5,12 +5,12 @@
 #include "support/scratch.h"
 #include "support/states.h"
 
-enum { FLOAT32 = SHW_DTYPE_FLOAT + 256 * 32, RANKS = 3 };
+enum { RANKS = 3 };
 
 /* Rank r of three: rows r of "w" [3, 2], all of "v" [4], and an object. */
 static shw_buffer* rank_plan(int32_t rank, int64_t shift) {
   static const uint64_t name_offsets[] = {0, 1, 2, 6};
-  static const int32_t dtypes[] = {FLOAT32, FLOAT32, 0};
+  static const int32_t dtypes[] = {SHW_FLOAT32, SHW_FLOAT32, 0};
   static const int64_t shapes[] = {3, 2, 4};
   static const uint64_t shape_offsets[] = {0, 2, 3, 3};
   static const uint64_t ranges[] = {0, 1, 2, 3};
@@ -58,7 +58,7 @@ static shw_status merge(const shw_buffer* plans, int32_t cover, shw_buffer** out
                         shw_error** error) {
   shw_merge_options options = SHW_MERGE_OPTIONS_INIT;
   options.owner = SHW_OWNER_EXACT;
-  options.preset = SHW_PRESET_DEFAULT;
+  options.preset = SHW_PRESET_TORCH;
   options.cover = cover;
   return shw_plan_merge(&options, shw_buffer_data(plans), shw_buffer_part_offsets(plans),
                         shw_buffer_part_count(plans), out, error);
@@ -98,7 +98,7 @@ static void ranks_keep_what_they_write(void) {
 
 static void wants_are_matched_by_name(void) {
   static const uint64_t name_offsets[] = {0, 1};
-  static const int32_t dtypes[] = {FLOAT32};
+  static const int32_t dtypes[] = {SHW_FLOAT32};
   static const int64_t shape[] = {3, 2};
   static const uint64_t shape_offsets[] = {0, 2};
   shw_error* error = NULL;

@@ -23,14 +23,14 @@ static shw_status never_open(void* user, const char* key, uint64_t size, int32_t
 static void no_object(void* user, void* object) {
   (void)user, (void)object;
 }
-static shw_status host_exception(void* user, const char* key, uint64_t size, shw_storage_stat* out,
-                                 shw_error** err) {
-  (void)user, (void)key, (void)size, (void)out;
+static shw_status host_exception(void* user, const char* key, uint64_t size,
+                                 shw_storage_list_fn sink, void* sink_user, shw_error** err) {
+  (void)user, (void)key, (void)size, (void)sink, (void)sink_user;
   return shw_error_create(SHW_HOST_EXCEPTION, "from the host", 13, NULL, 0, NULL, err);
 }
-static shw_status bare_status(void* user, const char* prefix, uint64_t size,
+static shw_status bare_status(void* user, const char* prefix, uint64_t size, int32_t delimiter,
                               shw_storage_list_fn sink, void* sink_user, shw_error** err) {
-  (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
+  (void)user, (void)prefix, (void)size, (void)delimiter, (void)sink, (void)sink_user, (void)err;
   return SHW_UNAVAILABLE;
 }
 static shw_status strange_status(void* user, const char* key, uint64_t size, shw_error** err) {
@@ -51,9 +51,9 @@ static shw_status never_sync(void* user, void* object, shw_error** err) {
   (void)user, (void)object, (void)err;
   return SHW_INTERNAL;
 }
-static shw_status never_commit(void* user, void* object, int32_t condition, uint64_t version,
-                               shw_error** err) {
-  (void)user, (void)object, (void)condition, (void)version, (void)err;
+static shw_status never_commit(void* user, void* object, int32_t condition, const char* version,
+                               uint64_t version_size, shw_error** err) {
+  (void)user, (void)object, (void)condition, (void)version, (void)version_size, (void)err;
   return SHW_INTERNAL;
 }
 static void count_release(void* user) {
@@ -78,6 +78,20 @@ static shw_storage_vtable full_table(int* releases) {
   return table;
 }
 
+/* Has every slot; nothing calls them. */
+static shw_collective_vtable full_transport(void) {
+  shw_collective_vtable transport = SHW_COLLECTIVE_VTABLE_INIT;
+  transport.name = "host";
+  transport.size = 1;
+  transport.barrier = (shw_collective_barrier_fn)(void*)never_open;
+  transport.broadcast = (shw_collective_broadcast_fn)(void*)never_open;
+  transport.all_gather = (shw_collective_all_gather_fn)(void*)never_open;
+  transport.all_gather_v = (shw_collective_all_gather_v_fn)(void*)never_open;
+  transport.all_reduce_i64 = (shw_collective_all_reduce_fn)(void*)never_open;
+  transport.abort = (shw_collective_abort_fn)(void*)never_open;
+  return transport;
+}
+
 static void a_table_without_a_required_slot_is_refused(void) {
   shw_error* error = NULL;
   shw_storage* storage = NULL;
@@ -89,14 +103,21 @@ static void a_table_without_a_required_slot_is_refused(void) {
   table.lock = (shw_storage_lock_fn)(void*)never_open;
   CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_INVALID_ARGUMENT, "unlock");
   table = full_table(&releases);
-  table.abi_major = 1;
-  CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_UNIMPLEMENTED, "interface version");
+  static const uint32_t versions[][2] = {{SHW_ABI_MAJOR + 1, SHW_ABI_MINOR},
+                                         {SHW_ABI_MAJOR, SHW_ABI_MINOR + 1},
+                                         {SHW_ABI_MAJOR, SHW_ABI_MINOR - 1}};
+  for (int i = 0; i < 3; ++i) {
+    table.abi_major = versions[i][0];
+    table.abi_minor = versions[i][1];
+    CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_UNIMPLEMENTED,
+                "interface version");
+  }
   table = full_table(&releases);
   table.alignment = 3;
   CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_INVALID_ARGUMENT, "alignment");
   table = full_table(&releases);
   table.reserved1 = &table;
-  CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_UNIMPLEMENTED, "value at byte 152");
+  CHECK_FAILS(shw_storage_create(&table, &storage, &error), SHW_UNIMPLEMENTED, "value at byte 168");
   CHECK(storage == NULL && releases == 0);
 
   shw_collective* collective = NULL;
@@ -104,6 +125,13 @@ static void a_table_without_a_required_slot_is_refused(void) {
   transport.name = "host";
   CHECK_FAILS(shw_collective_create(&transport, &collective, &error), SHW_INVALID_ARGUMENT,
               "barrier");
+  transport = full_transport();
+  for (int i = 0; i < 3; ++i) {
+    transport.abi_major = versions[i][0];
+    transport.abi_minor = versions[i][1];
+    CHECK_FAILS(shw_collective_create(&transport, &collective, &error), SHW_UNIMPLEMENTED,
+                "interface version");
+  }
 }
 
 static void errors_of_the_host_come_out_as_they_went_in(void) {
@@ -116,7 +144,7 @@ static void errors_of_the_host_come_out_as_they_went_in(void) {
   CHECK_OK(shw_storage_create(&table, &storage, &error));
   CHECK_FAILS(shw_storage_stat_key(storage, "k", 1, &stat, &error), SHW_HOST_EXCEPTION,
               "from the host");
-  CHECK_FAILS(shw_storage_list(storage, "", 0, &keys, &error), SHW_UNAVAILABLE, "no message");
+  CHECK_FAILS(shw_storage_list(storage, "", 0, 0, &keys, &error), SHW_UNAVAILABLE, "no message");
   CHECK_FAILS(shw_storage_remove(storage, "k", 1, &error), SHW_UNKNOWN, "answered status 77");
   shw_storage_release(storage);
   CHECK_INT(releases, 1);
@@ -281,10 +309,13 @@ static void a_plugin_that_lacks_a_slot_is_refused_as_a_whole(void) {
   CHECK_FAILS(shw_context_load_plugin(
                   context, path_in(plugin_directory(), "libshardwright_probe_broken.so"), &error),
               SHW_INVALID_ARGUMENT, "'read_at'");
-  CHECK(setenv("SHW_PROBE_PLUGIN", "new_version", 1) == 0);
-  CHECK_FAILS(shw_context_load_plugin(
-                  context, path_in(plugin_directory(), "libshardwright_probe_broken.so"), &error),
-              SHW_UNIMPLEMENTED, "interface version");
+  static const char* const versions[] = {"new_version", "new_minor", "old_minor"};
+  for (int i = 0; i < 3; ++i) {
+    CHECK(setenv("SHW_PROBE_PLUGIN", versions[i], 1) == 0);
+    CHECK_FAILS(shw_context_load_plugin(
+                    context, path_in(plugin_directory(), "libshardwright_probe_broken.so"), &error),
+                SHW_UNIMPLEMENTED, "interface version");
+  }
   CHECK(setenv("SHW_PROBE_PLUGIN", "error", 1) == 0);
   CHECK_FAILS(shw_context_load_plugin(
                   context, path_in(plugin_directory(), "libshardwright_probe_broken.so"), &error),

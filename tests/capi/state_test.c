@@ -32,6 +32,41 @@ static void adds_many_tensors_in_one_call(void) {
   shw_state_release(state);
 }
 
+static void adds_one_entry_in_one_call(void) {
+  shw_error* error = NULL;
+  float values[4] = {1, 2, 3, 4};
+  shw_tensor tensor = float_tensor(values, SHAPE(2, 2), 2);
+  shw_state* state = make_state();
+  CHECK_OK(shw_state_add_tensor(state, "w", 1, &tensor, NULL, NULL, SHW_KIND_AUTO, &error));
+  CHECK_OK(shw_state_add_tensor(state, "part", 4, &tensor, SHAPE(4, 2), SHAPE(2, 0), SHW_KIND_AUTO,
+                                &error));
+  CHECK_OK(shw_state_add_object(state, "o", 1, NULL, "xy", 2, SHW_KIND_RANK_LOCAL, &error));
+  CHECK_OK(shw_state_add_object(state, "none", 4, "text/plain", NULL, 0, SHW_KIND_AUTO, &error));
+  CHECK_INT(shw_state_tensor_count(state), 2);
+  CHECK_TEXT(shw_state_object_content_type(state, 0, NULL), "application/octet-stream");
+  CHECK_TEXT(shw_state_object_content_type(state, 1, NULL), "text/plain");
+  CHECK_FAILS(shw_state_add_tensor(state, "w", 1, &tensor, NULL, NULL, 0, &error),
+              SHW_ALREADY_EXISTS, "'w'");
+  CHECK_FAILS(shw_state_add_object(state, "o", 1, NULL, "z", 1, 0, &error), SHW_ALREADY_EXISTS,
+              "'o'");
+  CHECK_FAILS(shw_state_add_tensor(state, "x", 1, &tensor, SHAPE(4, 2), SHAPE(3, 0), 0, &error),
+              SHW_OUT_OF_RANGE, "'x'");
+  CHECK_FAILS(shw_state_add_tensor(state, "x", 1, &tensor, SHAPE(4, 2), NULL, 0, &error),
+              SHW_INVALID_ARGUMENT, "offsets");
+  CHECK_FAILS(shw_state_add_tensor(state, "x", 1, &tensor, NULL, SHAPE(0, 0), 0, &error),
+              SHW_INVALID_ARGUMENT, "global_shape");
+  CHECK_FAILS(shw_state_add_tensor(state, "x", 1, &tensor, NULL, NULL, 4, &error),
+              SHW_INVALID_ARGUMENT, "kind");
+  CHECK_FAILS(shw_state_add_object(state, "x", 1, NULL, NULL, 1, 0, &error), SHW_INVALID_ARGUMENT,
+              "data");
+  tensor.ndim = 65;
+  CHECK_FAILS(shw_state_add_tensor(state, "x", 1, &tensor, SHAPE(4, 2), SHAPE(0, 0), 0, &error),
+              SHW_INVALID_ARGUMENT, "ndim");
+  CHECK_INT(shw_state_tensor_count(state), 2);
+  CHECK_INT(shw_state_object_count(state), 2);
+  shw_state_release(state);
+}
+
 static void takes_pieces_into_memory_set_aside(void) {
   shw_error* error = NULL;
   float values[2] = {1, 2};
@@ -237,7 +272,8 @@ static void compares_boxes_with_layouts(void) {
   shw_state_release(state);
 }
 
-TEST_MAIN(TEST_ENTRY(adds_many_tensors_in_one_call), TEST_ENTRY(takes_pieces_into_memory_set_aside),
-          TEST_ENTRY(keeps_names_of_any_character), TEST_ENTRY(keeps_nested_paths),
-          TEST_ENTRY(keeps_objects), TEST_ENTRY(adds_all_or_nothing),
-          TEST_ENTRY(takes_boxes_and_layouts), TEST_ENTRY(compares_boxes_with_layouts))
+TEST_MAIN(TEST_ENTRY(adds_one_entry_in_one_call), TEST_ENTRY(adds_many_tensors_in_one_call),
+          TEST_ENTRY(takes_pieces_into_memory_set_aside), TEST_ENTRY(keeps_names_of_any_character),
+          TEST_ENTRY(keeps_nested_paths), TEST_ENTRY(keeps_objects),
+          TEST_ENTRY(adds_all_or_nothing), TEST_ENTRY(takes_boxes_and_layouts),
+          TEST_ENTRY(compares_boxes_with_layouts))

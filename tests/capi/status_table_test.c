@@ -23,12 +23,12 @@ static void save_floats(shw_context* context, const char* path) {
 
 /* ---- ranks that disagree ---- */
 
-static void add_as(shw_state* state, uint8_t dtype_code, int32_t kind) {
+static void add_as(shw_state* state, int32_t dtype, int32_t kind) {
   static const uint64_t offsets[] = {0, 1};
   shw_error* error = NULL;
   shw_tensor tensor = float_tensor(values, SHAPE(2, 3), 2);
   shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
-  tensor.dtype_code = dtype_code;
+  tensor.dtype = dtype;
   batch.count = 1;
   batch.names = "w";
   batch.name_offsets = offsets;
@@ -39,7 +39,7 @@ static void add_as(shw_state* state, uint8_t dtype_code, int32_t kind) {
 
 struct disagreement {
   const char* text;
-  uint8_t dtype_codes[2];
+  int32_t dtypes[2];
   int32_t kinds[2];
   const char* path;
 };
@@ -50,7 +50,7 @@ static void save_differently(struct rank* rank) {
   shw_report* report = NULL;
   shw_context* context = make_context();
   shw_state* state = make_state();
-  add_as(state, given->dtype_codes[rank->rank], given->kinds[rank->rank]);
+  add_as(state, given->dtypes[rank->rank], given->kinds[rank->rank]);
   CHECK_FAILS(shw_save(context, state, NULL, given->path, rank->collective, NULL, &report, &error),
               SHW_INVALID_ARGUMENT, given->text);
   shw_state_release(state);
@@ -58,11 +58,9 @@ static void save_differently(struct rank* rank) {
 }
 
 static void ranks_that_disagree_on_dtype_or_kind_are_named(void) {
-  struct disagreement cases[] = {{"float32", {SHW_DTYPE_FLOAT, SHW_DTYPE_INT}, {0, 0}, NULL},
-                                 {"rank_local",
-                                  {SHW_DTYPE_FLOAT, SHW_DTYPE_FLOAT},
-                                  {SHW_KIND_RANK_LOCAL, SHW_KIND_REPLICATED},
-                                  NULL}};
+  struct disagreement cases[] = {
+      {"float32", {SHW_FLOAT32, SHW_INT32}, {0, 0}, NULL},
+      {"rank_local", {SHW_FLOAT32, SHW_FLOAT32}, {SHW_KIND_RANK_LOCAL, SHW_KIND_REPLICATED}, NULL}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     cases[i].path = path_in(scratch_directory(), "c");
     run_ranks(2, save_differently, &cases[i]);

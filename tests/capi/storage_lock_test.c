@@ -124,11 +124,11 @@ static void a_save_does_not_go_on_without_its_lock(void) {
   struct fixture fixture = saved();
   shw_buffer* before = NULL;
   shw_buffer* after = NULL;
-  CHECK_OK(shw_storage_list(fixture.storage, "", 0, &before, &error));
+  CHECK_OK(shw_storage_list(fixture.storage, "", 0, 0, &before, &error));
   lock.answer = SHW_UNAVAILABLE;
   lock.message = "the lock service is away";
   CHECK_FAILS(save_in(fixture.context, fixture.storage, &error), SHW_UNAVAILABLE, "against gc");
-  CHECK_OK(shw_storage_list(fixture.storage, "", 0, &after, &error));
+  CHECK_OK(shw_storage_list(fixture.storage, "", 0, 0, &after, &error));
   CHECK_INT(shw_buffer_part_count(after), shw_buffer_part_count(before));
   shw_buffer_release(before);
   shw_buffer_release(after);

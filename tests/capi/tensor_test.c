@@ -35,20 +35,43 @@ static void knows_every_dtype_both_ways(void) {
                                       "uint4"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     shw_error* error = NULL;
-    uint32_t packed = 0;
-    CHECK_OK(shw_dtype_parse(names[i], &packed, &error));
-    const uint8_t code = (uint8_t)(packed & 255), bits = (uint8_t)(packed >> 8);
-    CHECK_TEXT(shw_dtype_name(code, bits), names[i]);
-    CHECK_INT(shw_dtype_byte_size(code, bits, 16), 2 * bits);
+    int32_t dtype = 0;
+    CHECK_OK(shw_dtype_parse(names[i], &dtype, &error));
+    CHECK_INT(dtype, 1 + i);
+    CHECK_TEXT(shw_dtype_name(dtype), names[i]);
+    CHECK_INT(shw_dtype_byte_size(dtype, 16), 2 * shw_dtype_bits(dtype));
+    CHECK_INT(shw_dtype_from_dlpack(shw_dtype_to_dlpack(dtype)), dtype);
   }
   shw_error* error = NULL;
-  uint32_t packed = 7;
-  CHECK_FAILS(shw_dtype_parse("float33", &packed, &error), SHW_INVALID_ARGUMENT, "float33");
-  CHECK_INT(packed, 7);
-  CHECK_TEXT(shw_dtype_name(2, 33), "");
-  CHECK_INT(shw_dtype_byte_size(2, 33, 1), 0);
-  CHECK_INT(shw_dtype_byte_size(2, 64, UINT64_MAX), 0);
-  CHECK_INT(shw_dtype_byte_size(0, 4, 3), 2);
+  int32_t dtype = 7;
+  CHECK_FAILS(shw_dtype_parse("float33", &dtype, &error), SHW_INVALID_ARGUMENT, "float33");
+  CHECK_INT(dtype, 7);
+  const int32_t none[] = {INT32_MIN, -1, 0, SHW_UINT4 + 1, INT32_MAX};
+  for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); ++i) {
+    CHECK_TEXT(shw_dtype_name(none[i]), "");
+    CHECK_INT(shw_dtype_bits(none[i]), 0);
+    CHECK_INT(shw_dtype_byte_size(none[i], 1), 0);
+    CHECK_INT(shw_dtype_to_dlpack(none[i]), 0);
+  }
+  CHECK_INT(shw_dtype_byte_size(SHW_FLOAT64, UINT64_MAX), 0);
+  CHECK_INT(shw_dtype_byte_size(SHW_INT4, 3), 2);
+}
+
+/* DLDataType as it lies in memory: code, bits, lanes. */
+static void knows_the_types_of_dlpack(void) {
+  CHECK_INT(shw_dtype_to_dlpack(SHW_FLOAT32), 2 + 256 * 32 + 65536);
+  CHECK_INT(shw_dtype_to_dlpack(SHW_BFLOAT16), 4 + 256 * 16 + 65536);
+  CHECK_INT(shw_dtype_from_dlpack(6 + 256 * 8 + 65536), SHW_BOOL);
+  const uint32_t none[] = {0,
+                           2 + 256 * 32,
+                           2 + 256 * 32 + 2 * 65536,
+                           2 + 256 * 33 + 65536,
+                           3 + 256 * 8 + 65536,
+                           15 + 256 * 8 + 65536,
+                           99 + 256 * 8 + 65536,
+                           UINT32_MAX};
+  for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); ++i)
+    CHECK_INT(shw_dtype_from_dlpack(none[i]), 0);
 }
 
 static void accepts_good_descriptors(void) {
@@ -57,7 +80,6 @@ static void accepts_good_descriptors(void) {
   shw_tensor tensor = float_tensor(data, SHAPE(4, 6), 2);
   CHECK_OK(shw_tensor_check(&tensor, &error));
   tensor.device_type = 0; /* read as CPU */
-  tensor.dtype_lanes = 0; /* read as 1 */
   CHECK_OK(shw_tensor_check(&tensor, &error));
   tensor.strides = SHAPE(1, 4);
   CHECK_OK(shw_tensor_check(&tensor, &error));
@@ -89,9 +111,9 @@ static void refuses_bad_descriptors(void) {
                                {"data pointer", SHW_INVALID_ARGUMENT, good},
                                {"need 1224 bytes", SHW_INVALID_ARGUMENT, good},
                                {"device type 5", SHW_UNIMPLEMENTED, good},
-                               {"opaque", SHW_UNIMPLEMENTED, good},
-                               {"4 lanes", SHW_UNIMPLEMENTED, good},
-                               {"float4 element has 4 bits", SHW_INVALID_ARGUMENT, good},
+                               {"there is no dtype 0", SHW_INVALID_ARGUMENT, good},
+                               {"there is no dtype 30", SHW_INVALID_ARGUMENT, good},
+                               {"there is no dtype -1", SHW_INVALID_ARGUMENT, good},
                                {"need 96 bytes, its buffer has 8", SHW_INVALID_ARGUMENT, good},
                                {"flags", SHW_UNIMPLEMENTED, good},
                                {"byte 80", SHW_UNIMPLEMENTED, good},
@@ -106,10 +128,9 @@ static void refuses_bad_descriptors(void) {
   cases[6].tensor.strides = wide;
   cases[6].tensor.byte_size = sizeof(data);
   cases[7].tensor.device_type = 5;
-  cases[8].tensor.dtype_code = SHW_DTYPE_OPAQUE;
-  cases[9].tensor.dtype_lanes = 4;
-  cases[10].tensor.dtype_code = SHW_DTYPE_FLOAT4_E2M1FN;
-  cases[10].tensor.dtype_bits = 8;
+  cases[8].tensor.dtype = 0;
+  cases[9].tensor.dtype = SHW_UINT4 + 1;
+  cases[10].tensor.dtype = -1;
   cases[11].tensor.byte_size = 8;
   cases[12].tensor.flags = 8;
   cases[13].tensor.reserved0 = 1;
@@ -123,7 +144,7 @@ static void refuses_bad_descriptors(void) {
 static void owns_zeroed_aligned_tensors(void) {
   shw_error* error = NULL;
   shw_owned_tensor* owned = NULL;
-  CHECK_OK(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(3, 5), 2, &owned, &error));
+  CHECK_OK(shw_owned_tensor_create(SHW_FLOAT32, SHAPE(3, 5), 2, &owned, &error));
   shw_tensor described = SHW_TENSOR_INIT;
   CHECK_OK(shw_owned_tensor_describe(owned, &described, &error));
   CHECK_INT(described.ndim, 2);
@@ -135,14 +156,15 @@ static void owns_zeroed_aligned_tensors(void) {
   CHECK_OK(shw_tensor_check(&described, &error));
   shw_owned_tensor_release(owned);
   owned = NULL;
-  CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(-1), 1, &owned, &error),
+  CHECK_FAILS(shw_owned_tensor_create(SHW_FLOAT32, SHAPE(-1), 1, &owned, &error),
               SHW_INVALID_ARGUMENT, "extent 0 of the shape is negative");
-  CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 32, SHAPE(INT64_MAX), 1, &owned, &error),
+  CHECK_FAILS(shw_owned_tensor_create(SHW_FLOAT32, SHAPE(INT64_MAX), 1, &owned, &error),
               SHW_INVALID_ARGUMENT, "do not fit 63 bits");
-  CHECK_FAILS(shw_owned_tensor_create(SHW_DTYPE_FLOAT, 33, SHAPE(1), 1, &owned, &error),
-              SHW_UNIMPLEMENTED, "33 bits is not supported");
+  CHECK_FAILS(shw_owned_tensor_create(2 + 256 * 32, SHAPE(1), 1, &owned, &error),
+              SHW_INVALID_ARGUMENT, "there is no dtype 8194, only 1 to 29");
   CHECK(owned == NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(knows_every_dtype_both_ways), TEST_ENTRY(accepts_good_descriptors),
-          TEST_ENTRY(refuses_bad_descriptors), TEST_ENTRY(owns_zeroed_aligned_tensors))
+TEST_MAIN(TEST_ENTRY(knows_every_dtype_both_ways), TEST_ENTRY(knows_the_types_of_dlpack),
+          TEST_ENTRY(accepts_good_descriptors), TEST_ENTRY(refuses_bad_descriptors),
+          TEST_ENTRY(owns_zeroed_aligned_tensors))

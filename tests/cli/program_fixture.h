@@ -38,16 +38,15 @@ inline std::string file_text(const std::filesystem::path& path) {
 // One tensor to be stored.
 struct Source {
   std::string name;
-  uint8_t code;
-  uint8_t bits;
+  int32_t dtype;
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;
 };
 
 template <typename T>
-Source source(std::string name, uint8_t code, std::vector<int64_t> shape,
+Source source(std::string name, int32_t dtype, std::vector<int64_t> shape,
               const std::vector<T>& values) {
-  Source result{std::move(name), code, sizeof(T) * 8, std::move(shape), {}};
+  Source result{std::move(name), dtype, std::move(shape), {}};
   const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
   result.bytes.assign(bytes, bytes + values.size() * sizeof(T));
   return result;
@@ -70,12 +69,12 @@ class Program : public testing::Test {
     for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i) / 4;
     std::vector<int32_t> large(3000);
     for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<int32_t>(i);
-    sources_ = {source<float>("layers.0.weight", SHW_DTYPE_FLOAT, {8, 6}, weight),
-                source<float>("layers.1.weight", SHW_DTYPE_FLOAT, {8, 6}, weight),
-                source<int32_t>("large", SHW_DTYPE_INT, {3000}, large),
-                source<int64_t>("step", SHW_DTYPE_INT, {}, {42}),
-                source<uint16_t>("odd[0]", SHW_DTYPE_BFLOAT, {2}, {0x3F80, 0x4000}),
-                source<uint8_t>("bad\x1b[31mname\n", SHW_DTYPE_BOOL, {2}, {1, 0})};
+    sources_ = {source<float>("layers.0.weight", SHW_FLOAT32, {8, 6}, weight),
+                source<float>("layers.1.weight", SHW_FLOAT32, {8, 6}, weight),
+                source<int32_t>("large", SHW_INT32, {3000}, large),
+                source<int64_t>("step", SHW_INT64, {}, {42}),
+                source<uint16_t>("odd[0]", SHW_BFLOAT16, {2}, {0x3F80, 0x4000}),
+                source<uint8_t>("bad\x1b[31mname\n", SHW_BOOL, {2}, {1, 0})};
     save("ckpt");
   }
 
@@ -151,8 +150,7 @@ class Program : public testing::Test {
       names.add(each.name);
       shw_tensor tensor = SHW_TENSOR_INIT;
       tensor.data = each.bytes.data();
-      tensor.dtype_code = each.code;
-      tensor.dtype_bits = each.bits;
+      tensor.dtype = each.dtype;
       tensor.ndim = static_cast<int32_t>(each.shape.size());
       tensor.shape = each.shape.data();
       tensors.push_back(tensor);

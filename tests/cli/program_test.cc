@@ -263,6 +263,27 @@ TEST_F(Program, DigestsAreEqualForEqualTensors) {
   EXPECT_EQ(run("digest ckpt --algorithm md5").code, 2);
 }
 
+TEST_F(Program, ConvertSavesAgainInAnotherFormat) {
+  const Outcome made = run("convert ckpt copy --max-shard-size 100");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_HAS(made.out, "equal to the source");
+  EXPECT_EQ(run("digest copy").out, run("digest ckpt").out);
+  EXPECT_HAS(run("convert ckpt copy --max-shard-size 100").out, "was converted before");
+  const Outcome other = run("convert ckpt copy");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_HAS(other.err, "already");
+  EXPECT_EQ(run("convert ckpt copy --overwrite --mem 64MiB").code, 0);
+  const Outcome trusted = run("convert ckpt trusted --no-compare");
+  EXPECT_EQ(trusted.code, 0) << trusted.err;
+  EXPECT_EQ(trusted.out.find("equal to the source"), std::string::npos);
+  const Outcome bytes = run("convert ckpt files --format safetensors");
+  EXPECT_EQ(bytes.code, 2);
+  EXPECT_HAS(bytes.err, "object 'blob'");
+  EXPECT_FALSE(std::filesystem::exists(path("files/model.safetensors.index.json")));
+  for (const char* inside : {"convert ckpt ckpt", "convert ckpt ckpt/below"})
+    EXPECT_HAS(run(inside).err, "nothing is written into a source");
+}
+
 TEST_F(Program, GcIsADryRunUntilToldOtherwise) {
   const std::string orphan = path("ckpt/0123456789abcdef0123456789abcdef");
   std::filesystem::create_directory(orphan);

@@ -24,9 +24,9 @@ std::string array_of(ElementType type, const std::vector<T>& values, std::vector
                     element_words(type, elements, shape.empty()));
 }
 
-constexpr ElementType kFloat32{SHW_DTYPE_FLOAT, 32};
-constexpr ElementType kFloat64{SHW_DTYPE_FLOAT, 64};
-constexpr ElementType kInt32{SHW_DTYPE_INT, 32};
+constexpr ElementType kFloat32{SHW_FLOAT32, 32};
+constexpr ElementType kFloat64{SHW_FLOAT64, 64};
+constexpr ElementType kInt32{SHW_INT32, 32};
 
 TEST(Text, WritesSizesAndCounts) {
   EXPECT_EQ(size_text(0), "0 B");
@@ -64,7 +64,7 @@ TEST(ArrayText, PrintsNumbersAsNumpyDoes) {
   EXPECT_EQ(array_of<int32_t>(kInt32, {1, -20, 300, 4}, {2, 2}), "[[  1 -20]\n [300   4]]");
   EXPECT_EQ(array_of<float>(kFloat32, {0.1F}, {}), "0.1");
   EXPECT_EQ(array_of<float>(kFloat32, {2.0F}, {}), "2.0");
-  EXPECT_EQ(array_of<uint8_t>({SHW_DTYPE_BOOL, 8}, {1, 0}, {2}), "[ True False]");
+  EXPECT_EQ(array_of<uint8_t>({SHW_BOOL, 8}, {1, 0}, {2}), "[ True False]");
 }
 
 TEST(ArrayText, WrapsLongRowsAndSeparatesBlocks) {
@@ -87,28 +87,28 @@ TEST(ElementText, DecodesSmallFloats) {
   const auto value = [](ElementType type, uint16_t bits) {
     return decode_elements(type, std::as_bytes(std::span(&bits, 1)), 0, 1).front().real;
   };
-  EXPECT_EQ(value({SHW_DTYPE_BFLOAT, 16}, 0x3FC0), 1.5);
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT, 16}, 0x0001), std::ldexp(1.0, -24));
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT, 16}, 0xFC00), -std::numeric_limits<double>::infinity());
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT8_E4M3FN, 8}, 0x7E), 448);
-  EXPECT_TRUE(std::isnan(value({SHW_DTYPE_FLOAT8_E4M3FN, 8}, 0x7F)));
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT8_E5M2, 8}, 0x7B), 57344);
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT8_E4M3FNUZ, 8}, 0x7F), 240);
-  EXPECT_TRUE(std::isnan(value({SHW_DTYPE_FLOAT8_E4M3FNUZ, 8}, 0x80)));
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT8_E8M0FNU, 8}, 0x80), 2);
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT4_E2M1FN, 4}, 0x7), 6);
-  EXPECT_EQ(value({SHW_DTYPE_FLOAT6_E2M3FN, 6}, 0x1F), 7.5);
+  EXPECT_EQ(value({SHW_BFLOAT16, 16}, 0x3FC0), 1.5);
+  EXPECT_EQ(value({SHW_FLOAT16, 16}, 0x0001), std::ldexp(1.0, -24));
+  EXPECT_EQ(value({SHW_FLOAT16, 16}, 0xFC00), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(value({SHW_FLOAT8_E4M3FN, 8}, 0x7E), 448);
+  EXPECT_TRUE(std::isnan(value({SHW_FLOAT8_E4M3FN, 8}, 0x7F)));
+  EXPECT_EQ(value({SHW_FLOAT8_E5M2, 8}, 0x7B), 57344);
+  EXPECT_EQ(value({SHW_FLOAT8_E4M3FNUZ, 8}, 0x7F), 240);
+  EXPECT_TRUE(std::isnan(value({SHW_FLOAT8_E4M3FNUZ, 8}, 0x80)));
+  EXPECT_EQ(value({SHW_FLOAT8_E8M0FNU, 8}, 0x80), 2);
+  EXPECT_EQ(value({SHW_FLOAT4_E2M1FN, 4}, 0x7), 6);
+  EXPECT_EQ(value({SHW_FLOAT6_E2M3FN, 6}, 0x1F), 7.5);
 }
 
 TEST(ElementText, ReadsPackedElementsAcrossBytes) {
   const std::vector<uint8_t> nibbles{0x21, 0xF3};
   const std::vector<Element> elements =
-      decode_elements({SHW_DTYPE_INT, 4}, std::as_bytes(std::span(nibbles)), 0, 4);
+      decode_elements({SHW_INT4, 4}, std::as_bytes(std::span(nibbles)), 0, 4);
   ASSERT_EQ(elements.size(), 4U);
   EXPECT_EQ(elements[0].integer, 1);
   EXPECT_EQ(elements[1].integer, 2);
   EXPECT_EQ(elements[3].integer, -1);
-  EXPECT_TRUE(decode_elements({SHW_DTYPE_INT, 4}, std::as_bytes(std::span(nibbles)), 2, 3).empty());
+  EXPECT_TRUE(decode_elements({SHW_INT4, 4}, std::as_bytes(std::span(nibbles)), 2, 3).empty());
 }
 
 TEST(NameTree, FoldsEqualNumberedLayers) {

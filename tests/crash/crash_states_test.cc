@@ -8,17 +8,19 @@
 //   I6          when nothing was committed, open says NOT_FOUND
 // Then the log is spoiled (a sync left out, steps swapped, a name used twice): each mutant must be
 // found. SHW_SOAK=1 repeats with other random choices.
+#include <cerrno>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "core/base/text.h"
 #include "core/exec/housekeeping.h"
-#include "core/format/native/native_checkpoint.h"
 #include "core/integrity/digest.h"
+#include "core/storage/posix/system_calls.h"
 #include "tests/core/exec/save_world.h"
 #include "tests/crash/storage_model.h"
 #include "tests/support/run_length.h"
+#include "tests/support/temporary_directory.h"
 
 namespace shardwright::crash {
 namespace {
@@ -41,6 +43,7 @@ struct Workload {
   std::string name;
   std::vector<LoggedCall> log;
   std::vector<std::shared_ptr<const World>> worlds;  // by number of commits; the first is no world
+  std::string io_engine;                             // of the last save, "" = nothing in batches
 };
 
 // A world whose sizes are the awkward ones.
@@ -58,17 +61,30 @@ World sizes_world(int32_t ranks, uint64_t number) {
   return world;
 }
 
+// A kernel without rings: threads carry what goes in batches.
+class WithoutRing final : public storage::KernelCalls {
+ public:
+  std::unique_ptr<storage::Ring> open_ring(uint32_t, int* error) override {
+    *error = -EPERM;
+    return nullptr;
+  }
+};
+
+// Calls on a storage of its own. Of a write in a batch it is told when the write has ended: what a
+// sync covers is what ended before it.
 class Recorder {
  public:
+  explicit Recorder(std::shared_ptr<storage::Storage> inner = storage::make_memory_storage())
+      : inner_(std::move(inner)) {}
   std::shared_ptr<storage::Storage> storage() { return recording_; }
   std::vector<LoggedCall> take() { return std::move(log_); }
 
  private:
   std::mutex mutex_;
   std::vector<LoggedCall> log_;
-  std::shared_ptr<storage::Storage> memory_ = storage::make_memory_storage();
+  std::shared_ptr<storage::Storage> inner_;
   std::shared_ptr<storage::Storage> recording_ =
-      storage::make_recording_storage(*memory_, [this](const storage::StorageEvent& event) {
+      storage::make_recording_storage(*inner_, [this](const storage::StorageEvent& event) {
         const std::lock_guard lock(mutex_);
         log_.push_back({event.operation,
                         event.key,
@@ -83,16 +99,21 @@ class CrashStatesTest : public testing::Test {
   // Saves worlds one after another and keeps the calls.
   Workload record(std::string name, std::vector<World> worlds, int32_t keep_generations = 1) {
     Recorder recorder;
-    exec::SaveOptions options;
+    return record(std::move(name), std::move(worlds), keep_generations, &recorder);
+  }
+  Workload record(std::string name, std::vector<World> worlds, int32_t keep_generations,
+                  Recorder* recorder) {
+    exec::SaveOptions options = options_;
     options.keep_generations = keep_generations;
-    Workload workload{std::move(name), {}, {std::make_shared<const World>()}};
+    Workload workload{std::move(name), {}, {std::make_shared<const World>()}, ""};
     for (World& world : worlds) {
       const auto results =
-          exec::test::save_world(*runtime_, world, {recorder.storage(), "ckpt"}, options);
+          exec::test::save_world(*runtime_, world, {recorder->storage(), "ckpt"}, options);
       EXPECT_EQ(exec::test::agreed_code(results), StatusCode::kOk) << exec::test::texts(results);
       workload.worlds.push_back(std::make_shared<const World>(std::move(world)));
+      if (results[0].ok()) workload.io_engine = results[0]->io_engine;
     }
-    workload.log = recorder.take();
+    workload.log = recorder->take();
     return workload;
   }
 
@@ -100,9 +121,9 @@ class CrashStatesTest : public testing::Test {
   Workload record_failure_and_gc() {
     Recorder recorder;
     const format::Location location{recorder.storage(), "ckpt"};
-    Workload workload{"failed save and gc", {}, {std::make_shared<const World>()}};
+    Workload workload{"failed save and gc", {}, {std::make_shared<const World>()}, ""};
     auto first = std::make_shared<const World>(exec::test::make_small_world(2, 1));
-    EXPECT_TRUE(exec::test::save_world(*runtime_, *first, location)[0].ok());
+    EXPECT_TRUE(exec::test::save_world(*runtime_, *first, location, options_)[0].ok());
     workload.worlds.push_back(first);
     const std::shared_ptr<storage::Storage> failing = storage::make_fault_storage(
         *recorder.storage(), [](const storage::StorageEvent& event, uint64_t*) {
@@ -110,8 +131,8 @@ class CrashStatesTest : public testing::Test {
           const bool commits = event.operation == Operation::kCommit;
           return leaves || commits ? resource_exhausted("disk", "no room") : Status();
         });
-    const auto failed =
-        exec::test::save_world(*runtime_, exec::test::make_small_world(2, 2), {failing, "ckpt"});
+    const auto failed = exec::test::save_world(*runtime_, exec::test::make_small_world(2, 2),
+                                               {failing, "ckpt"}, options_);
     EXPECT_EQ(exec::test::agreed_code(failed), StatusCode::kResourceExhausted);
     exec::GcOptions collect;
     collect.apply = true;
@@ -222,19 +243,22 @@ class CrashStatesTest : public testing::Test {
   // I5.
   std::string follow_up_violation(const format::Location& location) {
     const World next = exec::test::make_small_world(1, 4711);
-    const auto results = exec::test::save_world(*runtime_, next, location);
+    const auto results = exec::test::save_world(*runtime_, next, location, options_);
     if (!results[0].ok()) return "I5: " + exec::test::texts(results);
     exec::GcOptions collect;
     collect.apply = true;
     collect.grace_ns = -1;
     const Result<Report> collected = exec::collect_garbage(*runtime_, location, collect);
     if (!collected.ok()) return "I5: " + collected.status().to_string();
-    const auto generations = format::native::list_generations(location);
+    const auto writer = runtime_->formats().writer(options_.format);
+    if (!writer.ok()) return writer.status().to_string();
+    const auto generations = (*writer)->list_generations(location);
     if (!generations.ok() || generations->size() != 1) return "I5: gc left more than is named";
     const testing::AssertionResult whole = exec::test::stores(*runtime_, location, next);
     return whole ? "" : fmt::format("I5: {}", whole.message());
   }
 
+  exec::SaveOptions options_;  // of all saves
   std::unique_ptr<Runtime> runtime_ = exec::test::make_runtime(1);
   RandomSource random_;
   size_t states_ = 0;
@@ -249,6 +273,26 @@ std::vector<World> two_worlds(int32_t ranks) {
   worlds.push_back(small(ranks, 1));
   worlds.push_back(small(ranks, 2));
   return worlds;
+}
+
+// The part of the log after the first commit, spoiled.
+using Spoil = std::function<void(std::vector<LoggedCall>*, size_t after)>;
+
+void drop(std::vector<LoggedCall>* log, size_t after, Operation operation, std::string_view part) {
+  const auto spoiled = std::remove_if(
+      log->begin() + static_cast<ptrdiff_t>(after), log->end(), [&](const LoggedCall& call) {
+        return call.operation == operation && call.key.find(part) != std::string::npos;
+      });
+  ASSERT_NE(spoiled, log->end()) << "the mutant changes nothing";
+  log->erase(spoiled, log->end());
+}
+
+size_t find_call(const std::vector<LoggedCall>& log, size_t from, Operation operation,
+                 std::string_view part) {
+  for (size_t i = from; i < log.size(); ++i) {
+    if (log[i].operation == operation && log[i].key.find(part) != std::string::npos) return i;
+  }
+  return log.size();
 }
 
 TEST_F(CrashStatesTest, NoStateAfterACrashLosesWhatWasCommitted) {
@@ -274,31 +318,58 @@ TEST_F(CrashStatesTest, NoStateAfterACrashLosesWhatWasCommitted) {
   EXPECT_GE(states_, kSanitized ? 4'000U : 10'000U);
 }
 
-TEST_F(CrashStatesTest, LargeChunksAreWholeOrNotNamed) {
+std::vector<World> large_worlds() {
   std::vector<World> worlds;
   worlds.push_back(small(1, 1));
   worlds.push_back(exec::test::make_world(1, 2));
-  EXPECT_EQ(check(record("large", std::move(worlds)), uint64_t{1} << 20), "");
+  return worlds;
 }
 
-// The part of the log after the first commit, spoiled.
-using Spoil = std::function<void(std::vector<LoggedCall>*, size_t after)>;
-
-void drop(std::vector<LoggedCall>* log, size_t after, Operation operation, std::string_view part) {
-  const auto spoiled = std::remove_if(
-      log->begin() + static_cast<ptrdiff_t>(after), log->end(), [&](const LoggedCall& call) {
-        return call.operation == operation && call.key.find(part) != std::string::npos;
-      });
-  ASSERT_NE(spoiled, log->end()) << "the mutant changes nothing";
-  log->erase(spoiled, log->end());
+TEST_F(CrashStatesTest, LargeChunksAreWholeOrNotNamed) {
+  EXPECT_EQ(check(record("large", large_worlds()), uint64_t{1} << 20), "");
 }
 
-size_t find_call(const std::vector<LoggedCall>& log, size_t from, Operation operation,
-                 std::string_view part) {
-  for (size_t i = from; i < log.size(); ++i) {
-    if (log[i].operation == operation && log[i].key.find(part) != std::string::npos) return i;
+TEST_F(CrashStatesTest, LargeChunksAreWholeOrNotNamedThroughEachEngine) {
+  constexpr uint64_t kBlockBytes = uint64_t{4} << 20;  // of a request
+  const std::vector<std::pair<std::string, std::shared_ptr<storage::SystemCalls>>> engines = {
+      {"rings", std::make_shared<storage::KernelCalls>()},
+      {"threads", std::make_shared<WithoutRing>()}};
+  for (const auto& [name, calls] : engines) {
+    const test::TemporaryDirectory directory;
+    Recorder recorder(storage::make_posix_storage(directory / "root", calls));
+    const Workload workload = record(name, large_worlds(), 1, &recorder);
+    EXPECT_FALSE(workload.io_engine.empty());
+    EXPECT_TRUE(name == "rings" || workload.io_engine == "threads") << workload.io_engine;
+    EXPECT_EQ(check(workload, kBlockBytes), "");
+    Workload mutant = workload;
+    drop(&mutant.log, find_call(mutant.log, 0, Operation::kCommit, "manifest") + 1,
+         Operation::kSync, "rank-");
+    EXPECT_NE(check(mutant, kBlockBytes), "")
+        << name << ": no write was recorded in front of its sync";
   }
-  return log.size();
+}
+
+// Files that ranks share, made by the coordinator and named by an index.
+class SharedFilesTest : public CrashStatesTest {
+ protected:
+  SharedFilesTest() {
+    options_.format = "safetensors";
+    options_.max_shard_bytes = 4000;
+  }
+};
+
+TEST_F(SharedFilesTest, NoStateAfterACrashLosesWhatWasCommitted) {
+  std::vector<Workload> workloads;
+  for (const int32_t ranks : {1, 2, 3})
+    workloads.push_back(record(fmt::format("overwrite by {}", ranks), two_worlds(ranks)));
+  std::vector<World> sizes;
+  sizes.push_back(sizes_world(2, 5));
+  sizes.push_back(sizes_world(3, 6));
+  workloads.push_back(record("sizes", std::move(sizes)));
+  workloads.push_back(record_failure_and_gc());
+  for (const Workload& workload : workloads) EXPECT_EQ(check(workload, 4096), "");
+  RecordProperty("states", static_cast<int>(states_));
+  EXPECT_GE(states_, 400U);
 }
 
 // Moves the call at from in front of the one at to.
@@ -348,6 +419,43 @@ TEST_F(CrashStatesTest, EveryMutantOfTheProtocolIsFound) {
   };
   const Workload sound = record("mutant", two_worlds(2));
   const size_t after = find_call(sound.log, 0, Operation::kCommit, "manifest") + 1;
+  ASSERT_EQ(check(sound, 4096), "");
+  for (const auto& [name, spoil] : mutants) {
+    Workload mutant = sound;
+    spoil(&mutant.log, after);
+    EXPECT_NE(check(mutant, 4096), "") << name << " was not found";
+  }
+}
+
+TEST_F(SharedFilesTest, EveryMutantOfTheProtocolIsFound) {
+  const std::vector<std::pair<std::string, Spoil>> mutants = {
+      {"files are not synced",
+       [](auto* log, size_t after) {
+         // The index, whose name ends otherwise, has a sync of its own.
+         const auto spoiled = std::remove_if(
+             log->begin() + static_cast<ptrdiff_t>(after), log->end(), [](const LoggedCall& call) {
+               return call.operation == Operation::kSync && call.key.ends_with(".safetensors");
+             });
+         ASSERT_NE(spoiled, log->end());
+         log->erase(spoiled, log->end());
+       }},
+      {"names are not synced",
+       [](auto* log, size_t after) { drop(log, after, Operation::kSyncPrefix, "ckpt"); }},
+      {"the index is not synced",
+       [](auto* log, size_t after) { drop(log, after, Operation::kSync, "index.json"); }},
+      {"the index is committed before files are synced",
+       [](auto* log, size_t after) {
+         move_before(log, find_call(*log, after, Operation::kCommit, "index.json"),
+                     find_call(*log, after, Operation::kSync, ".safetensors"));
+       }},
+      {"the old files go before the commit",
+       [](auto* log, size_t after) {
+         move_before(log, find_call(*log, after, Operation::kRemove, ".safetensors"),
+                     find_call(*log, after, Operation::kCommit, "index.json"));
+       }},
+  };
+  const Workload sound = record("mutant", two_worlds(2));
+  const size_t after = find_call(sound.log, 0, Operation::kCommit, "index.json") + 1;
   ASSERT_EQ(check(sound, 4096), "");
   for (const auto& [name, spoil] : mutants) {
     Workload mutant = sound;

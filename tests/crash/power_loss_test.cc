@@ -214,6 +214,8 @@ std::vector<Workload> workloads() {
     all.push_back({fmt::format("first save by {}", ranks), "a/b/c/ckpt", "save:1", ranks});
     all.push_back({fmt::format("overwrite by {}", ranks), "ckpt", "save:1 save:2", ranks});
   }
+  // Every eighth state is large: its files are written directly, in batches.
+  all.push_back({"large over small", "new/ckpt", "save:6 save:7", 1});
   all.push_back({"keeps two", "ckpt", "keep:2 save:1 save:2 save:3 gc", 2});
   all.push_back({"in the background", "new/ckpt", "async:1 async:2", 2});
   all.push_back({"cancelled", "ckpt", "save:1 cancel:2 save:3", 2});

@@ -6,7 +6,7 @@
 namespace shardwright::crash {
 
 bool is_manifest(const std::string& key) {
-  return key.ends_with("manifest.shw");
+  return key.ends_with("manifest.shw") || key.ends_with(".safetensors.index.json");
 }
 
 void StorageModel::write(File* file, const LoggedCall& call) const {
@@ -49,6 +49,9 @@ void StorageModel::apply(const LoggedCall& call) {
       break;
     case Operation::kWrite:
       write(&table[call.key], call);
+      break;
+    case Operation::kTruncate:
+      table[call.key].size_bytes = call.offset;
       break;
     case Operation::kSync:
       sync(&table[call.key]);

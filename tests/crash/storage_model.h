@@ -34,7 +34,7 @@ struct LoggedCall {
 
 using Tree = std::map<std::string, std::vector<std::byte>>;
 
-// Whether a key is a manifest: written invisibly and committed.
+// Whether a key is a manifest or an index: written invisibly and committed.
 bool is_manifest(const std::string& key);
 
 class StorageModel {

@@ -15,7 +15,7 @@ from hyper_parallel import DTensor, get_platform, init_device_mesh
 from hyper_parallel.core.checkpoint import StandardSavePlanner as TheirSavePlanner
 from hyper_parallel.core.checkpoint import load, save
 from hyper_parallel.core.placement_types import Partial, Replicate, Shard
-from shardwright.torch.standard_planner import StandardLoadPlanner, StandardSavePlanner
+from shardwright.torch.hyperparallel import StandardLoadPlanner, StandardSavePlanner
 
 SCALARS = {"step": 7, "lr": 0.125, "name": "adam", "flag": True, "nothing": None}
 PLACEMENTS = {"s0r": (Shard(0), Replicate()), "s0s1": (Shard(0), Shard(1)), "rr": (Replicate(), Replicate()),

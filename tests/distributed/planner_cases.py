@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.placement_types import _StridedShard
 
-import shardwright.torch.planner as ours
+import shardwright.torch.dcp.planner as ours
 
 PLANNERS = (original.DefaultSavePlanner, ours.DefaultSavePlanner)
 

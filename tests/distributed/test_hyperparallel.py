@@ -18,8 +18,8 @@ from hyper_parallel.core.checkpoint import planner as their_plans
 from hyper_parallel.core.checkpoint import reshard as their_reshard
 from hyper_parallel.core.checkpoint import standard_planner as their_planner
 from hyper_parallel.core.checkpoint import util as their_functions
-from shardwright import standard_planner as ours
-from shardwright.torch import standard_planner as of_torch
+from shardwright import hyperparallel as ours
+from shardwright.torch import hyperparallel as of_torch
 
 SEED = int(os.environ.get("SHW_SEED", "20260305"))
 WORLDS = 150

@@ -25,9 +25,7 @@ shw_tensor tensor_of(Host* host) {
   tensor.byte_size = host->source.rarely() ? host->number<uint64_t>() : 0;
   tensor.device_type = host->source.rarely() ? host->number<int32_t>() : 1;
   tensor.device_id = host->source.rarely() ? host->number<int32_t>() : 0;
-  tensor.dtype_code = host->number<uint8_t>();
-  tensor.dtype_bits = host->source.rarely() ? host->number<uint8_t>() : 32;
-  tensor.dtype_lanes = host->source.rarely() ? host->number<uint16_t>() : 1;
+  tensor.dtype = host->source.rarely() ? host->number<int32_t>() : host->source.below(31);
   tensor.ndim = held_count(host);
   tensor.shape = host->values(&host->shape);
   tensor.strides = host->source.byte() % 2 == 0 ? nullptr : host->values(&host->strides);
@@ -61,6 +59,12 @@ void give_layout(Host* host) {
   shw_layout_release(layout);
 }
 
+const shw_megatron_api& megatron() {
+  const void* functions = nullptr;
+  check(shw_get_extension(SHW_MEGATRON_NAME, SHW_MEGATRON_VERSION, &functions, nullptr) == SHW_OK);
+  return *static_cast<const shw_megatron_api*>(functions);
+}
+
 void give_grid(Host* host) {
   shw_grid_shard shard = SHW_GRID_SHARD_INIT;
   shw_error* error = nullptr;
@@ -76,7 +80,7 @@ void give_grid(Host* host) {
   shard.flat_begin = host->number<int64_t>();
   shard.flat_size = host->number<int64_t>();
   const shw_status status =
-      shw_grid_boxes(host->sized(&host->room, shard), nullptr, 0, &count, nullptr, &error);
+      megatron().grid_boxes(host->sized(&host->room, shard), nullptr, 0, &count, nullptr, &error);
   check_outcome(status, error);
 }
 
@@ -90,7 +94,7 @@ void give_entries(Host* host) {
   batch.names = host->source.rarely() ? nullptr : kNames.data();
   batch.name_offsets = host->offsets(&host->name_offsets, kNames.size());
   batch.dtypes = host->values(&host->dtypes);
-  for (int32_t& dtype : host->dtypes) dtype = dtype % 2 == 0 ? SHW_DTYPE_FLOAT + 256 * 32 : dtype;
+  for (int32_t& dtype : host->dtypes) dtype = dtype % 2 == 0 ? SHW_FLOAT32 : dtype;
   batch.kinds = host->source.byte() % 2 == 0 ? nullptr : host->values(&host->kinds);
   batch.shapes = host->values(&host->shape);
   batch.shape_offsets = host->offsets(&host->shape_offsets, kMostValues);

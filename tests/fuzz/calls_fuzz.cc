@@ -21,9 +21,7 @@ shw_tensor sound_tensor(float* data) {
   tensor.data = data;
   tensor.byte_size = 6 * sizeof(float);
   tensor.device_type = 1;
-  tensor.dtype_code = SHW_DTYPE_FLOAT;
-  tensor.dtype_bits = 32;
-  tensor.dtype_lanes = 1;
+  tensor.dtype = SHW_FLOAT32;
   tensor.ndim = 2;
   tensor.shape = kShape.data();
   return tensor;

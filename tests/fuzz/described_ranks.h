@@ -26,13 +26,13 @@ struct TableEntry {
 
 inline std::vector<TableEntry> entry_table(ByteSource* source) {
   // Objects, float32, bfloat16, bool, and four bits each.
-  constexpr std::array<int32_t, 5> kDTypes = {0, 2 + 256 * 32, 4 + 256 * 16, 6 + 256 * 8,
-                                              0 + 256 * 4};
+  constexpr std::array<DType, 5> kDTypes = {DType::kInvalid, DType::kFloat32, DType::kBfloat16,
+                                            DType::kBool, DType::kInt4};
   std::vector<TableEntry> table(1 + source->below<size_t>(5));
   for (size_t i = 0; i < table.size(); ++i) {
     TableEntry& entry = table[i];
     entry.name = source->rarely() ? "e0" : "e" + std::to_string(i);
-    entry.dtype = kDTypes[source->below(kDTypes.size())];
+    entry.dtype = static_cast<int32_t>(kDTypes[source->below(kDTypes.size())]);
     entry.kind = static_cast<EntryKind>(source->below(4));
     if (entry.dtype == 0) {
       if (entry.kind == EntryKind::kSharded) entry.kind = EntryKind::kAuto;

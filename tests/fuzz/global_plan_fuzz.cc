@@ -47,12 +47,12 @@ void check_reason(const Status& status) {
 
 SaveRules read_rules(uint8_t byte) {
   constexpr std::array<std::pair<OwnerRule, Preset>, 6> kRules = {
-      {{OwnerRule::kBalanced, Preset::kStandard},
-       {OwnerRule::kLowestRank, Preset::kStandard},
+      {{OwnerRule::kBalanced, Preset::kHyperparallel},
+       {OwnerRule::kLowestRank, Preset::kHyperparallel},
        {OwnerRule::kExact, Preset::kMegatron},
-       {OwnerRule::kBalanced, Preset::kDefault},
+       {OwnerRule::kBalanced, Preset::kTorch},
        {OwnerRule::kLowestRank, Preset::kMegatron},
-       {OwnerRule::kExact, Preset::kStandard}}};
+       {OwnerRule::kExact, Preset::kHyperparallel}}};
   SaveRules rules;
   std::tie(rules.owner, rules.preset) = kRules[byte % 8 % kRules.size()];
   rules.verify_replicas = static_cast<VerifyReplicas>(byte / 8 % 3);

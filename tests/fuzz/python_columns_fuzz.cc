@@ -17,7 +17,7 @@
 
 #include "tests/fuzz/byte_source.h"
 
-extern "C" PyObject* PyInit__shw_native();
+extern "C" PyObject* PyInit__shw_torch();
 
 namespace {
 
@@ -27,7 +27,7 @@ using Column = std::vector<std::byte>;
 constexpr size_t kColumns = 12;  // behind the number of entries: ten, numbers, order
 
 constexpr char kSetUp[] = R"(
-import _shw_native as native
+import _shw_torch as native
 import collections
 
 class Refused(Exception):
@@ -36,10 +36,10 @@ class Refused(Exception):
 class Thing:
     pass
 
-native.shw_py_set_error_hooks(lambda code, message, details, retryable, cause: Refused(code, message), lambda error: (2, b"", []))
+native.set_error_hooks(lambda code, message, details, retryable, cause: Refused(code, message), lambda error: (2, b"", []))
 Size = type("Size", (tuple,), {})
-native.shw_py_items_configure((Thing, Thing, Thing, Thing, Thing, Size, "tensor", "shard", "bytes", "strided", "contiguous",
-                               {}, {2 + 256 * 32: "float32", 1 + 256 * 8: "uint8"}, Thing, Thing, Thing, "read", "read_bytes"))
+native.items_configure((Thing, Thing, Thing, Thing, Thing, Size, "tensor", "shard", "bytes", "strided", "contiguous",
+                               {}, {12: "float32", 6: "uint8"}, Thing, Thing, Thing, "read", "read_bytes"))
 )";
 
 PyObject* native = nullptr;
@@ -49,10 +49,10 @@ void start() {
   PyPreConfig_InitIsolatedConfig(&config);
   config.allocator = PYMEM_ALLOCATOR_MALLOC;  // each object is a block that the sanitizer knows
   if (PyStatus_Exception(Py_PreInitialize(&config)) != 0) std::abort();
-  if (PyImport_AppendInittab("_shw_native", PyInit__shw_native) != 0) std::abort();
+  if (PyImport_AppendInittab("_shw_torch", PyInit__shw_torch) != 0) std::abort();
   Py_InitializeEx(0);
   if (PyRun_SimpleString(kSetUp) != 0) std::abort();
-  native = PyImport_ImportModule("_shw_native");
+  native = PyImport_ImportModule("_shw_torch");
   if (native == nullptr) std::abort();
 }
 
@@ -80,7 +80,7 @@ std::array<Column, kColumns> sound_columns(ByteSource* source, uint64_t count) {
     const bool tensor = source->byte() % 4 != 0;
     const int ndim = tensor ? source->below(4) : 0;
     const int held = tensor ? source->below(3) : 1;
-    append<int32_t>(&dtypes, tensor ? 2 + 256 * 32 : 0);
+    append<int32_t>(&dtypes, tensor ? 12 : 0);
     for (int d = 0; d < ndim; ++d) append<int64_t>(&shapes, source->below(9));
     for (int value = 0; value < ndim * held; ++value) {
       append<int64_t>(&offsets, source->below(5));
@@ -190,24 +190,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteSource source({reinterpret_cast<const std::byte*>(data), size});
   switch (source.below(4)) {
     case 0:
-      call("shw_py_items_decode",
-           {columns_or_plan(&source), kept_numbers(&source, source.below(9))});
+      call("items_decode", {columns_or_plan(&source), kept_numbers(&source, source.below(9))});
       break;
     case 1:
-      call("shw_py_items_stored", {columns_or_plan(&source)});
+      call("items_stored", {columns_or_plan(&source)});
       break;
     case 2: {
       PyObject* given = columns_tuple(&source);
-      PyObject* items = PyObject_CallMethod(native, "shw_py_items_decode", "OO", given, Py_None);
+      PyObject* items = PyObject_CallMethod(native, "items_decode", "OO", given, Py_None);
       Py_DECREF(given);
       PyErr_Clear();
       if (items == nullptr) items = PyList_New(0);
       const int count = static_cast<int>(PyList_Size(items));
-      call("shw_py_items_keep", {items, kept_numbers(&source, count)});
+      call("items_keep", {items, kept_numbers(&source, count)});
       break;
     }
     default:
-      call("shw_py_reads_decode", {reads_tuple(&source)});
+      call("reads_decode", {reads_tuple(&source)});
   }
   return 0;
 }

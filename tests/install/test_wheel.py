@@ -89,9 +89,10 @@ def test_what_the_build_tree_compiled_is_not_compiled_again(wheel, wheel_tree):
     assert [source for source, command in for_wheel.items() if command != for_build.get(source)] == []
 
 
-def test_the_wheel_holds_module_library_stubs_and_no_sources(wheel):
+def test_the_wheel_holds_modules_library_stubs_and_no_sources(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.endswith(".abi3.so") for name in names)
+    assert sorted(name for name in names if name.endswith(".abi3.so")) == [
+        "shardwright/_native/_shw_native.abi3.so", "shardwright/torch/_native/_shw_torch.abi3.so"]
     assert any(name.endswith("libshardwright.so.0") for name in names)
     assert "shardwright/py.typed" in names
     assert not [name for name in names if name.endswith((".cc", ".h", ".i", ".c"))]

@@ -14,7 +14,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 from shardwright.torch import megatron as ours
 from shardwright.torch.megatron import _reuse
-from shardwright.torch.planner import _cache
+from shardwright.torch.dcp.planner import _cache
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.planner import WriteItemType
 

@@ -32,8 +32,9 @@ using Buffer = std::vector<std::byte>;
 
 constexpr uint64_t kWorlds = 1000;
 
-constexpr std::pair<Preset, const char*> kPresets[] = {{Preset::kStandard, "standard"},
-                                                       {Preset::kDefault, "default"},
+constexpr std::pair<Preset, const char*> kPresets[] = {{Preset::kNative, "native"},
+                                                       {Preset::kHyperparallel, "hyperparallel"},
+                                                       {Preset::kTorch, "torch"},
                                                        {Preset::kMegatron, "megatron"}};
 constexpr std::pair<OwnerRule, const char*> kOwners[] = {{OwnerRule::kBalanced, "balanced"},
                                                          {OwnerRule::kLowestRank, "lowest_rank"},

@@ -96,8 +96,8 @@ SaveRules draw_save_rules(Choices& choices) {
 }
 
 MergeRules draw_merge_rules(Choices& choices) {
-  static const std::vector<Preset> kPresets = {Preset::kStandard, Preset::kDefault,
-                                               Preset::kMegatron};
+  static const std::vector<Preset> kPresets = {Preset::kNative, Preset::kHyperparallel,
+                                               Preset::kTorch, Preset::kMegatron};
   static const std::vector<OwnerRule> kOwners = {OwnerRule::kBalanced, OwnerRule::kLowestRank,
                                                  OwnerRule::kExact, OwnerRule::kAll};
   static const std::vector<CoverRule> kCovers = {CoverRule::kFull, CoverRule::kDisjoint,
@@ -180,7 +180,7 @@ std::string check_merge(const PlanCheck& check, const World& world, const Result
   }
   // torch takes boxes that begin alike for copies, whatever their sizes, so it may take what is
   // wrong; so does who does not ask for a full cover.
-  const bool by_begin = rules.preset == Preset::kDefault &&
+  const bool by_begin = rules.preset == Preset::kTorch &&
                         (rules.owner == OwnerRule::kExact || rules.owner == OwnerRule::kLowestRank);
   if (check.is_refused() && (by_begin || rules.cover != CoverRule::kFull)) return "";
   if (!merge.ok()) return check.run(merge.status(), rules.owner);

@@ -68,11 +68,13 @@ def python_findings(path: str, text: str) -> list[Finding]:
 
 
 def java_findings(path: str, text: str) -> list[Finding]:
-    """Public and protected types and members, apart from overrides, which inherit their text."""
+    """Public and protected types and members, apart from overrides, which inherit their text, and the package internal."""
     code = without_comments_and_strings(text)
     lines = text.split("\n")
     if not re.search(r"^public\b", code, re.M):
         return []  # the type is private to its package
+    if "internal" in PurePosixPath(path).parts:
+        return []  # public for the other packages, no API
     annotation = re.compile(r"^\s*@\w+")
     findings = []
     for match in _JAVA_MEMBER.finditer(code):

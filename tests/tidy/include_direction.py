@@ -25,6 +25,7 @@ FORBIDDEN_FOR = {
     "storage": {"plan", "format", *_DESCRIBED},
     "format": _DESCRIBED,
     "collective": {"plan", "storage", "format", *_DESCRIBED},
+    "device": {"concurrency", "plan", "storage", "format", "collective", *_DESCRIBED},
     "exec": _DESCRIBED,
 }
 HOST_SIDE = ("cli", "bindings", "examples")
@@ -32,6 +33,10 @@ OWNED_HEADERS = {
     "flatbuffers/": ("core/plan/wire/", "core/format/native/"),
     "mbedtls/": ("core/integrity/",),
     "xxhash.h": ("core/base/hash_index.cc", "core/integrity/", "core/plan/"),
+    # What copies tensors asks their device.
+    "core/tensor/strided_copy.h": ("core/tensor/", "core/device/"),
+    "core/tensor/stream_copy.h": ("core/tensor/", "core/device/"),
+    "core/tensor/cast.h": ("core/tensor/", "core/device/"),
     "torch/": ("core/hsdp/torch/", "core/collective/c10d/"),
     "c10/": ("core/hsdp/torch/", "core/collective/c10d/"),
     "cuda_runtime.h": ("core/device/cuda/", "core/collective/nccl/"),

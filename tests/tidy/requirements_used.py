@@ -32,6 +32,7 @@ USES = {
     "libfmt-dev": r"#include <fmt/",
     "libgtest-dev": r"#include <gtest/",
     "libmbedtls-dev": r"#include <mbedtls/",
+    "liburing-dev": r"#include <liburing",
     "libxxhash-dev": r"#include <xxhash",
     "llvm-19": r"\bllvm-(cov|profdata|symbolizer)-19\b",
     "maven": r"\bmvn\b",
@@ -53,6 +54,7 @@ USES = {
     "torch": r"^ *import torch\b",
     "megatron-core": r"\bfrom megatron\b",
     "psutil": r"\boriginal\.serialization\.save\(",
+    "transformers": r"\bimportorskip\(\"transformers\"\)",
     "mindspore": r"\bimport mindspore\b",
 }
 # Files that only list, look for or describe packages.
@@ -60,7 +62,7 @@ _LISTING = ("tools/requirements/", "tests/tidy/requirements_used.py", "cmake/Shw
 _TEXTS = (".md", ".txt.in", ".gitignore")
 # Projects of the licence table whose package has another name.
 _PROJECTS = {"flatbuffers": "flatc", "mbed tls": "libmbedtls-dev", "json for modern c++": "nlohmann-json3-dev",
-             "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "swig": "swig",
+             "cli11": "libcli11-dev", "xxhash": "libxxhash-dev", "fmt": "libfmt-dev", "liburing": "liburing-dev", "swig": "swig",
              "libstdc++, libgcc": "build-essential"}
 
 

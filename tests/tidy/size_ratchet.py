@@ -89,6 +89,8 @@ def _classify(head: str, rust: bool) -> tuple[str, str]:
             return "function", function[1]
         return ("scope", "") if _SCOPE.search(head) else ("block", "")
     head = re.sub(r"@(?!interface\b)[\w.]+(?:\s*\((?:[^()]|\([^()]*\))*\))?", " ", head)  # annotations of Java
+    if re.search(r"\brecord\s+\w+\s*\(", head):  # of Java: a type with its fields in parentheses
+        return "scope", ""
     head = re.sub(r"\btemplate\s*<[^{]*?>(?=\s*(?:class|struct|\w))", " ", head)
     call = _C_FUNCTION.search(re.sub(r"\b(?:__attribute__|alignas|SHW_\w+|requires|noexcept|decltype)\s*\((?:[^()]|\([^()]*\))*\)",
                                      " ", head))

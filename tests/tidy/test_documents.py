@@ -77,6 +77,7 @@ def test_java_publics_need_a_comment_unless_they_override():
 
 def test_members_of_a_private_java_type_are_not_public():
     assert not doc_coverage.java_findings("A.java", "final class A {\n  public int f() { return 1; }\n}\n")
+    assert not doc_coverage.java_findings("io/internal/A.java", "public class A {\n  public int f() { return 1; }\n}\n")
 
 
 def test_a_rust_crate_must_let_the_compiler_refuse_missing_comments():

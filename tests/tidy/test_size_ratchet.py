@@ -44,6 +44,8 @@ def test_functions_of_java_are_found():
     text = "@Timeout(value = 60)\npublic final class A implements B {\n  /** x. */\n  @Test\n  public int f(int a) throws X {\n    return g(() -> {\n" \
            "      h();\n    });\n  }\n}\n"
     assert names(text, "a/A.java") == {"f": 6}
+    record = "public record A(int a, long b) {\n  static A of(int a) {\n    return new A(a, 0);\n  }\n}\n"
+    assert names(record, "a/A.java") == {"of": 3}
 
 
 def test_functions_of_rust_are_found():

@@ -12,7 +12,7 @@ static jmethodID describe_method; /* static byte[][] describe(Throwable) */
 static jclass bytes_class;
 
 int shw_java_bind_errors(JNIEnv* env) {
-  jclass local = (*env)->FindClass(env, "io/shardwright/ShardwrightException");
+  jclass local = (*env)->FindClass(env, "io/shardwright/errors/ShardwrightException");
   jclass bytes = (*env)->FindClass(env, "[B");
   if (local == NULL || bytes == NULL) return -1;
   exception_class = (*env)->NewGlobalRef(env, local);

@@ -18,7 +18,7 @@ typedef struct Host {
 } Host;
 
 int shw_java_bind_collective(JNIEnv* env) {
-  jclass type = (*env)->FindClass(env, "io/shardwright/HostCollectiveBridge");
+  jclass type = (*env)->FindClass(env, "io/shardwright/collective/HostCollectiveBridge");
   if (type == NULL) return -1;
   methods.barrier = (*env)->GetMethodID(env, type, "barrier", "(J)V");
   methods.broadcast = (*env)->GetMethodID(env, type, "broadcast", "(Ljava/nio/ByteBuffer;IJ)V");

@@ -8,26 +8,31 @@
 #include "bindings/java/native/native.h"
 
 static struct {
-  jmethodID open, close, stat, list, read_at, write_at, sync, commit, abort, remove, space, lock,
-      unlock;
+  jmethodID open, close, stat, version, list, read_at, write_at, truncate, sync, commit, abort,
+      remove, space, lock, unlock, capabilities, alignment, part_bytes;
 } methods;
 
 int shw_java_bind_storage(JNIEnv* env) {
-  jclass type = (*env)->FindClass(env, "io/shardwright/HostStorageBridge");
+  jclass type = (*env)->FindClass(env, "io/shardwright/storage/HostStorageBridge");
   if (type == NULL) return -1;
   methods.open = (*env)->GetMethodID(env, type, "open", "([BI)J");
   methods.close = (*env)->GetMethodID(env, type, "close", "(J)V");
   methods.stat = (*env)->GetMethodID(env, type, "stat", "([B)[J");
-  methods.list = (*env)->GetMethodID(env, type, "list", "([B)[[B");
+  methods.version = (*env)->GetMethodID(env, type, "version", "([J)[B");
+  methods.list = (*env)->GetMethodID(env, type, "list", "([BI)[[B");
   methods.read_at = (*env)->GetMethodID(env, type, "readAt", "(JJLjava/nio/ByteBuffer;)J");
   methods.write_at = (*env)->GetMethodID(env, type, "writeAt", "(JJLjava/nio/ByteBuffer;)V");
+  methods.truncate = (*env)->GetMethodID(env, type, "truncate", "(JJ)V");
   methods.sync = (*env)->GetMethodID(env, type, "sync", "(J)V");
-  methods.commit = (*env)->GetMethodID(env, type, "commit", "(JIJ)V");
+  methods.commit = (*env)->GetMethodID(env, type, "commit", "(JI[B)V");
   methods.abort = (*env)->GetMethodID(env, type, "abort", "(J)V");
   methods.remove = (*env)->GetMethodID(env, type, "remove", "([B)V");
   methods.space = (*env)->GetMethodID(env, type, "space", "([B)J");
   methods.lock = (*env)->GetMethodID(env, type, "lock", "([BI)J");
   methods.unlock = (*env)->GetMethodID(env, type, "unlock", "(J)V");
+  methods.capabilities = (*env)->GetMethodID(env, type, "capabilities", "()J");
+  methods.alignment = (*env)->GetMethodID(env, type, "alignment", "()J");
+  methods.part_bytes = (*env)->GetMethodID(env, type, "partBytes", "()J");
   return (*env)->ExceptionCheck(env) ? -1 : 0;
 }
 
@@ -57,56 +62,60 @@ static void storage_abort(void* user, void* object) {
   call_object(user, object, methods.abort);
 }
 
-/* size, modified, version of a key through the bridge. */
-static shw_status stat_values(JNIEnv* env, void* user, jbyteArray key, jlong values[3]) {
-  jlongArray found = (*env)->CallObjectMethod(env, user, methods.stat, key);
-  if ((*env)->ExceptionCheck(env) || found == NULL) return SHW_UNKNOWN;
-  (*env)->GetLongArrayRegion(env, found, 0, 3, values);
-  (*env)->DeleteLocalRef(env, found);
-  return SHW_OK;
-}
-
-static shw_status storage_stat(void* user, const char* key, uint64_t key_size,
-                               shw_storage_stat* out, shw_error** err) {
-  JNIEnv* env = shw_java_enter(err);
-  if (env == NULL) return SHW_UNAVAILABLE;
-  jlong values[3] = {0, 0, 0};
-  jbyteArray text = shw_java_bytes(env, key, key_size);
-  if (text != NULL) stat_values(env, user, text, values);
-  const shw_status status = shw_java_leave(env, err);
-  if (status == SHW_OK) {
-    out->size = (uint64_t)values[0];
-    out->modified_ns = values[1];
-    out->version = (uint64_t)values[2];
-  }
-  return status;
-}
-
-/* Gives one key to the sink. */
+/* Gives a key with its size, time and version to the sink; SHW_UNKNOWN with an exception. A key
+ * that ends in "/" is a level of a listing and has none. */
 static shw_status sink_key(JNIEnv* env, void* user, jbyteArray key, shw_storage_list_fn sink,
                            void* sink_user) {
-  jlong values[3] = {0, 0, 0};
-  const shw_status found = stat_values(env, user, key, values);
-  if (found != SHW_OK) return found;
+  jlong values[3] = {0, 0, 0}; /* size, modified, number of the version */
   ShwJavaBytes text;
+  ShwJavaBytes version = {0};
+  jbyteArray told = NULL;
   shw_storage_entry entry = SHW_STORAGE_ENTRY_INIT;
   entry.key = shw_java_pin(env, key, &text);
   entry.key_size = text.size;
-  entry.size = (uint64_t)values[0];
-  entry.modified_ns = values[1];
-  entry.version = (uint64_t)values[2];
-  const shw_status status = sink(sink_user, &entry);
+  const int is_level = text.size > 0 && entry.key[text.size - 1] == '/';
+  if (!is_level) {
+    jlongArray found = (*env)->CallObjectMethod(env, user, methods.stat, key);
+    if (!(*env)->ExceptionCheck(env) && found != NULL) {
+      (*env)->GetLongArrayRegion(env, found, 0, 3, values);
+      told = (*env)->CallObjectMethod(env, user, methods.version, found);
+    }
+    (*env)->DeleteLocalRef(env, found);
+  }
+  shw_status status = SHW_UNKNOWN;
+  if (!(*env)->ExceptionCheck(env) && (is_level || told != NULL)) {
+    entry.size = (uint64_t)values[0];
+    entry.modified_ns = values[1];
+    entry.version = told != NULL ? shw_java_pin(env, told, &version) : NULL;
+    entry.version_size = version.size;
+    status = sink(sink_user, &entry);
+    if (told != NULL) shw_java_unpin(env, told, &version);
+  }
+  (*env)->DeleteLocalRef(env, told);
   shw_java_unpin(env, key, &text);
   return status;
 }
 
-static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_size,
+static shw_status storage_stat(void* user, const char* key, uint64_t key_size,
                                shw_storage_list_fn sink, void* sink_user, shw_error** err) {
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  jbyteArray text = shw_java_bytes(env, key, key_size);
+  const shw_status taken = text != NULL ? sink_key(env, user, text, sink, sink_user) : SHW_OK;
+  const shw_status status = shw_java_leave(env, err);
+  return status != SHW_OK ? status : taken;
+}
+
+static shw_status storage_list(void* user, const char* prefix, uint64_t prefix_size,
+                               int32_t delimiter, shw_storage_list_fn sink, void* sink_user,
+                               shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
   shw_status stopped = SHW_OK;
   jbyteArray text = shw_java_bytes(env, prefix, prefix_size);
-  jobjectArray keys = text != NULL ? (*env)->CallObjectMethod(env, user, methods.list, text) : NULL;
+  jobjectArray keys = text != NULL
+                          ? (*env)->CallObjectMethod(env, user, methods.list, text, (jint)delimiter)
+                          : NULL;
   if (!(*env)->ExceptionCheck(env) && keys != NULL) {
     const jsize count = (*env)->GetArrayLength(env, keys);
     for (jsize i = 0; i < count && stopped == SHW_OK; ++i) {
@@ -157,6 +166,13 @@ static shw_status storage_write_at(void* user, void* object, uint64_t offset, co
   return shw_java_leave(env, err);
 }
 
+static shw_status storage_truncate(void* user, void* object, uint64_t size, shw_error** err) {
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  (*env)->CallVoidMethod(env, user, methods.truncate, (jlong)(intptr_t)object, (jlong)size);
+  return shw_java_leave(env, err);
+}
+
 static shw_status storage_sync(void* user, void* object, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
@@ -164,12 +180,14 @@ static shw_status storage_sync(void* user, void* object, shw_error** err) {
   return shw_java_leave(env, err);
 }
 
-static shw_status storage_commit(void* user, void* object, int32_t condition, uint64_t version,
-                                 shw_error** err) {
+static shw_status storage_commit(void* user, void* object, int32_t condition, const char* version,
+                                 uint64_t version_size, shw_error** err) {
   JNIEnv* env = shw_java_enter(err);
   if (env == NULL) return SHW_UNAVAILABLE;
-  (*env)->CallVoidMethod(env, user, methods.commit, (jlong)(intptr_t)object, (jint)condition,
-                         (jlong)version);
+  jbyteArray text = shw_java_bytes(env, version, version_size);
+  if (text != NULL)
+    (*env)->CallVoidMethod(env, user, methods.commit, (jlong)(intptr_t)object, (jint)condition,
+                           text);
   return shw_java_leave(env, err);
 }
 
@@ -215,9 +233,25 @@ static void release_bridge(void* user) {
   if (env != NULL) (*env)->DeleteGlobalRef(env, user);
 }
 
+/* What the storage says of itself; an exception comes out of the call. */
+static shw_status read_offer(void* bridge, shw_storage_vtable* table, shw_error** err) {
+  JNIEnv* env = shw_java_enter(err);
+  if (env == NULL) return SHW_UNAVAILABLE;
+  table->capabilities = (uint64_t)(*env)->CallLongMethod(env, bridge, methods.capabilities);
+  if (!(*env)->ExceptionCheck(env))
+    table->alignment = (uint64_t)(*env)->CallLongMethod(env, bridge, methods.alignment);
+  if (!(*env)->ExceptionCheck(env))
+    table->part_bytes = (uint64_t)(*env)->CallLongMethod(env, bridge, methods.part_bytes);
+  return shw_java_leave(env, err);
+}
+
 shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** err) {
   shw_storage_vtable table = SHW_STORAGE_VTABLE_INIT;
-  table.capabilities = SHW_STORAGE_ATOMIC_COMMIT | SHW_STORAGE_CONDITIONAL_COMMIT;
+  const shw_status offered = read_offer(bridge, &table, err);
+  if (offered != SHW_OK) {
+    release_bridge(bridge);
+    return offered;
+  }
   table.name = "java";
   table.user = bridge;
   table.open = storage_open;
@@ -226,6 +260,7 @@ shw_status shw_java_storage_create(void* bridge, shw_storage** out, shw_error** 
   table.list = storage_list;
   table.read_at = storage_read_at;
   table.write_at = storage_write_at;
+  table.truncate = storage_truncate;
   table.sync = storage_sync;
   table.commit = storage_commit;
   table.abort = storage_abort;

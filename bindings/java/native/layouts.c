@@ -4,26 +4,28 @@
  * offsets and ndim sizes, then the local offset of each. */
 #include <stdlib.h>
 
-#include "bindings/java/native/native.h"
+#include "bindings/java/native/structs.h"
+#include "bindings/native/megatron.h"
 
 #define RANK_MAX 64
-#define VALUES_MAX (4 * RANK_MAX + 2) /* of a shard: local, global, offsets, fragments, range */
 
 static jlongArray failed(JNIEnv* env, shw_status status, shw_error* err) {
   shw_java_throw(env, status, err);
   return NULL;
 }
 
+static int too_many(JNIEnv* env) {
+  shw_error* err = NULL;
+  const shw_status status = shw_error_create(
+      SHW_INVALID_ARGUMENT, "a shape has at most 64 dimensions", 33, NULL, 0, NULL, &err);
+  shw_java_throw(env, status, err);
+  return -1;
+}
+
 /* Copies an array of at most `capacity` numbers; -1 with an exception. */
 static jsize read_longs(JNIEnv* env, jlongArray array, jlong* values, jsize capacity) {
   const jsize count = (*env)->GetArrayLength(env, array);
-  if (count > capacity) {
-    shw_error* err = NULL;
-    const shw_status status = shw_error_create(
-        SHW_INVALID_ARGUMENT, "a shape has at most 64 dimensions", 33, NULL, 0, NULL, &err);
-    shw_java_throw(env, status, err);
-    return -1;
-  }
+  if (count > capacity) return too_many(env);
   (*env)->GetLongArrayRegion(env, array, 0, count, values);
   return (*env)->ExceptionCheck(env) ? -1 : count;
 }
@@ -120,86 +122,84 @@ NATIVE(jboolean, layoutContains)(JNIEnv* env, jclass type, jlong layout, jint ra
 
 /* ---- grids ---- */
 
+/* A shard, whose arrays are held; `axes` of the global tensor. */
 typedef struct grid {
   shw_grid_shard shard;
-  int64_t values[VALUES_MAX];
-  jsize ndim; /* of the global tensor */
+  ShwJavaHeld held;
+  jsize axes;
 } grid;
 
-/* `values`: local shape, global shape, offsets, fragments unless the grid is irregular, begin and
- * size of the range. */
-static int read_grid(JNIEnv* env, jlongArray values, jint local_ndim, jint prepended, jint flags,
-                     grid* into) {
-  const jsize count = read_longs(env, values, (jlong*)into->values, VALUES_MAX);
-  if (count < 0) return -1;
-  shw_grid_shard* shard = &into->shard;
-  shw_grid_shard_init(shard, sizeof *shard);
-  into->ndim = local_ndim + prepended;
-  shard->flags = (uint32_t)flags;
-  shard->local_ndim = local_ndim;
-  shard->prepended = prepended;
-  shard->local_shape = into->values;
-  shard->global_shape = into->values + local_ndim;
-  shard->offsets = shard->global_shape + into->ndim;
-  const int64_t* rest = shard->offsets + into->ndim;
-  if (count > local_ndim + 2 * into->ndim + 2) {
-    shard->fragments = rest;
-    rest += into->ndim;
-  }
-  shard->flat_begin = rest[0];
-  shard->flat_size = rest[1];
-  return 0;
+/* -1 with an exception pending; grid_free follows in either case. */
+static int read_grid(JNIEnv* env, jobject given, grid* into) {
+  into->held.count = 0;
+  if (shw_java_struct_read(env, given, &shw_grid_shard_table, &into->shard, &into->held) == NULL)
+    return -1;
+  const int64_t axes = (int64_t)into->shard.prepended + into->shard.local_ndim;
+  into->axes = (jsize)axes;
+  return into->shard.prepended >= 0 && axes <= RANK_MAX ? 0 : too_many(env);
+}
+
+static void grid_free(JNIEnv* env, grid* shard) {
+  shw_java_struct_free(env, &shard->held);
+}
+
+/* Three rows of as many numbers each. */
+static jlongArray rows_of(JNIEnv* env, int64_t rows[3][RANK_MAX + 1], jsize count) {
+  jlong numbers[3 * (RANK_MAX + 1)];
+  for (jsize i = 0; i < 3 * count; ++i) numbers[i] = rows[i / count][i % count];
+  return shw_java_longs(env, numbers, 3 * (uint64_t)count);
 }
 
 /* Global shape, offsets, fragments. */
-NATIVE(jlongArray, gridPlace)(JNIEnv* env, jclass type, jlongArray local, jint prepended,
-                              jlongArray places) {
+NATIVE(jlongArray, gridPlace)(JNIEnv* env, jclass type, jobject given, jlongArray places) {
   (void)type;
-  int64_t shape[RANK_MAX], out[3][RANK_MAX];
+  grid shard;
+  int64_t out[3][RANK_MAX + 1];
   jlong numbers[3 * RANK_MAX];
-  shw_grid_shard shard = SHW_GRID_SHARD_INIT;
-  shard.local_ndim = read_longs(env, local, (jlong*)shape, RANK_MAX);
-  const jsize count = shard.local_ndim < 0 ? -1 : read_longs(env, places, numbers, 3 * RANK_MAX);
-  if (count < 0) return NULL;
-  shard.prepended = prepended;
-  shard.local_shape = shape;
-  shw_error* err = NULL;
-  const shw_status status = shw_grid_place(&shard, (const int64_t*)numbers, (uint64_t)count / 3,
-                                           out[0], out[1], out[2], &err);
-  if (status != SHW_OK) return failed(env, status, err);
-  const jsize axes = shard.local_ndim + prepended;
-  for (jsize i = 0; i < 3 * axes; ++i) numbers[i] = out[i / axes][i % axes];
-  return shw_java_longs(env, numbers, 3 * (uint64_t)axes);
+  jlongArray made = NULL;
+  const jsize count =
+      read_grid(env, given, &shard) < 0 ? -1 : read_longs(env, places, numbers, 3 * RANK_MAX);
+  if (count >= 0) {
+    shw_error* err = NULL;
+    const shw_status status = megatron_grid_place(
+        &shard.shard, (const int64_t*)numbers, (uint64_t)count / 3, out[0], out[1], out[2], &err);
+    made = status == SHW_OK ? rows_of(env, out, shard.axes) : failed(env, status, err);
+  }
+  grid_free(env, &shard);
+  return made;
 }
 
 static shw_status grid_boxes(const void* arguments, boxes* into, uint64_t capacity,
                              shw_error** err) {
-  return shw_grid_boxes(arguments, into->values, capacity, &into->size, into->local_offsets, err);
+  return megatron_grid_boxes(arguments, into->values, capacity, &into->size, into->local_offsets,
+                             err);
 }
 
-NATIVE(jlongArray, gridPieces)(JNIEnv* env, jclass type, jlongArray values, jint local_ndim,
-                               jint prepended, jint flags) {
+NATIVE(jlongArray, gridPieces)(JNIEnv* env, jclass type, jobject given) {
   (void)type;
   grid shard;
-  if (read_grid(env, values, local_ndim, prepended, flags, &shard) < 0) return NULL;
-  const int empty = (flags & SHW_GRID_FLAT) != 0 && shard.shard.flat_size == 0;
-  return list_pieces(env, grid_boxes, &shard.shard, shard.ndim, empty ? 0 : 1);
+  jlongArray pieces = NULL;
+  if (read_grid(env, given, &shard) == 0) {
+    const int empty = (shard.shard.flags & SHW_GRID_FLAT) != 0 && shard.shard.flat_size == 0;
+    pieces = list_pieces(env, grid_boxes, &shard.shard, shard.axes, empty ? 0 : 1);
+  }
+  grid_free(env, &shard);
+  return pieces;
 }
 
 /* Shape, offsets, sizes. */
-NATIVE(jlongArray, gridFlatEntry)(JNIEnv* env, jclass type, jlongArray values, jint local_ndim,
-                                  jint prepended, jint flags) {
+NATIVE(jlongArray, gridFlatEntry)(JNIEnv* env, jclass type, jobject given) {
   (void)type;
   grid shard;
   int64_t out[3][RANK_MAX + 1];
-  jlong numbers[3 * (RANK_MAX + 1)];
-  shw_error* err = NULL;
-  if (read_grid(env, values, local_ndim, prepended, flags, &shard) < 0) return NULL;
-  const shw_status status = shw_grid_flat_entry(&shard.shard, out[0], out[1], out[2], &err);
-  if (status != SHW_OK) return failed(env, status, err);
-  const jsize axes = shard.ndim + 1;
-  for (jsize i = 0; i < 3 * axes; ++i) numbers[i] = out[i / axes][i % axes];
-  return shw_java_longs(env, numbers, 3 * (uint64_t)axes);
+  jlongArray made = NULL;
+  if (read_grid(env, given, &shard) == 0) {
+    shw_error* err = NULL;
+    const shw_status status = megatron_grid_flat_entry(&shard.shard, out[0], out[1], out[2], &err);
+    made = status == SHW_OK ? rows_of(env, out, shard.axes + 1) : failed(env, status, err);
+  }
+  grid_free(env, &shard);
+  return made;
 }
 
 typedef struct flat_chunk {
@@ -210,8 +210,8 @@ typedef struct flat_chunk {
 static shw_status flat_boxes(const void* arguments, boxes* into, uint64_t capacity,
                              shw_error** err) {
   const flat_chunk* chunk = arguments;
-  return shw_grid_flat_boxes(chunk->shape, chunk->ndim, chunk->entry, chunk->box, into->values,
-                             capacity, &into->size, into->local_offsets, err);
+  return megatron_grid_flat_boxes(chunk->shape, chunk->ndim, chunk->entry, chunk->box, into->values,
+                                  capacity, &into->size, into->local_offsets, err);
 }
 
 /* Java has checked that the lengths fit together. */
@@ -231,6 +231,7 @@ NATIVE(jlongArray, gridOverlap)(JNIEnv* env, jclass type, jlong stored, jlong wa
   (void)type;
   int64_t parts[2];
   shw_error* err = NULL;
-  const shw_status status = shw_grid_overlap(stored, wanted, index, &parts[0], &parts[1], &err);
+  const shw_status status =
+      megatron_grid_overlap(stored, wanted, index, &parts[0], &parts[1], &err);
   return status == SHW_OK ? shw_java_longs(env, (const jlong*)parts, 2) : failed(env, status, err);
 }

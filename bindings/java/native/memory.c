@@ -101,86 +101,6 @@ NATIVE(void, releaseReference)(JNIEnv* env, jclass type, jlong reference) {
   (*env)->DeleteGlobalRef(env, (jobject)(intptr_t)reference);
 }
 
-/* bytes done, bytes total, items done, items total, elapsed ns */
-NATIVE(jlongArray, jobProgress)(JNIEnv* env, jclass type, jlong job) {
-  (void)type;
-  shw_progress p = SHW_PROGRESS_INIT;
-  shw_error* err = NULL;
-  const shw_status status = shw_job_progress((const shw_job*)(intptr_t)job, &p, &err);
-  if (status != SHW_OK) {
-    shw_java_throw(env, status, err);
-    return NULL;
-  }
-  const jlong values[] = {(jlong)p.bytes_done, (jlong)p.bytes_total, (jlong)p.items_done,
-                          (jlong)p.items_total, p.elapsed_ns};
-  return shw_java_longs(env, values, 5);
-}
-
-NATIVE(jbyteArray, jobStage)(JNIEnv* env, jclass type, jlong job) {
-  (void)type;
-  shw_progress p = SHW_PROGRESS_INIT;
-  shw_error* err = NULL;
-  const shw_status status = shw_job_progress((const shw_job*)(intptr_t)job, &p, &err);
-  if (status != SHW_OK) {
-    shw_java_throw(env, status, err);
-    return NULL;
-  }
-  return shw_java_bytes(env, p.stage, p.stage != NULL ? strlen(p.stage) : 0);
-}
-
-/* flags, tensors, objects, chunks, files, bytes, bytes total, over-read, staged peak, elapsed ns,
- * received */
-NATIVE(jlongArray, summary)(JNIEnv* env, jclass type, jlong report) {
-  (void)type;
-  shw_report_summary s = SHW_REPORT_SUMMARY_INIT;
-  shw_error* err = NULL;
-  const shw_status status = shw_report_summarize((const shw_report*)(intptr_t)report, &s, &err);
-  if (status != SHW_OK) {
-    shw_java_throw(env, status, err);
-    return NULL;
-  }
-  const jlong values[] = {s.flags,
-                          (jlong)s.tensor_count,
-                          (jlong)s.object_count,
-                          (jlong)s.chunk_count,
-                          (jlong)s.file_count,
-                          (jlong)s.bytes,
-                          (jlong)s.bytes_total,
-                          (jlong)s.bytes_over_read,
-                          (jlong)s.bytes_staged_peak,
-                          s.elapsed_ns,
-                          (jlong)s.bytes_received};
-  return shw_java_longs(env, values, 11);
-}
-
-/* Eight numbers per tensor: dtype code + 256 * bits, ndim, kind, rank, elements, bytes, first
- * chunk, chunks. */
-NATIVE(jlongArray, tensorFacts)(JNIEnv* env, jclass type, jlong handle) {
-  (void)type;
-  const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;
-  const uint64_t count = shw_checkpoint_tensor_count(checkpoint);
-  jlongArray array = (*env)->NewLongArray(env, (jsize)(count * 8));
-  for (uint64_t i = 0; array != NULL && i < count; ++i) {
-    shw_tensor_info info = SHW_TENSOR_INFO_INIT;
-    shw_error* err = NULL;
-    const shw_status status = shw_checkpoint_tensor_infos(checkpoint, i, 1, &info, &err);
-    if (status != SHW_OK) {
-      shw_java_throw(env, status, err);
-      return NULL;
-    }
-    const jlong facts[] = {info.dtype_code + 256 * info.dtype_bits,
-                           info.ndim,
-                           info.kind,
-                           info.rank,
-                           (jlong)info.element_count,
-                           (jlong)info.byte_size,
-                           (jlong)info.first_chunk,
-                           (jlong)info.chunk_count};
-    (*env)->SetLongArrayRegion(env, array, (jsize)(i * 8), 8, facts);
-  }
-  return array;
-}
-
 /* Extents of all tensors back to back. */
 NATIVE(jlongArray, tensorShapes)(JNIEnv* env, jclass type, jlong handle) {
   (void)type;
@@ -209,28 +129,7 @@ NATIVE(jlongArray, tensorShapes)(JNIEnv* env, jclass type, jlong handle) {
   return NULL;
 }
 
-/* Four numbers per chunk: tensor, file, offset, bytes. */
-NATIVE(jlongArray, chunkFacts)(JNIEnv* env, jclass type, jlong handle) {
-  (void)type;
-  const shw_checkpoint* checkpoint = (const shw_checkpoint*)(intptr_t)handle;
-  const uint64_t count = shw_checkpoint_chunk_count(checkpoint);
-  jlongArray array = (*env)->NewLongArray(env, (jsize)(count * 4));
-  for (uint64_t i = 0; array != NULL && i < count; ++i) {
-    shw_chunk_info info = SHW_CHUNK_INFO_INIT;
-    shw_error* err = NULL;
-    const shw_status status = shw_checkpoint_chunk_infos(checkpoint, i, 1, &info, &err);
-    if (status != SHW_OK) {
-      shw_java_throw(env, status, err);
-      return NULL;
-    }
-    const jlong facts[] = {(jlong)info.tensor, (jlong)info.file, (jlong)info.offset,
-                           (jlong)info.byte_size};
-    (*env)->SetLongArrayRegion(env, array, (jsize)(i * 4), 4, facts);
-  }
-  return array;
-}
-
-/* address, bytes, dtype code + 256 * bits, then the extents */
+/* address, bytes, dtype, then the extents */
 NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
   (void)type;
   shw_tensor view = SHW_TENSOR_INIT;
@@ -241,8 +140,7 @@ NATIVE(jlongArray, ownedTensor)(JNIEnv* env, jclass type, jlong tensor) {
     shw_java_throw(env, status, err);
     return NULL;
   }
-  jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size,
-                          view.dtype_code + 256 * view.dtype_bits};
+  jlong values[3 + 64] = {(jlong)(intptr_t)view.data, (jlong)view.byte_size, view.dtype};
   for (int32_t d = 0; d < view.ndim; ++d) values[3 + d] = view.shape[d];
   return shw_java_longs(env, values, 3 + (uint64_t)view.ndim);
 }

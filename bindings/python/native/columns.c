@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns object: arrays that grow, the batch that is made of them, and the end of what they
- * hold. GIL held. */
+ * The columns object: the batch that is made of its arrays, and the end of what they hold. GIL
+ * held. */
 #include "bindings/python/native/columns.h"
 
 #include <stdlib.h>
@@ -10,24 +10,6 @@
 #define NAME_BYTES 24 /* of a tensor, usually */
 
 static PyTypeObject* columns_type;
-
-int vector_grow(vector* v, size_t size) {
-  const size_t least = v->capacity ? v->capacity * 2 : 256;
-  const size_t capacity = least - v->size < size ? v->size + size : least;
-  char* data = realloc(v->data, capacity);
-  if (!data) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  v->data = data;
-  v->capacity = capacity;
-  return 0;
-}
-
-void vector_free(vector* v) {
-  free(v->data);
-  *v = (vector){NULL, 0, 0};
-}
 
 columns* columns_of(PyObject* object) {
   if (columns_type && PyObject_TypeCheck(object, columns_type)) return (columns*)object;
@@ -127,25 +109,6 @@ int columns_add_tensor(columns* self, const shw_tensor* tensor) {
   return 0;
 }
 
-static int layouts_of(PyObject* list, const shw_layout*** out, uint64_t* count) {
-  *out = NULL;
-  *count = 0;
-  const Py_ssize_t size = PyList_Size(list);
-  if (size < 0) return -1;
-  *out = calloc((size_t)size + 1, sizeof **out);
-  if (!*out) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    void* layout = NULL;
-    if (shw_py_handle(PyList_GetItem(list, i), "shw_layout", &layout) < 0) return -1;
-    (*out)[i] = layout;
-  }
-  *count = (uint64_t)size;
-  return 0;
-}
-
 /* One call for all tensors in the arrays; -1 with an exception. */
 static int add_batch(columns* self, PyObject* capsule, shw_tensor_batch* batch) {
   void* state = NULL;
@@ -198,19 +161,20 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
   columns* self = columns_of(object);
   const long rank = PyLong_AsLong(rank_object);
   if (!self || PyErr_Occurred()) return NULL;
-  const shw_layout** layouts = NULL;
+  void** layouts = NULL;
   shw_tensor_batch batch;
   shw_tensor_batch_init(&batch, sizeof batch);
-  if (layouts_of(layout_list, &layouts, &batch.layout_count) < 0) {
-    free(layouts);
+  if (shw_py_handles(layout_list, "shw_layout", &layouts) < 0) {
+    PyMem_Free(layouts);
     return NULL;
   }
+  batch.layout_count = (uint64_t)PyList_Size(layout_list);
   if (self->kinds.size) batch.kinds = (const int32_t*)self->kinds.data;
   if (self->placed) {
     batch.global_shapes = (const int64_t*)self->global_shapes.data;
     batch.global_shape_offsets = (const uint64_t*)self->global_offsets.data;
     if (batch.layout_count) {
-      batch.layouts = layouts;
+      batch.layouts = (const shw_layout* const*)layouts;
       batch.layout_indices = (const uint32_t*)self->layout_indices.data;
     }
     if (!batch.layout_count || self->boxed) {
@@ -222,7 +186,7 @@ PyObject* shw_py_columns_add_to_state(PyObject* object, PyObject* capsule, PyObj
   }
   batch.rank = (int32_t)rank;
   const int failed = add_batch(self, capsule, &batch);
-  free(layouts);
+  PyMem_Free(layouts);
   if (failed) return NULL;
   Py_RETURN_NONE;
 }

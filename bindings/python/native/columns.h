@@ -5,16 +5,9 @@
 #ifndef SHW_PY_COLUMNS_H
 #define SHW_PY_COLUMNS_H
 
-#include <string.h>
-
 #include "bindings/python/native/dlpack_abi.h"
 #include "bindings/python/native/native.h"
-
-/* Growing array of bytes. */
-typedef struct {
-  char* data;
-  size_t size, capacity;
-} vector;
+#include "bindings/python/native/vector.h"
 
 /* A DLPack tensor that was taken over; its deleter runs when the columns end. */
 typedef struct {
@@ -43,24 +36,6 @@ typedef struct {
   int boxed;         /* some entry lists a box */
   int sealed;        /* part of a batch: takes no more */
 } columns;
-
-/* Room for `size` more bytes, for vector_push; -1 with MemoryError. */
-int vector_grow(vector* v, size_t size);
-/* Room for `size` more bytes at the end, or NULL with MemoryError. */
-static inline void* vector_push(vector* v, size_t size) {
-  if ((!v->data || v->capacity - v->size < size) && vector_grow(v, size) < 0) return NULL;
-  void* room = v->data + v->size;
-  v->size += size;
-  return room;
-}
-static inline int vector_append(vector* v, const void* data, size_t size) {
-  void* room = vector_push(v, size);
-  if (!room) return -1;
-  if (size) memcpy(room, data, size);
-  return 0;
-}
-void vector_free(vector* v);
-#define VECTOR_COUNT(v, type) ((v).size / sizeof(type))
 
 /* The columns of an object of that type, NULL with TypeError. */
 columns* columns_of(PyObject* object);

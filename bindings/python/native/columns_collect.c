@@ -246,11 +246,7 @@ PyObject* shw_py_columns_add(PyObject* object, PyObject* name, PyObject* path, P
   const int taken = columns_add_leaf(self, value, type, name_text, (uint64_t)name_size);
   if (taken < 0) return NULL;
   if (taken == 0) Py_RETURN_FALSE;
-  if (dtype) {
-    shw_tensor* added = (shw_tensor*)self->tensors.data + self->count - 1;
-    added->dtype_code = (uint8_t)(dtype & 255);
-    added->dtype_bits = (uint8_t)(dtype >> 8);
-  }
+  if (dtype) ((shw_tensor*)self->tensors.data)[self->count - 1].dtype = dtype;
   const place top = {0};
   if (add_name(self, &top, name_text, (size_t)name_size) < 0 ||
       vector_append(&self->paths, path_text, (size_t)path_size) < 0 || end_path(self) < 0) {
@@ -304,9 +300,7 @@ static int add_flat_piece(columns* self, const flat_views* v, Py_ssize_t begin, 
     tensors[i].struct_size = sizeof *tensors;
     tensors[i].data = (void*)(uintptr_t)addresses[from];
     tensors[i].device_type = SHW_DEVICE_CPU;
-    tensors[i].dtype_code = (uint8_t)(dtypes[from] & 255);
-    tensors[i].dtype_bits = (uint8_t)(dtypes[from] >> 8);
-    tensors[i].dtype_lanes = 1;
+    tensors[i].dtype = dtypes[from];
     tensors[i].ndim = (int32_t)(shape_offsets[from + 1] - shape_offsets[from]);
   }
   self->count += (uint64_t)count;

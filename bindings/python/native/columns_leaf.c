@@ -24,17 +24,6 @@ PyObject* shw_py_set_classifier(PyObject* classifier) {
   Py_RETURN_NONE;
 }
 
-/* Exchange table of major version 1 that a type offers, NULL when there is none. */
-static const shw_dl_exchange* exchange_of(PyObject* type) {
-  PyObject* capsule = shw_py_attribute(type, "__dlpack_c_exchange_api__");
-  const shw_dl_exchange* table =
-      capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
-  PyErr_Clear();
-  Py_XDECREF(capsule); /* the table lives as long as its type, which the cache holds */
-  while (table && table->major != SHW_DL_MAJOR) table = table->previous;
-  return table && table->tensor_from_object ? table : NULL;
-}
-
 /* Method of a type, found once: a lookup per tensor would cost as much as the call. NULL when there
  * is none. */
 static PyObject* method_of(PyObject* type, const char* name) {
@@ -71,7 +60,7 @@ const leaf_type* leaf_type_of(PyObject* value) {
   found.kind = (int)PyLong_AsLong(answer);
   Py_DECREF(answer);
   if (found.kind == LEAF_EXCHANGE) {
-    found.exchange = exchange_of(type);
+    found.exchange = shw_dl_exchange_of(type);
     if (!found.exchange) found.kind = LEAF_OTHER;
     found.is_conj = method_of(type, "is_conj");
     found.is_neg = method_of(type, "is_neg");
@@ -102,9 +91,7 @@ static void tensor_of_dl(const shw_dl_tensor* from, shw_tensor* to) {
   to->byte_offset = from->byte_offset;
   to->device_type = from->device_type;
   to->device_id = from->device_id;
-  to->dtype_code = from->dtype_code;
-  to->dtype_bits = from->dtype_bits;
-  to->dtype_lanes = from->dtype_lanes;
+  to->dtype = shw_dtype_from_dlpack(from->type);
   to->ndim = from->ndim;
   to->shape = from->shape;
   to->strides =
@@ -126,7 +113,8 @@ static int has_lazy_bit(PyObject* value, leaf_type type, const shw_tensor* tenso
   PyObject *is_conj = type.is_conj, *is_neg = type.is_neg;
   Py_XINCREF(is_conj); /* a method that is Python code may drive the type out of the cache */
   Py_XINCREF(is_neg);
-  int answer = tensor->dtype_code == SHW_DTYPE_COMPLEX ? asks(value, is_conj) : 0;
+  const int is_complex = tensor->dtype >= SHW_COMPLEX32 && tensor->dtype <= SHW_COMPLEX128;
+  int answer = is_complex ? asks(value, is_conj) : 0;
   if (!answer) answer = asks(value, is_neg);
   Py_XDECREF(is_conj);
   Py_XDECREF(is_neg);
@@ -145,6 +133,14 @@ static int add_exchange(columns* self, PyObject* value, leaf_type type, const ch
   if (described.device_type != SHW_DEVICE_CPU && described.device_type != SHW_DEVICE_CUDA_HOST)
     return 0;
   tensor_of_dl(&described, &tensor);
+  if (!tensor.dtype) {
+    shw_py_fail(
+        SHW_UNIMPLEMENTED,
+        "tensor '%.*s' has a DLPack dtype that cannot be stored: code %d, %d bits, %d lanes",
+        (int)name_size, name, (int)(described.type & 255), (int)(described.type >> 8 & 255),
+        (int)(described.type >> 16));
+    return -1;
+  }
   const int lazy = has_lazy_bit(value, type, &tensor);
   if (lazy < 0) return -1;
   if (lazy) {
@@ -157,8 +153,16 @@ static int add_exchange(columns* self, PyObject* value, leaf_type type, const ch
   return columns_add_tensor(self, &tensor) < 0 || hold(self, value) < 0 ? -1 : 1;
 }
 
+/* The integer of so many bytes; the library's numbers ascend by width. */
+static int32_t of_bytes(int32_t narrowest, int32_t widest, Py_ssize_t bytes) {
+  for (int32_t dtype = narrowest; dtype <= widest; ++dtype) {
+    if (shw_dtype_byte_size(dtype, 1) == (uint64_t)bytes) return dtype;
+  }
+  return 0;
+}
+
 /* dtype of a struct-module format; 0 when there is none. */
-static int dtype_of_format(const char* format, Py_ssize_t itemsize, uint8_t* code) {
+static int32_t dtype_of_format(const char* format, Py_ssize_t itemsize) {
   if (!format) format = "B";
   if (*format == '<' || *format == '=' || *format == '@' || *format == '|')
     ++format;
@@ -167,35 +171,27 @@ static int dtype_of_format(const char* format, Py_ssize_t itemsize, uint8_t* cod
   const int complex = *format == 'Z';
   if (complex) ++format;
   if (format[0] == '\0' || format[1] != '\0') return 0;
-  if (complex) {
-    *code = SHW_DTYPE_COMPLEX;
-    return strchr("fd", *format) != NULL;
-  }
-  if (*format == '?')
-    *code = SHW_DTYPE_BOOL;
-  else if (strchr("bhilqn", *format))
-    *code = SHW_DTYPE_INT;
-  else if (strchr("BHILQN", *format))
-    *code = SHW_DTYPE_UINT;
-  else if (strchr("efd", *format))
-    *code = SHW_DTYPE_FLOAT;
-  else
-    return 0;
-  return 1;
+  if (complex) return *format == 'f' ? SHW_COMPLEX64 : *format == 'd' ? SHW_COMPLEX128 : 0;
+  if (*format == '?') return SHW_BOOL;
+  if (strchr("bhilqn", *format)) return of_bytes(SHW_INT8, SHW_INT64, itemsize);
+  if (strchr("BHILQN", *format)) return of_bytes(SHW_UINT8, SHW_UINT64, itemsize);
+  return *format == 'e'   ? SHW_FLOAT16
+         : *format == 'f' ? SHW_FLOAT32
+         : *format == 'd' ? SHW_FLOAT64
+                          : 0;
 }
 
 /* Takes over `view`, which is released here when it is no tensor. */
 static int add_view(columns* self, Py_buffer* view, int read_only) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   int64_t strides[RANK_MAX];
-  if (view->ndim > RANK_MAX || !dtype_of_format(view->format, view->itemsize, &tensor.dtype_code)) {
+  tensor.dtype = dtype_of_format(view->format, view->itemsize);
+  if (view->ndim > RANK_MAX || !tensor.dtype) {
     PyBuffer_Release(view);
     return 0;
   }
   tensor.data = view->buf;
   tensor.device_type = SHW_DEVICE_CPU;
-  tensor.dtype_bits = (uint8_t)(8 * view->itemsize);
-  tensor.dtype_lanes = 1;
   tensor.ndim = view->ndim;
   tensor.shape = (const int64_t*)view->shape;
   if (read_only) tensor.flags = SHW_TENSOR_READ_ONLY;

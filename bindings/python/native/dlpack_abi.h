@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Binary layout of DLPack 1.x as the Python module exchanges it: tensors in capsules, and the C
- * exchange table that a tensor type offers as __dlpack_c_exchange_api__. Numbers of devices and
- * dtype codes are those of shardwright/tensor.h. Source of the layout: DLPack 1.3, dlpack.h. */
+ * exchange table that a tensor type offers as __dlpack_c_exchange_api__. Numbers of devices are
+ * those of shardwright/tensor.h; shw_dtype_from_dlpack gives the dtype. Source of the layout:
+ * DLPack 1.3, dlpack.h. */
 #ifndef SHW_PY_DLPACK_ABI_H
 #define SHW_PY_DLPACK_ABI_H
 
@@ -13,9 +14,7 @@ typedef struct {
   int32_t device_type;
   int32_t device_id;
   int32_t ndim;
-  uint8_t dtype_code;
-  uint8_t dtype_bits;
-  uint16_t dtype_lanes;
+  uint32_t type; /* DLDataType: code, bits and lanes, as shw_dtype_from_dlpack takes it */
   int64_t* shape;
   int64_t* strides;
   uint64_t byte_offset;

@@ -43,28 +43,108 @@ PyObject* shw_py_call(PyObject* object, const char* method, const char* format, 
   return result;
 }
 
+/* ---- memory that is lent for a call ---- */
+
+/* Stands behind all views of the memory: slices and casts share one export with the view that they
+ * were made of. */
+typedef struct {
+  PyObject_HEAD void* data;
+  Py_ssize_t size;
+  int writable;
+  int exports;
+} lent_memory;
+
+static PyTypeObject* lent_type;
+
+static int lent_getbuffer(PyObject* object, Py_buffer* view, int flags) {
+  lent_memory* self = (lent_memory*)object;
+  if (PyBuffer_FillInfo(view, object, self->data, self->size, !self->writable, flags) < 0)
+    return -1;
+  ++self->exports;
+  return 0;
+}
+
+static void lent_releasebuffer(PyObject* object, Py_buffer* view) {
+  (void)view;
+  --((lent_memory*)object)->exports;
+}
+
+static void lent_dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+  release(object);
+  Py_DECREF(type);
+}
+
+static PyType_Slot lent_slots[] = {{Py_tp_dealloc, (void*)lent_dealloc},
+                                   {Py_bf_getbuffer, (void*)lent_getbuffer},
+                                   {Py_bf_releasebuffer, (void*)lent_releasebuffer},
+                                   {Py_tp_doc, "Memory of the library that a callback may use."},
+                                   {0, NULL}};
+static PyType_Spec lent_spec = {"shardwright._native._shw_native.LentMemory", sizeof(lent_memory),
+                                0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                lent_slots};
+
+int shw_py_init_hosts(PyObject* module) {
+  lent_type = (PyTypeObject*)PyType_FromSpec(&lent_spec);
+  if (!lent_type) return -1;
+  return PyModule_AddObjectRef(module, "LentMemory", (PyObject*)lent_type);
+}
+
 PyObject* shw_py_lend(const void* data, uint64_t size, int writable) {
   static char nothing[1];
-  return PyMemoryView_FromMemory(data ? (char*)(uintptr_t)data : nothing, (Py_ssize_t)size,
-                                 writable ? PyBUF_WRITE : PyBUF_READ);
+  lent_memory* lent = (lent_memory*)PyType_GenericAlloc(lent_type, 0);
+  if (!lent) return NULL;
+  lent->data = data ? (char*)(uintptr_t)data : nothing;
+  lent->size = (Py_ssize_t)size;
+  lent->writable = writable;
+  PyObject* view = PyMemoryView_FromObject((PyObject*)lent);
+  Py_DECREF((PyObject*)lent);
+  return view;
+}
+
+PyObject* shw_py_lend_numbers(int64_t* values, uint64_t count) {
+  PyObject* bytes = shw_py_lend(values, count * sizeof *values, 1);
+  PyObject* numbers = bytes ? shw_py_call(bytes, "cast", "(s)", "q") : NULL;
+  PyObject* released = bytes ? shw_py_call(bytes, "release", "()") : NULL; /* numbers stay */
+  Py_XDECREF(bytes);
+  if (bytes && !released) Py_CLEAR(numbers);
+  Py_XDECREF(released);
+  return numbers;
+}
+
+/* Ends a view; 1 when it, or what was made of it, is in use still, -1 with an exception. */
+static int end_view(PyObject* view) {
+  lent_memory* lent = (lent_memory*)shw_py_attribute(view, "obj");
+  if (!lent) PyErr_Clear(); /* the callback has released it */
+  PyObject* released = shw_py_call(view, "release", "()");
+  int kept = released ? lent && lent->exports > 0 : PyErr_ExceptionMatches(PyExc_BufferError);
+  if (kept)
+    PyErr_Clear();
+  else if (!released)
+    kept = -1;
+  /* A view that is in use still is never given back: CPython 3.11 follows a null pointer where its
+   * collector clears such a view before that what was made of it. */
+  if (released) Py_DECREF(view);
+  Py_XDECREF(released);
+  Py_XDECREF((PyObject*)lent);
+  return kept;
 }
 
 PyObject* shw_py_take_back(PyObject* view, PyObject* result) {
   if (!view) return result;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject* released = shw_py_call(view, "release", "()");
-  Py_DECREF(view);
-  if (!released && !type) {
+  const int kept = end_view(view);
+  if (type) { /* what the callback raised comes first */
     PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return result;
+  }
+  if (kept == 1)
     PyErr_SetString(PyExc_BufferError,
                     "a callback kept a view of memory that is valid during the call only");
-    Py_CLEAR(result);
-    return NULL;
-  }
-  if (!released) PyErr_Clear();
-  Py_XDECREF(released);
-  if (type) PyErr_Restore(type, value, trace);
+  if (kept != 0) Py_CLEAR(result);
   return result;
 }
 

@@ -26,8 +26,10 @@ shw_status shw_py_leave(shw_py_stay* stay, PyObject* result, shw_error** err);
 PyObject* shw_py_call(PyObject* object, const char* method, const char* format, ...);
 /* A memoryview over native bytes that must not outlive the call. */
 PyObject* shw_py_lend(const void* data, uint64_t size, int writable);
-/* Ends a view (NULL is fine); when somebody kept it, `result` gives way to an exception. Gives
- * `result` back. */
+/* The same of numbers, with items. */
+PyObject* shw_py_lend_numbers(int64_t* values, uint64_t count);
+/* Ends a view (NULL is fine); when somebody kept it or a part of it, `result` gives way to an
+ * exception; a view that is in use lives on to the end of the process. Gives `result` back. */
 PyObject* shw_py_take_back(PyObject* view, PyObject* result);
 /* An object with a C table: what the table's user points to. */
 typedef struct {

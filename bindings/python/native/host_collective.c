@@ -119,13 +119,11 @@ static shw_status on_all_reduce(void* user, const shw_collective_call* call, int
   SHW_PY_STAY stay = {0};
   if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   const char* word = operation >= 0 && operation < 3 ? reduce_words[operation] : "unknown";
-  PyObject* view = shw_py_lend(values, count * sizeof *values, 1);
-  PyObject* numbers = view ? shw_py_call(view, "cast", "(s)", "q") : NULL;
+  PyObject* numbers = shw_py_lend_numbers(values, count);
   PyObject* done = numbers ? shw_py_call(object_of(user), "all_reduce_i64", "(OsN)", numbers, word,
                                          timeout_of(call))
                            : NULL;
-  done = shw_py_take_back(numbers, done);
-  return shw_py_leave(&stay, shw_py_take_back(view, done), err);
+  return shw_py_leave(&stay, shw_py_take_back(numbers, done), err);
 }
 
 static void on_abort(void* user, shw_status code, const char* message, uint64_t message_size) {

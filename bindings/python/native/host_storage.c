@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A Python object as storage: the table of functions that calls its methods (see HostStorage in
- * storage.py), and the two storage calls whose results are structs. Callbacks come from any thread
+ * storage.py), and a read. Callbacks come from any thread
  * of the library. */
 #include "bindings/python/native/host.h"
 
@@ -11,10 +11,10 @@ static PyObject* object_of(void* user) {
 
 static shw_status on_open(void* user, const char* key, uint64_t key_size, int32_t mode,
                           void** object, shw_error** err) {
-  static const char* const words[] = {"read", "create", "create_visible"};
+  static const char* const words[] = {"read", "create", "create_visible", "update"};
   SHW_PY_STAY stay = {0};
   if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
-  const char* word = mode >= 0 && mode < 3 ? words[mode] : "unknown";
+  const char* word = mode >= 0 && mode < 4 ? words[mode] : "unknown";
   PyObject* made = shw_py_call(object_of(user), "open", "(s#s)", key, (Py_ssize_t)key_size, word);
   if (made) {
     *object = made;
@@ -52,24 +52,34 @@ static int wrong_result(void* user, const char* method, PyObject* given, const c
   return -1;
 }
 
-static int read_stat(void* user, PyObject* tuple, shw_storage_stat* out) {
-  unsigned long long size, version;
+/* Gives (size, modified_ns, version) to the sink; what the sink says, or -1 with an exception. */
+static int give_stat(void* user, PyObject* tuple, shw_storage_entry* entry,
+                     shw_storage_list_fn sink, void* sink_user) {
+  unsigned long long size;
   long long modified;
-  if (!PyTuple_Check(tuple) || !PyArg_ParseTuple(tuple, "KLK", &size, &modified, &version))
-    return wrong_result(user, "stat", tuple, "a tuple of numbers (size, modified_ns, version)");
-  out->size = size;
-  out->modified_ns = modified;
-  out->version = version;
-  return 0;
+  Py_ssize_t version_size;
+  if (!PyTuple_Check(tuple) ||
+      !PyArg_ParseTuple(tuple, "KLs#", &size, &modified, &entry->version, &version_size))
+    return wrong_result(user, "stat", tuple, "a tuple (size, modified_ns, version text)");
+  entry->size = size;
+  entry->modified_ns = modified;
+  entry->version_size = (uint64_t)version_size;
+  return sink(sink_user, entry);
 }
 
-static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_storage_stat* out,
-                          shw_error** err) {
+static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_storage_list_fn sink,
+                          void* sink_user, shw_error** err) {
   SHW_PY_STAY stay = {0};
   if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
+  shw_storage_entry entry;
+  shw_storage_entry_init(&entry, sizeof entry);
+  entry.key = key;
+  entry.key_size = key_size;
   PyObject* found = shw_py_call(object_of(user), "stat", "(s#)", key, (Py_ssize_t)key_size);
-  if (found && read_stat(user, found, out) < 0) Py_CLEAR(found);
-  return shw_py_leave(&stay, found, err);
+  shw_status taken = found ? give_stat(user, found, &entry, sink, sink_user) : SHW_OK;
+  if (PyErr_Occurred()) Py_CLEAR(found);
+  const shw_status status = shw_py_leave(&stay, found, err);
+  return status == SHW_OK ? taken : status;
 }
 
 /* Gives one (key, size, modified_ns, version) to the sink; what the sink says, or -1 with an
@@ -77,26 +87,38 @@ static shw_status on_stat(void* user, const char* key, uint64_t key_size, shw_st
 static int give_entry(void* user, PyObject* row, shw_storage_list_fn sink, void* sink_user) {
   shw_storage_entry entry;
   shw_storage_entry_init(&entry, sizeof entry);
-  Py_ssize_t key_size;
-  unsigned long long size, version;
+  Py_ssize_t key_size, version_size;
+  unsigned long long size;
   long long modified;
-  if (!PyTuple_Check(row) ||
-      !PyArg_ParseTuple(row, "s#KLK", &entry.key, &key_size, &size, &modified, &version))
-    return wrong_result(user, "list", row, "a tuple (key, size, modified_ns, version)");
+  if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "s#KLs#", &entry.key, &key_size, &size,
+                                               &modified, &entry.version, &version_size))
+    return wrong_result(user, "list", row, "a tuple (key, size, modified_ns, version text)");
   entry.key_size = (uint64_t)key_size;
   entry.size = size;
   entry.modified_ns = modified;
-  entry.version = version;
+  entry.version_size = (uint64_t)version_size;
   return sink(sink_user, &entry);
 }
 
-static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size,
+/* Whether there is a method of that name; a mutex that is called `lock` is none. */
+static int offers(PyObject* object, const char* method) {
+  PyObject* found = shw_py_attribute(object, method);
+  const int callable = found && PyCallable_Check(found);
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return callable;
+}
+
+static shw_status on_list(void* user, const char* prefix, uint64_t prefix_size, int32_t delimiter,
                           shw_storage_list_fn sink, void* sink_user, shw_error** err) {
   SHW_PY_STAY stay = {0};
   if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
-  PyObject* rows = shw_py_call(object_of(user), "list", "(s#)", prefix, (Py_ssize_t)prefix_size);
+  const int level = delimiter != SHW_STORAGE_NO_DELIMITER && offers(object_of(user), "list_level");
+  PyObject* rows = shw_py_call(object_of(user), level ? "list_level" : "list", "(s#)", prefix,
+                               (Py_ssize_t)prefix_size);
   PyObject* walk = rows ? PyObject_GetIter(rows) : NULL;
-  if (rows && !walk) wrong_result(user, "list", rows, "tuples (key, size, modified_ns, version)");
+  if (rows && !walk)
+    wrong_result(user, "list", rows, "tuples (key, size, modified_ns, version text)");
   Py_XDECREF(rows);
   shw_status stopped = SHW_OK;
   PyObject* row = NULL;
@@ -145,6 +167,13 @@ static shw_status on_write(void* user, void* object, uint64_t offset, const void
   return shw_py_leave(&stay, shw_py_take_back(view, result), err);
 }
 
+static shw_status on_truncate(void* user, void* object, uint64_t size, shw_error** err) {
+  (void)user;
+  SHW_PY_STAY stay = {0};
+  if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
+  return shw_py_leave(&stay, shw_py_call(object, "truncate", "(K)", (unsigned long long)size), err);
+}
+
 static shw_status on_sync(void* user, void* object, shw_error** err) {
   (void)user;
   SHW_PY_STAY stay = {0};
@@ -152,7 +181,8 @@ static shw_status on_sync(void* user, void* object, shw_error** err) {
   return shw_py_leave(&stay, shw_py_call(object, "sync", "()"), err);
 }
 
-static shw_status on_commit(void* user, void* object, int32_t condition, uint64_t expected_version,
+static shw_status on_commit(void* user, void* object, int32_t condition,
+                            const char* expected_version, uint64_t expected_version_size,
                             shw_error** err) {
   (void)user;
   static const char* const words[] = {"none", "if_absent", "if_version"};
@@ -160,7 +190,9 @@ static shw_status on_commit(void* user, void* object, int32_t condition, uint64_
   if (!shw_py_enter(&stay)) return SHW_UNAVAILABLE;
   const char* word = condition >= 0 && condition < 3 ? words[condition] : "unknown";
   return shw_py_leave(
-      &stay, shw_py_call(object, "commit", "(sK)", word, (unsigned long long)expected_version),
+      &stay,
+      shw_py_call(object, "commit", "(ss#)", word, expected_version ? expected_version : "",
+                  (Py_ssize_t)expected_version_size),
       err);
 }
 
@@ -214,15 +246,6 @@ static uint64_t number_of(PyObject* object, const char* attribute, uint64_t othe
   return number;
 }
 
-/* Whether there is a method of that name; a mutex that is called `lock` is none. */
-static int offers(PyObject* object, const char* method) {
-  PyObject* found = shw_py_attribute(object, method);
-  const int callable = found && PyCallable_Check(found);
-  PyErr_Clear();
-  Py_XDECREF(found);
-  return callable;
-}
-
 PyObject* shw_py_storage_create(PyObject* object) {
   shw_py_host* host = shw_py_host_create(object, "host");
   if (!host) return NULL;
@@ -230,6 +253,7 @@ PyObject* shw_py_storage_create(PyObject* object) {
   shw_storage_vtable_init(&table, sizeof table);
   table.capabilities = number_of(object, "capabilities", SHW_STORAGE_ATOMIC_COMMIT);
   table.alignment = number_of(object, "alignment", 0);
+  table.part_bytes = number_of(object, "part_bytes", 0);
   table.name = PyBytes_AsString(host->name);
   table.user = host;
   table.open = on_open;
@@ -238,6 +262,7 @@ PyObject* shw_py_storage_create(PyObject* object) {
   table.list = on_list;
   table.read_at = on_read;
   table.write_at = on_write;
+  if (table.capabilities & SHW_STORAGE_DIRECT_IO) table.truncate = on_truncate;
   table.sync = on_sync;
   table.commit = on_commit;
   table.abort = on_abort;
@@ -277,26 +302,6 @@ PyObject* shw_py_storage_read(PyObject* capsule, PyObject* key_object, PyObject*
       shw_storage_read(storage, key, key_size, offset, data, (uint64_t)size, &error);
   Py_END_ALLOW_THREADS if (status == SHW_OK) return bytes;
   Py_DECREF(bytes);
-  shw_py_raise(status, error);
-  return NULL;
-}
-
-PyObject* shw_py_storage_stat(PyObject* capsule, PyObject* key_object) {
-  void* storage = NULL;
-  const char* key = NULL;
-  uint64_t key_size = 0;
-  if (shw_py_handle(capsule, "shw_storage", &storage) < 0 ||
-      shw_py_text(key_object, &key, &key_size) < 0)
-    return NULL;
-  shw_storage_stat stat;
-  shw_storage_stat_init(&stat, sizeof stat);
-  shw_error* error = NULL;
-  shw_status status;
-  Py_BEGIN_ALLOW_THREADS status = shw_storage_stat_key(storage, key, key_size, &stat, &error);
-  Py_END_ALLOW_THREADS if (status == SHW_OK) {
-    return Py_BuildValue("(KLK)", (unsigned long long)stat.size, (long long)stat.modified_ns,
-                         (unsigned long long)stat.version);
-  }
   shw_py_raise(status, error);
   return NULL;
 }

@@ -2,10 +2,12 @@
  *
  * Log records wait here until a Python thread drains them on its next call: threads of the library
  * never take the GIL to log. The ring is bounded; what does not fit is counted and told with the
- * next record. Guarded by one mutex. */
+ * next record. Records below the level that Python wants at the time are left out. Guarded by one
+ * mutex; the level is atomic. */
 #include "bindings/python/native/native.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define RING_RECORDS 256
@@ -23,9 +25,18 @@ static pthread_mutex_t ring_mutex = PTHREAD_MUTEX_INITIALIZER;
 static ring_record ring[RING_RECORDS];
 static uint64_t ring_first, ring_end; /* numbers of the oldest record and of the next one */
 static uint64_t ring_dropped;
+static atomic_int wanted_level = SHW_LOG_OFF;
+
+PyObject* shw_py_log_set_level(PyObject* level) {
+  const long wanted = PyLong_AsLong(level);
+  if (PyErr_Occurred()) return NULL;
+  atomic_store_explicit(&wanted_level, (int)wanted, memory_order_relaxed);
+  Py_RETURN_NONE;
+}
 
 void shw_py_log_put(void* user, int32_t level, const shw_log_record* record) {
   (void)user;
+  if (level < atomic_load_explicit(&wanted_level, memory_order_relaxed)) return;
   pthread_mutex_lock(&ring_mutex);
   if (ring_end - ring_first == RING_RECORDS) {
     ++ring_dropped;

@@ -26,8 +26,7 @@ typedef struct {
   PyObject_HEAD memory_block* block;
   char* data;
   uint64_t byte_size;
-  uint8_t code, bits;
-  int32_t ndim;
+  int32_t dtype, ndim;
   int64_t* extents; /* shape, then strides in elements, then strides in bytes */
 } tensor_object;
 
@@ -46,7 +45,7 @@ static memory_block* block_create(uint64_t size) {
   shw_error* error = NULL;
   shw_tensor view;
   shw_tensor_init(&view, sizeof view);
-  shw_status status = shw_owned_tensor_create(SHW_DTYPE_UINT, 8, &extent, 1, &block->owned, &error);
+  shw_status status = shw_owned_tensor_create(SHW_UINT8, &extent, 1, &block->owned, &error);
   if (status == SHW_OK) {
     status = shw_owned_tensor_describe(block->owned, &view, &error);
     if (status != SHW_OK) shw_owned_tensor_release(block->owned);
@@ -67,7 +66,7 @@ static void block_release(memory_block* block) {
 }
 
 /* New tensor over bytes of `block`, which gains a reference. */
-static PyObject* tensor_create(PyTypeObject* type, memory_block* block, char* data, int dtype,
+static PyObject* tensor_create(PyTypeObject* type, memory_block* block, char* data, int32_t dtype,
                                int32_t ndim, const int64_t* shape) {
   tensor_object* self = (tensor_object*)PyType_GenericAlloc(type, 0);
   if (!self) return NULL;
@@ -76,17 +75,17 @@ static PyObject* tensor_create(PyTypeObject* type, memory_block* block, char* da
     Py_DECREF(self);
     return PyErr_NoMemory();
   }
-  self->code = (uint8_t)(dtype & 255);
-  self->bits = (uint8_t)(dtype >> 8);
+  const int64_t bits = shw_dtype_bits(dtype);
+  self->dtype = dtype;
   self->ndim = ndim;
   int64_t count = 1;
   for (int32_t i = ndim - 1; i >= 0; --i) {
     self->extents[i] = shape[i];
     self->extents[ndim + i] = count;
-    self->extents[2 * ndim + i] = count * self->bits / 8;
+    self->extents[2 * ndim + i] = count * bits / 8;
     count *= shape[i];
   }
-  self->byte_size = shw_dtype_byte_size(self->code, self->bits, (uint64_t)count);
+  self->byte_size = shw_dtype_byte_size(dtype, (uint64_t)count);
   self->data = data;
   self->block = block;
   atomic_fetch_add(&block->references, 1);
@@ -106,30 +105,23 @@ static void tensor_dealloc(PyObject* object) {
 /* ---- buffer protocol ---- */
 
 /* struct-module format of a dtype, NULL where there is none. */
-static const char* format_of(uint8_t code, uint8_t bits) {
-  static const struct {
-    uint8_t code, bits;
-    const char* format;
-  } rows[] = {
-      {SHW_DTYPE_BOOL, 8, "?"},      {SHW_DTYPE_INT, 8, "b"},        {SHW_DTYPE_INT, 16, "h"},
-      {SHW_DTYPE_INT, 32, "i"},      {SHW_DTYPE_INT, 64, "q"},       {SHW_DTYPE_UINT, 8, "B"},
-      {SHW_DTYPE_UINT, 16, "H"},     {SHW_DTYPE_UINT, 32, "I"},      {SHW_DTYPE_UINT, 64, "Q"},
-      {SHW_DTYPE_FLOAT, 16, "e"},    {SHW_DTYPE_FLOAT, 32, "f"},     {SHW_DTYPE_FLOAT, 64, "d"},
-      {SHW_DTYPE_COMPLEX, 64, "Zf"}, {SHW_DTYPE_COMPLEX, 128, "Zd"},
+static const char* format_of(int32_t dtype) {
+  static const char* const formats[] = {
+      [SHW_BOOL] = "?",       [SHW_INT8] = "b",        [SHW_INT16] = "h",   [SHW_INT32] = "i",
+      [SHW_INT64] = "q",      [SHW_UINT8] = "B",       [SHW_UINT16] = "H",  [SHW_UINT32] = "I",
+      [SHW_UINT64] = "Q",     [SHW_FLOAT16] = "e",     [SHW_FLOAT32] = "f", [SHW_FLOAT64] = "d",
+      [SHW_COMPLEX64] = "Zf", [SHW_COMPLEX128] = "Zd",
   };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-    if (rows[i].code == code && rows[i].bits == bits) return rows[i].format;
-  }
-  return NULL;
+  return (size_t)dtype < sizeof formats / sizeof formats[0] ? formats[dtype] : NULL;
 }
 
 static int tensor_getbuffer(PyObject* object, Py_buffer* view, int flags) {
   tensor_object* self = (tensor_object*)object;
-  const char* format = format_of(self->code, self->bits);
+  const char* format = format_of(self->dtype);
   view->obj = NULL;
   if (!format) {
     PyErr_Format(PyExc_BufferError, "dtype %s has no buffer format; use raw() or __dlpack__",
-                 shw_dtype_name(self->code, self->bits));
+                 shw_dtype_name(self->dtype));
     return -1;
   }
   view->buf = self->data;
@@ -137,7 +129,7 @@ static int tensor_getbuffer(PyObject* object, Py_buffer* view, int flags) {
   Py_INCREF(object);
   view->len = (Py_ssize_t)self->byte_size;
   view->readonly = 0;
-  view->itemsize = self->bits / 8;
+  view->itemsize = (Py_ssize_t)shw_dtype_byte_size(self->dtype, 1);
   view->format = flags & PyBUF_FORMAT ? (char*)format : NULL;
   view->ndim = self->ndim;
   view->shape = flags & PyBUF_ND ? (Py_ssize_t*)self->extents : NULL;
@@ -189,9 +181,7 @@ static void describe_dl(const tensor_object* self, shw_dl_tensor* out, int64_t* 
   *out = (shw_dl_tensor){.data = self->data,
                          .device_type = SHW_DEVICE_CPU,
                          .ndim = self->ndim,
-                         .dtype_code = self->code,
-                         .dtype_bits = self->bits,
-                         .dtype_lanes = 1,
+                         .type = shw_dtype_to_dlpack(self->dtype),
                          .shape = extents,
                          .strides = extents + self->ndim};
 }
@@ -254,8 +244,7 @@ static PyObject* get_shape(PyObject* object, void* closure) {
 }
 static PyObject* get_dtype(PyObject* object, void* closure) {
   (void)closure;
-  return PyUnicode_FromString(
-      shw_dtype_name(((tensor_object*)object)->code, ((tensor_object*)object)->bits));
+  return PyUnicode_FromString(shw_dtype_name(((tensor_object*)object)->dtype));
 }
 static PyObject* get_nbytes(PyObject* object, void* closure) {
   (void)closure;
@@ -296,13 +285,12 @@ PyObject* shw_py_tensor_allocate(PyObject* tensor_type, PyObject* dtypes, PyObje
   uint64_t used = SLAB_BYTES;
   for (Py_ssize_t i = 0; list && i < count; ++i) {
     int64_t shape[RANK_MAX];
-    const int dtype = (int)PyLong_AsLong(PyList_GetItem(dtypes, i));
+    const int32_t dtype = (int32_t)PyLong_AsLong(PyList_GetItem(dtypes, i));
     const Py_ssize_t ndim =
         PyErr_Occurred() ? -1 : shw_py_int64s(PyList_GetItem(shapes, i), shape, RANK_MAX);
     uint64_t elements = 1;
     for (Py_ssize_t d = 0; d < ndim; ++d) elements *= (uint64_t)shape[d];
-    const uint64_t size =
-        ndim < 0 ? 0 : shw_dtype_byte_size((uint8_t)dtype, (uint8_t)(dtype >> 8), elements);
+    const uint64_t size = ndim < 0 ? 0 : shw_dtype_byte_size(dtype, elements);
     memory_block* block = NULL;
     char* data = NULL;
     PyObject* tensor = NULL;
@@ -340,7 +328,7 @@ PyObject* shw_py_tensor_view(PyObject* tensor_type, PyObject* object) {
   }
   tensor_object* self = (tensor_object*)object;
   const int64_t extent = (int64_t)self->byte_size;
-  return tensor_create(type, self->block, self->data, SHW_DTYPE_UINT + 256 * 8, 1, &extent);
+  return tensor_create(type, self->block, self->data, SHW_UINT8, 1, &extent);
 }
 
 /* Consumers that ask for no version get a capsule without flags. */
@@ -365,9 +353,7 @@ int shw_py_tensor_describe(PyObject* object, shw_tensor* out) {
   out->data = self->data;
   out->byte_size = self->byte_size;
   out->device_type = SHW_DEVICE_CPU;
-  out->dtype_code = self->code;
-  out->dtype_bits = self->bits;
-  out->dtype_lanes = 1;
+  out->dtype = self->dtype;
   out->ndim = self->ndim;
   out->shape = self->extents;
   return 1;
@@ -387,5 +373,6 @@ int shw_py_init_types(PyObject* module) {
   tensor_base = (PyTypeObject*)PyType_FromSpec(&tensor_spec);
   if (!tensor_base || PyModule_AddObjectRef(module, "TensorBase", (PyObject*)tensor_base) < 0)
     return -1;
-  return shw_py_init_columns(module) < 0 ? -1 : shw_py_init_buffers(module);
+  if (shw_py_init_columns(module) < 0 || shw_py_init_buffers(module) < 0) return -1;
+  return shw_py_init_hosts(module);
 }

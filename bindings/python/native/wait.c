@@ -90,24 +90,6 @@ PyObject* shw_py_job_wait(PyObject* capsule, PyObject* timeout_ns, PyObject* sta
   }
 }
 
-PyObject* shw_py_job_progress(PyObject* capsule) {
-  void* job = NULL;
-  if (shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;
-  shw_progress progress;
-  shw_progress_init(&progress, sizeof progress);
-  shw_error* error = NULL;
-  const shw_status status = shw_job_progress(job, &progress, &error);
-  if (status != SHW_OK) {
-    shw_py_raise(status, error);
-    return NULL;
-  }
-  return Py_BuildValue("(isKKKKL)", (int)progress.state, progress.stage ? progress.stage : "",
-                       (unsigned long long)progress.bytes_done,
-                       (unsigned long long)progress.bytes_total,
-                       (unsigned long long)progress.items_done,
-                       (unsigned long long)progress.items_total, (long long)progress.elapsed_ns);
-}
-
 PyObject* shw_py_job_watch(PyObject* capsule) {
   void* job = NULL;
   if (shw_py_handle(capsule, "shw_job", &job) < 0) return NULL;

@@ -10,32 +10,37 @@
 numpy is optional. torch is never imported here; its adapter is shardwright.torch.
 """
 from ._library import __version__
+from ._options import LoadOptions, OpenOptions, SaveOptions
+from ._progress import Progress
 from .calls import load, load_async, open, save, save_async
-from .checkpoint import Checkpoint, Chunk, StoredTensor, gc, list_steps
+from .checkpoint import Checkpoint, Chunk, StoredTensor, collect_garbage, convert, latest, list_steps
 from .collective import (Collective, CustomCollective, HostCollective, PluginCollective, SingleCollective,
                          thread_collectives)
 from .context import Context
 from .errors import (AbortedError, AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError,
-                     FailedPreconditionError, HostExceptionError, InternalError, InvalidArgumentError, NotFoundError,
-                     OutOfMemoryError, OutOfRangeError, PermissionDeniedError, ResourceExhaustedError, ShardwrightError,
-                     UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError)
+                     FailedPreconditionError, HostExceptionError, InternalError, InvalidArgumentError, MissingNameError,
+                     NotFoundError, OutOfMemoryError, OutOfRangeError, PermissionDeniedError, ResourceExhaustedError,
+                     ShardwrightError, UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError)
 from .job_description import JobDescription
-from .jobs import Job, Progress
+from .jobs import Job
 from .layout import Layout, Shard
 from .planner import LoadPlanner, Plan, PlanItem, SavePlanner, plan_findings, plan_info, validate_plan
 from .report import Cast, Report, ShapeChange
-from .state import State
-from .storage import CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage, Storage
-from .tensor import Tensor, dtype_number, empty
+from .state import State, Stateful
+from .storage import (Capability, CustomStorage, HostObject, HostStorage, MemoryStorage, PluginStorage, PosixStorage,
+                      Storage)
+from .tensor import Tensor, dtype_number, zeros
 
 __all__ = [
-    "AbortedError", "AlreadyExistsError", "CancelledError", "Cast", "Checkpoint", "Chunk", "Collective", "Context",
+    "AbortedError", "AlreadyExistsError", "CancelledError", "Capability", "Cast", "Checkpoint", "Chunk", "Collective",
+    "Context",
     "CustomCollective", "CustomStorage", "DataLossError", "DeadlineExceededError", "FailedPreconditionError",
     "HostCollective", "HostExceptionError", "HostObject", "HostStorage", "InternalError", "InvalidArgumentError", "Job",
-    "JobDescription", "Layout", "LoadPlanner", "MemoryStorage", "NotFoundError", "OutOfMemoryError", "OutOfRangeError",
-    "PermissionDeniedError", "Plan", "PlanItem", "PluginCollective", "PluginStorage", "PosixStorage", "Progress",
-    "Report", "ResourceExhaustedError", "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective",
-    "State", "Storage", "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
-    "UnknownError", "__version__", "dtype_number", "empty", "gc", "list_steps", "load", "load_async", "open",
-    "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan",
+    "JobDescription", "Layout", "LoadOptions", "LoadPlanner", "MemoryStorage", "MissingNameError", "NotFoundError",
+    "OpenOptions", "OutOfMemoryError", "OutOfRangeError", "PermissionDeniedError", "Plan", "PlanItem",
+    "PluginCollective", "PluginStorage", "PosixStorage", "Progress", "Report", "ResourceExhaustedError", "SaveOptions",
+    "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
+    "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
+    "__version__", "collect_garbage", "convert", "dtype_number", "latest", "list_steps", "load", "load_async", "open",
+    "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan", "zeros",
 ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from . import _small
 from ._library import native
 from .errors import InvalidArgumentError
-from .tensor import Tensor, allocate, dtype_number
+from .tensor import Tensor, allocate, dtype_bits, dtype_number
 
 _OTHER, _EXCHANGE, _BUFFER, _OWN = 0, 1, 2, 3
 _DLPACK_VERSION = (1, 3)
@@ -52,7 +52,7 @@ class Staged(NamedTuple):
     def put_back(self) -> None:
         """Fills the array from what a load put into the tensor."""
         name = self.packed.dtype
-        _small.unpack(self.packed.raw(), dtype_number(name) >> 8, name.startswith("int"), self.array)
+        _small.unpack(self.packed.raw(), dtype_bits(dtype_number(name)), name.startswith("int"), self.array)
 
 
 def _staged(name: str, value: Any, number: int, writable: bool) -> Staged:
@@ -60,7 +60,7 @@ def _staged(name: str, value: Any, number: int, writable: bool) -> Staged:
         raise InvalidArgumentError(f"{name} is read-only and cannot be filled", {"tensor": name})
     packed = allocate([number], [tuple(value.shape)])[0]
     if not writable:
-        _small.pack(value, number >> 8, packed.raw())
+        _small.pack(value, dtype_bits(number), packed.raw())
     return Staged(name, packed, value)
 
 
@@ -86,7 +86,7 @@ def import_leaf(columns: Any, name: bytes, path: bytes, value: Any, placement: A
     if native.shw_py_columns_add(columns, name, path, value, placement):
         return True
     number = _small.registered_number(value, name.decode("utf-8", "replace"))
-    if number is not None and number >> 8 >= 8:
+    if number is not None and dtype_bits(number) >= 8:
         known = (value.view(f"uint{8 * value.itemsize}"), number, tuple(value.shape))
         return bool(native.shw_py_columns_add(columns, name, path, known, placement))
     if number is not None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log records of the library go to the logger "shardwright", which is silent until the program configures logging.
 
-Threads of the library put records into a bounded native ring; they are handed on after calls, on the calling thread.
+Threads of the library put records into a bounded native ring; they are handed on while calls wait and after them, on the
+calling thread, and when a job ends. The ring takes records of the levels for which the logger was enabled when the last call
+began, so a level that is changed, or logging that is configured late, holds from the next call on.
 """
 from __future__ import annotations
 
@@ -11,15 +13,16 @@ from contextlib import contextmanager
 
 from ._library import native
 
+EVERY_LEVEL = 0  # threshold of contexts: the ring leaves out what the logger does not want
 _LEVELS = (5, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 logger = logging.getLogger("shardwright")
 logger.addHandler(logging.NullHandler())
 
 
-def native_level() -> int:
-    """Threshold of the library that fits the logger's level; WARNING where nobody has chosen one."""
-    chosen = logger.getEffectiveLevel()
-    return next((number for number, level in enumerate(_LEVELS) if level >= chosen), len(_LEVELS))
+def listen() -> None:
+    """Lets the library's records through that the logger wants now."""
+    native.shw_py_log_set_level(next((number for number, level in enumerate(_LEVELS) if logger.isEnabledFor(level)),
+                                     len(_LEVELS)))
 
 
 def drain() -> None:
@@ -33,6 +36,7 @@ def drain() -> None:
 @contextmanager
 def handed_on() -> Iterator[None]:
     """A call whose records are handed on when it ends, in whatever way."""
+    listen()
     try:
         yield
     finally:

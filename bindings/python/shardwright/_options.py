@@ -1,39 +1,122 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keyword options of calls as the tuples that the extension module reads. Words and defaults are the same in every
-language; an unknown option or word is INVALID_ARGUMENT and names what there is.
+"""Keyword options of calls: their types, and the fields of the structs that they become. Words and defaults are the same in
+every language; an unknown option or word is INVALID_ARGUMENT and names what there is.
+
+Words stand in the order of their numbers: the first is what a zeroed struct means.
 """
 from __future__ import annotations
 
 import os
-import struct
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, get_args
 
 from .errors import InvalidArgumentError
 
+Overwrite = Literal["replace", "refuse"]
+Durability = Literal["full", "none"]
+Digests = Literal["on", "off"]
+Owner = Literal["balanced", "lowest_rank", "exact", "all"]
+VerifyReplicas = Literal["auto", "all", "off"]
+Format = Literal["auto", "native", "torch_dcp", "safetensors"]
+Preset = Literal["native", "hyperparallel", "torch", "megatron"]
+Missing = Literal["error", "report"]
+Unexpected = Literal["report", "error"]
+Cast = Literal["error", "allow"]
+Shape = Literal["error", "crop_and_pad"]
+Verify = Literal["on_read", "off"]
+Cover = Literal["full", "disjoint", "off"]
+Order = Literal["wanted", "sweep"]
+Kind = Literal["auto", "replicated", "sharded", "rank_local"]
+KindRules = Mapping[str, Kind] | Sequence[tuple[str, Kind]]
+StrictRule = tuple[Missing, Unexpected, Cast] | tuple[Missing, Unexpected, Cast, Shape]
+StrictRules = (Mapping[str, StrictRule] | Sequence[tuple[str, Missing, Unexpected, Cast]]
+               | Sequence[tuple[str, Missing, Unexpected, Cast, Shape]])
+
+
+class SaveOptions(TypedDict, total=False):
+    """Options of a save; docs/save-and-load.md says what they do."""
+
+    overwrite: Overwrite
+    durability: Durability
+    digests: Digests | bool
+    owner: Owner
+    verify_replicas: VerifyReplicas
+    kind: KindRules | None
+    memory_budget: int
+    threads: int
+    deadline: float | None
+    keep_generations: int
+    file_mode: int
+    metadata: Mapping[str, str] | None
+    trace_path: str | bytes | os.PathLike[str] | None
+    format: Format
+    preset: Preset
+    max_shard_size: int
+
+
+class ConvertOptions(TypedDict, total=False):
+    """Options of a conversion; docs/save-and-load.md says what they do."""
+
+    format: Format
+    overwrite: Overwrite
+    durability: Durability
+    threads: int
+    file_mode: int
+    memory_budget: int
+    max_shard_size: int
+    deadline: float | None
+    compare: bool
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options of a load; docs/save-and-load.md says what they do."""
+
+    verify: Verify
+    missing: Missing
+    unexpected: Unexpected
+    cast: Cast
+    shape: Shape
+    strict: StrictRules | None
+    memory_budget: int
+    threads: int
+    deadline: float | None
+    trace_path: str | bytes | os.PathLike[str] | None
+    format: Format
+    preset: Preset
+
+
+class OpenOptions(TypedDict, total=False):
+    """Options of opening a checkpoint; they hold for all its reads."""
+
+    verify: Verify
+    format: Format
+    memory_budget: int
+    threads: int
+    deadline: float | None
+
+
+def _numbered(words: Any) -> dict[str, int]:
+    return {each: number for number, each in enumerate(get_args(words))}
+
+
 WORDS: dict[str, dict[str, int]] = {
-    "overwrite": {"replace": 0, "refuse": 1},
-    "durability": {"full": 0, "none": 1},
-    "digests": {"on": 0, "off": 1},
-    "owner": {"balanced": 0, "lowest_rank": 1, "exact": 2, "all": 3},
-    "verify_replicas": {"auto": 0, "all": 1, "off": 2},
-    "format": {"auto": 0, "native": 1, "torch_dcp": 2},
-    "preset": {"standard": 0, "default": 1, "megatron": 2},
-    "missing": {"error": 0, "report": 1},
-    "unexpected": {"report": 0, "error": 1},
-    "cast": {"error": 0, "allow": 1},
-    "shape": {"error": 0, "crop_and_pad": 1},
-    "verify": {"on_read": 0, "off": 1},
-    "cover": {"full": 0, "disjoint": 1, "off": 2},
-    "order": {"wanted": 0, "sweep": 1},
+    "overwrite": _numbered(Overwrite),
+    "durability": _numbered(Durability),
+    "digests": _numbered(Digests),
+    "owner": _numbered(Owner),
+    "verify_replicas": _numbered(VerifyReplicas),
+    "format": _numbered(Format),
+    "preset": _numbered(Preset),
+    "missing": _numbered(Missing),
+    "unexpected": _numbered(Unexpected),
+    "cast": _numbered(Cast),
+    "shape": _numbered(Shape),
+    "verify": _numbered(Verify),
+    "cover": _numbered(Cover),
+    "order": _numbered(Order),
 }
-KINDS = {"auto": 0, "replicated": 1, "sharded": 2, "rank_local": 3}
+KINDS = _numbered(Kind)
 KIND_NAMES = {number: word for word, number in KINDS.items()}
-SAVE_OPTIONS = ("overwrite", "durability", "digests", "owner", "verify_replicas", "kind", "memory_budget", "threads",
-                "deadline", "keep_generations", "file_mode", "metadata", "trace_path", "format", "preset")
-LOAD_OPTIONS = ("verify", "missing", "unexpected", "cast", "shape", "strict", "memory_budget", "threads", "deadline",
-                "trace_path", "format", "preset")
-OPEN_OPTIONS = ("verify", "format", "memory_budget", "threads", "deadline")
 _DEADLINE_MAX_SECONDS = 9.0e9
 
 
@@ -85,13 +168,6 @@ def _text(option: str, value: Any) -> bytes:
         raise _wrong(option, f"option {option} holds text that cannot be written as UTF-8: {e}") from e
 
 
-def _blob(texts: list[bytes]) -> tuple[bytes, bytes]:
-    ends = [0]
-    for text in texts:
-        ends.append(ends[-1] + len(text))
-    return b"".join(texts), struct.pack(f"={len(ends)}Q", *ends)
-
-
 def pairs(option: str, value: Any, length: int, longest: int = 0) -> list[tuple[Any, ...]]:
     items = value.items() if isinstance(value, Mapping) else value or ()
     rows = [(row[0], *row[1]) if len(row) == 2 and isinstance(row[1], (tuple, list)) else tuple(row) for row in items]
@@ -106,47 +182,68 @@ def _path(option: str, value: Any) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
 
-def save_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Tuple of shw_save_options."""
-    check_names(o, SAVE_OPTIONS)
-    kinds = pairs("kind", o.get("kind"), 2)
-    globs, glob_offsets = _blob([_text("kind", glob) for glob, _ in kinds])
-    values = struct.pack(f"={len(kinds)}i", *(word("kind", kind, KINDS) for _, kind in kinds))
+def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that hold the words of options, those with their defaults, and those that all calls have."""
+    fields: dict[str, Any] = {option: word(option, o.get(option, default)) for option, default in words.items()}
+    fields["threads"] = number("threads", o.get("threads", 0), 2**31 - 1)
+    fields["memory_budget"] = number("memory_budget", o.get("memory_budget", 0), 2**63 - 1)
+    fields["deadline_ns"] = nanoseconds("deadline", o.get("deadline"))
+    return fields
+
+
+_SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
+               "format": "native", "preset": "native"}
+_CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
+_LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "format": "auto",
+               "preset": "native", "shape": "error"}
+_OPEN_WORDS = {"verify": "on_read", "format": "auto"}
+
+
+def kind_fields(rules: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    """Fields of globs and the numbers of their kinds."""
+    given = list(rules)
+    return {"kind_globs": [_text("kind", glob) for glob, _ in given], "kind_values": [kind for _, kind in given],
+            "kind_count": len(given)}
+
+
+def save_options(o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of shw_save_options."""
+    check_names(o, SaveOptions.__annotations__)
+    kinds = [(glob, word("kind", kind, KINDS)) for glob, kind in pairs("kind", o.get("kind"), 2)]
     metadata = o.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         raise _wrong("metadata", "option metadata must be a mapping from text to text")
-    texts, text_offsets = _blob([_text("metadata", t) for pair in metadata.items() for t in pair])
-    return (word("overwrite", o.get("overwrite", "replace")), word("durability", o.get("durability", "full")),
-            word("digests", o.get("digests", "on")), word("owner", o.get("owner", "balanced")),
-            word("verify_replicas", o.get("verify_replicas", "auto")), word("format", o.get("format", "native")),
-            word("preset", o.get("preset", "standard")), number("threads", o.get("threads", 0), 2**31 - 1),
-            number("file_mode", o.get("file_mode", 0), 0o7777),
-            number("keep_generations", o.get("keep_generations", 0), 2**31 - 1),
-            number("memory_budget", o.get("memory_budget", 0), 2**63 - 1),
-            nanoseconds("deadline", o.get("deadline")), _path("trace_path", o.get("trace_path")), globs, glob_offsets,
-            values, len(kinds), texts, text_offsets, len(metadata))
+    return _fields(_SAVE_WORDS, o) | kind_fields(kinds) | {
+        "file_mode": number("file_mode", o.get("file_mode", 0), 0o7777),
+        "keep_generations": number("keep_generations", o.get("keep_generations", 0), 2**31 - 1),
+        "max_shard_size": number("max_shard_size", o.get("max_shard_size", 0), 2**63 - 1),
+        "trace_path": _path("trace_path", o.get("trace_path")),
+        "metadata": [_text("metadata", text) for pair in metadata.items() for text in pair],
+        "metadata_count": len(metadata)}
 
 
-def load_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Tuple of shw_load_options."""
-    check_names(o, LOAD_OPTIONS)
+def convert_options(o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of shw_convert_options."""
+    check_names(o, ConvertOptions.__annotations__)
+    return _fields(_CONVERT_WORDS, o) | {
+        "flags": 0 if o.get("compare", True) else 1,
+        "file_mode": number("file_mode", o.get("file_mode", 0), 0o7777),
+        "max_shard_size": number("max_shard_size", o.get("max_shard_size", 0), 2**63 - 1)}
+
+
+def load_options(o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of shw_load_options."""
+    check_names(o, LoadOptions.__annotations__)
     rows = pairs("strict", o.get("strict"), 4, 5)
-    shape = word("shape", o.get("shape", "error"))
-    globs, offsets = _blob([_text("strict", row[0]) for row in rows])
+    fields = _fields(_LOAD_WORDS, o)
     rules = [word(option, row[i]) for row in rows for i, option in ((1, "missing"), (2, "unexpected"), (3, "cast"))]
-    shapes = [word("shape", row[4]) if len(row) == 5 else shape for row in rows]
-    return (word("missing", o.get("missing", "error")), word("unexpected", o.get("unexpected", "report")),
-            word("cast", o.get("cast", "error")), word("verify", o.get("verify", "on_read")),
-            word("format", o.get("format", "auto")), word("preset", o.get("preset", "standard")), shape,
-            number("threads", o.get("threads", 0), 2**31 - 1),
-            number("memory_budget", o.get("memory_budget", 0), 2**63 - 1),
-            nanoseconds("deadline", o.get("deadline")), _path("trace_path", o.get("trace_path")), globs, offsets,
-            struct.pack(f"={len(rules)}i", *rules), struct.pack(f"={len(shapes)}i", *shapes), len(rows))
+    shapes = [word("shape", row[4]) if len(row) == 5 else fields["shape"] for row in rows]
+    return fields | {
+        "trace_path": _path("trace_path", o.get("trace_path")), "strict_globs": [_text("strict", row[0]) for row in rows],
+        "strict_rules": rules, "strict_shapes": shapes, "strict_count": len(rows)}
 
 
-def open_options(o: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Tuple of shw_checkpoint_options."""
-    check_names(o, OPEN_OPTIONS)
-    return (word("verify", o.get("verify", "on_read")), word("format", o.get("format", "auto")),
-            number("threads", o.get("threads", 0), 2**31 - 1),
-            number("memory_budget", o.get("memory_budget", 0), 2**63 - 1), nanoseconds("deadline", o.get("deadline")))
+def open_options(o: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of shw_checkpoint_options."""
+    check_names(o, OpenOptions.__annotations__)
+    return _fields(_OPEN_WORDS, o)

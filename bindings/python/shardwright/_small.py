@@ -18,7 +18,7 @@ _REGISTERED = 2   # numpy's mark of dtypes that another package made
 
 
 def registered_number(value: Any, name: str) -> int | None:
-    """Code + 256 x bits of a numpy array whose dtype another package registered; None for every other value.
+    """Dtype number of a numpy array whose dtype another package registered; None for every other value.
     UnimplementedError for a registered dtype that cannot be stored; `name` names the entry in it."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray):
@@ -30,7 +30,7 @@ def registered_number(value: Any, name: str) -> int | None:
         number = int(native.shw_dtype_parse(dtype.name))
     except InvalidArgumentError:
         number = 0
-    if max(8, number >> 8) != 8 * dtype.itemsize or number == 0:
+    if number == 0 or max(8, native.shw_dtype_bits(number)) != 8 * dtype.itemsize:
         raise UnimplementedError(f"{name} has dtype {dtype.name}, which cannot be stored; convert it",
                                  {"tensor": name, "found": dtype.name})
     return number
@@ -75,8 +75,9 @@ def array_of(data: memoryview, dtype: str, number: int, shape: tuple[int, ...]) 
     except (ImportError, AttributeError) as e:
         raise UnimplementedError(f"numpy has no dtype {dtype}, and ml_dtypes, which may have it, was not found ({e}); use "
                                  "torch.from_dlpack(t), or raw() for the bytes") from e
-    if number >> 8 >= 8:
+    bits = native.shw_dtype_bits(number)
+    if bits >= 8:
         return numpy.frombuffer(data, kind).reshape(shape)
     array = numpy.empty(shape, kind)
-    unpack(data, number >> 8, dtype.startswith("int"), array)
+    unpack(data, bits, dtype.startswith("int"), array)
     return array

@@ -6,57 +6,87 @@ signal arrives, they run in place. Neither holds the GIL.
 """
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack, overload
 
 from . import _log, _options, _pickles, context
 from ._library import native
+from ._options import LoadOptions, OpenOptions, SaveOptions
+from ._progress import INTERVAL_SECONDS, Display, Listener, progress_of
 from ._together import LOAD, SAVE, OnTheWay, on_main_thread
 from .checkpoint import Checkpoint, path_argument
 from .collective import handle_of as collective_handle
 from .collective import rank_of
 from .jobs import Job
 from .report import Report
-from .state import State
+from .state import State, Stateful
 from .storage import handle_of as storage_handle
 from .tensor import allocate
 
-_BUDGET_AT = 10  # position of memory_budget in the tuple of save options
-_UNSTAGED = 1    # a budget that no state fits into: the job saves from the caller's memory, as a waiting call does
+_UNSTAGED = 1  # a budget that no state fits into: the job saves from the caller's memory, as a waiting call does
 
 
-def _state_of(state: State | Mapping[Any, Any], rank: int, objects: str) -> State:
+_SLICE_SECONDS = 1.0  # after which records are handed on while a call waits
+
+
+def _state_of(state: State | Stateful | Mapping[Any, Any], rank: int, objects: str) -> State:
     made = state if isinstance(state, State) else State(state, rank=rank, objects=objects)
     made.check_can_be_saved()
     return made
 
 
-def _wait(job: Any) -> Report:
+def _target_of(into: State | Stateful | Mapping[Any, Any], rank: int) -> State:
+    target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
+    target.check_objects_can_be_put()
+    return target
+
+
+def _wait(job: Any, display: Display | None) -> Report:
+    """Waits for a job and meanwhile hands on its records and tells how far it is. What a display raises cancels the job,
+    which is waited to its end."""
+    limit = _options.nanoseconds("wait", INTERVAL_SECONDS if display else _SLICE_SECONDS)
     try:
-        native.shw_py_job_wait(job, -1, False)
+        while not native.shw_py_job_wait(job, limit, False):
+            _log.drain()
+            if display:
+                display.show(progress_of(job))
+        if display:
+            display.show(progress_of(job))
         return Report(native.shw_job_report(job))
+    except BaseException:
+        native.shw_job_cancel(job)
+        with contextlib.suppress(Exception):  # what it ends with gives way to what ended it, or is that itself
+            native.shw_py_job_wait(job, -1, False)
+        raise
     finally:
+        if display:
+            display.close()
         _log.drain()
 
 
 def _call_context(options: Mapping[str, Any]) -> context.Context:
-    """The shared context, or one of its own where the call has a budget: jobs of a context share its staging memory."""
+    """The context of a call that runs as a job: the shared one on the main thread, unless the call has a budget, for jobs of a
+    context share its staging memory; else one of its own, for they run one after another."""
     budget = options.get("memory_budget", 0)
-    return context.Context(memory_budget=budget) if budget else context.shared("calls")
+    return context.shared("calls") if on_main_thread() and not budget else context.Context(memory_budget=budget)
 
 
-def save(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
-         objects: str = "json", **options: Any) -> Report:
+def save(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
+         objects: str = "json", progress: Listener | None = None, **options: Unpack[SaveOptions]) -> Report:
     """Saves a state and returns when the checkpoint is committed and durable.
 
     Args:
         state: nested mapping of tensors (numpy, torch, anything with DLPack or the buffer protocol), Shards, bytes and
-            JSON values; or a State. InvalidArgumentError for anything else.
+            JSON values; or a State. Objects with state_dict and load_state_dict (Stateful) may stand in it, or for all of
+            it: their states are saved. InvalidArgumentError for anything else.
         path: directory, or with `storage` a key prefix.
         storage: a Storage, or a Python object with the methods of HostStorage.
         collective: this rank's end of the transport; None = one rank.
         objects: "json" refuses other values, "pickle" stores them as pickles.
+        progress: told how far the call is, at most ten times a second and once at the end: a function of one Progress, or a bar
+            such as tqdm(unit="B") gives; `tqdm` itself makes one. What it raises cancels the call and comes out.
         kind: who holds an entry, by name: pairs of a glob and "replicated" (all ranks hold the same), "sharded" (each holds
             a part) or "rank_local" (each has its own), as {"rng.*": "rank_local"}. The first glob that matches counts.
         options: overwrite, durability, digests, owner, verify_replicas, memory_budget, threads, deadline (seconds),
@@ -66,42 +96,64 @@ def save(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, co
     """
     members = collective_handle(collective)
     with OnTheWay(SAVE, collective, members, background=False):
+        display = None if progress is None else Display(progress)
         made = _state_of(state, rank_of(collective), objects)
         given = _options.save_options(options)
         arguments = (made._handle, storage_handle(storage), path_argument(path, storage), members)
-    if not on_main_thread():
+    if not display and not on_main_thread():
         try:
             return Report(native.shw_save(context.shared("calls")._handle, *arguments, given))
         finally:
             _log.drain()
-    unstaged = given[:_BUDGET_AT] + (_UNSTAGED,) + given[_BUDGET_AT + 1:]
-    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, unstaged))
+    unstaged = _options.save_options({**options, "memory_budget": _UNSTAGED})
+    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, unstaged), display)
 
 
-def save_async(state: State | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
-               objects: str = "json", **options: Any) -> Job:
+def save_async(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
+               objects: str = "json", progress: Listener | None = None, **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background: the state is copied first (Job.wait_staged), then written. Arguments as for save; the
     collective must be used by nothing else until the job has ended. `memory_budget` bounds the copy: a state above it is
-    saved from the caller's memory, and staged only at the end."""
+    saved from the caller's memory, and staged only at the end. `progress` is told from a thread of its own."""
     members = collective_handle(collective)
     with OnTheWay(SAVE, collective, members, background=True):
+        display = None if progress is None else Display(progress)
         made = _state_of(state, rank_of(collective), objects)
         given = _options.save_options(options)
         handles = (storage_handle(storage), members)
         jobs = context.shared("jobs", rank_of(collective))
         target = path_argument(path, storage)
     job = native.shw_save_async(jobs._handle, made._handle, handles[0], target, handles[1], given)
-    return Job(job, (made, storage, collective, handles), None, True)
+    return _told(Job(job, (made, storage, collective, handles), None, True), display)
 
 
-def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: Any = None, collective: Any = None,
-         trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> Any:
+def _told(job: Job, display: Display | None) -> Job:
+    if display:
+        job.tell(display)
+    return job
+
+
+@overload
+def load(path: Any, into: None = None, *, storage: Any = None, collective: Any = None, trust_pickle: bool = False,
+         allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
+         **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
+
+
+@overload
+def load(path: Any, into: State | Stateful | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
+         trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
+         **options: Unpack[LoadOptions]) -> Report: ...
+
+
+def load(path: Any, into: State | Stateful | Mapping[Any, Any] | None = None, *, storage: Any = None,
+         collective: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
+         progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
     """Loads a checkpoint.
 
     Args:
-        path, storage, collective: as for save.
+        path, storage, collective, progress: as for save.
         into: nested mapping (or writable State) whose tensors are filled in place and whose other values, whatever they
-            are, are replaced; gives a Report. None gives a nested dict of Tensors and values, as it was saved.
+            are, are replaced; gives a Report. Of a Stateful object what its state_dict gives is filled, then its
+            load_state_dict is called with it. None gives a nested dict of Tensors and values, as it was saved.
             Of rank_local entries each rank is given its own, in both cases; without a collective this is rank 0.
         allow_types: classes and functions that pickles may use beside built-in, standard-library and numpy types that run
             nothing; PermissionDeniedError names any other. None: pickles come as bytes where bytes were asked for (b"" in
@@ -116,53 +168,55 @@ def load(path: Any, into: State | Mapping[Any, Any] | None = None, *, storage: A
     """
     members = collective_handle(collective)
     with OnTheWay(LOAD, collective, members, background=False):
+        display = None if progress is None else Display(progress)
         rank = rank_of(collective)
         types = _pickles.chosen(allow_types)
         given = _options.load_options(options)
         if into is not None:
-            target = into if isinstance(into, State) else State(into, writable=True, rank=rank)
-            target.check_objects_can_be_put()
+            target = _target_of(into, rank)
         else:
             entries = Entries(path, storage, rank, options)
             target = entries.state
         arguments = (target._handle, storage_handle(storage), path_argument(path, storage), members, given)
     if into is not None:
-        report = _load_into(arguments, options)
+        report = _load_into(arguments, options, display)
         target.finish_load(report.missing, trust_pickle, types)
         return report
-    report = _load_into(arguments, options)
+    report = _load_into(arguments, options, display)
     entries.state.finish_load(report.missing, trust_pickle, types)
     return entries.tree()
 
 
-def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Report:
-    if not on_main_thread():
+def _load_into(arguments: tuple[Any, ...], options: Mapping[str, Any], display: Display | None) -> Report:
+    if not display and not on_main_thread():
         try:
             return Report(native.shw_load(context.shared("calls")._handle, *arguments))
         finally:
             _log.drain()
-    return _wait(native.shw_load_async(_call_context(options)._handle, *arguments))
+    return _wait(native.shw_load_async(_call_context(options)._handle, *arguments), display)
 
 
-def load_async(path: Any, into: State | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
-               trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> Job:
-    """Loads in the background. The tensors belong to the job until it has ended; other values are replaced by
-    Job.report or Job.result. Arguments as for load."""
+def load_async(path: Any, into: State | Stateful | Mapping[Any, Any], *, storage: Any = None, collective: Any = None,
+               trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
+               **options: Unpack[LoadOptions]) -> Job:
+    """Loads in the background. The tensors belong to the job until it has ended; other values are replaced, and Stateful
+    objects get their states, by Job.report or Job.result. Arguments as for load; `progress` is told from a thread of its
+    own."""
     members = collective_handle(collective)
     with OnTheWay(LOAD, collective, members, background=True):
+        display = None if progress is None else Display(progress)
         types = _pickles.chosen(allow_types)
-        target = into if isinstance(into, State) else State(into, writable=True, rank=rank_of(collective))
-        target.check_objects_can_be_put()
+        target = _target_of(into, rank_of(collective))
         given = _options.load_options(options)
         handles = (storage_handle(storage), members)
         jobs = context.shared("jobs", rank_of(collective))
         text = path_argument(path, storage)
     job = native.shw_load_async(jobs._handle, target._handle, handles[0], text, handles[1], given)
-    return Job(job, (target, storage, collective, handles),
-               lambda report: target.finish_load(report.missing, trust_pickle, types), False)
+    return _told(Job(job, (target, storage, collective, handles),
+                     lambda report: target.finish_load(report.missing, trust_pickle, types), False), display)
 
 
-def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> Checkpoint:
+def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Unpack[OpenOptions]) -> Checkpoint:
     """Opens a checkpoint and recognises its format. A context manager.
 
     Args:
@@ -181,7 +235,7 @@ class Entries:
         known = {key: options[key] for key in ("verify", "format") if key in options}
         with Checkpoint(path, storage=storage, **known) as checkpoint:
             rows, names = checkpoint._table(), checkpoint._all_names()
-            mine = [i for i, row in enumerate(rows) if row.rank in (-1, rank)]
+            mine = [i for i, row in enumerate(rows) if row.info.rank in (-1, rank)]
             tensors = allocate([rows[i].dtype_number for i in mine], [rows[i].shape for i in mine])
             self.tensors = {names[i]: tensor for i, tensor in zip(mine, tensors, strict=True)}
             self.paths = {names[i]: native.shw_checkpoint_tensor_path(checkpoint._handle, i) for i in mine}

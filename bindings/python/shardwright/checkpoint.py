@@ -2,14 +2,16 @@
 """Open checkpoints: names, shapes, slices, objects, digests, verification. Nothing is read before it is asked for."""
 from __future__ import annotations
 
+import io
 import json
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
 
-from . import _buffers, _log, _options, _pickles, context
+from . import _buffers, _html, _log, _object_stream, _options, _pickles, context
 from ._library import native
+from ._options import OpenOptions
 from .errors import InvalidArgumentError, OutOfRangeError, ShardwrightError, UnimplementedError
 from .report import Report
 from .state import object_value
@@ -34,14 +36,15 @@ class Chunk(NamedTuple):
 
 
 class _Row(NamedTuple):
+    """What the catalog says of a tensor; `info` has the fields of shw_tensor_info."""
+
+    info: Any
     dtype: str
     shape: tuple[int, ...]
-    kind: int
-    rank: int
-    nbytes: int
-    first_chunk: int
-    chunk_count: int
-    dtype_number: int
+
+    @property
+    def dtype_number(self) -> int:
+        return int(self.info.dtype)
 
 
 def path_argument(path: Any, storage: Any) -> bytes:
@@ -80,17 +83,17 @@ class StoredTensor:
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self._row.nbytes
+        return int(self._row.info.byte_size)
 
     @property
     def kind(self) -> str:
         """"replicated", "sharded" or "rank_local"."""
-        return _options.KIND_NAMES.get(self._row.kind, "auto")
+        return _options.KIND_NAMES.get(self._row.info.kind, "auto")
 
     @property
     def rank(self) -> int:
         """Owner of a rank-local tensor, else -1."""
-        return self._row.rank
+        return int(self._row.info.rank)
 
     @property
     def path(self) -> list[Any]:
@@ -100,10 +103,11 @@ class StoredTensor:
 
     def chunks(self) -> list[Chunk]:
         """Where the bytes lie."""
-        rows = native.shw_py_checkpoint_chunks(self._checkpoint._handle, self._row.first_chunk, self._row.chunk_count)
-        handle = self._checkpoint._handle
-        return [Chunk(o, s, native.shw_checkpoint_file_name(handle, f), offset, size, rank)
-                for o, s, f, offset, size, rank in rows]
+        handle, info = self._checkpoint._handle, self._row.info
+        rows = native.shw_py_checkpoint_chunks(handle, info.first_chunk, info.chunk_count)
+        return [Chunk(offsets, sizes, native.shw_checkpoint_file_name(handle, chunk.file), chunk.offset, chunk.byte_size,
+                      chunk.rank)
+                for chunk, offsets, sizes in rows]
 
     def read(self, offsets: Sequence[int] | None = None, sizes: Sequence[int] | None = None, *,
              out: Any = None) -> Any:
@@ -272,10 +276,12 @@ def _box_of(key: Any, shape: tuple[int, ...], name: str) -> tuple[list[int], lis
     return offsets, sizes, steps, kept
 
 
-class Checkpoint:
-    """An open checkpoint; made by shardwright.open. Several threads may use it at the same time."""
+class Checkpoint(Mapping[str, StoredTensor]):
+    """An open checkpoint; made by shardwright.open. A mapping from the names of its tensors, each once, to tensors that are
+    read when they are indexed; opened with a `rank`, of those that this rank is given. Several threads may use it at the
+    same time. Two checkpoints are equal when they are the same object: compare digests to compare contents."""
 
-    def __init__(self, path: Any, *, storage: Any = None, rank: int = -1, **options: Any) -> None:
+    def __init__(self, path: Any, *, storage: Any = None, rank: int = -1, **options: Unpack[OpenOptions]) -> None:
         self._path = path
         self._rank = rank
         self._closed = False
@@ -288,16 +294,16 @@ class Checkpoint:
         count = native.shw_checkpoint_tensor_count(self._handle)
         return [_Row(*row) for row in native.shw_py_checkpoint_tensors(self._handle, 0, count)]
 
-    def keys(self) -> list[str]:
+    def keys(self) -> KeysView[str]:
         """Names of the tensors, each once; opened with a `rank`, those that this rank is given."""
-        return list(self._known_names())
+        return self._known_names().keys()
 
     def ranks(self, name: str) -> list[int]:
         """Ranks that have a rank_local tensor or object of that name, ascending; none for one that all share.
-        NotFoundError."""
+        MissingNameError."""
         if self._owners is None:
             owners: dict[str, set[int]] = {}
-            tensors = zip((row.rank for row in self._table()), self._all_names(), strict=True)
+            tensors = zip((row.info.rank for row in self._table()), self._all_names(), strict=True)
             for rank, each in [*tensors, *self._object_owners()]:
                 owners.setdefault(each, set()).add(rank)
             self._owners = owners
@@ -317,12 +323,12 @@ class Checkpoint:
         if self._names is None:
             names = self._all_names()
             if self._rank >= 0:
-                names = [name for name, row in zip(names, self._table(), strict=True) if row.rank in (-1, self._rank)]
+                names = [name for name, row in zip(names, self._table(), strict=True) if row.info.rank in (-1, self._rank)]
             self._names = dict.fromkeys(names)
         return self._names
 
     def tensor(self, name: str, rank: int | None = None) -> StoredTensor:
-        """A tensor by name; of rank-local ones that of `rank`. NotFoundError offers the nearest names."""
+        """A tensor by name; of rank-local ones that of `rank`. MissingNameError (a KeyError) offers the nearest names."""
         index = int(native.shw_checkpoint_find_tensor(self._handle, name, self._rank if rank is None else rank))
         return StoredTensor(self, index, _Row(*native.shw_py_checkpoint_tensors(self._handle, index, 1)[0]), name)
 
@@ -340,6 +346,9 @@ class Checkpoint:
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     def __len__(self) -> int:
         return len(self._known_names())
 
@@ -351,12 +360,18 @@ class Checkpoint:
     def object(self, name: str, *, rank: int | None = None, trust_pickle: bool = False,
                allow_types: Iterable[Any] | None = None) -> Any:
         """Value of a byte object: JSON is decoded, everything else is bytes; a pickle is read with `allow_types` and run
-        with `trust_pickle`, as load describes them."""
+        with `trust_pickle`, as load describes them. MissingNameError (a KeyError) offers the nearest names."""
         types = _pickles.chosen(allow_types)
         index = native.shw_checkpoint_find_object(self._handle, name, self._rank if rank is None else rank)
         data = native.shw_checkpoint_read_objects(self._handle, [index])[0]
         kind = native.shw_checkpoint_object_content_type(self._handle, index)
         return object_value(data, kind, name, trust_pickle, types)
+
+    def open_object(self, name: str, *, rank: int | None = None) -> io.BufferedReader:
+        """A byte object as a stream that can be read and sought, for those that are larger than memory need be.
+        The checkpoint stays open while the stream does. MissingNameError (a KeyError) offers the nearest names."""
+        index = native.shw_checkpoint_find_object(self._handle, name, self._rank if rank is None else rank)
+        return io.BufferedReader(_object_stream.ObjectStream(self._handle, index), _object_stream.BUFFER_BYTES)
 
     def object_content_type(self, name: str) -> str:
         """Content type of a byte object, such as "application/json"."""
@@ -442,11 +457,27 @@ class Checkpoint:
             return f"shardwright.Checkpoint({self._path!r}, closed)"
         return f"shardwright.Checkpoint({self._path!r}, {self.format}, {native.shw_checkpoint_tensor_count(self._handle)} tensors)"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what lies in the checkpoint, its largest part left to `info`."""
+        if self._closed:
+            return _html.paragraph(repr(self))
+        tensors = [(t.name, t.dtype, _html.extents(t.shape), _html.size(t.nbytes), _html.kind(t.kind, t.rank))
+                   for t in self._first_tensors(_html.ROWS_MAX)]
+        facts = {"format": self.format, "generation": self.generation, "ranks": str(self.world_size),
+                 "byte objects": str(native.shw_checkpoint_object_count(self._handle)), **self.metadata}
+        count = native.shw_checkpoint_tensor_count(self._handle)
+        return _html.section(f"Checkpoint {os.fsdecode(self._path)}", facts) + _html.table(
+            ("tensor", "dtype", "shape", "bytes", "held"), tensors, count)
+
+    def _first_tensors(self, limit: int) -> list[StoredTensor]:
+        rows = native.shw_py_checkpoint_tensors(self._handle, 0, min(limit, native.shw_checkpoint_tensor_count(self._handle)))
+        return [StoredTensor(self, i, _Row(*row), name) for i, (row, name) in enumerate(zip(rows, self._all_names(), strict=False))]
+
     def __reduce__(self) -> Any:
         raise TypeError("an open Checkpoint is not pickled; open the path again in the other process")
 
 
-def gc(path: Any, *, storage: Any = None, apply: bool = False, grace: float | None = None) -> Report:
+def collect_garbage(path: Any, *, storage: Any = None, apply: bool = False, grace: float | None = None) -> Report:
     """Finds (with `apply` removes) generations at a path that no manifest names.
 
     `grace`: seconds since their last change; None = 24 hours, negative = any age. The report's `removed` names them."""
@@ -454,6 +485,31 @@ def gc(path: Any, *, storage: Any = None, apply: bool = False, grace: float | No
     with _log.handed_on():
         return Report(native.shw_checkpoint_gc(context.shared()._handle, storage_handle(storage),
                                                path_argument(path, storage), limit, _APPLY if apply else 0))
+
+
+def latest(path: Any, *, storage: Any = None) -> str:
+    """Path of the newest whole step below a run directory, as `load` and `open` take it.
+
+    `path`: a run directory with `step-NNNNNNNN` directories, or its key prefix in `storage`. Steps that are damaged or were
+    never committed are passed over with a warning in the log. Raises NotFoundError when no step is whole, and the failure
+    itself when a step cannot be looked at: an older one does not stand in for it."""
+    with _log.handed_on():
+        found = native.shw_checkpoint_latest(context.shared()._handle, storage_handle(storage),
+                                             path_argument(path, storage))
+    return os.fsdecode(found[0]) if storage is None else found[0].decode("utf-8")
+
+
+def convert(source: Any, target: Any, *, source_storage: Any = None, target_storage: Any = None,
+            **options: Unpack[_options.ConvertOptions]) -> Report:
+    """Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read.
+
+    What was written stays when the call fails or its process is killed, and the same call goes on with it. In the end the
+    digests of all tensors are compared, unless `compare` is false."""
+    how = _options.convert_options(options)
+    with _log.handed_on():
+        return Report(native.shw_convert(context.shared()._handle, storage_handle(source_storage),
+                                         path_argument(source, source_storage), storage_handle(target_storage),
+                                         path_argument(target, target_storage), how))
 
 
 def list_steps(path: Any, *, storage: Any = None) -> dict[str, Any]:

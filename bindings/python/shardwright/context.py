@@ -11,11 +11,13 @@ import atexit
 import json
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from . import _log
 from ._library import native
 from ._options import nanoseconds, number
+from .errors import ResourceExhaustedError
 
 _EXIT_SECONDS = 10.0
 
@@ -32,7 +34,8 @@ class Context:
     def __init__(self, *, threads: int = 0, memory_budget: int = 0, plugin_path: str | None = None) -> None:
         self._handle: Any = native.shw_py_context_create(number("threads", threads, 2**31 - 1),
                                                          number("memory_budget", memory_budget, 2**63 - 1),
-                                                         _log.native_level(), plugin_path)
+                                                         _log.EVERY_LEVEL, plugin_path)
+        _log.listen()
 
     def load_plugin(self, path: str) -> None:
         """Loads a plugin by file or by name. NotFoundError, UnimplementedError when it does not fit."""
@@ -68,14 +71,17 @@ class Context:
 _lock = threading.Lock()
 _contexts: dict[str, Context] = {}
 _live: set[Any] = set()  # jobs that have not ended, as far as is known
+_callbacks: dict[Any, list[Callable[[], object]]] = {}  # of jobs in _live, called once each has ended
 _watcher: threading.Thread | None = None  # runs while there are any
 _owner_process = os.getpid()
+_exiting = False
 
 
 def shared(use: str = "calls", rank: int = 0) -> Context:
     """The context of all calls ("calls") or of the jobs of a rank ("jobs"): jobs of one context run one after another, so
     ranks that live in one process must not share it."""
     use = f"{use} {rank}" if rank else use
+    _log.listen()
     with _lock:
         if use not in _contexts:
             _contexts[use] = Context()
@@ -85,18 +91,39 @@ def shared(use: str = "calls", rank: int = 0) -> Context:
 def keep_until_done(job: Any) -> None:
     """Holds a job, and with it the memory that it uses, until it has ended, whatever the caller does with it. A thread
     that the end wakes lets go of it, so that threads of the library never wait for the GIL."""
-    global _watcher
     with _lock:
-        if not native.shw_py_job_watch(job._handle):
-            return  # it has ended
-        _live.add(job)
-        if _watcher is None:
-            thread = threading.Thread(target=_let_ended_go, name="shardwright-jobs", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads: the next job tries again, and waiting for this one lets go, too
-                return
-            _watcher = thread
+        if native.shw_py_job_watch(job._handle):  # else it has ended
+            _live.add(job)
+            _watch()
+
+
+def call_when_ended(job: Any, callback: Callable[[], object]) -> None:
+    """Calls back once the job has ended, on the thread that lets go of jobs; here, if it has. What the callback raises is
+    logged. ResourceExhaustedError where no thread can be had."""
+    with _lock:
+        waits = not job.ended()
+        if waits and not _watch():
+            raise ResourceExhaustedError("no thread can be started that tells of the end of a job; use Job.wait",
+                                         {"resource": "threads"})
+        if waits:
+            _live.add(job)
+            _callbacks.setdefault(job, []).append(callback)
+    if not waits:
+        callback()
+
+
+def _watch() -> bool:
+    """Starts the thread that lets go of jobs, unless it runs. Called with the lock. False when there are no more threads: the
+    next job tries again, and waiting for a job lets go of it, too."""
+    global _watcher
+    if _watcher is None:
+        thread = threading.Thread(target=_let_ended_go, name="shardwright-jobs", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        _watcher = thread
+    return True
 
 
 def _let_ended_go() -> None:
@@ -104,13 +131,21 @@ def _let_ended_go() -> None:
     while True:
         native.shw_py_job_ends_wait()
         with _lock:
-            ended = [job for job in _live if job.ended()]
+            ended = [job for job in [*_live, *_callbacks] if job.ended()]
             _live.difference_update(ended)
-            done = not _live
+            calls = [each for job in ended for each in _callbacks.pop(job, ())]
+            done = not _live and not _callbacks
             if done:
                 _watcher = None
         while ended:
             ended.pop().let_go()  # the last one to hold a job that was dropped
+        if not _exiting:  # what is written while the interpreter goes down is written by its main thread
+            _log.drain()
+        while calls:
+            try:
+                calls.pop(0)()
+            except Exception:  # noqa: BLE001 - there is no caller that it could reach; other jobs end, too
+                _log.logger.exception("what was to follow the end of a job failed")
         if done:
             return
 
@@ -122,6 +157,8 @@ def forget(job: Any) -> None:
 
 
 def _at_exit() -> None:
+    global _exiting
+    _exiting = True
     if os.getpid() == _owner_process:
         for context in _contexts.values():
             context.shutdown(_EXIT_SECONDS)

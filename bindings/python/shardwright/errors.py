@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 HOST_EXCEPTION = 34
 _KEPT_EXCEPTIONS_MAX = 64
 _KEY = "host_exception"
+_NAMES = frozenset(("tensor", "object"))  # details that name an entry
 
 
 class ShardwrightError(Exception):
@@ -74,6 +75,10 @@ class NotFoundError(ShardwrightError, FileNotFoundError, LookupError):
     """A path, tensor, object, plugin or symbol is missing."""
 
     code, status = 5, "NOT_FOUND"
+
+
+class MissingNameError(NotFoundError, KeyError):
+    """NOT_FOUND of a tensor or byte object, which its details name."""
 
 
 class AlreadyExistsError(ShardwrightError, FileExistsError):
@@ -197,6 +202,8 @@ def from_native(code: int, message: str, details: Sequence[tuple[str, str]], ret
     cls = _CLASSES.get(code, UnknownError)
     if cls is ResourceExhaustedError and facts.get("resource") == "memory":
         cls = OutOfMemoryError
+    if cls is NotFoundError and not _NAMES.isdisjoint(facts):
+        cls = MissingNameError
     facts.pop(_KEY, None)
     error = cls(message, facts, code=code, retryable=bool(retryable))
     if cause is not None and not message.endswith(str(cause)):  # which a traceback would print once more

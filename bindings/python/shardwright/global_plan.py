@@ -16,14 +16,13 @@ tensors.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from . import _options
 from ._library import native
 from .layout import Layout
-from .planning import EntryBatch
+from .planning import EntryBatch, describe_fields
 
 _DIGEST_BYTES = 16
 
@@ -58,11 +57,11 @@ def describe(batch: EntryBatch, layouts: Sequence[Layout | None] | None = None, 
     Raises:
         InvalidArgumentError, OutOfRangeError (a box leaves its tensor), AlreadyExistsError (a name comes twice).
     """
-    patterns = [(glob.encode(), _options.word("kinds", word, _options.KINDS)) for glob, word in kinds]
-    values = struct.pack(f"={len(patterns)}i", *(value for _, value in patterns))
-    options = (rank, world_size, [glob for glob, _ in patterns], values, agreement.encode())
+    options = {"rank": rank, "world_size": world_size, **describe_fields(kinds, agreement)}
     handles = None if layouts is None else [None if each is None else each._handle for each in layouts]
-    return Description(*native.shw_py_global_plan_describe(options, batch._arrays(), handles))
+    if handles is not None and len(handles) != batch.count:
+        raise ValueError("expected as many layouts as entries")
+    return Description(*native.shw_global_plan_describe(options, batch._fields(), handles))
 
 
 def _joined(digests: Sequence[bytes]) -> bytes:
@@ -73,7 +72,7 @@ def _joined(digests: Sequence[bytes]) -> bytes:
 
 def representatives(digests: Sequence[bytes]) -> list[int]:
     """Ranks that send their description: the lowest of each distinct digest. digests: one per rank."""
-    found = native.shw_py_global_plan_representatives(_joined(digests))
+    found, = native.shw_global_plan_representatives(_joined(digests))
     return memoryview(found).cast("i").tolist()
 
 
@@ -93,33 +92,33 @@ class GlobalPlan:
     """
 
     def __init__(self, digests: Sequence[bytes], descriptions: Sequence[bytes], parts: Iterable[bytes] = (), *,
-                 owner: str = "balanced", preset: str = "standard", verify_replicas: str = "auto") -> None:
-        options = (_options.word("owner", owner), _options.word("preset", preset),
-                   _options.word("verify_replicas", verify_replicas))
-        self._handle: Any = native.shw_py_global_plan(options, _joined(digests), list(descriptions),
-                                                        [part for part in parts if len(part) > 0])
+                 owner: str = "balanced", preset: str = "native", verify_replicas: str = "auto") -> None:
+        options = {"owner": _options.word("owner", owner), "preset": _options.word("preset", preset),
+                   "verify_replicas": _options.word("verify_replicas", verify_replicas)}
+        self._handle: Any = native.shw_global_plan_create(options, _joined(digests), list(descriptions),
+                                                          [part for part in parts if len(part) > 0])
 
     @property
     def totals(self) -> dict[str, int]:
         """Counts: ranks, descriptions, tensors, items, chunks, objects, files, bytes, most_bytes."""
-        counts: dict[str, int] = json.loads(native.shw_py_global_plan_json(self._handle))
+        counts: dict[str, int] = json.loads(native.shw_global_plan_json(self._handle)[0])
         del counts["schema"]
         return counts
 
     @property
     def digest(self) -> bytes:
         """16 bytes that are equal on all ranks that made this plan."""
-        found: bytes = native.shw_py_global_plan_digest(self._handle)
+        found: bytes = native.shw_global_plan_digest(self._handle)[0]
         return found
 
     @property
     def rank_bytes(self) -> memoryview:
         """uint64: bytes that each rank writes, without padding."""
-        return memoryview(native.shw_py_global_plan_rank_bytes(self._handle)).cast("Q")
+        return memoryview(native.shw_global_plan_rank_bytes(self._handle)[0]).cast("Q")
 
     def owners(self, name: str) -> memoryview:
         """int32: rank that writes each chunk of a tensor that is not rank_local. NotFoundError."""
-        return memoryview(native.shw_py_global_plan_owners(self._handle, name.encode())).cast("i")
+        return memoryview(native.shw_global_plan_owners(self._handle, name.encode())[0]).cast("i")
 
     def write_list(self, rank: int, generation: str, plan_digest: bytes | None = None) -> bytes:
         """What the rank writes, a plan buffer of kind write_list.
@@ -128,10 +127,10 @@ class GlobalPlan:
             generation: 32 hex digits.
             plan_digest: 16 bytes that the list carries; None = `digest`.
         """
-        found: bytes = native.shw_py_global_plan_write_list(self._handle, (rank, generation, plan_digest))
+        found: bytes = native.shw_global_plan_write_list(self._handle, rank, generation, plan_digest)[0]
         return found
 
     def expand(self, generation: str) -> Expanded:
         """The explicit plan; costs what that costs."""
-        first, *lists = native.shw_py_global_plan_expand(self._handle, generation)
+        first, *lists = native.shw_global_plan_expand(self._handle, generation)
         return Expanded(first, lists)

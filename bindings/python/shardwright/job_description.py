@@ -24,11 +24,12 @@ _RATE_MAX = 2**62
 
 
 def _estimate_options(flags: int, owner: str, preset: str, memory_budget: int = 0, rank_rate: int = 0,
-                   total_rate: int = 0) -> tuple[int, ...]:
-    return (flags, _options.word("owner", owner), _options.word("preset", preset),
-            _options.number("memory_budget", memory_budget, _RATE_MAX),
-            _options.number("rank_bytes_per_second", rank_rate, _RATE_MAX),
-            _options.number("total_bytes_per_second", total_rate, _RATE_MAX))
+                      total_rate: int = 0) -> dict[str, int]:
+    """Fields of shw_estimate_options."""
+    return {"flags": flags, "owner": _options.word("owner", owner), "preset": _options.word("preset", preset),
+            "memory_budget": _options.number("memory_budget", memory_budget, _RATE_MAX),
+            "rank_bytes_per_second": _options.number("rank_bytes_per_second", rank_rate, _RATE_MAX),
+            "total_bytes_per_second": _options.number("total_bytes_per_second", total_rate, _RATE_MAX)}
 
 
 class JobDescription:
@@ -74,7 +75,7 @@ class JobDescription:
         """The description as a mapping, repeats written out."""
         return dict(json.loads(native.shw_job_description_json(self._handle)[0]))
 
-    def estimate_save(self, *, owner: str = "balanced", preset: str = "standard", memory_budget: int = 0,
+    def estimate_save(self, *, owner: str = "balanced", preset: str = "native", memory_budget: int = 0,
                       rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0,
                       chunks: bool = False) -> dict[str, Any]:
         """Plans the save of all ranks and estimates what it costs; nothing is written.
@@ -90,12 +91,12 @@ class JobDescription:
                                     total_bytes_per_second)
         return dict(json.loads(native.shw_estimate_save(self._handle, options)[0]))
 
-    def save_plan(self, *, owner: str = "balanced", preset: str = "standard") -> Plan:
+    def save_plan(self, *, owner: str = "balanced", preset: str = "native") -> Plan:
         """The merged plan of all ranks."""
         parts = native.shw_estimate_save(self._handle, _estimate_options(_WITH_PLAN, owner, preset))
         return Plan.from_bytes(parts[1])
 
-    def estimate_load(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "standard",
+    def estimate_load(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "native",
                       memory_budget: int = 0, rank_bytes_per_second: int = 0, total_bytes_per_second: int = 0,
                       chunks: bool = False) -> dict[str, Any]:
         """Plans the load by the ranks of `wanted` (made by lay_out; None = this job) and estimates it.
@@ -108,7 +109,7 @@ class JobDescription:
         handle = None if wanted is None else wanted._handle
         return dict(json.loads(native.shw_estimate_load(self._handle, handle, options)[0]))
 
-    def load_plans(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "standard") -> list[Plan]:
+    def load_plans(self, wanted: JobDescription | None = None, *, owner: str = "balanced", preset: str = "native") -> list[Plan]:
         """The load plan of each rank of `wanted`, rank 0 first; arguments and failures as in estimate_load.
 
         Entries of a plan are the tensors and objects that the rank holds, in the order of the description.

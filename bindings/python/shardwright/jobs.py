@@ -4,36 +4,26 @@ when the caller drops the job; dropping neither waits nor cancels. When it has e
 """
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator
+from typing import Any
 
 from . import _log
 from ._library import native
 from ._options import nanoseconds
-from .context import forget, keep_until_done
+from ._progress import INTERVAL_SECONDS, STATES, Display, Listener, Progress, progress_of
+from .context import call_when_ended, forget, keep_until_done
 from .errors import DeadlineExceededError
 from .report import Report
 
-_STATES = ("queued", "running", "staged", "succeeded", "failed", "cancelled")
 _FIRST_TERMINAL = 3
 _STAGED = 2
 
 
-class Progress(NamedTuple):
-    """How far a job is; bytes, items and seconds never go down."""
-
-    state: str
-    stage: str
-    bytes_done: int
-    bytes_total: int
-    items_done: int
-    items_total: int
-    seconds: float
-
-
 class Job:
-    """A save or load in the background; made by save_async and load_async."""
+    """A save or load in the background; made by save_async and load_async. `await job` gives what result() gives, while the
+    event loop goes on; an await that is cancelled leaves the job running."""
 
     def __init__(self, handle: Any, keep: Any, finish: Callable[[Report], None] | None, save: bool) -> None:
         self._handle: Any = handle
@@ -54,7 +44,7 @@ class Job:
         state = native.shw_job_poll(self._handle)
         if state >= _STAGED:
             self.let_go()
-        return _STATES[state]
+        return STATES[state]
 
     def ended(self) -> bool:
         """True when the memory that the job was given is no longer used."""
@@ -90,17 +80,6 @@ class Job:
             raise DeadlineExceededError(f"the job has not ended within {timeout} s; it is {self.poll()}")
         return self.report()
 
-    def then(self, finish: Callable[[Report], None]) -> None:
-        """Adds a step that runs once, in the call that first gives the report."""
-        before = self._finish
-
-        def both(report: Report) -> None:
-            if before is not None:
-                before(report)
-            finish(report)
-
-        self._finish = both
-
     def report(self) -> Report:
         """The report of a job that succeeded; FailedPreconditionError before that. The first call after a load puts
         values that are no tensors into the target."""
@@ -111,21 +90,55 @@ class Job:
             self._report, self._keep, self._finish = report, None, None
         return self._report
 
+    def __await__(self) -> Generator[Any, None, Report]:
+        import asyncio
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        call_when_ended(self, lambda: loop.call_soon_threadsafe(wake))
+        yield from ended
+        return self.result()
+
     def progress(self) -> Progress:
         """A snapshot of how far the job is."""
-        state, stage, bytes_done, bytes_total, items_done, items_total, elapsed = native.shw_py_job_progress(self._handle)
-        return Progress(_STATES[state], stage, bytes_done, bytes_total, items_done, items_total, elapsed / 1e9)
+        return progress_of(self._handle)
 
-    def watch(self, callback: Callable[[Progress], None], interval: float = 0.1) -> Report:
-        """Waits for the job and calls `callback` with its progress, at most every 0.1 s."""
-        interval = max(interval, 0.1)
+    def watch(self, progress: Listener, interval: float = INTERVAL_SECONDS) -> Report:
+        """Waits for the job and meanwhile tells `progress` (as for save) how far it is, at most every 0.1 s, and once at the
+        end. What it raises comes out; the job goes on."""
+        display = Display(progress)
+        interval = max(interval, INTERVAL_SECONDS)
         last = float("-inf")
-        while not self.wait(interval):
-            if time.monotonic() - last >= interval:
-                last = time.monotonic()
-                callback(self.progress())
-        callback(self.progress())
+        try:
+            while not self.wait(interval):
+                if time.monotonic() - last >= interval:
+                    last = time.monotonic()
+                    display.show(self.progress())
+            display.show(self.progress())
+        finally:
+            display.close()
         return self.report()
+
+    def tell(self, display: Display) -> None:
+        """Tells a display from a thread of its own until the job has ended. What it raises is logged, and ends the telling."""
+        ended = threading.Event()
+        call_when_ended(self, ended.set)
+
+        def follow() -> None:
+            try:
+                while not ended.wait(INTERVAL_SECONDS):
+                    display.show(self.progress())
+                display.show(self.progress())
+            except Exception:  # noqa: BLE001 - there is no caller that it could reach
+                _log.logger.exception("progress of a job is told no more: its listener failed")
+            finally:
+                display.close()
+
+        threading.Thread(target=follow, name="shardwright-progress", daemon=True).start()
 
     def cancel(self) -> None:
         """Asks the job to stop and returns at once. After its commit point a save still succeeds."""

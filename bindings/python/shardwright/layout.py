@@ -2,6 +2,7 @@
 """Layouts and shards: which boxes of a tensor a rank holds, and where they lie in its local tensor."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]
 Piece = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
-def _placement_columns(placements: Sequence[Any]) -> tuple[list[int], list[int], list[int]]:
+def _placement_fields(placements: Sequence[Any]) -> dict[str, Any]:
     kinds, dims, factors = [], [], []
     for placement in placements:
         row = (placement,) if isinstance(placement, (str, int)) else tuple(placement)
@@ -25,7 +26,13 @@ def _placement_columns(placements: Sequence[Any]) -> tuple[list[int], list[int],
         kinds.append(word("placement", row[0], _PLACEMENTS))
         dims.append(int(row[1]) if len(row) > 1 else 0)
         factors.append(int(row[2]) if len(row) > 2 else 0)
-    return kinds, dims, factors
+    return {"placement_kinds": kinds, "placement_dims": dims, "placement_factors": factors}
+
+
+def _map_fields(entries: Sequence[int | Sequence[int]]) -> dict[str, Any]:
+    axes = [(entry,) if isinstance(entry, int) else tuple(entry) for entry in entries]
+    return {"tensor_map": [axis for entry in axes for axis in entry], "tensor_ndim": len(axes),
+            "tensor_map_offsets": [0, *itertools.accumulate(map(len, axes))]}
 
 
 class Layout:
@@ -49,18 +56,22 @@ class Layout:
                  tensor_map: Sequence[int | Sequence[int]] | None = None) -> None:
         if (placements is None) == (tensor_map is None):
             raise InvalidArgumentError("a layout has either placements or a tensor map")
-        columns: tuple[Any, Any, Any] = (None, None, None)
+        fields: dict[str, Any] = {}
         if placements is not None:
-            columns = _placement_columns(placements)
+            fields |= _placement_fields(placements)
             if len(placements) != len(mesh):
                 raise InvalidArgumentError(
                     f"a mesh of {len(mesh)} axes needs as many placements, found {len(placements)}")
-        axes = None if tensor_map is None else [(e,) if isinstance(e, int) else tuple(e) for e in tensor_map]
+        if tensor_map is not None:
+            fields |= _map_fields(tensor_map)
         self.mesh = tuple(int(extent) for extent in mesh)
         self.placements = None if placements is None else tuple(placements)
         self.tensor_map = None if tensor_map is None else tuple(tensor_map)
-        texts = None if names is None else [name.encode() for name in names]
-        self._handle: Any = native.shw_py_layout_create((self.mesh, texts, ranks, *columns, axes))
+        if names is not None:
+            fields["axis_names"] = [name.encode() for name in names]
+        if ranks is not None:
+            fields |= {"ranks": tuple(ranks), "rank_count": len(ranks)}
+        self._handle: Any = native.shw_layout_create({"mesh_shape": self.mesh, "mesh_ndim": len(self.mesh), **fields})
 
     @property
     def rank_count(self) -> int:
@@ -82,7 +93,7 @@ class Layout:
 
     def local_shape(self, shape: Sequence[int], rank: int) -> tuple[int, ...]:
         """Shape of the local tensor of `rank`; one extent where an axis is "flat", (0,) outside the mesh."""
-        found: tuple[int, ...] = native.shw_py_layout_local_shape(self._handle, tuple(shape), rank)
+        found: tuple[int, ...] = native.shw_layout_local_shape(self._handle, tuple(shape), rank)
         return found
 
     def __repr__(self) -> str:
@@ -121,26 +132,37 @@ class GridShard:
         flat = [number for place in places for number in place]
         if len(flat) != 3 * len(places):
             raise InvalidArgumentError("a place is (axis, index, count)")
-        shape, offsets, fragments = native.shw_py_grid_place(tuple(local_shape), prepended, flat)
-        return cls(tuple(local_shape), shape, offsets, fragments, prepended, flat_range)
+        local = tuple(local_shape)
+        shape, offsets, fragments = native.shw_py_grid_place(
+            {"local_shape": local, "local_ndim": len(local), "prepended": prepended}, flat)
+        return cls(local, shape, offsets, fragments, prepended, flat_range)
 
-    def _description(self) -> tuple[Any, ...]:
+    def _fields(self) -> dict[str, Any]:
+        """Fields of shw_grid_shard."""
+        local, whole, offsets = tuple(self.local_shape), tuple(self.global_shape), tuple(self.offsets)
+        fragments = None if self.fragments is None else tuple(self.fragments)
+        parts = offsets if fragments is None else fragments
+        if not len(local) + self.prepended == len(whole) == len(offsets) == len(parts):
+            raise InvalidArgumentError(
+                f"{len(local)} local and {self.prepended} prepended axes, {len(offsets)} offsets and {len(parts)} "
+                f"fragments do not fit a global shape of {len(whole)}")
         begin, end = self.flat_range or (0, 0)
         flags = (_FLAT if self.flat_range is not None else 0) | (_SHAPE_MAY_DIFFER if self.shape_may_differ else 0)
-        return (self.local_shape, self.global_shape, self.offsets, self.fragments, self.prepended, flags, begin,
-                end - begin)
+        return {"local_shape": local, "local_ndim": len(local), "global_shape": whole, "offsets": offsets,
+                "fragments": fragments, "prepended": self.prepended, "flags": flags, "flat_begin": begin,
+                "flat_size": end - begin}
 
     def pieces(self) -> list[Piece]:
         """Boxes (offsets, sizes, local offset) after a check of everything: one, or those of the flat range.
 
         Raises InvalidArgumentError, and OutOfRangeError when shard or range leave the tensor.
         """
-        found: list[Piece] = native.shw_py_grid_pieces(self._description())
+        found: list[Piece] = native.shw_py_grid_pieces(self._fields())
         return found
 
     def flat_entry(self) -> tuple[tuple[int, ...], Box]:
         """Shape of, and box in, the entry in which Megatron Core up to 0.14 stored the flat range."""
-        shape, offsets, sizes = native.shw_py_grid_flat_entry(self._description())
+        shape, offsets, sizes = native.shw_py_grid_flat_entry(self._fields())
         return shape, (offsets, sizes)
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from . import _options, _pickles, context
 from ._library import native
+from ._options import LoadOptions, SaveOptions
 from .checkpoint import Checkpoint, path_argument
 from .errors import FailedPreconditionError, InvalidArgumentError
 from .report import Report
-from .state import State
+from .state import State, Stateful
 from .storage import handle_of as storage_handle
 
 _KINDS = {1: "local_save", 2: "write_list", 3: "load", 4: "write_result", 5: "merged_save",
@@ -61,8 +62,8 @@ class Plan:
 
     def items(self) -> list[PlanItem]:
         """Items of a write list or load plan; none for other kinds."""
-        return [PlanItem(bool(flags & 1), entry, piece, chunk, size)
-                for flags, entry, piece, chunk, size in native.shw_py_plan_items(self._handle)]
+        return [PlanItem(bool(item.flags & 1), item.entry, item.piece, item.chunk, item.byte_size)
+                for item in native.shw_py_plan_items(self._handle)]
 
     def to_dict(self, item_limit: int = 2**31) -> dict[str, Any]:
         """The plan as plain values with "schema": 1."""
@@ -111,8 +112,8 @@ class SavePlanner:
         options: those of save.
     """
 
-    def __init__(self, state: State | Mapping[Any, Any], *, path: Any = None, storage: Any = None, rank: int = 0,
-                 world_size: int = 1, objects: str = "json", **options: Any) -> None:
+    def __init__(self, state: State | Stateful | Mapping[Any, Any], *, path: Any = None, storage: Any = None, rank: int = 0,
+                 world_size: int = 1, objects: str = "json", **options: Unpack[SaveOptions]) -> None:
         self._state = state if isinstance(state, State) else State(state, rank=rank, objects=objects)
         self._state.check_can_be_saved()
         self._storage = storage_handle(storage)
@@ -179,8 +180,9 @@ class LoadPlanner:
         options: those of load.
     """
 
-    def __init__(self, checkpoint: Checkpoint, state: State | Mapping[Any, Any], *, rank: int = 0,
-                 trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, **options: Any) -> None:
+    def __init__(self, checkpoint: Checkpoint, state: State | Stateful | Mapping[Any, Any], *, rank: int = 0,
+                 trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
+                 **options: Unpack[LoadOptions]) -> None:
         self._state = state if isinstance(state, State) else State(state, writable=True, rank=rank)
         self._state.check_objects_can_be_put()
         self._trust_pickle, self._allow_types = trust_pickle, _pickles.chosen(allow_types)

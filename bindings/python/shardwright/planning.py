@@ -4,15 +4,14 @@
 Every rank describes what it holds, one rank merges the plans of all:
 
     plan = describe(EntryBatch(...), rank=rank, world_size=world_size)
-    merged, kept = merge(plans_of_all_ranks, owner="exact", preset="default")
+    merged, kept = merge(plans_of_all_ranks, owner="exact", preset="torch")
     mine = [box for box, number in enumerate(kept[rank]) if number != NOT_KEPT]
 
-Arrays come in as anything with the buffer protocol (array, memoryview, bytes, numpy) and are read where they lie; they
-go out as memoryviews. The GIL is given up while the library works. No tensor memory, storage or checkpoint is needed.
+Arrays come in as anything with the buffer protocol (array, memoryview, bytes, numpy) and are read where they lie, or as
+lists, which are copied; they go out as memoryviews. The GIL is given up while the library works. No tensor memory, storage or checkpoint is needed.
 """
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -87,8 +86,9 @@ class EntryBatch:
         blob, cuts = bytes(self.names), self.name_offsets
         return [blob[cuts[i]:cuts[i + 1]].decode() for i in range(self.count)]
 
-    def _arrays(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in _NAMES)
+    def _fields(self) -> dict[str, Any]:
+        """Fields of shw_entry_batch."""
+        return {name: getattr(self, name) for name in _NAMES}
 
 
 _NAMES = tuple(field.name for field in fields(EntryBatch))
@@ -132,24 +132,27 @@ def describe(batch: EntryBatch, *, kind: str = "local_save", rank: int = 0, worl
     Raises:
         InvalidArgumentError, OutOfRangeError (a box leaves its tensor), AlreadyExistsError (a name comes twice).
     """
-    number = _options.word("kind", kind, _PLAN_KINDS)
-    patterns = [(glob.encode(), _options.word("kinds", word, _options.KINDS)) for glob, word in kinds]
-    values = struct.pack(f"={len(patterns)}i", *(value for _, value in patterns))
-    options = (number, rank, world_size, [glob for glob, _ in patterns], values, agreement.encode())
-    plan: bytes = native.shw_py_plan_describe(options, batch._arrays())
+    options = {"kind": _options.word("kind", kind, _PLAN_KINDS), "rank": rank, "world_size": world_size,
+               **describe_fields(kinds, agreement)}
+    plan: bytes = native.shw_plan_describe(options, batch._fields())[0]
     return plan
+
+
+def describe_fields(kinds: Iterable[tuple[str, str]], agreement: str) -> dict[str, Any]:
+    """What each shw_describe_options says of kinds and of the other ranks."""
+    rules = [(glob, _options.word("kinds", word, _options.KINDS)) for glob, word in kinds]
+    return {**_options.kind_fields(rules), "agreement": agreement}
 
 
 def entries(plan: Any) -> EntryBatch:
     """The entries of a local or merged plan, as they were described. DataLossError, InvalidArgumentError."""
-    handle = native.shw_plan_create(plan)
-    count, *arrays = native.shw_py_plan_entries(handle)
-    views = (None if data is None else _numbers(data, _FORMATS[name])
-             for name, data in zip(_NAMES[1:], arrays))
-    return EntryBatch(count, *views)
+    found = native.shw_plan_entries(native.shw_plan_create(plan))
+    arrays = {name: None if (data := getattr(found, name)) is None else _numbers(data, code)
+              for name, code in _FORMATS.items()}
+    return EntryBatch(found.count, **arrays)
 
 
-def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
+def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "native", cover: str = "full",
           verify_replicas: str = "auto") -> Merged:
     """Merges the local plans of all ranks, which come in rank order.
 
@@ -157,7 +160,7 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
         plans: plan buffers, one per rank.
         owner: who writes what several ranks hold: "balanced", "lowest_rank", "exact" (as the preset's original does) or
             "all" (each replica is a chunk).
-        preset: "standard", "default" or "megatron": which boxes are the same, and how chunks are numbered.
+        preset: "native", "hyperparallel", "torch" or "megatron": which boxes are the same, and how chunks are numbered.
         cover: what is proved about the boxes of each tensor: "full" (they tile it), "disjoint", "off".
         verify_replicas: "off" = sizes and digests of replicas are not compared.
 
@@ -169,12 +172,12 @@ def merge(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "stand
     return Merged(bytes(views.plan), [_numbers(bytes(numbers), "I") for numbers in views.kept])
 
 
-def merge_views(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "standard", cover: str = "full",
+def merge_views(plans: Sequence[Any], *, owner: str = "balanced", preset: str = "native", cover: str = "full",
                 verify_replicas: str = "auto") -> Merged:
     """`merge` without a copy of what it makes: its parts are memoryviews of one block of memory, which lives as long as
     one of them."""
-    options = (_options.word("owner", owner), _options.word("preset", preset), _options.word("cover", cover),
-               _options.word("verify_replicas", verify_replicas))
+    options = {"owner": _options.word("owner", owner), "preset": _options.word("preset", preset),
+               "cover": _options.word("cover", cover), "verify_replicas": _options.word("verify_replicas", verify_replicas)}
     parts: list[Any] = native.shw_py_plan_merge(options, plans if isinstance(plans, list) else list(plans))
     return Merged(parts[0], [_numbers(part, "I") for part in parts[1:]])
 
@@ -194,10 +197,10 @@ def match(stored: Any, wanted: EntryBatch, *, order: str = "wanted", cover: str 
     Raises:
         NotFoundError with the nearest names; InvalidArgumentError for other shapes and for what is not filled.
     """
-    options = (_options.word("order", order), _options.word("cover", cover),
-               _options.word("missing", missing), (_FIRST_REPLICA if first_replica else 0) | (0 if rank is None else _RANK),
-               rank or 0)
-    parts = native.shw_py_plan_match(options, native.shw_plan_create(stored), wanted._arrays())
+    options = {"order": _options.word("order", order), "cover": _options.word("cover", cover),
+               "missing": _options.word("missing", missing), "rank": rank or 0,
+               "flags": (_FIRST_REPLICA if first_replica else 0) | (0 if rank is None else _RANK)}
+    parts = native.shw_plan_match(options, native.shw_plan_create(stored), wanted._fields())
     return Matches(*(_numbers(part, code) for part, code in zip(parts, _MATCH_FORMATS)))
 
 
@@ -222,11 +225,11 @@ def owners(weights: Any, sets: Any, set_offsets: Any, holders: Any, rank_count: 
 def digest(plan: Any) -> bytes:
     """16 bytes of what a plan describes: equal for equal entries in equal order on equal ranks, whatever their content
     digests are."""
-    made: bytes = native.shw_py_plan_digest(native.shw_plan_create(plan))
+    made: bytes = native.shw_plan_digest(native.shw_plan_create(plan))[0]
     return made
 
 
 def content_digest(data: Any) -> bytes:
     """XXH3-128 of a buffer in canonical byte order, as `EntryBatch.digests` wants it."""
-    made: bytes = native.shw_py_content_digest(data)
+    made: bytes = native.shw_content_digest(data)[0]
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from . import _html
 from ._library import native
 
 
@@ -164,6 +165,19 @@ class Report:
     def seconds(self) -> float:
         """Time of the whole call."""
         return float(self._get("elapsed_ns", 0)) / 1e9
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was done, and every list of names that is not empty."""
+        facts = {"path": self.path, "format": self.format, "generation": self.generation, "tensors": str(self.tensors),
+                 "byte objects": str(self.objects), "bytes of the checkpoint": _html.size(self.bytes_total),
+                 "written here": _html.size(self.bytes_written), "read here": _html.size(self.bytes_read),
+                 "durability": self.durability, "seconds": f"{self.seconds:.3f}"}
+        lists = {"missing": self.missing, "unexpected": self.unexpected, "cast": [str(tuple(c)) for c in self.casts],
+                 "reshaped": [str(tuple(c)) for c in self.shapes], "damage": [str(d.get("message")) for d in self.damage],
+                 "removed": [str(r.get("name")) for r in self.removed], "notes": self.notes}
+        return _html.section(f"Report of a {self.operation}", facts) + "".join(
+            _html.table((title,), [(text,) for text in texts[:_html.ROWS_MAX]], len(texts))
+            for title, texts in lists.items() if texts)
 
     def __repr__(self) -> str:
         return (f"shardwright.Report({self.operation} {self.path!r}: {self.tensors} tensors, {self.objects} objects, "

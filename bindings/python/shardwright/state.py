@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from . import _buffers, _json, _pickle_notice, _pickles
 from ._library import native
@@ -25,6 +25,19 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 Convert = Callable[[str, Any], Any]
 
 
+@runtime_checkable
+class Stateful(Protocol):
+    """An object that gives its state and takes it back, as modules, optimizers and data loaders do. It may stand in a state
+    wherever a value may, or be the whole state: what state_dict() gives is saved in its place; a load fills what
+    state_dict() gives, then calls load_state_dict() with it."""
+
+    def state_dict(self) -> Any:
+        """The state: a mapping as for save, or any one value that may be saved."""
+
+    def load_state_dict(self, state_dict: Any, /) -> Any:
+        """Takes a state that was loaded."""
+
+
 class _ObjectEntry:
     """A byte object of the state, and where its value lies in the caller's containers."""
 
@@ -38,20 +51,24 @@ class State:
     """Entries of one rank. Tensors are borrowed: the state keeps the objects alive whose memory it points into.
 
     Args:
-        tree: nested mapping of tensors, shards, bytes and JSON values.
+        tree: nested mapping of tensors, shards, bytes, JSON values and Stateful objects; or one Stateful object.
         writable: the tensors are targets of a load, and every other value stands where a stored value will be put.
         rank: global rank, which chooses the boxes of entries that carry a layout. It is the rank that saves.
         objects: "json", or "pickle" to store values that are no JSON as pickles.
         convert: called with (name, value) for values that are neither tensor nor container; gives a Shard, a tensor or
-            the value itself. Used by adapters.
+            the value itself. Used by adapters, as is
+        filled: called after a load has filled the tensors, with the names that were not stored; values and Stateful objects
+            get what was loaded after it.
     Raises InvalidArgumentError naming the path (a name of more than 65,535 bytes among others), or for what is no mapping;
     AlreadyExistsError for two entries of one name.
     """
 
-    def __init__(self, tree: Mapping[Any, Any] = _NOTHING, *, writable: bool = False, rank: int = 0,
-                 objects: str = "json", convert: Convert | None = None) -> None:
+    def __init__(self, tree: Mapping[Any, Any] | Stateful = _NOTHING, *, writable: bool = False, rank: int = 0,
+                 objects: str = "json", convert: Convert | None = None,
+                 filled: Callable[[Sequence[str]], None] | None = None) -> None:
         self._pickles = word("objects", objects, _OBJECTS) == 1
         self._convert = convert
+        self._filled = filled
         self._writable = writable
         self._handle: Any = native.shw_state_create()
         self._whole: Any = native.shw_py_columns(writable, self._handle)
@@ -61,10 +78,14 @@ class State:
         self._objects: list[_ObjectEntry] = []
         self._staged: list[_buffers.Staged] | None = [] if writable else None
         self._only_loads: InvalidArgumentError | None = None
-        if not isinstance(tree, Mapping):
-            raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(tree).__qualname__}",
+        self._stateful: list[tuple[Stateful, dict[Any, Any], Any]] = []  # and where what it will take lies
+        values = tree.state_dict() if not isinstance(tree, Mapping) and is_stateful(tree) else tree
+        if not isinstance(values, Mapping):
+            raise InvalidArgumentError(f"a state is a mapping of names to values, found {type(values).__qualname__}",
                                        {"parameter": "state"})
-        self._walk(tree, b"", b"", True, 0)
+        self._walk(values, b"", b"", True, 0)
+        if values is not tree and not isinstance(tree, Mapping):
+            self._stateful.append((tree, {None: values}, None))
         self._finish(rank)
 
     @classmethod
@@ -80,7 +101,7 @@ class State:
         Args (each anything with the buffer protocol):
             names: UTF-8 bytes of all names, cut by `name_offsets` (uint64, one more than there are tensors).
             addresses: uint64, first byte of each tensor, row-major.
-            dtypes: uint16, code + 256 x bits as `dtype_number` gives it.
+            dtypes: uint16, numbers as `dtype_number` gives them.
             shapes: int64 extents of all tensors, cut by `shape_offsets` (uint64).
             owner: kept alive with the state.
         """
@@ -111,21 +132,36 @@ class State:
         holds = added > 0
         pending: list[tuple[Any, Any]] = []
         for key, value in rest:
-            if _json.is_container(value):
-                if not self._walk_child(value, key, name, path, mapping, depth):
-                    pending.append((key, value))
-                    continue
-            elif self._is_json(value):
-                pending.append((key, value))
-                continue
+            if self._add(container, key, value, name, path, mapping, depth):
+                holds = True
             else:
-                self._leaf(container, key, value, name, path, mapping)
-            holds = True
+                pending.append((key, value))
         if holds or top:
             for key, value in pending:
                 joined, text = below(name, path, key, mapping)
                 self._objects.append(_ObjectEntry(joined, text, value, container, key))
         return holds
+
+    def _add(self, container: Any, key: Any, value: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
+        """Adds a value of a container; False, and nothing added, for what is nothing but JSON."""
+        if _json.is_container(value):
+            return self._walk_child(value, key, name, path, mapping, depth)
+        if self._is_json(value):
+            return False
+        if is_stateful(value):
+            self._add_stateful(key, value, name, path, mapping, depth)
+        else:
+            self._leaf(container, key, value, name, path, mapping)
+        return True
+
+    def _add_stateful(self, key: Any, value: Stateful, name: bytes, path: bytes, mapping: bool, depth: int) -> None:
+        joined, text = below(name, path, key, mapping)
+        if depth > _DEPTH_MAX:
+            raise InvalidArgumentError(f"{_shown(joined)} is nested deeper than {_DEPTH_MAX} levels, or holds itself")
+        holder = {key: value.state_dict()}
+        if not self._add(holder, key, holder[key], name, path, mapping, depth + 1):
+            self._objects.append(_ObjectEntry(joined, text, holder[key], holder, key))
+        self._stateful.append((value, holder, key))
 
     def _walk_child(self, value: Any, key: Any, name: bytes, path: bytes, mapping: bool, depth: int) -> bool:
         try:
@@ -181,9 +217,9 @@ class State:
 
     def _add_objects(self) -> None:
         contents = [_content(entry.value, _shown(entry.name)) for entry in self._objects]
-        native.shw_py_state_add_objects(
-            self._handle, ([entry.name for entry in self._objects], [data for data, _ in contents],
-                           [kind for _, kind in contents], [entry.path for entry in self._objects], None))
+        native.shw_state_add_objects(self._handle, {
+            "count": len(contents), "names": [entry.name for entry in self._objects], "data": [data for data, _ in contents],
+            "content_types": [kind for _, kind in contents], "paths": [entry.path for entry in self._objects]})
 
     # ---- reading it ----
 
@@ -203,11 +239,14 @@ class State:
 
     def finish_load(self, missing: Sequence[str], trust_pickle: bool, allow_types: tuple[Any, ...] | None) -> None:
         """After a load: writes what it found into the caller's containers, and into arrays whose elements had to be
-        unpacked; `missing` ones stay. A pickle stays bytes where the target has bytes and nobody asked for its value."""
+        unpacked; `missing` ones stay. Then Stateful objects take their states, inner ones first. A pickle stays bytes where
+        the target has bytes and nobody asked for its value."""
         absent = set(missing)
         for staged in self._staged or ():
             if staged.name not in absent:
                 staged.put_back()
+        if self._filled is not None:
+            self._filled(missing)
         values = []
         for index, entry in enumerate(self._objects):
             if _shown(entry.name) not in absent:
@@ -216,6 +255,8 @@ class State:
                 values.append((entry, object_value(data, kind, _shown(entry.name), trust_pickle, types)))
         for entry, value in values:
             entry.container[entry.key] = value
+        for taker, holder, key in self._stateful:
+            taker.load_state_dict(holder[key])
 
     def check_can_be_saved(self) -> None:
         """Before a save: refuses a state with values that only a load could replace."""
@@ -235,6 +276,11 @@ class State:
 
     def __reduce__(self) -> Any:
         raise TypeError("a State points into memory of this process and is not pickled; pickle what it was made from")
+
+
+def is_stateful(value: Any) -> bool:
+    """True for an object, not a class, with both methods of Stateful."""
+    return isinstance(value, Stateful) and not isinstance(value, type)
 
 
 class _Pickled:

@@ -17,9 +17,16 @@ NUMPY_DTYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8", "u
 
 
 def dtype_number(name: str) -> int:
-    """Code + 256 x bits of a dtype name; InvalidArgumentError for a name that is none."""
+    """Number of a dtype name, the same in all languages and in files (float32 is 12); InvalidArgumentError for a name that is
+    none."""
     number: int = native.shw_dtype_parse(name)
     return number
+
+
+def dtype_bits(number: int) -> int:
+    """Bits of one element, 4 to 128; 0 for a number that is no dtype."""
+    bits: int = native.shw_dtype_bits(number)
+    return bits
 
 
 class Tensor(native.TensorBase):
@@ -66,7 +73,7 @@ class Tensor(native.TensorBase):
         raise TypeError("a shardwright.Tensor is not pickled; pickle t.numpy(), or save it with shardwright.save")
 
 
-def empty(dtype: str, shape: tuple[int, ...]) -> Tensor:
+def zeros(dtype: str, shape: tuple[int, ...]) -> Tensor:
     """A tensor of zeros.
 
     Args: dtype name, shape. Raises InvalidArgumentError for an unknown dtype or a negative extent.

@@ -8,36 +8,20 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 
-import emit
-import emit_raw
-import layout_probe
-from xml_model import Refused, read_model
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "swig"))
+
+import emit  # noqa: E402
+import emit_raw  # noqa: E402
+import layout_probe  # noqa: E402
+from interface_model import Refused, interface_model  # noqa: E402
 
 
 STYLE = "max_width=120,use_small_heuristics=Max"  # as bindings/rust/rustfmt.toml
 
 
-def swig_xml(options, folder):
-    path = os.path.join(folder, "api.xml")
-    swig_folder = os.path.dirname(os.path.abspath(options.interface))
-    annotate = [sys.executable, os.path.join(swig_folder, "annotate.py")]
-    subprocess.run([*annotate, os.path.join(options.include, "shardwright"), os.path.join(folder, "annotations.i")], check=True)
-    includes = [f"-I{d}" for d in [options.include, os.path.join(options.include, "shardwright"), swig_folder, folder]]
-    subprocess.run([options.swig, "-xml", "-xmllite", "-Wall", "-Werror", *includes, "-o", path, options.interface], check=True)
-    return path
-
-
-def headers_below(include):
-    """Tells the library's headers from those of SWIG, wherever the clone lies and whatever it is called."""
-    ours = os.path.realpath(os.path.join(include, "shardwright"))
-    return lambda path: os.path.dirname(os.path.realpath(path)) == ours
-
-
 def generate(options):
-    with tempfile.TemporaryDirectory() as folder:
-        model = read_model(swig_xml(options, folder), headers_below(options.include))
+    model = interface_model(options.swig, options.interface, options.include)
     layouts = layout_probe.measure(model, options.include, options.compiler)
     return {"ffi.rs": emit.ffi(model), "table.rs": emit.table(model), "layout.rs": emit.layout(model, layouts),
             "raw.rs": emit_raw.raw(model)}

@@ -2,7 +2,7 @@
 """SWIG type strings to Rust types."""
 import re
 
-from xml_model import Refused
+from interface_model import Refused
 
 PRIMITIVES = {"int8_t": "i8", "int16_t": "i16", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint16_t": "u16",
               "uint32_t": "u32", "uint64_t": "u64", "float": "f32", "double": "f64", "char": "c_char", "void": "c_void"}

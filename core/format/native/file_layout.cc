@@ -50,7 +50,7 @@ class Placement {
         !checked_add(begin, bytes, &end) || end > kMaxDataBytes) {
       return resource_exhausted("file_size", "a rank would write a file of more than 2^62 bytes");
     }
-    layout_.items.push_back({number, begin, bytes});
+    layout_.items.push_back({.item = number, .position = begin, .size_bytes = bytes});
     end_ = end;
     return {};
   }

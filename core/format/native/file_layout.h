@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FileLayout: where what a rank writes lies in its file. From kFileHeaderBytes on: chunks and
+// Where what a rank writes lies in its file. From kFileHeaderBytes on: chunks and
 // objects of kSlabChunkLimitBytes and more, each at a multiple of kExtentAlignmentBytes; then
 // smaller chunks, packed at multiples of kSlabAlignmentBytes, so that one read gets many; then
 // small objects likewise. Each part is in the order of the list, so that a whole tensor is read in
@@ -12,23 +12,12 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/format/saving.h"
 #include "core/plan/save_plan.h"
 
 namespace shardwright::format::native {
 
-struct PlacedItem {
-  uint32_t item = 0;  // number in the list
-  uint64_t position = 0;
-  uint64_t size_bytes = 0;
-};
-
-struct FileLayout {
-  std::vector<PlacedItem>
-      items;                // ascending position; those of no bytes come with what follows them
-  uint64_t data_bytes = 0;  // end of the last item; 0 without items
-};
-
-// RESOURCE_EXHAUSTED for a file of more than 2^62 bytes.
+// Of the layout the items and data_bytes. RESOURCE_EXHAUSTED for a file of more than 2^62 bytes.
 Result<FileLayout> lay_out(std::span<const plan::WriteItem> items);
 
 }  // namespace shardwright::format::native

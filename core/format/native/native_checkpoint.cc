@@ -22,6 +22,7 @@
 #include "core/base/text.h"
 #include "core/format/native/file_items_internal.h"
 #include "core/format/native/native_format.h"
+#include "core/format/native/native_saving.h"
 #include "core/format/native/rank_file.h"
 
 namespace shardwright::format::native {
@@ -181,7 +182,7 @@ Status NativeCheckpoint::replaced(std::string_view current_generation) const {
 }
 
 Status NativeCheckpoint::explain_missing(uint32_t file) const {
-  const Result<CurrentManifest> current = read_current(location_);
+  const Result<CurrentCheckpoint> current = read_current(location_);
   if (current.ok() && current->exists && !current->damaged &&
       current->generation != manifest_.generation) {
     return replaced(current->generation).with_detail("file", files_[file].key);
@@ -452,7 +453,7 @@ struct NamedManifest {
   Manifest manifest;
   integrity::Digest128 digest{};
   std::vector<std::byte> bytes;
-  uint64_t version = 0;
+  std::string version;
 };
 
 // NOT_FOUND of this alone says that there is none: later calls look at what is open.
@@ -509,45 +510,46 @@ Result<std::shared_ptr<const OpenedCheckpoint>> opened_from(const Location& loca
       location, std::move(manifest), digest, std::move(items)));
 }
 
+class NativeFormat final : public Format {
+ public:
+  std::string_view name() const override { return kFormatName; }
+  std::string_view marker() const override { return kManifestName; }
+  bool recognises(const Sight&) const override { return false; }  // by nothing but its marker
+
+  Result<std::shared_ptr<const OpenedCheckpoint>> open(
+      const Sight& sight, std::vector<std::byte>* metadata) const override {
+    const Location& location = sight.location;
+    SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
+                         open_manifest(location));
+    SHW_ASSIGN_OR_RETURN(NamedManifest named, read_named_manifest(*object, manifest_key(location)));
+    SHW_RETURN_IF_ERROR(named.status);
+    if (metadata != nullptr) *metadata = std::move(named.bytes);
+    return opened_from(location, std::move(named.manifest), named.digest);
+  }
+
+  Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(
+      const Location& location, std::span<const std::byte> metadata) const override {
+    SHW_ASSIGN_OR_RETURN(Manifest manifest, decode_named_manifest(metadata, manifest_key(location),
+                                                                  Proof::kOfAnother));
+    return opened_from(location, std::move(manifest), own_digest(metadata));
+  }
+
+  const FormatWriter* writer() const override { return &native_writer(); }
+};
+
 }  // namespace
 
-Result<bool> is_native(const Location& location) {
-  const Result<storage::ObjectStat> stat = location.storage->stat(manifest_key(location));
-  if (stat.ok()) return true;
-  if (stat.status().code() == StatusCode::kNotFound) return false;
-  return stat.status();
+std::unique_ptr<const Format> make_format() {
+  return std::make_unique<NativeFormat>();
 }
 
-Result<std::shared_ptr<const OpenedCheckpoint>> open_native(const Location& location,
-                                                            std::vector<std::byte>* bytes) {
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       open_manifest(location));
-  SHW_ASSIGN_OR_RETURN(NamedManifest named, read_named_manifest(*object, manifest_key(location)));
-  SHW_RETURN_IF_ERROR(named.status);
-  if (bytes != nullptr) *bytes = std::move(named.bytes);
-  return opened_from(location, std::move(named.manifest), named.digest);
-}
-
-Result<std::shared_ptr<const OpenedCheckpoint>> open_shared(const Location& location,
-                                                            std::span<const std::byte> bytes) {
-  SHW_ASSIGN_OR_RETURN(Manifest manifest,
-                       decode_named_manifest(bytes, manifest_key(location), Proof::kOfAnother));
-  return opened_from(location, std::move(manifest), own_digest(bytes));
-}
-
-bool CurrentManifest::names(std::string_view which) const {
-  if (!exists) return false;
-  return generation == which ||
-         std::ranges::find(kept_generations, which) != kept_generations.end();
-}
-
-Result<CurrentManifest> read_current(const Location& location) {
+Result<CurrentCheckpoint> read_current(const Location& location) {
   const Result<std::unique_ptr<storage::StorageObject>> object = open_manifest(location);
-  if (object.status().code() == StatusCode::kNotFound) return CurrentManifest{};
+  if (object.status().code() == StatusCode::kNotFound) return CurrentCheckpoint{};
   SHW_RETURN_IF_ERROR(object.status());
   SHW_ASSIGN_OR_RETURN(const NamedManifest named,
                        read_named_manifest(**object, manifest_key(location)));
-  CurrentManifest current;
+  CurrentCheckpoint current;
   current.exists = true;
   current.version = named.version;
   if (named.status.ok()) {
@@ -562,7 +564,7 @@ Result<CurrentManifest> read_current(const Location& location) {
 }
 
 Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
-  SHW_ASSIGN_OR_RETURN(const CurrentManifest current, read_current(location));
+  SHW_ASSIGN_OR_RETURN(const CurrentCheckpoint current, read_current(location));
   if (current.damaged) {
     return data_loss(fmt::format("{} is damaged, so it is unknown which generation it names",
                                  escape_text(manifest_key(location))))
@@ -571,17 +573,18 @@ Result<std::vector<GenerationInfo>> list_generations(const Location& location) {
   std::map<std::string, GenerationInfo, std::less<>> found;
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
   const std::string temporary = fmt::format("{}.", kManifestName);
-  SHW_RETURN_IF_ERROR(location.storage->list(prefix, [&](const storage::ListEntry& entry) {
-    const std::string_view rest = std::string_view(entry.key).substr(prefix.size());
-    std::string_view generation = rest.substr(0, rest.find('/'));
-    if (rest.starts_with(temporary)) generation = rest.substr(temporary.size());
-    if (!is_generation_id(generation)) return Status();
-    GenerationInfo& info = found[std::string(generation)];
-    info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
-    info.size_bytes += entry.stat.size_bytes;
-    info.keys.push_back(entry.key);
-    return Status();
-  }));
+  SHW_RETURN_IF_ERROR(
+      location.storage->list(prefix, storage::kNoDelimiter, [&](const storage::ListEntry& entry) {
+        const std::string_view rest = std::string_view(entry.key).substr(prefix.size());
+        std::string_view generation = rest.substr(0, rest.find('/'));
+        if (rest.starts_with(temporary)) generation = rest.substr(temporary.size());
+        if (!is_generation_id(generation)) return Status();
+        GenerationInfo& info = found[std::string(generation)];
+        info.modified_ns = std::max(info.modified_ns, entry.stat.modified_ns);
+        info.size_bytes += entry.stat.size_bytes;
+        info.keys.push_back(entry.key);
+        return Status();
+      }));
   std::vector<GenerationInfo> generations;
   for (auto& [generation, info] : found) {
     info.generation = generation;

@@ -31,7 +31,7 @@ Status ContentsBuilder::add_file(SourceFile source) {
   SHW_ASSIGN_OR_RETURN(
       Header header, decode_header(source.header, source.info.size_bytes - begin, source.info.key));
   contents_.identities.push_back(
-      {source.version, integrity::xxh3_128(std::as_bytes(std::span(source.header)))});
+      {std::move(source.version), integrity::xxh3_128(std::as_bytes(std::span(source.header)))});
   source.header = std::string();
   const auto sharding = header.metadata.find(std::string(kShardingKey));
   const bool is_sharded = parts_ == Parts::kOfTensors && sharding != header.metadata.end();

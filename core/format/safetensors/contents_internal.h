@@ -12,7 +12,7 @@
 
 #include "core/base/digest128.h"
 #include "core/base/result.h"
-#include "core/format/format.h"
+#include "core/format/opened_checkpoint.h"
 #include "core/format/safetensors/header.h"
 #include "core/format/safetensors/hf_index.h"
 #include "core/plan/catalog.h"
@@ -22,13 +22,13 @@ namespace shardwright::format::safetensors::internal {
 // A file as it was read: all but its buffer.
 struct SourceFile {
   FileInfo info;
-  uint64_t version = 0;  // of the storage; 0 = not known
+  std::string version;  // of the storage; empty = not known
   std::string header;
 };
 
 // What is kept of a file to tell whether it is still the same.
 struct FileIdentity {
-  uint64_t version = 0;
+  std::string version;
   Digest128 header{};
 };
 

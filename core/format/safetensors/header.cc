@@ -14,6 +14,7 @@
 #include "core/base/checked.h"
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/format/safetensors/dtype_names.h"
 #include "core/format/safetensors/json_events_internal.h"
 
 namespace shardwright::format::safetensors {
@@ -22,46 +23,8 @@ namespace {
 using internal::shown;
 
 constexpr size_t kMaxHeaderDepth = 3;  // the header, an entry, its shape
-constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::string_view kHint =
     "copy or download the file again; if it stays so, write it again with its writer";
-
-constexpr std::array<std::pair<std::string_view, DType>, 22> kDTypes = {{
-    {"BOOL", DType::kBool},
-    {"U8", DType::kUint8},
-    {"I8", DType::kInt8},
-    {"U16", DType::kUint16},
-    {"I16", DType::kInt16},
-    {"U32", DType::kUint32},
-    {"I32", DType::kInt32},
-    {"U64", DType::kUint64},
-    {"I64", DType::kInt64},
-    {"F16", DType::kFloat16},
-    {"BF16", DType::kBfloat16},
-    {"F32", DType::kFloat32},
-    {"F64", DType::kFloat64},
-    {"C64", DType::kComplex64},
-    {"F8_E4M3", DType::kFloat8E4m3fn},
-    {"F8_E5M2", DType::kFloat8E5m2},
-    {"F8_E8M0", DType::kFloat8E8m0fnu},
-    {"F8_E4M3FNUZ", DType::kFloat8E4m3fnuz},
-    {"F8_E5M2FNUZ", DType::kFloat8E5m2fnuz},
-    {"F6_E2M3", DType::kFloat6E2m3fn},
-    {"F6_E3M2", DType::kFloat6E3m2fn},
-    {"F4", DType::kFloat4E2m1fn},
-}};
-
-std::optional<DType> find_dtype(std::string_view text) {
-  const auto* found = std::ranges::find(kDTypes, text, [](const auto& row) { return row.first; });
-  return found == kDTypes.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::string known_dtypes() {
-  std::string all;
-  for (const auto& [text, dtype] : kDTypes)
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", text);
-  return all;
-}
 
 // Takes the events of a header.
 class HeaderSink final : public internal::JsonSink {
@@ -123,7 +86,7 @@ class HeaderSink final : public internal::JsonSink {
       return wrong(fmt::format("{} has the key '{}' twice", kMetadataKey, shown(metadata_key_)));
     }
     if (place_ != Place::kEntry || field_ != Field::kDType) return scalar("a text");
-    const std::optional<DType> dtype = find_dtype(value);
+    const std::optional<DType> dtype = dtype_of(value);
     if (dtype.has_value()) {
       entry_.dtype = *dtype;
       return {};

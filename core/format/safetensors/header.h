@@ -18,7 +18,8 @@
 
 namespace shardwright::format::safetensors {
 
-inline constexpr uint64_t kLengthBytes = 8;               // little-endian, in front of the header
+inline constexpr uint64_t kLengthBytes = 8;  // little-endian, in front of the header
+inline constexpr std::string_view kMetadataKey = "__metadata__";
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // of every reader and writer
 
 struct HeaderTensor {

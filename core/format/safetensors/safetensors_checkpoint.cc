@@ -17,6 +17,7 @@
 #include "core/format/safetensors/contents_internal.h"
 #include "core/format/safetensors/header.h"
 #include "core/format/safetensors/hf_index.h"
+#include "core/format/safetensors/safetensors_saving.h"
 #include "core/format/safetensors/stored_headers_internal.h"
 #include "core/integrity/digest.h"
 
@@ -165,9 +166,9 @@ Status SafetensorsCheckpoint::prepare_file(uint32_t file) const {
       location_.storage->stat(stored_key(location_, files()[file]));
   if (stat.status().code() == StatusCode::kNotFound) return explain_missing(file);
   SHW_RETURN_IF_ERROR(stat.status());
-  const uint64_t version = contents_.identities[file].version;
+  const std::string& version = contents_.identities[file].version;
   const bool same = stat->size_bytes == files()[file].size_bytes &&
-                    (version == 0 || stat->version == 0 || stat->version == version);
+                    (version.empty() || stat->version.empty() || stat->version == version);
   return same ? Status() : replaced(files()[file].key);
 }
 
@@ -283,6 +284,19 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_file(const Location& locati
   return opened_from(location, std::move(builder), {}, false);
 }
 
+namespace {
+
+Status only_uncommitted(const Location& location) {
+  const std::string where = shown_path(location);
+  return not_found(fmt::format("there is no checkpoint at '{}': it holds safetensors files of a "
+                               "save that was not committed, and no {}",
+                               escape_text(where), kUsualIndex))
+      .with_detail("file", where)
+      .with_detail("hint", "a first save is running or was killed here; save again");
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& location,
                                                                std::span<const std::string> names,
                                                                std::vector<std::byte>* bytes) {
@@ -292,8 +306,14 @@ Result<std::shared_ptr<const OpenedCheckpoint>> open_directory(const Location& l
     SHW_ASSIGN_OR_RETURN(index.text, read_index(location, index.name));
   }
   SHW_ASSIGN_OR_RETURN(const std::optional<HfIndex> decoded_index, decoded(index));
-  const std::vector<std::string> files =
-      decoded_index.has_value() ? decoded_index->files : names_with(names, kFileSuffix);
+  std::vector<std::string> files;
+  if (decoded_index.has_value()) {
+    files = decoded_index->files;
+  } else {
+    files = names_with(names, kFileSuffix);
+    std::erase_if(files, [](const std::string& file) { return !generation_of(file).empty(); });
+    if (files.empty()) return only_uncommitted(location);
+  }
   ContentsBuilder builder(decoded_index.has_value() ? &*decoded_index : nullptr, index.name,
                           Parts::kOfTensors);
   if (bytes != nullptr) internal::append_index(index, true, bytes);

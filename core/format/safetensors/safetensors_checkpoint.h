@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/format/format.h"
+#include "core/format/opened_checkpoint.h"
 
 namespace shardwright::format::safetensors {
 

@@ -35,8 +35,8 @@ struct CornerSum {
 
 // Half-open interval of one dimension.
 struct Interval {
-  int64_t begin = 0;
-  int64_t end = 0;
+  int64_t begin;  // without a value of its own: regions below are made often and filled at once
+  int64_t end;
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
@@ -151,6 +151,9 @@ struct Culprit {
 // sums differ. O(n log n) for n chunks.
 Culprit find_culprit(const Catalog& catalog, size_t tensor, const SplitDims& split,
                      std::span<const uint64_t> chunks);
+
+// DATA_LOSS: the chunks do not fill each element of the box exactly once.
+Status not_filled(const Catalog& catalog, size_t tensor, const Box& wanted);
 
 // INVALID_ARGUMENT that names two chunks of the tensor and their places.
 Status overlap_status(const Catalog& catalog, size_t tensor, uint64_t first_chunk,

@@ -44,6 +44,17 @@ Status internal::overlap_status(const Catalog& catalog, size_t tensor, uint64_t 
       .with_detail(place_noun, std::to_string(second_place));
 }
 
+Status internal::not_filled(const Catalog& catalog, size_t tensor, const Box& wanted) {
+  const Status why = prove_cover(catalog, tensor, Copies::kAllowed, "file");
+  const std::string_view name = catalog.tensor_name(tensor);
+  const std::string box = box_text(wanted);
+  return data_loss(
+             fmt::format("what is stored does not fill box {} of tensor '{}' exactly once: {}", box,
+                         escape_text(name), why.message()))
+      .with_detail("tensor", name)
+      .with_detail("box", box);
+}
+
 Status prove_cover(const Catalog& catalog, size_t tensor, Copies copies,
                    std::string_view place_noun) {
   const internal::SplitDims split = internal::split_dims(catalog, tensor);

@@ -43,7 +43,7 @@ Result<LocalPlan> describe_state(const State& state, const SaveRules& rules, Ran
   for (size_t i = 0; i < state.objects().size(); ++i) {
     const ObjectEntry& entry = state.objects()[i];
     SHW_RETURN_IF_ERROR(builder.add_object({entry.name, entry.path, entry.content_type, entry.kind,
-                                            entry.bytes.size(), digest_at(digests.objects, i)}));
+                                            entry.size_bytes(), digest_at(digests.objects, i)}));
   }
   return builder.finish();
 }

@@ -10,11 +10,6 @@
 namespace shardwright::plan {
 namespace {
 
-int32_t dtype_number(DType dtype) {
-  const DLPackType type = dtype_to_dlpack(dtype);
-  return type.code + 256 * type.bits;
-}
-
 // The content digest of a tensor of the rank.
 Digest128 digest_of(const LocalPlan& plan, uint32_t tensor) {
   const std::vector<uint32_t>& own = plan.part.digest_tensors;
@@ -83,7 +78,7 @@ void EntryColumns::add_all(const Catalog& catalog, const ListingView& listing,
     for (; tensor < end; ++tensor) {
       const TensorRecord& record = catalog.tensors[tensor];
       const std::span<const int64_t> shape = catalog.shape(tensor);
-      dtypes_.push_back(dtype_number(record.dtype));
+      dtypes_.push_back(static_cast<int32_t>(record.dtype));
       shapes_.insert(shapes_.end(), shape.begin(), shape.end());
       object_sizes_.push_back(0);
       add_tensor(tensor);

@@ -8,6 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/describe/entry_reader_internal.h"
+#include "core/tensor/dtype_numbers.h"
 
 namespace shardwright::plan::internal {
 namespace {
@@ -57,15 +58,7 @@ Status EntryReader::read_object(size_t i, ReadEntry* entry) {
 }
 
 Status EntryReader::read_tensor(size_t i, ReadEntry* entry) {
-  const int32_t number = in_.dtypes[i];
-  if (number != dtype_number_) {
-    if (number < 0 || number > 0xFFFF)
-      return invalid_argument(fmt::format("dtype {} is no code + 256 x bits", number));
-    SHW_ASSIGN_OR_RETURN(dtype_, dtype_from_dlpack(static_cast<uint8_t>(number & 0xFF),
-                                                   static_cast<uint8_t>(number >> 8), 1));
-    dtype_number_ = number;
-  }
-  entry->dtype = dtype_;
+  SHW_ASSIGN_OR_RETURN(entry->dtype, dtype_from_number(in_.dtypes[i]));
   const uint64_t begin = in_.shape_offsets.empty() ? 0 : in_.shape_offsets[i];
   const uint64_t end = in_.shape_offsets.empty() ? 0 : in_.shape_offsets[i + 1];
   const size_t rank = end - begin;

@@ -57,11 +57,9 @@ class EntryReader {
   Status read_object(size_t i, ReadEntry* entry);
 
   const EntryArrays& in_;
-  uint64_t box_ = 0;          // of the next entry
-  uint64_t value_ = 0;        // where its first box begins in box_offsets and box_sizes
-  std::vector<Box> boxes_;    // of the entry at hand
-  int32_t dtype_number_ = 0;  // the same dtype comes many times in a row; 0 is none
-  DType dtype_ = DType::kInvalid;
+  uint64_t box_ = 0;        // of the next entry
+  uint64_t value_ = 0;      // where its first box begins in box_offsets and box_sizes
+  std::vector<Box> boxes_;  // of the entry at hand
 };
 
 }  // namespace shardwright::plan::internal

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/plan/cover/cover_internal.h"
 #include "core/plan/entry_index_internal.h"
 #include "core/plan/search/chunk_search_internal.h"
 
@@ -113,12 +114,26 @@ const internal::ChunkSearch& CatalogIndex::search(size_t tensor) const {
 
 std::vector<uint64_t> CatalogIndex::chunks_meeting(size_t tensor, const Box& wanted) const {
   std::vector<uint64_t> chunks;
-  // Dimensions that are not split are covered whole by every chunk: there a box meets all chunks
-  // or, empty, none.
+  // In a dimension that is not split a box meets all chunks or, empty, none.
   if (box_is_empty(wanted)) return chunks;
   const internal::SplitDims split = internal::split_dims(catalog(), tensor);
   search(tensor).filling(internal::region_of(split, wanted).data(), &chunks);
   return chunks;
+}
+
+Status CatalogIndex::prove_filled(size_t tensor, const Box& wanted,
+                                  std::span<const uint64_t> meeting) const {
+  const internal::SplitDims split = internal::split_dims(catalog(), tensor);
+  const internal::Region region = internal::region_of(split, wanted);
+  internal::CornerTotal total(split.count);
+  for (const uint64_t chunk : meeting) {
+    internal::Region common = internal::chunk_region(catalog(), catalog().tensors[tensor], chunk);
+    for (uint32_t k = 0; k < split.count; ++k)
+      common[k] = internal::common_of(common[k], region[k]);
+    total.add(common.data());
+  }
+  if (total.sum() == internal::box_corner_sum({region.data(), split.count})) return {};
+  return internal::not_filled(catalog(), tensor, wanted);
 }
 
 }  // namespace shardwright::plan

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/layout/box.h"
 #include "core/plan/catalog.h"
 
@@ -42,6 +44,8 @@ class CatalogIndex {
   // Chunks of tensor whose box has an element in common with the wanted box, in chunk order; of
   // copies the first one only.
   std::vector<uint64_t> chunks_meeting(size_t tensor, const Box& wanted) const;
+  // DATA_LOSS unless the chunks that meet the box, which is not empty, fill it exactly once.
+  Status prove_filled(size_t tensor, const Box& wanted, std::span<const uint64_t> meeting) const;
   // Valid as long as the index.
   const internal::ChunkSearch& search(size_t tensor) const;
 

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/describe/describe_entries.h"
 #include "core/plan/describe/entry_reader_internal.h"
+#include "core/plan/load/match_internal.h"
 #include "core/plan/search/chunk_search_internal.h"
 
 namespace shardwright::plan {
@@ -58,15 +58,7 @@ class EntryMatching {
           escape_text(name)));
     }
     if (rules_.missing == MissingRule::kReport) return {};
-    std::vector<std::string_view> names;
-    names.reserve(stored_.tensors.size() + stored_.objects.size());
-    for (size_t t = 0; t < stored_.tensors.size(); ++t) names.push_back(stored_.tensor_name(t));
-    for (size_t k = 0; k < stored_.objects.size(); ++k) names.push_back(stored_.object_name(k));
-    const std::string nearest =
-        escape_text(fmt::format("{}", fmt::join(nearest_names(name, names, kNearestNames), ", ")));
-    return not_found(
-               fmt::format("'{}' is not stored; nearest names: {}", escape_text(name), nearest))
-        .with_detail("hint", nearest);
+    return internal::not_stored(index_, tensor ? "tensor" : "object", name, rules_.rank);
   }
 
   Status match_object(const ReadEntry& wanted) {

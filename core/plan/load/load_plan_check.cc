@@ -12,6 +12,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/match_internal.h"
 #include "core/plan/load_plan.h"
@@ -121,8 +122,8 @@ class LoadPlanCheck {
         !contains(piece, read.box) || !contains(stored_.chunk_box(read.chunk), read.box)) {
       return unfit("a read of tensor '{}' leaves its chunk or its piece", escape_text(entry.name));
     }
-    SHW_RETURN_IF_ERROR(internal::check_whole_bytes(entry.name, stored_.tensors[tensor].dtype,
-                                                    entry.global_shape, read.box));
+    SHW_RETURN_IF_ERROR(
+        check_whole_bytes(entry.name, stored_.tensors[tensor].dtype, entry.global_shape, read.box));
     Filled& filled = filled_[piece_begins_[read.entry] + read.piece];
     filled.corners = internal::add(filled.corners, corners_of(read.box));
     filled.elements += static_cast<uint64_t>(box_element_count(read.box));

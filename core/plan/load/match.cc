@@ -6,9 +6,7 @@
 // with those of the region. Copies of a chunk are read from the one with the lowest number.
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "core/base/text.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/cover/cover_internal.h"
 #include "core/plan/load/catalog_index.h"
 #include "core/plan/load/match_internal.h"
@@ -45,6 +43,7 @@ class PieceMatch {
  public:
   PieceMatch(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted, uint32_t entry)
       : catalog_(stored.catalog()),
+        tensor_(tensor),
         record_(catalog_.tensors[tensor]),
         search_(stored.search(tensor)),
         shape_(catalog_.shape(tensor)),
@@ -127,7 +126,8 @@ class PieceMatch {
       std::ranges::copy(part_.offsets, numbers);
       std::ranges::copy(part_.sizes, numbers + dimensions);
       for (uint32_t k = 0; k < split_.count; ++k) {
-        common[k] = common_of(chunk_interval(catalog_, record_, chunk, k), region_[k]);
+        const ExtentPair own = box_pair(catalog_, record_, chunk, k);
+        common[k] = common_of({own.offset, own.offset + own.size}, region_[k]);
         numbers[split_.dims[k]] = common[k].begin;
         numbers[dimensions + split_.dims[k]] = common[k].end - common[k].begin;
       }
@@ -135,7 +135,7 @@ class PieceMatch {
       numbers += 2 * dimensions;
     }
     if (total.sum() == box_corner_sum({region_.data(), split_.count})) return {};
-    return not_filled();
+    return not_filled(catalog_, tensor_, part_);
   }
 
   Status check_bytes(const ReadColumn& reads, size_t first) const {
@@ -147,17 +147,8 @@ class PieceMatch {
     return {};
   }
 
-  Status not_filled() const {
-    const std::string text = box_text(part_);
-    return internal_error(
-               fmt::format("the stored chunks of tensor '{}' do not fill each element of box {} "
-                           "exactly once",
-                           escape_text(wanted_.name), text))
-        .with_detail("tensor", wanted_.name)
-        .with_detail("box", text);
-  }
-
   const Catalog& catalog_;
+  const size_t tensor_;
   const TensorRecord& record_;
   const ChunkSearch& search_;
   const std::span<const int64_t> shape_;
@@ -189,24 +180,6 @@ uint64_t expected_reads(const CatalogIndex& stored, size_t tensor, const TensorR
   uint64_t reads = 0;
   for (uint32_t p = 0; p < wanted.pieces.size(); ++p) reads += match.take(p) ? match.expected() : 0;
   return reads;
-}
-
-Status check_whole_bytes(std::string_view name, DType dtype, std::span<const int64_t> shape,
-                         const Box& box) {
-  if (!dtype_is_subbyte(dtype) || box_is_empty(box) || std::ranges::equal(box.sizes, shape))
-    return {};
-  const int64_t unit =
-      dtype_bits(dtype) == 6 ? 4 : 8 / dtype_bits(dtype);  // elements that fill whole bytes
-  const size_t last = shape.size() - 1;
-  if (shape[last] % unit == 0 && box.offsets[last] % unit == 0 && box.sizes[last] % unit == 0)
-    return {};
-  const std::string text = box_text(box);
-  return unimplemented(fmt::format("tensor '{}': box {} of dtype {} does not begin and end on "
-                                   "whole bytes in the last "
-                                   "dimension",
-                                   escape_text(name), text, dtype_name(dtype)))
-      .with_detail("tensor", name)
-      .with_detail("box", text);
 }
 
 }  // namespace shardwright::plan::internal

@@ -49,11 +49,4 @@ Status match_pieces(const CatalogIndex& stored, size_t tensor, const TensorRef& 
 // Reads that match_pieces will add when the chunks are a grid, else a guess for reserving memory.
 uint64_t expected_reads(const CatalogIndex& stored, size_t tensor, const TensorRef& wanted);
 
-// Elements narrower than a byte can be cut only where a byte ends: UNIMPLEMENTED naming the tensor,
-// its dtype and the box when the row-major bytes of the box are not whole bytes of the tensor. They
-// are when the box is the whole tensor, or its offset and size in the last dimension fall on bytes
-// and so does the extent.
-Status check_whole_bytes(std::string_view name, DType dtype, std::span<const int64_t> shape,
-                         const Box& box);
-
 }  // namespace shardwright::plan::internal

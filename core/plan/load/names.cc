@@ -59,8 +59,8 @@ Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string
                   int32_t rank) {
   const Catalog& catalog = stored.catalog();
   const bool tensor = noun == "tensor";
-  std::string message =
-      fmt::format("{} '{}' is not stored for rank {}", noun, escape_text(name), rank);
+  std::string message = fmt::format("{} '{}' is not stored", noun, escape_text(name));
+  if (rank >= 0) message += fmt::format(" for rank {}", rank);
   message += tensor ? owners_text(catalog, catalog.tensors, name)
                     : owners_text(catalog, catalog.objects, name);
   const bool other_type =
@@ -75,14 +75,12 @@ Status not_stored(const CatalogIndex& stored, std::string_view noun, std::string
     if (usable_by(catalog.objects[i].rank, rank)) names.push_back(catalog.object_name(i));
   }
   const std::vector<std::string> near = nearest_names(name, names, kNearestNames);
-  std::vector<std::string> shown;
-  shown.reserve(near.size());
-  for (const std::string& each : near) shown.push_back(fmt::format("'{}'", escape_text(each)));
-  if (!shown.empty()) message += fmt::format("; nearest stored names: {}", fmt::join(shown, ", "));
-  return not_found(std::move(message))
-      .with_detail("tensor", name)
-      .with_detail("rank", std::to_string(rank))
-      .with_detail("hint", escape_text(fmt::format("{}", fmt::join(near, ", "))));
+  const std::string shown = escape_text(fmt::format("'{}'", fmt::join(near, "', '")));
+  if (!near.empty()) message += fmt::format("; nearest stored names: {}", shown);
+  Status status = not_found(std::move(message)).with_detail("tensor", name);
+  if (rank >= 0) status = std::move(status).with_detail("rank", std::to_string(rank));
+  return std::move(status).with_detail("hint",
+                                       escape_text(fmt::format("{}", fmt::join(near, ", "))));
 }
 
 std::vector<std::string> unexpected_names(const State& state, const Catalog& stored, int32_t rank) {

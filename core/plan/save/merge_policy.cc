@@ -10,16 +10,18 @@ namespace shardwright::plan {
 MergePolicy merge_policy(Preset preset, OwnerRule owner) {
   using Choice = MergePolicy::Choice;
   MergePolicy policy;
-  policy.keep_empty =
-      preset == Preset::kDefault || (preset == Preset::kStandard && owner != OwnerRule::kBalanced);
+  policy.keep_empty = preset == Preset::kTorch ||
+                      (preset == Preset::kHyperparallel && owner != OwnerRule::kBalanced);
   if (owner == OwnerRule::kBalanced) return policy;
   switch (preset) {
-    case Preset::kStandard:
+    case Preset::kNative:
+      break;
+    case Preset::kHyperparallel:
       policy.choice = Choice::kSinglesThenListed;
       policy.weight = MergePolicy::Weight::kChunkBytesOrOne;
       policy.numbering = MergePolicy::Numbering::kAsKept;
       break;
-    case Preset::kDefault:
+    case Preset::kTorch:
       policy.choice = Choice::kListed;
       policy.weight = MergePolicy::Weight::kTensorBytesOrOne;
       policy.tie_order = internal::python_set_order;

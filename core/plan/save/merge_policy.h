@@ -16,7 +16,7 @@ namespace shardwright::plan {
 // build_global_plan; torch 2.15, dedup_save_plans and create_default_global_save_plan;
 // megatron-core 0.16, determine_main_replica_uniform_distribution.
 //
-//   preset                         standard            default             megatron
+//   preset                         hyperparallel       torch               megatron
 //   same box                       offsets and sizes   offsets             offsets and sizes
 //   exact: order of choice         single holders,     as listed, single   not secondary first,
 //                                  then as listed      holders too         few holders, bytes,
@@ -33,7 +33,8 @@ namespace shardwright::plan {
 //
 // With the owner rule `balanced` all presets choose as the native format does (single holders, then
 // tensors by their largest shard, largest first, each in lockstep as owners.cc says) and
-// number row-major.
+// number row-major. The preset native is that with `exact`, too: a box is its offsets and sizes,
+// chunks are numbered row-major unless all replicas are kept, boxes without elements are left out.
 struct MergePolicy {
   enum class Choice { kBalanced, kLowestRank, kSinglesThenListed, kListed, kGreedy, kAll };
   enum class Weight { kChunkBytes, kChunkBytesOrOne, kTensorBytesOrOne };  // OrOne: objects weigh 1

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/text.h"
-#include "core/plan/box_bytes.h"
+#include "core/layout/box_bytes.h"
 
 namespace shardwright::plan {
 namespace {
@@ -27,9 +27,9 @@ Status check_object_item(const WriteList& list, const WriteItem& item, const Sta
     return other_state(list, "object {} of {}", item.entry, state.objects().size());
   }
   const ObjectEntry& entry = state.objects()[item.entry];
-  if (entry.bytes.size() != item.size_bytes) {
+  if (entry.size_bytes() != item.size_bytes) {
     return other_state(list, "object '{}' has {} bytes, the list says {}", escape_text(entry.name),
-                       entry.bytes.size(), item.size_bytes);
+                       entry.size_bytes(), item.size_bytes);
   }
   return {};
 }

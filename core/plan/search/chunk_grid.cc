@@ -1,59 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks as a grid: those that the catalog says to be one, and boxes in any order, maybe with
-// copies. The distinct begins of each dimension are collected, as long as they can still be those
-// of a grid, and every box is put into its cell.
+// Chunks as a grid: those that the catalog says to be one, boxes in row-major order, and boxes in
+// any order, maybe with copies. Of these the distinct begins of each dimension are collected, as
+// long as they can still be those of a grid, and every box is put into its cell.
 #include <algorithm>
 #include <bit>
 
-#include "core/base/hash_index.h"
+#include "core/base/sort_by_key.h"
+#include "core/plan/grid_reader_internal.h"
 #include "core/plan/search/chunk_search_internal.h"
-#include "core/plan/search/curve_order_internal.h"
 
 namespace shardwright::plan::internal {
 namespace {
 
 // The distinct begins of one dimension, numbered as they come, and the place of each among them in
-// ascending order.
+// ascending order. One probe of one table says the number or gives it: chunks in any order ask it
+// for every dimension of every chunk.
 class Begins {
  public:
-  void reserve(size_t count) {
-    index_.reserve(count, [this](size_t i) { return hash_of(places_[i].key); });
+  void reserve(uint64_t count) {
+    slots_.assign(std::bit_ceil(std::max<uint64_t>(2 * count, kFewSlots)), Slot());
+    begins_.reserve(slots_.size() / 2);
+    shift_ = 64 - static_cast<uint32_t>(std::countr_zero(slots_.size()));
+    for (uint32_t number = 0; number < size(); ++number)
+      *slot_of(begins_[number]) = {begins_[number], number};
   }
   uint32_t number_of(int64_t begin) {
-    const auto key = static_cast<uint64_t>(begin);
-    const auto found = index_.find(hash_of(key), [&](size_t i) { return places_[i].key == key; });
-    if (found.has_value()) return static_cast<uint32_t>(*found);
-    const auto number = static_cast<uint32_t>(places_.size());
-    places_.push_back({key, number});
-    reserve(places_.size());
-    index_.insert(hash_of(key), number);
-    return number;
+    if (2 * size() >= slots_.size()) reserve(2 * size());
+    Slot* slot = slot_of(begin);
+    if (slot->begin == kFree) {
+      *slot = {begin, static_cast<uint32_t>(size())};
+      begins_.push_back(begin);
+    }
+    return slot->number;
   }
-  uint64_t size() const { return places_.size(); }
+  uint64_t size() const { return begins_.size(); }
 
   // The begins in ascending order; from then on place_of answers and nothing is numbered.
   std::vector<int64_t> sort() {
-    std::vector<Keyed> sorted = places_;
+    places_.resize(size());
+    std::vector<Keyed> sorted;
+    sorted.reserve(size());
+    for (const int64_t begin : begins_)
+      sorted.push_back({static_cast<uint64_t>(begin), static_cast<uint32_t>(sorted.size())});
     sort_by_key(&sorted);
-    std::vector<int64_t> begins;
-    begins.reserve(sorted.size() + 1);
-    for (const Keyed& each : sorted) {
-      places_[each.number].number = static_cast<uint32_t>(begins.size());
-      begins.push_back(static_cast<int64_t>(each.key));
+    std::vector<int64_t> begins = begins_;
+    for (uint32_t i = 0; i < sorted.size(); ++i) {
+      begins[i] = static_cast<int64_t>(sorted[i].key);
+      places_[sorted[i].number] = i;
     }
     return begins;
   }
-  uint32_t place_of(uint32_t number) const { return places_[number].number; }
+  uint32_t place_of(uint32_t number) const { return places_[number]; }
 
  private:
-  static uint64_t hash_of(uint64_t begin) {
-    const uint64_t hash = begin * 0x9E3779B97F4A7C15;
-    return hash ^ (hash >> 32);
+  static constexpr int64_t kFree = -1;
+  static constexpr uint64_t kFewSlots = 128;
+  struct Slot {
+    int64_t begin = kFree;
+    uint32_t number = 0;
+  };
+  Slot* slot_of(int64_t begin) {
+    // The highest bits of this product lie far apart for begins at equal distances.
+    uint64_t slot = (static_cast<uint64_t>(begin) * 0x9E3779B97F4A7C15) >> shift_;
+    while (slots_[slot].begin != begin && slots_[slot].begin != kFree)
+      slot = (slot + 1) & (slots_.size() - 1);
+    return &slots_[slot];
   }
 
-  std::vector<Keyed> places_;
-  HashIndex index_;
+  std::vector<Slot> slots_;  // a power of two, at most half of them taken
+  uint32_t shift_ = 0;
+  std::vector<int64_t> begins_;
+  std::vector<uint32_t> places_;
 };
 
 }  // namespace
@@ -62,6 +80,7 @@ class GridFinder {
  public:
   GridFinder(const Catalog& catalog, size_t tensor)
       : catalog_(catalog),
+        number_(tensor),
         tensor_(catalog.tensors[tensor]),
         split_(split_dims(catalog, tensor)),
         count_(tensor_.chunk_count) {}
@@ -73,8 +92,10 @@ class GridFinder {
         grid_.splits_.push_back(&split_of(catalog_, tensor_, k));
       return std::move(grid_);
     }
-    if (fills_cells()) return std::move(grid_);
-    return std::nullopt;
+    if (!is_row_major() && !fills_cells()) return std::nullopt;
+    grid_.own_ = std::make_unique<std::vector<DimSplit>>(std::move(splits_));
+    for (const DimSplit& split : *grid_.own_) grid_.splits_.push_back(&split);
+    return std::move(grid_);
   }
 
  private:
@@ -82,23 +103,27 @@ class GridFinder {
     return chunk_interval(catalog_, tensor_, tensor_.chunk_begin + chunk, k);
   }
 
+  bool is_row_major() {
+    GridReader reader(catalog_);
+    if (!reader.read(number_)) return false;
+    for (uint32_t k = 0; k < split_.count; ++k)
+      splits_.push_back(DimSplit::of_sizes(reader.sizes(k)));
+    return true;
+  }
+
   bool fills_cells() {
     std::vector<Begins> begins(split_.count);
     if (!collect(&begins)) return false;
     const uint64_t cells = cells_of(begins);
-    auto splits = std::make_unique<std::vector<DimSplit>>();
     for (uint32_t k = 0; k < split_.count; ++k) {
       std::vector<int64_t>& cuts = cuts_.emplace_back(begins[k].sort());
       cuts.push_back(split_.extents[k]);
       if (cuts[0] != 0 || cuts[cuts.size() - 1] <= cuts[cuts.size() - 2]) return false;
       std::vector<int64_t> sizes;
       for (size_t i = 1; i < cuts.size(); ++i) sizes.push_back(cuts[i] - cuts[i - 1]);
-      splits->push_back(DimSplit::of_sizes(sizes));
+      splits_.push_back(DimSplit::of_sizes(sizes));
     }
-    if (!place_chunks(begins, cells)) return false;
-    for (const DimSplit& split : *splits) grid_.splits_.push_back(&split);
-    grid_.own_ = std::move(splits);
-    return true;
+    return cells == count_ ? place_once(begins) : place_copies(begins, cells);
   }
 
   // Stops as soon as the begins have more cells than there are chunks.
@@ -106,9 +131,14 @@ class GridFinder {
     numbers_.reserve(count_);
     if (split_.count == 1) begins->front().reserve(count_);
     for (uint64_t c = 0; c < count_; ++c) {
-      for (uint32_t k = 0; k < split_.count; ++k)
-        numbers_.push_back((*begins)[k].number_of(interval(c, k).begin));
-      if (cells_of(*begins) > count_) return false;
+      bool more = false;
+      for (uint32_t k = 0; k < split_.count; ++k) {
+        Begins& own = (*begins)[k];
+        const uint64_t known = own.size();
+        numbers_.push_back(own.number_of(interval(c, k).begin));
+        more |= own.size() > known;
+      }
+      if (more && split_.count > 1 && cells_of(*begins) > count_) return false;
     }
     return true;
   }
@@ -135,7 +165,17 @@ class GridFinder {
     return cell;
   }
 
-  bool place_chunks(const std::vector<Begins>& begins, uint64_t cells) {
+  bool place_once(const std::vector<Begins>& begins) {
+    grid_.cell_chunks_.assign(count_, UINT32_MAX);
+    for (uint64_t c = 0; c < count_; ++c) {
+      const std::optional<uint64_t> cell = cell_of(begins, c);
+      if (!cell.has_value() || grid_.cell_chunks_[*cell] != UINT32_MAX) return false;
+      grid_.cell_chunks_[*cell] = static_cast<uint32_t>(c);
+    }
+    return true;
+  }
+
+  bool place_copies(const std::vector<Begins>& begins, uint64_t cells) {
     std::vector<uint32_t> cell_of_chunk(count_);
     std::vector<uint32_t>& first = grid_.cell_begins_;
     first.assign(cells + 1, 0);
@@ -152,16 +192,17 @@ class GridFinder {
     for (uint64_t c = 0; c < count_; ++c) {
       grid_.cell_chunks_[next[cell_of_chunk[c]]++] = static_cast<uint32_t>(c);
     }
-    if (cells == count_) first.clear();
     return true;
   }
 
   const Catalog& catalog_;
+  const size_t number_;
   const TensorRecord& tensor_;
   const SplitDims split_;
   const uint64_t count_;
   std::vector<uint32_t> numbers_;           // of each chunk its begins, one per dimension
   std::vector<std::vector<int64_t>> cuts_;  // begins of parts, then the extent
+  std::vector<DimSplit> splits_;
   ChunkGrid grid_;
 };
 

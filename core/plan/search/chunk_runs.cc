@@ -48,9 +48,9 @@ void ChunkRuns::bound_chunks() {
     const uint64_t end = std::min(first + kRunLength, tensor.chunk_count);
     for (uint64_t place = first; place < end; ++place) {
       for (uint32_t k = 0; k < split_count_; ++k) {
-        const Interval own = chunk_interval(*catalog_, tensor, chunk_at(place), k);
-        has_empty_ |= own.begin == own.end;
-        widen(bound + k, own);
+        const ExtentPair own = box_pair(*catalog_, tensor, chunk_at(place), k);
+        has_empty_ |= own.size == 0;
+        widen(bound + k, {own.offset, own.offset + own.size});
       }
     }
   }

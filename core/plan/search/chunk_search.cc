@@ -12,6 +12,7 @@ namespace shardwright::plan::internal {
 namespace {
 
 constexpr uint64_t kFewChunks = 8;  // cheaper to look at than to index
+constexpr size_t kAhead = 8;        // boxes far apart that are on their way from memory
 
 }  // namespace
 
@@ -60,12 +61,14 @@ void ChunkSearch::meeting_grid(const Interval* region, std::vector<uint64_t>* ou
   if (!cells.in_order()) std::ranges::sort(*out);
 }
 
-// Elements of the region in the chunk, in the split dimensions; 0 when they meet nowhere.
+// Elements of the region in the box that a tensor's chunk is, in the split dimensions; 0 when they
+// meet nowhere.
 uint64_t ChunkSearch::common_elements(uint64_t chunk, const Interval* region) const {
   const TensorRecord& tensor = catalog_->tensors[tensor_];
   uint64_t elements = 1;
   for (uint32_t k = 0; k < split_count_; ++k) {
-    const Interval common = common_of(chunk_interval(*catalog_, tensor, chunk, k), region[k]);
+    const ExtentPair own = box_pair(*catalog_, tensor, chunk, k);
+    const Interval common = common_of({own.offset, own.offset + own.size}, region[k]);
     if (common.end <= common.begin) return 0;
     elements *= static_cast<uint64_t>(common.end - common.begin);
   }
@@ -73,13 +76,20 @@ uint64_t ChunkSearch::common_elements(uint64_t chunk, const Interval* region) co
 }
 
 void ChunkSearch::filling(const Interval* region, std::vector<uint64_t>* out) const {
-  meeting(region, out);
   uint64_t left = 1;  // elements of the region that no chunk was found for
   for (uint32_t k = 0; k < split_count_; ++k)
     left *= static_cast<uint64_t>(region[k].end - region[k].begin);
+  out->clear();
+  if (left == 0) return;
+  meeting(region, out);
+  const TensorRecord& tensor = catalog_->tensors[tensor_];
+  if (tensor.is_grid()) return;  // no cell is there twice
   bool copies = false;
   size_t kept = 0;
-  for (const uint64_t chunk : *out) {
+  for (size_t i = 0; i < out->size(); ++i) {
+    const uint64_t chunk = (*out)[i];
+    if (i + kAhead < out->size())
+      __builtin_prefetch(&box_record(*catalog_, tensor, (*out)[i + kAhead]));
     const uint64_t elements = common_elements(chunk, region);
     if (elements == 0) continue;
     (*out)[kept++] = chunk;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of interleaved coordinates, and a radix sort by the bytes of the keys that differ.
+// Keys of interleaved coordinates.
 #include "core/plan/search/curve_order_internal.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
 
+#include "core/base/sort_by_key.h"
 #include "core/plan/flat_chunks_internal.h"
 
 namespace shardwright::plan::internal {
@@ -85,21 +85,6 @@ class CurveKeys {
 };
 
 }  // namespace
-
-void sort_by_key(std::vector<Keyed>* keys) {
-  uint64_t differing = 0;
-  for (const Keyed& each : *keys) differing |= each.key ^ keys->front().key;
-  std::vector<Keyed> sorted(keys->size());
-  for (uint32_t shift = 0; shift < kKeyBits; shift += 8) {
-    if ((differing >> shift) % kRadix == 0) continue;
-    std::array<size_t, kRadix> next{};
-    for (const Keyed& each : *keys) ++next[(each.key >> shift) % kRadix];
-    size_t begin = 0;
-    for (size_t& digit : next) begin += std::exchange(digit, begin);
-    for (const Keyed& each : *keys) sorted[next[(each.key >> shift) % kRadix]++] = each;
-    keys->swap(sorted);
-  }
-}
 
 std::vector<uint32_t> curve_order(const Catalog& catalog, size_t tensor) {
   std::vector<Keyed> keys = CurveKeys(catalog, tensor).make();

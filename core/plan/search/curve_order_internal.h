@@ -16,11 +16,4 @@ namespace shardwright::plan::internal {
 // The tensor has a split dimension and fewer than 2^32 chunks.
 std::vector<uint32_t> curve_order(const Catalog& catalog, size_t tensor);
 
-struct Keyed {
-  uint64_t key = 0;
-  uint32_t number = 0;
-};
-// By key, equal keys in their order. Linear.
-void sort_by_key(std::vector<Keyed>* keys);
-
 }  // namespace shardwright::plan::internal

@@ -8,7 +8,7 @@
 
 #include "core/base/json_writer.h"
 #include "core/base/text.h"
-#include "core/plan/box_bytes.h"
+#include "core/layout/box_bytes.h"
 #include "core/plan/rank_plans.h"
 #include "core/plan/wire/wire.h"
 

@@ -44,13 +44,24 @@ class FaultObject final : public StorageObject {
     if (!part.empty()) static_cast<void>(inner_->write_at(offset, part));
     return fault;
   }
+  Status truncate(uint64_t size_bytes) override {
+    SHW_RETURN_IF_ERROR(ask(Operation::kTruncate, size_bytes));
+    return inner_->truncate(size_bytes);
+  }
   Status sync() override {
     SHW_RETURN_IF_ERROR(ask(Operation::kSync));
     return inner_->sync();
   }
-  Status commit(CommitCondition condition, uint64_t expected_version) override {
+  Status commit(CommitCondition condition, std::string_view expected_version) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kCommit));
     return inner_->commit(condition, expected_version);
+  }
+  StorageObject& inner() { return *inner_; }
+  Status ask_request(const IoRequest& request, uint64_t* done_bytes) {
+    const bool is_write = request.operation == IoRequest::Operation::kWrite;
+    return decider_->ask({is_write ? Operation::kWrite : Operation::kRead, key_, request.offset,
+                          request.data.size(), 0, is_write ? request.data : std::span<std::byte>()},
+                         done_bytes);
   }
   void abort() override {
     if (ask(Operation::kAbort).ok()) inner_->abort();
@@ -73,6 +84,40 @@ class FaultObject final : public StorageObject {
   std::unique_ptr<StorageObject> inner_;
 };
 
+// Asks for each request when it is submitted; a write may be done in part before it fails.
+class FaultQueue final : public IoQueue {
+ public:
+  FaultQueue(std::unique_ptr<IoQueue> inner, uint32_t depth) : inner_(std::move(inner)) {
+    failed_.reserve(depth);
+  }
+  std::string_view engine() const override { return inner_->engine(); }
+  void submit(const IoRequest& request) override {
+    auto& object = static_cast<FaultObject&>(*request.object);
+    const bool is_write = request.operation == IoRequest::Operation::kWrite;
+    uint64_t done_bytes = 0;
+    Status fault = object.ask_request(request, &done_bytes);
+    if (fault.ok()) {
+      IoRequest passed = request;
+      passed.object = &object.inner();
+      inner_->submit(passed);
+      return;
+    }
+    const auto part = request.data.first(
+        static_cast<size_t>(std::min<uint64_t>(done_bytes, request.data.size())));
+    if (is_write && !part.empty()) static_cast<void>(object.inner().write_at(request.offset, part));
+    failed_.push_back({request.tag, std::move(fault)});
+  }
+  void complete(std::vector<IoCompletion>* done) override {
+    if (failed_.empty()) return inner_->complete(done);
+    for (IoCompletion& each : failed_) done->push_back(std::move(each));
+    failed_.clear();
+  }
+
+ private:
+  std::unique_ptr<IoQueue> inner_;
+  std::vector<IoCompletion> failed_;
+};
+
 class FaultStorage final : public Storage {
  public:
   FaultStorage(Storage& inner, FaultDecision decide) : inner_(inner) {
@@ -82,6 +127,7 @@ class FaultStorage final : public Storage {
   std::string_view name() const override { return inner_.name(); }
   uint64_t capabilities() const override { return inner_.capabilities(); }
   uint64_t alignment() const override { return inner_.alignment(); }
+  uint64_t part_bytes() const override { return inner_.part_bytes(); }
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override {
@@ -90,14 +136,19 @@ class FaultStorage final : public Storage {
     return std::unique_ptr<StorageObject>(
         std::make_unique<FaultObject>(decider_, std::string(key), std::move(object)));
   }
+  Result<std::unique_ptr<IoQueue>> open_queue(StorageObject& like, uint32_t depth) override {
+    SHW_ASSIGN_OR_RETURN(std::unique_ptr<IoQueue> queue,
+                         inner_.open_queue(static_cast<FaultObject&>(like).inner(), depth));
+    return std::unique_ptr<IoQueue>(std::make_unique<FaultQueue>(std::move(queue), depth));
+  }
   Result<ObjectStat> stat(std::string_view key) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kStat, key));
     return inner_.stat(key);
   }
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const ListEntry&)>& sink) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kList, prefix));
-    return inner_.list(prefix, sink);
+    return inner_.list(prefix, delimiter, sink);
   }
   Status remove(std::string_view key) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kRemove, key));

@@ -41,6 +41,14 @@ struct Store {
 };
 using StorePointer = std::shared_ptr<Store>;  // co-owned by the storage, its objects and its locks
 
+std::string version_of(const Content& content) {
+  return fmt::to_string(content.version.load());
+}
+
+ObjectStat stat_of(const Content& content) {  // content.mutex is held
+  return {content.bytes.size(), content.modified_ns, version_of(content)};
+}
+
 int64_t wall_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -54,8 +62,17 @@ Status missing(std::string_view key) {
 
 class MemoryObject final : public StorageObject {
  public:
-  MemoryObject(StorePointer store, std::string key, OpenMode mode, ContentPointer content)
-      : store_(std::move(store)), key_(std::move(key)), mode_(mode), content_(std::move(content)) {}
+  // temporary_key: under which an object in flight can be opened, "" = none.
+  MemoryObject(StorePointer store, std::string key, std::string temporary_key, OpenMode mode,
+               ContentPointer content)
+      : store_(std::move(store)),
+        key_(std::move(key)),
+        temporary_key_(std::move(temporary_key)),
+        mode_(mode),
+        content_(std::move(content)) {}
+  ~MemoryObject() override { forget_temporary_key(); }
+  MemoryObject(const MemoryObject&) = delete;
+  MemoryObject& operator=(const MemoryObject&) = delete;
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override {
     SHW_RETURN_IF_ERROR(check_open());
@@ -86,16 +103,22 @@ class MemoryObject final : public StorageObject {
     return {};
   }
 
+  Status truncate(uint64_t) override {
+    SHW_RETURN_IF_ERROR(check_writable());
+    return unimplemented(fmt::format(
+        "'{}' cannot be truncated: memory storage does not offer DIRECT_IO", escape_text(key_)));
+  }
+
   Status sync() override { return check_writable(); }
 
-  Status commit(CommitCondition condition, uint64_t expected_version) override {
+  Status commit(CommitCondition condition, std::string_view expected_version) override {
     SHW_RETURN_IF_ERROR(check_writable());
     if (mode_ != OpenMode::kCreate)
       return failed_precondition("commit is for objects opened with kCreate");
     const std::lock_guard lock(store_->mutex);
     const auto current = store_->objects.find(key_);
     const bool exists = current != store_->objects.end();
-    const uint64_t version = exists ? current->second->version.load() : 0;
+    const std::string version = exists ? version_of(*current->second) : "";
     const bool lost = (condition == CommitCondition::kIfAbsent && exists) ||
                       (condition == CommitCondition::kIfVersion && version != expected_version);
     if (lost) {
@@ -106,12 +129,15 @@ class MemoryObject final : public StorageObject {
           .with_detail("file", key_);
     }
     mark_changed();
+    if (!temporary_key_.empty()) store_->objects.erase(temporary_key_);
+    temporary_key_.clear();
     store_->objects.insert_or_assign(key_, content_);
     committed_ = true;
     return {};
   }
 
   void abort() override {
+    forget_temporary_key();
     if (open_ && mode_ == OpenMode::kCreateVisible) {
       const std::lock_guard lock(store_->mutex);
       const auto found = store_->objects.find(key_);
@@ -121,13 +147,14 @@ class MemoryObject final : public StorageObject {
   }
 
   Status close() override {
+    forget_temporary_key();
     open_ = false;
     return {};
   }
 
   Result<ObjectStat> stat() override {
     const std::shared_lock lock(content_->mutex);
-    return ObjectStat{content_->bytes.size(), content_->modified_ns, content_->version};
+    return stat_of(*content_);
   }
 
  private:
@@ -140,6 +167,12 @@ class MemoryObject final : public StorageObject {
     if (mode_ == OpenMode::kRead) return failed_precondition("the object was opened for reading");
     if (committed_) return failed_precondition("the object was committed");
     return {};
+  }
+  void forget_temporary_key() {
+    if (temporary_key_.empty()) return;
+    const std::lock_guard lock(store_->mutex);
+    store_->objects.erase(temporary_key_);
+    temporary_key_.clear();
   }
   void mark_changed() {
     content_->modified_ns = wall_clock_ns();
@@ -161,6 +194,7 @@ class MemoryObject final : public StorageObject {
 
   StorePointer store_;
   std::string key_;
+  std::string temporary_key_;
   OpenMode mode_;
   ContentPointer content_;
   bool open_ = true;
@@ -192,15 +226,16 @@ class MemoryStorage final : public Storage {
  public:
   std::string_view name() const override { return "memory"; }
   uint64_t capabilities() const override {
-    return kPositionalWrite | kAtomicCommit | kConditionalCommit;
+    return kPositionalWrite | kAtomicCommit | kConditionalCommit | kConcurrentRead;
   }
   uint64_t alignment() const override { return 1; }
+  uint64_t part_bytes() const override { return 0; }
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override {
     if (options.mode == OpenMode::kRead && key.empty()) return missing(key);
     SHW_RETURN_IF_ERROR(check_key(key));
-    if (options.mode == OpenMode::kRead) {
+    if (options.mode == OpenMode::kRead || options.mode == OpenMode::kUpdate) {
       SHW_ASSIGN_OR_RETURN(ContentPointer content, find(key));
       return make_object(key, options.mode, std::move(content));
     }
@@ -208,16 +243,21 @@ class MemoryStorage final : public Storage {
     content->modified_ns = wall_clock_ns();
     if (options.expected_bytes <= kMaxReserveBytes)
       content->bytes.reserve(static_cast<size_t>(options.expected_bytes));
-    if (options.mode == OpenMode::kCreateVisible) {
+    std::string temporary_key;
+    if (options.mode == OpenMode::kCreate && !options.temporary_suffix.empty())
+      temporary_key = fmt::format("{}.{}", key, options.temporary_suffix);
+    if (options.mode == OpenMode::kCreateVisible || !temporary_key.empty()) {
+      const std::string visible = temporary_key.empty() ? std::string(key) : temporary_key;
       const std::lock_guard lock(store_->mutex);
-      if (store_->objects.contains(key)) {
-        return already_exists(fmt::format("object '{}' exists in memory storage", escape_text(key)))
-            .with_detail("file", key);
+      if (store_->objects.contains(visible)) {
+        return already_exists(
+                   fmt::format("object '{}' exists in memory storage", escape_text(visible)))
+            .with_detail("file", visible);
       }
       content->version = ++store_->last_version;
-      store_->objects.emplace(std::string(key), content);
+      store_->objects.emplace(visible, content);
     }
-    return make_object(key, options.mode, std::move(content));
+    return make_object(key, options.mode, std::move(content), std::move(temporary_key));
   }
 
   Result<ObjectStat> stat(std::string_view key) override {
@@ -225,10 +265,10 @@ class MemoryStorage final : public Storage {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(const ContentPointer content, find(key));
     const std::shared_lock lock(content->mutex);
-    return ObjectStat{content->bytes.size(), content->modified_ns, content->version};
+    return stat_of(*content);
   }
 
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const ListEntry&)>& sink) override {
     std::map<std::string, std::pair<ContentPointer, int64_t>> matches;
     {
@@ -244,12 +284,16 @@ class MemoryStorage final : public Storage {
         }
       }
     }
+    std::string_view last;
     for (const auto& [key, match] : matches) {
       const ContentPointer& content = match.first;
-      ListEntry entry{key, {0, match.second, 0}};
-      if (content != nullptr) {
+      const std::string_view level = delimiter == kDelimiter ? level_of(key, prefix) : key;
+      if (level == last) continue;
+      last = level;
+      ListEntry entry{std::string(level), {0, match.second, ""}};
+      if (content != nullptr && level.size() == key.size()) {
         const std::shared_lock lock(content->mutex);
-        entry.stat = {content->bytes.size(), content->modified_ns, content->version};
+        entry.stat = stat_of(*content);
       }
       SHW_RETURN_IF_ERROR(sink(entry));
     }
@@ -331,8 +375,10 @@ class MemoryStorage final : public Storage {
     return found->second;
   }
   std::unique_ptr<StorageObject> make_object(std::string_view key, OpenMode mode,
-                                             ContentPointer content) {
-    return std::make_unique<MemoryObject>(store_, std::string(key), mode, std::move(content));
+                                             ContentPointer content,
+                                             std::string temporary_key = {}) {
+    return std::make_unique<MemoryObject>(store_, std::string(key), std::move(temporary_key), mode,
+                                          std::move(content));
   }
 
   StorePointer store_ = std::make_shared<Store>();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -80,9 +81,9 @@ ObjectStat object_stat(const struct stat& found) {
   ObjectStat stat;
   stat.size_bytes = static_cast<uint64_t>(found.st_size);
   stat.modified_ns = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
-  stat.version =
-      mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes);
-  if (stat.version == 0) stat.version = 1;
+  stat.version = fmt::format(
+      "{:016x}",
+      mix(mix(mix(found.st_ino) ^ static_cast<uint64_t>(stat.modified_ns)) ^ stat.size_bytes));
   return stat;
 }
 
@@ -122,6 +123,7 @@ void PosixObject::open_direct() {
     return;
   }
   direct_ = std::move(direct);
+  device_ = first.st_dev;
   direct_usable_ = true;
 }
 
@@ -256,11 +258,41 @@ Status PosixObject::write_at(uint64_t offset, std::span<const std::byte> data) {
   SHW_RETURN_IF_ERROR(check_writable());
   dirty_ = true;
   SHW_RETURN_IF_ERROR(transfer<true>(offset, data));
-  const uint64_t end = offset + data.size();
+  note_written(offset + data.size());
+  return {};
+}
+
+void PosixObject::note_written(uint64_t end) {
   uint64_t known = written_end_;
   while (known < end && !written_end_.compare_exchange_weak(known, end)) {
   }
-  return {};
+}
+
+int PosixObject::ring_descriptor(bool is_write, uint64_t offset, std::span<std::byte> data,
+                                 Status* status) {
+  *status = is_write ? check_writable() : check_open();
+  if (!status->ok()) return -1;
+  if (is_write) dirty_ = true;
+  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(data.data()));
+  uint64_t end = 0;
+  const bool fits = data.size() >= kDirectAlignment && data.size() <= kMaxTransferBytes &&
+                    checked_add<uint64_t>(offset, data.size(), &end) &&
+                    end <= static_cast<uint64_t>(INT64_MAX);
+  return fits && direct_usable_ && aligned(offset) && aligned(address) ? direct_.get() : -1;
+}
+
+Status PosixObject::ring_failure(bool is_write, uint64_t offset, std::span<std::byte> data,
+                                 int64_t negative_errno) const {
+  return descriptor_failure(static_cast<int>(negative_errno), is_write ? "write" : "read")
+      .with_detail("offset", fmt::to_string(offset))
+      .with_detail("length", fmt::to_string(data.size()));
+}
+
+bool PosixObject::probe_ring() const {
+  if (!direct_usable_) return false;
+  // Without RWF_NOWAIT io_uring would hand each transfer to a thread of the kernel.
+  std::byte byte{};
+  return calls().read_at(open_file(), 0, std::span(&byte, 1), RWF_NOWAIT) != -EOPNOTSUPP;
 }
 
 // A reservation must not show: the length is the end of what was written.
@@ -273,6 +305,17 @@ Status PosixObject::settle_length() {
     return failure(cut, "set the length of").with_detail("length", fmt::to_string(size_bytes));
   preallocated_bytes_ = 0;
   return {};
+}
+
+Status PosixObject::truncate(uint64_t size_bytes) {
+  SHW_RETURN_IF_ERROR(check_writable());
+  if (size_bytes > static_cast<uint64_t>(INT64_MAX)) {
+    return out_of_range(
+        fmt::format("a length of {} bytes is beyond what a file can hold", size_bytes));
+  }
+  written_end_ = size_bytes;
+  preallocated_bytes_ = std::numeric_limits<uint64_t>::max();
+  return settle_length();
 }
 
 Status PosixObject::sync() {
@@ -332,7 +375,7 @@ void PosixObject::abort() {
   if (writes()) remove_name_of_this();
 }
 
-Status PosixObject::commit(CommitCondition condition, uint64_t expected_version) {
+Status PosixObject::commit(CommitCondition condition, std::string_view expected_version) {
   SHW_RETURN_IF_ERROR(check_writable());
   if (parts_.options.mode != OpenMode::kCreate)
     return failed_precondition("commit is for objects opened with kCreate");
@@ -369,7 +412,7 @@ Status PosixObject::in_doubt(const Status& named) const {
 }
 
 // Step 3. Conditions hold against writers that use this library; the lock is advisory.
-Status PosixObject::publish(CommitCondition condition, uint64_t expected_version) {
+Status PosixObject::publish(CommitCondition condition, std::string_view expected_version) {
   const DirectoryName from{parts_.parent.directory.get(), parts_.temporary_name, parts_.key};
   const DirectoryName to = parts_.parent.target(parts_.key);
   DirectoryLock lock(&calls(), open_readable(to.directory), parts_.key);
@@ -385,11 +428,12 @@ Status PosixObject::publish(CommitCondition condition, uint64_t expected_version
     struct stat found{};
     const int looked = uninterrupted([&] { return calls().stat_name(to, &found); });
     if (looked < 0 && looked != -ENOENT) return failure(looked, "look at");
-    const uint64_t version = looked < 0 ? 0 : object_stat(found).version;
+    const std::string version = looked < 0 ? "" : object_stat(found).version;
     if (version != expected_version) {
       return aborted(fmt::format(
-                         "'{}' was changed by another writer: expected version {:x}, found {:x}",
-                         escape_text(parts_.root->path_of(parts_.key)), expected_version, version))
+                         "'{}' was changed by another writer: expected version '{}', found '{}'",
+                         escape_text(parts_.root->path_of(parts_.key)),
+                         escape_text(expected_version), version))
           .with_detail("file", parts_.key);
     }
   }

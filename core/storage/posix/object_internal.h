@@ -39,11 +39,23 @@ class PosixObject final : public StorageObject {
 
   Status read_at(uint64_t offset, std::span<std::byte> data) override;
   Status write_at(uint64_t offset, std::span<const std::byte> data) override;
+  Status truncate(uint64_t size_bytes) override;
   Status sync() override;
-  Status commit(CommitCondition condition, uint64_t expected_version) override;
+  Status commit(CommitCondition condition, std::string_view expected_version) override;
   void abort() override;
   Status close() override;
   Result<ObjectStat> stat() override;
+
+  // What RingQueue needs. The descriptor for a transfer whose aligned part may go to the device
+  // directly, -1 when the object is to carry it out itself; *status: why it may do neither.
+  int ring_descriptor(bool is_write, uint64_t offset, std::span<std::byte> data, Status* status);
+  Status ring_failure(bool is_write, uint64_t offset, std::span<std::byte> data,
+                      int64_t negative_errno) const;
+  void note_written(uint64_t end);
+  // Whether io_uring reads and writes here without threads of the kernel; of the mount, so that it
+  // is asked once for each.
+  bool probe_ring() const;
+  dev_t device() const { return device_; }
 
   // Reserves space for options.expected_bytes; a system that cannot is no failure, a full one is.
   Status preallocate();
@@ -62,7 +74,7 @@ class PosixObject final : public StorageObject {
   Status remember(Status failure);
   Status settle_length();
   Status close_descriptors();
-  Status publish(CommitCondition condition, uint64_t expected_version);
+  Status publish(CommitCondition condition, std::string_view expected_version);
   Status rename_absent(const DirectoryName& from, const DirectoryName& to);
   Status in_doubt(const Status& named) const;
   void open_direct();
@@ -79,6 +91,7 @@ class PosixObject final : public StorageObject {
 
   Parts parts_;
   Descriptor direct_;
+  dev_t device_ = 0;  // of the mount, known where transfers may be direct
   State state_ = State::kOpen;
   std::atomic<bool> direct_usable_ = false;
   std::atomic<bool> uncached_usable_ = false;  // RWF_DONTCACHE

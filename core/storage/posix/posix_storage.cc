@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@
 #include "core/storage/backends.h"
 #include "core/storage/posix/lock_internal.h"
 #include "core/storage/posix/object_internal.h"
+#include "core/storage/posix/ring_queue_internal.h"
 
 namespace shardwright::storage {
 namespace {
@@ -62,14 +64,17 @@ class PosixStorage final : public Storage {
 
   std::string_view name() const override { return "posix"; }
   uint64_t capabilities() const override {
-    return kPositionalWrite | kAtomicCommit | kConditionalCommit | kDirectIo;
+    return kPositionalWrite | kAtomicCommit | kConditionalCommit | kConcurrentRead | kDirectIo |
+           kDurable;
   }
   uint64_t alignment() const override { return internal::kDirectAlignment; }
+  uint64_t part_bytes() const override { return 0; }
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override;
+  Result<std::unique_ptr<IoQueue>> open_queue(StorageObject& like, uint32_t depth) override;
   Result<ObjectStat> stat(std::string_view key) override;
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const ListEntry&)>& sink) override;
   Status remove(std::string_view key) override;
   Result<uint64_t> remove_prefix(std::string_view prefix) override;
@@ -80,7 +85,11 @@ class PosixStorage final : public Storage {
   Result<std::unique_ptr<StorageLock>> try_lock(std::string_view key, LockMode mode) override;
 
  private:
-  using Sink = std::function<Status(const ListEntry&)>;
+  struct Listing {
+    std::string_view prefix;
+    char delimiter;
+    const std::function<Status(const ListEntry&)>& sink;
+  };
   SystemCalls& calls() const { return root_->calls(); }
   Result<std::unique_ptr<StorageObject>> open_existing(std::string_view key,
                                                        const OpenOptions& options);
@@ -90,10 +99,14 @@ class PosixStorage final : public Storage {
   int remove_key(const Descriptor& parent, std::string_view key, bool is_directory);
   Status check_regular(const struct stat& found, std::string_view key) const;
   int stat_name(DirectoryName target, struct stat* found) const;
-  Status list_directory(std::string_view directory, std::string_view prefix, size_t depth,
-                        const Sink& sink);
+  Status list_directory(std::string_view directory, const Listing& listing, size_t depth);
+
+  bool uses_ring(const PosixObject& like);
 
   std::shared_ptr<const Root> root_;  // co-owned by open objects
+  IoThreads io_threads_;
+  Mutex mutex_;
+  std::map<dev_t, bool> ring_by_mount_ SHW_GUARDED_BY(mutex_);
 };
 
 Status PosixStorage::check_regular(const struct stat& found, std::string_view key) const {
@@ -108,27 +121,53 @@ Status PosixStorage::check_regular(const struct stat& found, std::string_view ke
 
 Result<std::unique_ptr<StorageObject>> PosixStorage::open(std::string_view key,
                                                           const OpenOptions& options) {
-  if (options.mode == OpenMode::kRead) return open_existing(key, options);
+  if (options.mode == OpenMode::kRead || options.mode == OpenMode::kUpdate)
+    return open_existing(key, options);
   SHW_RETURN_IF_ERROR(check_key(key));
   return create(key, options);
+}
+
+// The probe of a mount, once.
+bool PosixStorage::uses_ring(const PosixObject& like) {
+  MutexLock lock(mutex_);
+  const auto known = ring_by_mount_.find(like.device());
+  if (known != ring_by_mount_.end()) return known->second;
+  const bool works = like.probe_ring();
+  ring_by_mount_.emplace(like.device(), works);
+  return works;
+}
+
+Result<std::unique_ptr<IoQueue>> PosixStorage::open_queue(StorageObject& like, uint32_t depth) {
+  const auto& object = static_cast<const PosixObject&>(like);
+  if (object.device() != 0 && uses_ring(object)) {
+    int error = 0;
+    std::unique_ptr<Ring> ring = calls().open_ring(depth, &error);
+    if (ring != nullptr) return internal::make_ring_queue(std::move(ring), depth);
+    if (error != -ENOMEM && error != -EMFILE && error != -ENFILE) {
+      MutexLock lock(mutex_);  // not built in, or forbidden: that stays so
+      ring_by_mount_[object.device()] = false;
+    }
+  }
+  return io_threads_.open_queue(depth);
 }
 
 Result<std::unique_ptr<StorageObject>> PosixStorage::open_existing(std::string_view key,
                                                                    const OpenOptions& options) {
   PosixObject::Parts parts;
   int opened = 0;
-  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a FIFO must not block us
-  if (key.empty()) {
-    opened =
-        uninterrupted([&] { return calls().open_file({AT_FDCWD, root_->path(), ""}, kFlags); });
+  const bool updates = options.mode == OpenMode::kUpdate;
+  const int flags = (updates ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;  // no FIFO may block us
+  if (key.empty() && !updates) {
+    opened = uninterrupted([&] { return calls().open_file({AT_FDCWD, root_->path(), ""}, flags); });
   } else {
     SHW_RETURN_IF_ERROR(check_key(key));
     SHW_ASSIGN_OR_RETURN(parts.parent, root_->open_parent(key, Missing::kRefuse));
     const auto open_name = [&] {
-      return calls().open_file(parts.parent.target(key), kFlags | O_NOFOLLOW);
+      return calls().open_file(parts.parent.target(key), flags | O_NOFOLLOW);
     };
     opened = uninterrupted(open_name);
-    std::string blob = opened == -ELOOP ? internal::blob_behind(parts.parent.target(key)) : "";
+    std::string blob =
+        opened == -ELOOP && !updates ? internal::blob_behind(parts.parent.target(key)) : "";
     if (!blob.empty()) {
       parts.parent.name = std::move(blob);
       opened = uninterrupted(open_name);
@@ -233,18 +272,20 @@ Result<ObjectStat> PosixStorage::stat(std::string_view key) {
   return internal::object_stat(found);
 }
 
-Status PosixStorage::list(std::string_view prefix, const Sink& sink) {
+Status PosixStorage::list(std::string_view prefix, char delimiter,
+                          const std::function<Status(const ListEntry&)>& sink) {
   const size_t slash = prefix.rfind('/');
   const std::string directory(slash == std::string_view::npos ? std::string_view()
                                                               : prefix.substr(0, slash));
   if (!directory.empty()) SHW_RETURN_IF_ERROR(check_key(directory));
-  return list_directory(directory, prefix, 0, sink);
+  return list_directory(directory, {prefix, delimiter, sink}, 0);
 }
 
 // Calls sink for what lies in a directory, ascending by key. A directory sorts by its name with "/"
 // appended.
-Status PosixStorage::list_directory(std::string_view directory, std::string_view prefix,
-                                    size_t depth, const Sink& sink) {
+Status PosixStorage::list_directory(std::string_view directory, const Listing& listing,
+                                    size_t depth) {
+  const auto& [prefix, delimiter, sink] = listing;
   if (depth > kMaxListDepth) {
     return resource_exhausted("directory depth",
                               fmt::format("directories in '{}' are nested more than {} deep",
@@ -286,7 +327,7 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
     const int looked =
         uninterrupted([&] { return calls().stat_file({opened->get(), directory}, &found); });
     if (looked < 0) return root_->open_failure(looked, "look at", directory);
-    const ObjectStat stat{0, internal::object_stat(found).modified_ns, 0};
+    const ObjectStat stat{0, internal::object_stat(found).modified_ns, ""};
     return is_prefix_of(prefix, marker) ? sink({marker, stat}) : Status();
   }
   std::sort(entries.begin(), entries.end(),
@@ -294,9 +335,12 @@ Status PosixStorage::list_directory(std::string_view directory, std::string_view
   for (const auto& [name, found] : entries) {
     const std::string key = join_key(directory, name);
     if (!is_prefix_of(prefix, key) && !is_prefix_of(key, prefix)) continue;
-    if (name.ends_with('/')) {
+    const bool is_level = delimiter == kDelimiter && key.size() > prefix.size();
+    if (name.ends_with('/') && is_level) {
+      SHW_RETURN_IF_ERROR(sink({key, {}}));
+    } else if (name.ends_with('/')) {
       SHW_RETURN_IF_ERROR(
-          list_directory(std::string_view(key).substr(0, key.size() - 1), prefix, depth + 1, sink));
+          list_directory(std::string_view(key).substr(0, key.size() - 1), listing, depth + 1));
     } else if (is_prefix_of(prefix, key)) {
       SHW_RETURN_IF_ERROR(sink({key, found}));
     }

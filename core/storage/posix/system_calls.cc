@@ -119,4 +119,8 @@ int KernelCalls::lock_file(const OpenFile& file, int operation) {
   return result_or_errno(::flock(file.descriptor, operation));
 }
 
+std::unique_ptr<Ring> KernelCalls::open_ring(uint32_t depth, int* error) {
+  return make_kernel_ring(depth, error);
+}
+
 }  // namespace shardwright::storage

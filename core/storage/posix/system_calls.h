@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/storage/posix/ring.h"
 #include "core/storage/storage.h"
 
 namespace shardwright::storage {
@@ -72,6 +73,8 @@ class SystemCalls {
                         const DirectoryName& to) = 0;  // where rename_new is unknown
   virtual int remove_name(const NameView& target, bool directory) = 0;
   virtual int lock_file(const OpenFile& file, int operation) = 0;  // flock
+  // io_uring; null with the negative errno in *error when there is none.
+  virtual std::unique_ptr<Ring> open_ring(uint32_t depth, int* error) = 0;
 };
 
 // The kernel itself; lives for the process. Tests derive from KernelCalls and override what they
@@ -99,6 +102,7 @@ class KernelCalls : public SystemCalls {
   int link_name(const DirectoryName& from, const DirectoryName& to) override;
   int remove_name(const NameView& target, bool directory) override;
   int lock_file(const OpenFile& file, int operation) override;
+  std::unique_ptr<Ring> open_ring(uint32_t depth, int* error) override;
 };
 
 // Posix storage over calls of the caller, co-owned by the storage and its objects.

@@ -2,7 +2,9 @@
 //
 // Tells an observer of each call before it is passed on, in the order in which calls begin.
 // Thread-safe as far as the observer is.
+#include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "core/storage/backends.h"
 
@@ -35,13 +37,23 @@ class RecordingObject final : public StorageObject {
     observer_->tell({Operation::kWrite, key_, offset, data.size(), 0, data});
     return inner_->write_at(offset, data);
   }
+  Status truncate(uint64_t size_bytes) override {
+    tell(Operation::kTruncate, size_bytes, 0);
+    return inner_->truncate(size_bytes);
+  }
   Status sync() override {
     tell(Operation::kSync, 0, 0);
     return inner_->sync();
   }
-  Status commit(CommitCondition condition, uint64_t expected_version) override {
+  Status commit(CommitCondition condition, std::string_view expected_version) override {
     tell(Operation::kCommit, 0, 0);
     return inner_->commit(condition, expected_version);
+  }
+  StorageObject& inner() { return *inner_; }
+  void tell_request(const IoRequest& request) {
+    const bool is_write = request.operation == IoRequest::Operation::kWrite;
+    observer_->tell({is_write ? Operation::kWrite : Operation::kRead, key_, request.offset,
+                     request.data.size(), 0, is_write ? request.data : std::span<std::byte>()});
   }
   void abort() override {
     tell(Operation::kAbort, 0, 0);
@@ -65,6 +77,39 @@ class RecordingObject final : public StorageObject {
   std::unique_ptr<StorageObject> inner_;
 };
 
+// Tells of a read when it is submitted and of a write when it has ended: what a sync covers is what
+// ended before it.
+class RecordingQueue final : public IoQueue {
+ public:
+  explicit RecordingQueue(std::unique_ptr<IoQueue> inner) : inner_(std::move(inner)) {}
+  std::string_view engine() const override { return inner_->engine(); }
+  void submit(const IoRequest& request) override {
+    auto& object = static_cast<RecordingObject&>(*request.object);
+    if (request.operation == IoRequest::Operation::kRead) {
+      object.tell_request(request);
+    } else {
+      writes_.push_back(request);
+    }
+    IoRequest passed = request;
+    passed.object = &object.inner();
+    inner_->submit(passed);
+  }
+  void complete(std::vector<IoCompletion>* done) override {
+    const size_t known = done->size();
+    inner_->complete(done);
+    for (size_t i = known; i < done->size(); ++i) {
+      const auto write = std::ranges::find(writes_, (*done)[i].tag, &IoRequest::tag);
+      if (write == writes_.end()) continue;
+      static_cast<RecordingObject&>(*write->object).tell_request(*write);
+      writes_.erase(write);
+    }
+  }
+
+ private:
+  std::unique_ptr<IoQueue> inner_;
+  std::vector<IoRequest> writes_;  // in flight
+};
+
 class RecordingStorage final : public Storage {
  public:
   RecordingStorage(Storage& inner, std::function<void(const StorageEvent&)> observe)
@@ -75,6 +120,7 @@ class RecordingStorage final : public Storage {
   std::string_view name() const override { return inner_.name(); }
   uint64_t capabilities() const override { return inner_.capabilities(); }
   uint64_t alignment() const override { return inner_.alignment(); }
+  uint64_t part_bytes() const override { return inner_.part_bytes(); }
 
   Result<std::unique_ptr<StorageObject>> open(std::string_view key,
                                               const OpenOptions& options) override {
@@ -83,14 +129,19 @@ class RecordingStorage final : public Storage {
     return std::unique_ptr<StorageObject>(
         std::make_unique<RecordingObject>(observer_, std::string(key), std::move(object)));
   }
+  Result<std::unique_ptr<IoQueue>> open_queue(StorageObject& like, uint32_t depth) override {
+    SHW_ASSIGN_OR_RETURN(std::unique_ptr<IoQueue> queue,
+                         inner_.open_queue(static_cast<RecordingObject&>(like).inner(), depth));
+    return std::unique_ptr<IoQueue>(std::make_unique<RecordingQueue>(std::move(queue)));
+  }
   Result<ObjectStat> stat(std::string_view key) override {
     tell(Operation::kStat, key);
     return inner_.stat(key);
   }
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const ListEntry&)>& sink) override {
     tell(Operation::kList, prefix);
-    return inner_.list(prefix, sink);
+    return inner_.list(prefix, delimiter, sink);
   }
   Status remove(std::string_view key) override {
     tell(Operation::kRemove, key);

@@ -46,6 +46,9 @@ SaveOptions::SaveOptions(const Json& words) {
   rest.erase("kind");
   rest.erase("deadline");
   rest.erase("metadata");
+  if (rest.contains("max_shard_size"))
+    options.max_shard_size = rest["max_shard_size"].get<uint64_t>();
+  rest.erase("max_shard_size");
   set_words(rest, {{"overwrite", &options.overwrite},
                    {"owner", &options.owner},
                    {"preset", &options.preset},

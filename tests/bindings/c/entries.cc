@@ -9,10 +9,10 @@ namespace {
 constexpr size_t kDigestBytes = 16;
 
 int32_t dtype_number(const std::string& name) {
-  uint32_t number = 0;
+  int32_t number = 0;
   shw_error* error = nullptr;
   check(shw_dtype_parse(name.c_str(), &number, &error), &error);
-  return static_cast<int32_t>(number);
+  return number;
 }
 
 Bytes content_digest(const std::string& text) {
@@ -39,11 +39,8 @@ std::string head_of(const shw_entry_batch& batch, uint64_t i) {
   static const char* const kKinds[] = {"auto", "replicated", "sharded", "rank_local"};
   const uint64_t begin = batch.name_offsets[i];
   std::string text(batch.names + begin, batch.name_offsets[i + 1] - begin);
-  const auto dtype = static_cast<uint32_t>(batch.dtypes[i]);
   text += ' ';
-  text += dtype == 0
-              ? "object"
-              : shw_dtype_name(static_cast<uint8_t>(dtype), static_cast<uint8_t>(dtype >> 8));
+  text += batch.dtypes[i] == 0 ? "object" : shw_dtype_name(batch.dtypes[i]);
   return text + ' ' + kKinds[batch.kinds[i]];
 }
 

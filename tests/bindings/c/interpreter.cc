@@ -41,12 +41,11 @@ Storage failing_storage() {
     return fail(err);
   };
   table.close = [](void*, void*) {};
-  table.stat = [](void*, const char*, uint64_t, shw_storage_stat*, shw_error** err) {
+  table.stat = [](void*, const char*, uint64_t, shw_storage_list_fn, void*, shw_error** err) {
     return fail(err);
   };
-  table.list = [](void*, const char*, uint64_t, shw_storage_list_fn, void*, shw_error** err) {
-    return fail(err);
-  };
+  table.list = [](void*, const char*, uint64_t, int32_t, shw_storage_list_fn, void*,
+                  shw_error** err) { return fail(err); };
   table.read_at = [](void*, void*, uint64_t, void*, uint64_t, uint64_t*, shw_error** err) {
     return fail(err);
   };
@@ -54,7 +53,9 @@ Storage failing_storage() {
     return fail(err);
   };
   table.sync = [](void*, void*, shw_error** err) { return fail(err); };
-  table.commit = [](void*, void*, int32_t, uint64_t, shw_error** err) { return fail(err); };
+  table.commit = [](void*, void*, int32_t, const char*, uint64_t, shw_error** err) {
+    return fail(err);
+  };
   table.abort = [](void*, void*) {};
   table.remove = [](void*, const char*, uint64_t, shw_error** err) { return fail(err); };
   return make<Storage>(shw_storage_create, &table);
@@ -86,6 +87,8 @@ void Interpreter::run(const Json& step) {
     return;
   }
   if (op == "load_all") return load_all(step);
+  if (op == "latest") return latest(step);
+  if (op == "convert") return convert(step);
   if (op == "expect_tensor") return expect_tensor(step);
   if (!planning_.run(step) && !run_planner(step)) look(step);
 }
@@ -102,10 +105,8 @@ shw_storage* Interpreter::storage_of(const Json& step) const {
 
 void Interpreter::make_tensor(const Json& step) {
   auto tensor = std::make_unique<HostTensor>();
-  uint32_t packed = 0;
   shw_error* error = nullptr;
-  check(shw_dtype_parse(text_of(step, "dtype").c_str(), &packed, &error), &error);
-  tensor->dtype = {static_cast<uint8_t>(packed & 0xFF), static_cast<uint8_t>(packed >> 8)};
+  check(shw_dtype_parse(text_of(step, "dtype").c_str(), &tensor->dtype, &error), &error);
   tensor->shape = numbers_of(member(step, "shape"));
   tensor->bytes = pattern_bytes(step, tensor->dtype, tensor->shape);
   tensor->read_only = member(step, "read_only") == true;
@@ -136,9 +137,7 @@ void Interpreter::add_tensor(shw_state* state, const Json& entry) {
   tensor.data = host.bytes.data();
   tensor.byte_size = host.bytes.size();
   tensor.device_type = 1;
-  tensor.dtype_code = host.dtype.code;
-  tensor.dtype_bits = host.dtype.bits;
-  tensor.dtype_lanes = 1;
+  tensor.dtype = host.dtype;
   tensor.ndim = static_cast<int32_t>(host.shape.size());
   tensor.shape = host.shape.data();
   tensor.strides = host.strides.empty() ? nullptr : host.strides.data();

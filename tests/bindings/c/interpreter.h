@@ -20,7 +20,7 @@ namespace contract {
 // Memory of one tensor step.
 struct HostTensor {
   Bytes bytes;
-  DType dtype;
+  int32_t dtype = 0;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // empty = row-major
   bool read_only = false;
@@ -56,6 +56,8 @@ class Interpreter {
   void start_job(const Json& step);
   void look(const Json& step);
   void load_all(const Json& step);
+  void latest(const Json& step);
+  void convert(const Json& step);
   void expect_tensor(const Json& step);
   bool run_planner(const Json& step);
   bool run_save_planner(const Json& step);

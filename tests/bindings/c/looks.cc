@@ -170,6 +170,34 @@ void Interpreter::look(const Json& step) {
   if (lists) compare(member(step, "expected").dump(), std::to_string(found));
 }
 
+void Interpreter::latest(const Json& step) {
+  shw_buffer* made = nullptr;
+  shw_error* error = nullptr;
+  const std::string path = path_of(step);
+  check(shw_checkpoint_latest(context_, storage_of(step), path.c_str(), &made, &error), &error);
+  const Buffer buffer(made);
+  const std::string found =
+      sized(static_cast<const char*>(shw_buffer_data(made)), shw_buffer_size(made));
+  compare((path.empty() ? "" : path + "/") + text_of(step, "expected"), found);
+}
+
+void Interpreter::convert(const Json& step) {
+  const Json target = {{"path", member(step, "to")}, {"storage", member(step, "to_storage")}};
+  Json words = step.value("options", Json::object());
+  shw_convert_options options = SHW_CONVERT_OPTIONS_INIT;
+  options.max_shard_size = words.value("max_shard_size", uint64_t{0});
+  words.erase("max_shard_size");
+  set_words(words, {{"format", &options.format}, {"overwrite", &options.overwrite}});
+  const std::string from = path_of(step);
+  const std::string to = path_of(target);
+  shw_report* report = nullptr;
+  shw_error* error = nullptr;
+  check(shw_convert(context_, storage_of(step), from.c_str(), storage_of(target), to.c_str(),
+                    &options, &report, &error),
+        &error);
+  shw_report_release(report);
+}
+
 // What a host does to load everything: the entries that find gives to its rank, read one by one.
 void Interpreter::load_all(const Json& step) {
   shw_checkpoint* made = nullptr;

@@ -107,6 +107,13 @@ struct Placements {
   std::vector<int32_t> kinds, dims, factors;
 };
 
+const shw_megatron_api& megatron() {
+  const void* functions = nullptr;
+  shw_error* error = nullptr;
+  check(shw_get_extension(SHW_MEGATRON_NAME, SHW_MEGATRON_VERSION, &functions, &error), &error);
+  return *static_cast<const shw_megatron_api*>(functions);
+}
+
 void check_grid(const Json& step) {
   const auto local = numbers<int64_t>(step, "local_shape");
   shw_grid_shard shard = SHW_GRID_SHARD_INIT;
@@ -118,8 +125,8 @@ void check_grid(const Json& step) {
   for (const Json& place : step["places"])
     for (const Json& number : place) places.push_back(number.get<int64_t>());
   shw_error* error = nullptr;
-  check(shw_grid_place(&shard, places.data(), places.size() / 3, global.data(), offsets.data(),
-                       fragments.data(), &error),
+  check(megatron().grid_place(&shard, places.data(), places.size() / 3, global.data(),
+                              offsets.data(), fragments.data(), &error),
         &error);
   same(global, step["global_shape"], "global shape");
   same(offsets, step["offsets"], "offsets");
@@ -133,7 +140,8 @@ void check_grid(const Json& step) {
   }
   std::vector<int64_t> boxes(4 * axes * axes), starts(2 * axes);
   uint64_t size = 0;
-  check(shw_grid_boxes(&shard, boxes.data(), boxes.size(), &size, starts.data(), &error), &error);
+  check(megatron().grid_boxes(&shard, boxes.data(), boxes.size(), &size, starts.data(), &error),
+        &error);
   starts.resize(size / (2 * axes));
   same(pieces_of(boxes, starts, axes), step["expected"], "pieces");
 }
@@ -146,9 +154,10 @@ void check_owners(const Json& step) {
   const auto marks = numbers<uint8_t>(step, "secondary");
   std::vector<int32_t> owners(sets.size());
   shw_error* error = nullptr;
-  check(shw_plan_owners(sets.size(), weights.data(), sets.data(),
-                        marks.empty() ? nullptr : marks.data(), cuts.size() - 1, cuts.data(),
-                        holders.data(), step["rank_count"].get<int32_t>(), owners.data(), &error),
+  check(megatron().plan_owners(sets.size(), weights.data(), sets.data(),
+                               marks.empty() ? nullptr : marks.data(), cuts.size() - 1, cuts.data(),
+                               holders.data(), step["rank_count"].get<int32_t>(), owners.data(),
+                               &error),
         &error);
   same(owners, step["expected"], "owners");
 }

@@ -84,9 +84,9 @@ int32_t word_of(const std::string& option, const std::string& word) {
   static const std::map<std::string, std::vector<std::string>> kWords = {
       {"overwrite", {"replace", "refuse"}},
       {"owner", {"balanced", "lowest_rank", "exact", "all"}},
-      {"preset", {"standard", "default", "megatron"}},
+      {"preset", {"native", "hyperparallel", "torch", "megatron"}},
       {"verify_replicas", {"auto", "all", "off"}},
-      {"format", {"auto", "native", "torch_dcp"}},
+      {"format", {"auto", "native", "torch_dcp", "safetensors"}},
       {"missing", {"error", "report"}},
       {"cast", {"error", "allow"}},
       {"shape", {"error", "crop_and_pad"}},
@@ -109,11 +109,11 @@ void set_words(const Json& words, const std::map<std::string, int32_t*>& fields)
   }
 }
 
-Bytes pattern_bytes(const Json& step, DType dtype, const std::vector<int64_t>& shape) {
+Bytes pattern_bytes(const Json& step, int32_t dtype, const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
-  const uint64_t size = shw_dtype_byte_size(dtype.code, dtype.bits, static_cast<uint64_t>(count));
-  const std::string name = shw_dtype_name(dtype.code, dtype.bits);
+  const uint64_t size = shw_dtype_byte_size(dtype, static_cast<uint64_t>(count));
+  const std::string name = shw_dtype_name(dtype);
   const std::string pattern = text_of(step, "pattern");
   if (pattern == "index") return index_bytes(name, count);
   Bytes out(size, 0);

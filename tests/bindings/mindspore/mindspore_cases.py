@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shardwright.mindspore.standard_planner does with MindSpore tensors on CPU; run by an interpreter that has
+"""What shardwright.mindspore.hyperparallel does with MindSpore tensors on CPU; run by an interpreter that has
 MindSpore, which prints one JSON line per case."""
 import json
 import pickle
@@ -8,8 +8,8 @@ import traceback
 
 import mindspore as ms
 import numpy as np
-from shardwright.mindspore import standard_planner as standard
-from standard_planner_words import Distributed, LayoutObject, rows
+from shardwright.mindspore import hyperparallel as standard
+from hyperparallel_words import Distributed, LayoutObject, rows
 
 FULL = np.arange(42, dtype=np.float32).reshape(7, 6)
 
@@ -154,8 +154,8 @@ def functions_of_the_module():
     found = standard.get_current_layout(cell)
     assert list(found["0"]) == ["weight"] and found["0"]["weight"]["type"] == "Float32"
     assert standard.get_global_layout(cell) == found
-    from shardwright import standard_planner
-    assert set(standard_planner.__all__) <= set(standard.__all__)
+    from shardwright import hyperparallel
+    assert set(hyperparallel.__all__) <= set(standard.__all__)
 
 
 CASES = (a_world_is_read_by_a_world_of_another_size, all_dtypes_come_back, what_differs_is_refused,

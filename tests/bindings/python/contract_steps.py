@@ -31,7 +31,7 @@ def text_of(value):
 
 
 def pattern_bytes(dtype, shape, pattern="bytes", seed=0):
-    size = shardwright.empty(dtype, tuple(shape)).nbytes
+    size = shardwright.zeros(dtype, tuple(shape)).nbytes
     if pattern == "zeros":
         return bytes(size)
     if pattern == "index":
@@ -50,7 +50,7 @@ class HostTensor:
     def __init__(self, step):
         self.dtype, self.shape = step["dtype"], tuple(step["shape"])
         data = pattern_bytes(self.dtype, self.shape, step.get("pattern", "bytes"), step.get("seed", 0))
-        self.value = shardwright.empty(self.dtype, self.shape)
+        self.value = shardwright.zeros(self.dtype, self.shape)
         self.value.raw()[:] = data
         if step.get("order") == "column" or step.get("read_only"):
             import numpy
@@ -243,6 +243,17 @@ class Runner(PlanningSteps):
             assert found == bytes.fromhex(step["hex"])
         else:
                 assert found == json.loads(step["text"])
+
+    def do_latest(self, step):
+        path, storage = self.path(step)
+        found = shardwright.latest(path, storage=storage)
+        assert found == (f"{path}/" if str(path) else "") + step["expected"], found
+
+    def do_convert(self, step):
+        source, source_storage = self.path(step)
+        target, target_storage = self.path({"path": step["to"], "storage": step.get("to_storage")})
+        shardwright.convert(source, target, source_storage=source_storage, target_storage=target_storage,
+                            **step.get("options", {}))
 
     def do_metadata(self, step):
         assert self.things[step["checkpoint"]].metadata == step["expected"]

@@ -30,10 +30,10 @@ class DictStorage:
     def stat(self, key):
         if key not in self.objects:
             raise shardwright.NotFoundError(f"no object {key}")
-        return len(self.objects[key]), 0, self.versions[key]
+        return len(self.objects[key]), 0, str(self.versions[key])
 
     def list(self, prefix):
-        return [(key, len(self.objects[key]), 0, self.versions[key]) for key in sorted(self.objects) if key.startswith(prefix)]
+        return [(key, len(self.objects[key]), 0, str(self.versions[key])) for key in sorted(self.objects) if key.startswith(prefix)]
 
     def remove(self, key):
         self.objects.pop(key, None)
@@ -72,7 +72,7 @@ class DictObject:
         pass
 
     def commit(self, condition, expected_version):
-        found = self.storage.versions.get(self.key, 0) if self.key in self.storage.objects else 0
+        found = str(self.storage.versions[self.key]) if self.key in self.storage.objects else ""
         if (condition == "if_absent" and found) or (condition == "if_version" and found != expected_version):
             raise shardwright.AbortedError(f"{self.key} has version {found}")
         self.publish()

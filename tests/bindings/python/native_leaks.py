@@ -11,6 +11,7 @@ from pathlib import Path
 sys.modules["numpy"] = None
 import host_storage  # noqa: E402
 import shardwright  # noqa: E402
+import shardwright.global_plan  # noqa: E402
 
 
 def save_and_load(folder):
@@ -34,6 +35,25 @@ def plan(folder):
     planner.finish(part)
     planner.commit([planner.execute()])
     shardwright.Layout((2, 2), [0, 1], ranks=[0, 1, 2, 3])
+
+
+def plan_by_descriptions(folder):
+    del folder
+    batch = shardwright.planning.EntryBatch(1, [b"w"], [0, 1], [shardwright.dtype_number("float32")], shapes=[4],
+                                            shape_offsets=[0, 1], box_ranges=[0, 1], box_offsets=[0], box_sizes=[4])
+    described = shardwright.planning.describe(batch, kinds=[("*", "replicated")], agreement="a=b")
+    merged = shardwright.planning.merge([described], owner="exact")
+    assert list(shardwright.planning.match(merged.plan, shardwright.planning.entries(described)).sizes) == [4]
+    mine = shardwright.global_plan.describe(batch, rank=0, world_size=1)
+    made = shardwright.global_plan.GlobalPlan([mine.digest], [mine.description], [memoryview(mine.part)])
+    assert made.expand("0" * 32).plan
+    batch.shape_offsets = [0, 2]
+    for call in (lambda: shardwright.planning.describe(batch), lambda: shardwright.Layout((2, 2), [0, 1], names=["a"])):
+        try:
+            call()
+        except shardwright.InvalidArgumentError:
+            continue
+        raise AssertionError("a call that must fail did not")
 
 
 def fail(folder):
@@ -62,11 +82,11 @@ def host(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for step in (save_and_load, plan, fail, host):
+        for step in (save_and_load, plan, plan_by_descriptions, fail, host):
             for _ in range(3):
                 step(Path(folder))
     gc.collect()
-    print("4 passed, 0 failed, 0 skipped")
+    print("5 passed, 0 failed, 0 skipped")
 
 
 main()

@@ -54,7 +54,7 @@ def test_a_storage_wraps_a_host_with_its_name_and_closes_it_once():
         assert storage.name == "dict" and storage.capabilities == 7
         storage.put("a/b", b"xyz")
         assert storage.read("a/b") == b"xyz" and storage.read("a/b", 1, 1) == b"y" and storage.stat("a/b")[0] == 3
-        assert storage.list("a") == ["a/b"]
+        assert storage.list("a") == ["a/b"] and storage.version("a/b") == "1"
         with pytest.raises(shardwright.OutOfRangeError):
             storage.read("a/b", 2, 5)
         storage.remove("a/b")
@@ -71,6 +71,12 @@ def test_built_in_storages_do_the_same(make, tmp_path):
     with pytest.raises(shardwright.AbortedError):
         storage.put("a/b", b"", condition="if_absent")
     assert storage.read("a/b") == b"xyz" and storage.list() == ["a/b"] and storage.name in ("posix", "memory")
+    first = storage.version("a/b")
+    storage.put("a/b", b"next", condition="if_version", expected_version=first)
+    with pytest.raises(shardwright.AbortedError):
+        storage.put("a/b", b"", condition="if_version", expected_version=first)
+    assert storage.version("a/b") != first and storage.stat("a/b")[0] == 4
+    assert storage.list(delimiter="/") == ["a/"] and storage.list("a/", delimiter="/") == ["a/b"]
     for key in ("../x", "/x", "a//b", "a/./b"):
         with pytest.raises(shardwright.InvalidArgumentError):
             storage.put(key, b"")
@@ -169,9 +175,9 @@ def test_a_lock_keeps_garbage_collection_away():
     shardwright.save({"w": np.ones(10)}, "p", storage=host)
     assert host.calls == [("lock", "shared"), "release"] and not host.held
     host.held = True
-    assert any("a save is running" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    assert any("a save is running" in note for note in shardwright.collect_garbage("p", storage=host, apply=True).notes)
     host.held = False
-    assert not any("a save is running" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    assert not any("a save is running" in note for note in shardwright.collect_garbage("p", storage=host, apply=True).notes)
     alone = ("lock", "exclusive")
     assert host.calls == [("lock", "shared"), "release", alone, alone, "release"]
 
@@ -204,7 +210,7 @@ def test_a_mutex_called_lock_is_no_lock_of_the_storage():
     host = host_storage.DictStorage()
     host.lock = threading.Lock()
     shardwright.save({"w": np.ones(10)}, "p", storage=host)
-    assert any("no locks" in note for note in shardwright.gc("p", storage=host, apply=True).notes)
+    assert any("no locks" in note for note in shardwright.collect_garbage("p", storage=host, apply=True).notes)
 
 
 @pytest.mark.parametrize(("method", "answer", "calls"), [
@@ -222,19 +228,69 @@ def test_methods_that_answer_nonsense_fail_the_call(method, answer, calls):
     assert shardwright.load("p", storage=host)["w"].numpy().tolist() == [1]
 
 
-def test_a_view_that_is_kept_fails_the_call_that_lent_it():
+@pytest.mark.parametrize("keep", [pickle.PickleBuffer, lambda data: data[1:], memoryview, lambda data: data.cast("c"),
+                                  np.frombuffer])
+def test_a_view_that_is_kept_fails_the_call_that_lent_it(keep):
     host = host_storage.DictStorage()
     kept = []
 
     class Keeper(host_storage.DictObject):
         def write_at(self, offset, data):
-            kept.append(pickle.PickleBuffer(data))
+            kept.append(keep(data))
             super().write_at(offset, data)
 
     opened = host.open
     host.open = lambda key, mode: opened(key, mode) if mode == "read" else Keeper(host, key, bytearray())
     with pytest.raises(BufferError, match="view"):
         shardwright.save({"w": np.ones(10)}, "p", storage=host)
+
+
+def test_a_callback_may_release_its_view_and_use_others_of_it():
+    host = host_storage.DictStorage()
+
+    class Releaser(host_storage.DictObject):
+        def write_at(self, offset, data):
+            with data[:1] as first, memoryview(data) as all_of_it:
+                assert first[0] == all_of_it[0]
+            super().write_at(offset, data)
+            data.release()
+
+    opened = host.open
+
+    def open_releaser(key, mode):
+        made = opened(key, mode)
+        made.__class__ = Releaser
+        return made
+
+    host.open = open_releaser
+    shardwright.save({"w": np.ones(10)}, "p", storage=host)
+    assert shardwright.load("p", storage=host)["w"].numpy().sum() == 10
+
+
+COLLECT_KEPT_VIEWS = """
+import gc, pickle
+import host_storage, numpy, shardwright
+
+class Keeper(host_storage.DictObject):
+    def write_at(self, offset, data):
+        ring = [pickle.PickleBuffer(data)]
+        ring.append(ring)
+
+host = host_storage.DictStorage()
+opened = host.open
+host.open = lambda key, mode: opened(key, mode) if mode == "read" else Keeper(host, key, bytearray())
+gc.disable()
+try:
+    shardwright.save({"w": numpy.ones(10)}, "p", storage=host)
+except BufferError:
+    gc.collect()
+    print("whole")
+"""
+
+
+def test_the_collector_may_meet_a_view_that_is_kept(run_python):
+    done = run_python(COLLECT_KEPT_VIEWS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "whole\n", "")
 
 
 def test_storages_are_freed_with_their_last_user():

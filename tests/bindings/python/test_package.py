@@ -71,7 +71,7 @@ def test_the_log_is_silent_until_it_is_wanted(tmp_path, run_python):
         import numpy as np, shardwright
         shardwright.save({"w": np.ones(3)}, sys.argv[1])
         shardwright.open(sys.argv[1]).verify(deep=True)
-        shardwright.gc(sys.argv[1], grace=-1)
+        shardwright.collect_garbage(sys.argv[1], grace=-1)
     """
     done = run_python(program, tmp_path / "p")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

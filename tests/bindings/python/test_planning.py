@@ -85,23 +85,23 @@ def test_presets_choose_as_their_originals():
     ranks = [batch(whole("a", 8), whole("b", 4), whole("c", 16), whole("d", 2), whole("e"), ("o", (), None))
              for _ in range(4)]
     given = plans(*ranks)
-    exact = planning.merge(given, owner="exact", preset="default")
+    exact = planning.merge(given, owner="exact", preset="torch")
     assert kept_names(given, exact) == [["a"], ["b"], ["c"], ["d", "e", "o"]]
-    views = planning.merge_views(given, owner="exact", preset="default")
+    views = planning.merge_views(given, owner="exact", preset="torch")
     assert (bytes(views.plan), views.kept) == exact and views.plan.readonly and views.kept[0].readonly
     last = views.kept[-1]
     del views
     assert last == exact.kept[-1], "one view keeps the memory"
-    lowest = planning.merge(given, owner="lowest_rank", preset="default")
+    lowest = planning.merge(given, owner="lowest_rank", preset="torch")
     assert kept_names(given, lowest) == [["a", "b", "c", "d", "e", "o"], [], [], []]
     balanced = planning.merge(given, owner="balanced")
     assert kept_names(given, balanced)[0] == ["c"]
-    every = planning.merge(given, owner="all", preset="standard")
+    every = planning.merge(given, owner="all", preset="hyperparallel")
     assert list(every.kept[3]) == [3, 3, 3, 3, 3, 0]
 
 
 def test_numbers_of_chunks_follow_what_was_kept():
-    merged = planning.merge(plans(batch(rows("w", (4,), 2, 2)), batch(rows("w", (4,), 0, 2))), owner="exact")
+    merged = planning.merge(plans(batch(rows("w", (4,), 2, 2)), batch(rows("w", (4,), 0, 2))), owner="exact", preset="hyperparallel")
     assert [list(numbers) for numbers in merged.kept] == [[0], [1]]
     stored = planning.entries(merged.plan)
     assert list(stored.box_offsets) == [2, 0] and list(stored.numbers) == [0, 1]
@@ -152,7 +152,17 @@ def test_arrays_of_wrong_lengths_are_refused_before_they_are_read():
         with pytest.raises(E.InvalidArgumentError, match=name):
             planning.describe(given)
     with pytest.raises(TypeError):
-        planning.describe(batch(whole("w", 1), numbers=[0]))
+        planning.describe(batch(whole("w", 1), numbers=0))
+
+
+def test_lists_say_what_arrays_say():
+    given = batch(rows("w", (4,), 0, 2), order=array("Q", [0]))
+    listed = batch(rows("w", (4,), 0, 2), order=[0])
+    for name in ("dtypes", "shapes", "box_sizes", "name_offsets"):
+        setattr(listed, name, list(getattr(given, name)))
+    assert planning.describe(listed) == planning.describe(given)
+    listed.names = [b"w"]
+    assert planning.describe(listed) == planning.describe(given)
 
 
 def test_digests_name_what_is_described():

@@ -130,7 +130,7 @@ def test_a_name_is_found_without_a_look_at_the_others(tmp_path):
         CountedName.compared = 0
         assert CountedName("layer.499") in checkpoint and CountedName("layer.500") not in checkpoint
         assert CountedName.compared < 20 and ["layer.0"] not in checkpoint
-        assert len(checkpoint) == 500 and list(checkpoint) == checkpoint.keys()
+        assert len(checkpoint) == 500 and list(checkpoint) == list(checkpoint.keys())
 
 
 def test_one_tensor_asks_the_library_for_one_row(tmp_path, monkeypatch):

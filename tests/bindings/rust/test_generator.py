@@ -10,12 +10,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = ROOT / "bindings" / "rust" / "generator"
-sys.path.insert(0, str(GENERATOR))
+sys.path[:0] = [str(GENERATOR), str(ROOT / "bindings" / "swig")]
 
 import emit  # noqa: E402
 import emit_raw  # noqa: E402
-import generate  # noqa: E402
-from xml_model import Refused, read_model  # noqa: E402
+from interface_model import Refused, headers_below, read_model  # noqa: E402
 
 PRELUDE = """
 typedef int32_t shw_status;
@@ -36,7 +35,7 @@ def model_of(tmp_path, declaration):
     xml = tmp_path / "one.xml"
     subprocess.run(["swig", "-xml", "-xmllite", f"-I{tmp_path}", "-o", str(xml), str(interface)], check=True,
                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return read_model(str(xml), generate.headers_below(str(tmp_path)))
+    return read_model(str(xml), headers_below(str(tmp_path)))
 
 
 def ffi_of(tmp_path, declaration):

@@ -22,14 +22,14 @@ static shw_status never_open(void* user, const char* key, uint64_t size, int32_t
 static void never(void* user, void* object) {
   (void)user, (void)object;
 }
-static shw_status never_stat(void* user, const char* key, uint64_t size, shw_storage_stat* out,
-                             shw_error** err) {
-  (void)user, (void)key, (void)size, (void)out, (void)err;
+static shw_status never_stat(void* user, const char* key, uint64_t size, shw_storage_list_fn sink,
+                             void* sink_user, shw_error** err) {
+  (void)user, (void)key, (void)size, (void)sink, (void)sink_user, (void)err;
   return SHW_INTERNAL;
 }
-static shw_status never_list(void* user, const char* prefix, uint64_t size,
+static shw_status never_list(void* user, const char* prefix, uint64_t size, int32_t delimiter,
                              shw_storage_list_fn sink, void* sink_user, shw_error** err) {
-  (void)user, (void)prefix, (void)size, (void)sink, (void)sink_user, (void)err;
+  (void)user, (void)prefix, (void)size, (void)delimiter, (void)sink, (void)sink_user, (void)err;
   return SHW_INTERNAL;
 }
 
@@ -42,6 +42,10 @@ static shw_status break_plugin(const shw_host_api* host, shw_plugin* out, shw_er
   }
   if (strcmp(way, "new_version") == 0) {
     out->abi_major = 7;
+    return SHW_OK;
+  }
+  if (strcmp(way, "new_minor") == 0 || strcmp(way, "old_minor") == 0) {
+    out->abi_minor += *way == 'n' ? 1 : -1;
     return SHW_OK;
   }
   table.name = "broken"; /* read_at and all that follows are missing */

@@ -6,6 +6,17 @@
 
 #include <stdint.h>
 
+/* Codes of DLDataType. */
+enum {
+  DL_INT = 0,
+  DL_UINT = 1,
+  DL_FLOAT = 2,
+  DL_OPAQUE = 3,
+  DL_BFLOAT = 4,
+  DL_FLOAT6_E2M3FN = 15,
+  DL_FLOAT4_E2M1FN = 17
+};
+
 typedef struct DLTensor {
   void* data;
   int32_t device_type;

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every helper goes through the bulk calls with a count of one. */
+ * Every helper is one call for one entry. */
 #include "states.h"
+
+const shw_megatron_api* megatron(void) {
+  const void* functions = NULL;
+  shw_error* error = NULL;
+  CHECK_OK(shw_get_extension(SHW_MEGATRON_NAME, SHW_MEGATRON_VERSION, &functions, &error));
+  return functions;
+}
 
 shw_context* make_context(void) {
   shw_error* error = NULL;
@@ -23,9 +30,7 @@ shw_tensor float_tensor(float* data, const int64_t* shape, int32_t ndim) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = data;
   tensor.device_type = SHW_DEVICE_CPU;
-  tensor.dtype_code = SHW_DTYPE_FLOAT;
-  tensor.dtype_bits = 32;
-  tensor.dtype_lanes = 1;
+  tensor.dtype = SHW_FLOAT32;
   tensor.shape = shape;
   tensor.ndim = ndim;
   return tensor;
@@ -33,13 +38,7 @@ shw_tensor float_tensor(float* data, const int64_t* shape, int32_t ndim) {
 
 shw_status try_add_one(shw_state* state, const char* name, uint64_t name_size,
                        const shw_tensor* tensor, shw_error** err) {
-  const uint64_t offsets[] = {0, name_size};
-  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
-  batch.count = 1;
-  batch.names = name;
-  batch.name_offsets = offsets;
-  batch.tensors = tensor;
-  return shw_state_add_tensors(state, &batch, err);
+  return shw_state_add_tensor(state, name, name_size, tensor, NULL, NULL, SHW_KIND_AUTO, err);
 }
 
 void add_floats(shw_state* state, const char* name, float* data, const int64_t* shape,
@@ -50,21 +49,9 @@ void add_floats(shw_state* state, const char* name, float* data, const int64_t* 
 }
 
 shw_status try_add_shard(shw_state* state, const struct shard* shard, shw_error** err) {
-  const uint64_t name_offsets[] = {0, strlen(shard->name)};
-  const uint64_t shape_offsets[] = {0, (uint64_t)shard->ndim};
-  const uint64_t ranges[] = {0, 1};
   const shw_tensor tensor = float_tensor(shard->data, shard->sizes, shard->ndim);
-  shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;
-  batch.count = 1;
-  batch.names = shard->name;
-  batch.name_offsets = name_offsets;
-  batch.tensors = &tensor;
-  batch.global_shapes = shard->global_shape;
-  batch.global_shape_offsets = shape_offsets;
-  batch.box_ranges = ranges;
-  batch.box_offsets = shard->offsets;
-  batch.box_sizes = shard->sizes;
-  return shw_state_add_tensors(state, &batch, err);
+  return shw_state_add_tensor(state, shard->name, strlen(shard->name), &tensor, shard->global_shape,
+                              shard->offsets, SHW_KIND_AUTO, err);
 }
 
 void add_shard(shw_state* state, const struct shard* shard) {
@@ -74,18 +61,8 @@ void add_shard(shw_state* state, const struct shard* shard) {
 
 void add_object(shw_state* state, const char* name, const char* content_type, const char* text) {
   shw_error* error = NULL;
-  const uint64_t name_offsets[] = {0, strlen(name)};
-  const uint64_t data_offsets[] = {0, strlen(text)};
-  const uint64_t type_offsets[] = {0, strlen(content_type)};
-  shw_object_batch batch = SHW_OBJECT_BATCH_INIT;
-  batch.count = 1;
-  batch.names = name;
-  batch.name_offsets = name_offsets;
-  batch.data = text;
-  batch.data_offsets = data_offsets;
-  batch.content_types = content_type;
-  batch.content_type_offsets = type_offsets;
-  CHECK_OK(shw_state_add_objects(state, &batch, &error));
+  CHECK_OK(shw_state_add_object(state, name, strlen(name), content_type, text, strlen(text),
+                                SHW_KIND_AUTO, &error));
 }
 
 void save_at(shw_context* context, const shw_state* state, const char* path) {

@@ -9,6 +9,9 @@
 
 #define SHAPE(...) ((const int64_t[]){__VA_ARGS__})
 
+/* The extension of that name; the test ends when there is none. */
+const shw_megatron_api* megatron(void);
+
 shw_context* make_context(void);
 shw_state* make_state(void);
 

@@ -6,6 +6,7 @@
 #include "core/storage/backends.h"
 #include "core/storage/posix/system_calls.h"
 #include "tests/conformance/storage/storage_suite.h"
+#include "tests/support/object_store.h"
 #include "tests/support/temporary_directory.h"
 
 namespace shardwright::storage {
@@ -17,6 +18,15 @@ class OldKernel final : public KernelCalls {
   int open_beneath(int, const char*, int) override { return -ENOSYS; }
   int rename_new(const DirectoryName&, const DirectoryName&) override { return -EINVAL; }
   int preallocate(const OpenFile&, uint64_t) override { return -EOPNOTSUPP; }
+};
+
+// A kernel whose rings are forbidden, as in most containers.
+class WithoutRing final : public KernelCalls {
+ public:
+  std::unique_ptr<Ring> open_ring(uint32_t, int* error) override {
+    *error = -EPERM;
+    return nullptr;
+  }
 };
 
 StorageUnderTest make_posix(std::shared_ptr<SystemCalls> calls) {
@@ -50,14 +60,24 @@ INSTANTIATE_TEST_SUITE_P(
     BuiltIn, StorageConformance,
     testing::Values(
         StorageMaker{"memory", make_memory},
+        StorageMaker{
+            "object_store",
+            [] { return StorageUnderTest{{}, std::make_shared<test::ObjectStore>(5 << 20)}; }},
         StorageMaker{"posix", [] { return make_posix(std::make_shared<KernelCalls>()); }},
         StorageMaker{"posix_direct", [] { return make_posix(std::make_shared<KernelCalls>()); },
                      true},
+        StorageMaker{"posix_direct_threads",
+                     [] { return make_posix(std::make_shared<WithoutRing>()); }, true},
         StorageMaker{"posix_old_kernel", [] { return make_posix(std::make_shared<OldKernel>()); }},
         StorageMaker{"fault_memory", [] { return without_faults(make_memory()); }},
         StorageMaker{"fault_posix",
                      [] { return without_faults(make_posix(std::make_shared<KernelCalls>())); }},
         StorageMaker{"recording_memory", [] { return recorded(make_memory()); }},
+        StorageMaker{"fault_posix_direct",
+                     [] { return without_faults(make_posix(std::make_shared<KernelCalls>())); },
+                     true},
+        StorageMaker{"recording_posix_direct",
+                     [] { return recorded(make_posix(std::make_shared<KernelCalls>())); }, true},
         StorageMaker{"recording_posix",
                      [] { return recorded(make_posix(std::make_shared<KernelCalls>())); }}),
     [](const auto& test) { return test.param.name; });

@@ -61,7 +61,7 @@ class StorageConformance : public testing::TestWithParam<StorageMaker> {
   }
   // Replaces or makes an object atomically.
   Status publish(std::string_view key, std::string_view text, CommitCondition condition,
-                 uint64_t version) {
+                 std::string_view version) {
     Result<std::unique_ptr<StorageObject>> object = storage().open(key, options(OpenMode::kCreate));
     if (!object.ok()) return object.status();
     SHW_RETURN_IF_ERROR((*object)->write_at(0, std::as_bytes(std::span(text))));
@@ -73,9 +73,9 @@ class StorageConformance : public testing::TestWithParam<StorageMaker> {
     if (!bytes.ok()) return bytes.status().to_string();
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
   }
-  std::vector<std::string> keys(std::string_view prefix) {
+  std::vector<std::string> keys(std::string_view prefix, char delimiter = kNoDelimiter) {
     std::vector<std::string> found;
-    const Status listed = storage().list(prefix, [&](const ListEntry& entry) {
+    const Status listed = storage().list(prefix, delimiter, [&](const ListEntry& entry) {
       found.push_back(entry.key);
       return Status();
     });

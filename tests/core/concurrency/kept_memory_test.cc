@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/concurrency/kept_memory.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -11,11 +12,11 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 std::shared_ptr<std::byte> acquired(KeptMemory& memory, uint64_t size_bytes) {
-  Result<std::shared_ptr<std::byte>> block = memory.acquire(size_bytes);
+  Result<KeptMemory::Block> block = memory.acquire(size_bytes);
   EXPECT_TRUE(block.ok()) << block.status().to_string();
   if (!block.ok()) return nullptr;
-  if (size_bytes > 0) std::memset(block->get(), 0x5A, size_bytes);  // all of it can be written
-  return *block;
+  if (size_bytes > 0) std::memset(block->memory.get(), 0x5A, size_bytes);  // all can be written
+  return block->memory;
 }
 
 TEST(KeptMemory, TheNextUserGetsTheBlockOfTheLast) {
@@ -60,6 +61,68 @@ TEST(KeptMemory, ABlockOutlivesWhereItCameFrom) {
     block = acquired(memory, kMiB);
   }
   std::memset(block.get(), 1, kMiB);
+}
+
+// Takes a block and gives it back; whether its pages were there.
+bool was_resident(KeptMemory& memory, uint64_t size_bytes) {
+  const Result<KeptMemory::Block> block = memory.acquire(size_bytes);
+  EXPECT_TRUE(block.ok()) << block.status().to_string();
+  return block.ok() && block->is_resident;
+}
+
+TEST(KeptMemory, PagesStay) {
+  KeptMemory memory;
+  EXPECT_FALSE(was_resident(memory, kMiB)) << "it is new";
+  EXPECT_TRUE(was_resident(memory, kMiB));
+  EXPECT_TRUE(was_resident(memory, kMiB / 2));
+  EXPECT_FALSE(was_resident(memory, 2 * kMiB)) << "a larger one is new";
+}
+
+// A host's allocator that counts what is out and refuses when told to.
+struct HostAllocator {
+  int64_t blocks = 0;
+  uint64_t asked_alignment = 0;
+  bool refuses = false;
+
+  AllocatorHooks hooks() {
+    return {[](void* user, uint64_t size_bytes, uint64_t alignment) -> void* {
+              auto* const self = static_cast<HostAllocator*>(user);
+              self->asked_alignment = alignment;
+              if (self->refuses) return nullptr;
+              ++self->blocks;
+              return std::aligned_alloc(alignment, size_bytes);
+            },
+            [](void* user, void* pointer, uint64_t, uint64_t) {
+              --static_cast<HostAllocator*>(user)->blocks;
+              std::free(pointer);
+            },
+            this};
+  }
+};
+
+TEST(KeptMemory, MemoryOfTheHostsAllocatorGoesBackToIt) {
+  HostAllocator host;
+  {
+    KeptMemory memory(host.hooks());
+    acquired(memory, kMiB).reset();
+    EXPECT_EQ(host.blocks, 1) << "kept";
+    EXPECT_EQ(host.asked_alignment, 4096U);
+    EXPECT_TRUE(was_resident(memory, kMiB)) << "nothing of it may be taken";
+    acquired(memory, 2 * kMiB).reset();
+    EXPECT_EQ(host.blocks, 1);
+  }
+  EXPECT_EQ(host.blocks, 0);
+}
+
+TEST(KeptMemory, AnAllocatorThatRefusesIsNamed) {
+  HostAllocator host;
+  KeptMemory memory(host.hooks());
+  host.refuses = true;
+  const Status refused = memory.acquire(kMiB).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(), "the host's allocator refused 1048576 bytes of staging memory");
+  host.refuses = false;
+  EXPECT_NE(acquired(memory, kMiB), nullptr);
 }
 
 TEST(KeptMemory, NothingIsNothingAndTooMuchIsRefused) {

@@ -150,9 +150,11 @@ std::vector<Box> random_cuts(shardwright::test::RandomSource& random, const Dims
 
 CheckpointFixture::CheckpointFixture() : CheckpointFixture(storage::make_memory_storage()) {}
 
-CheckpointFixture::CheckpointFixture(std::shared_ptr<storage::Storage> store)
+CheckpointFixture::CheckpointFixture(std::shared_ptr<storage::Storage> store,
+                                     std::vector<std::shared_ptr<const format::Format>> formats)
     : store_(std::move(store)) {
   RuntimeOptions options;
+  options.formats = std::move(formats);
   options.threads = 2;
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status().to_string();
@@ -226,7 +228,7 @@ void CheckpointFixture::put(const std::string& key, std::span<const std::byte> b
 std::vector<std::string> CheckpointFixture::keys(const std::string& prefix) {
   std::vector<std::string> keys;
   EXPECT_TRUE(store_
-                  ->list(prefix,
+                  ->list(prefix, storage::kNoDelimiter,
                          [&](const storage::ListEntry& entry) {
                            keys.push_back(entry.key);
                            return Status();

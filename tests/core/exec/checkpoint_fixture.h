@@ -64,7 +64,8 @@ std::vector<Box> random_cuts(shardwright::test::RandomSource& random, const Dims
 class CheckpointFixture {
  public:
   CheckpointFixture();
-  explicit CheckpointFixture(std::shared_ptr<storage::Storage> store);
+  explicit CheckpointFixture(std::shared_ptr<storage::Storage> store,
+                             std::vector<std::shared_ptr<const format::Format>> formats = {});
 
   Runtime& runtime() { return *runtime_; }
   format::Location location(std::string prefix = "ckpt") { return {store_, std::move(prefix)}; }

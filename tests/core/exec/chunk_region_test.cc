@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "core/device/host/host_device.h"
 #include "core/exec/chunk_region_internal.h"
 
 namespace shardwright::exec::internal {
@@ -61,15 +62,14 @@ struct Scene {
   }
 };
 
-StridedWindow packed_window(std::vector<int32_t>* memory, const Box& box) {
-  StridedWindow window{reinterpret_cast<std::byte*>(memory->data()), sizeof(int32_t), box.sizes,
-                       Dims(box.sizes.size(), 1)};
-  for (size_t d = box.sizes.size(); d-- > 1;)
-    window.strides[d - 1] = window.strides[d] * box.sizes[d];
-  return window;
+template <typename T>
+device::DeviceWindow window_of_box(device::Device& device, std::vector<T>* memory, const Box& box) {
+  return {&device,
+          packed_window(reinterpret_cast<std::byte*>(memory->data()), sizeof(T), box.sizes)};
 }
 
 TEST(ChunkRegion, CopiesTheSameElementsAsASlowMapHoweverTheChunkIsCut) {
+  const std::unique_ptr<device::Device> host = device::make_host_device();
   std::mt19937_64 random(20261);
   for (int round = 0; round < 2000; ++round) {
     const Scene scene(random);
@@ -77,10 +77,11 @@ TEST(ChunkRegion, CopiesTheSameElementsAsASlowMapHoweverTheChunkIsCut) {
     const Result<ChunkRegion> region = chunk_region(DType::kInt32, scene.chunk, scene.wanted);
     ASSERT_TRUE(region.ok());
     std::vector<int32_t> target(expected.size(), -1);
-    const StridedWindow window = packed_window(&target, scene.wanted);
+    const device::DeviceWindow window = window_of_box(*host, &target, scene.wanted);
     const size_t step = std::uniform_int_distribution<size_t>(1, scene.values.size())(random);
     for (size_t first = 0; first < scene.values.size(); first += step) {
-      copy_region(*region, scene.bytes(first, std::min(step, scene.values.size() - first)), window);
+      const size_t count = std::min(step, scene.values.size() - first);
+      ASSERT_TRUE(copy_region(*region, scene.bytes(first, count), window).ok());
     }
     ASSERT_EQ(target, expected) << "round " << round;
   }
@@ -105,17 +106,14 @@ TEST(ChunkRegion, PositionsCountWantedBytesOnly) {
 }
 
 TEST(ChunkRegion, CastsWhileItCopies) {
+  const std::unique_ptr<device::Device> host = device::make_host_device();
   std::mt19937_64 random(11);
   for (int round = 0; round < 200; ++round) {
     const Scene scene(random);
     const std::vector<int32_t> expected = scene.expected();
     const ChunkRegion region = *chunk_region(DType::kInt32, scene.chunk, scene.wanted);
     std::vector<double> target(expected.size(), -1);
-    StridedWindow window{reinterpret_cast<std::byte*>(target.data()), 8, scene.wanted.sizes, {}};
-    window.strides = Dims(window.shape.size(), 1);
-    for (size_t d = window.shape.size(); d-- > 1;) {
-      window.strides[d - 1] = window.strides[d] * window.shape[d];
-    }
+    const device::DeviceWindow window = window_of_box(*host, &target, scene.wanted);
     const size_t half = scene.values.size() / 2;
     ASSERT_TRUE(
         cast_region(region, scene.bytes(0, half), DType::kInt32, window, DType::kFloat64).ok());

@@ -3,6 +3,7 @@
 // Every name that a save makes is durable before it commits: files, the generation, the
 // checkpoint's folder and those above it, whoever of its calls made them, and those that a save
 // made which was killed before it could sync them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/storage/posix/system_calls.h"
@@ -60,6 +61,23 @@ TEST_F(DurableNames, OfFoldersThatAKilledSaveLeft) {
   EXPECT_GE(calls_->lost_now().size(), 4U) << "jobs, 42, run and step-1 are not durable yet";
   save(location());
   EXPECT_EQ(commits_, 1);
+}
+
+// A save syncs the folders above its checkpoint once more; an object alone has nobody who does.
+TEST_F(DurableNames, OfFoldersThatTheOpeningOfAnObjectMade) {
+  for (const auto mode : {storage::OpenMode::kCreate, storage::OpenMode::kCreateVisible}) {
+    storage::OpenOptions options;
+    options.mode = mode;
+    const std::string key = fmt::format("new-{}/below/object", static_cast<int>(mode));
+    const auto object = location().storage->open(key, options);
+    ASSERT_TRUE(object.ok()) << object.status().to_string();
+    ASSERT_TRUE((*object)->sync().ok());
+    const bool commits = mode == storage::OpenMode::kCreate;
+    ASSERT_TRUE(!commits || (*object)->commit(storage::CommitCondition::kNone, {}).ok());
+    ASSERT_TRUE((*object)->close().ok());
+    for (const std::string& name : calls_->lost_now())
+      ADD_FAILURE() << name << " would be lost with a durable object";
+  }
 }
 
 TEST_F(DurableNames, OfASaveAfterOneThatSyncedNothing) {

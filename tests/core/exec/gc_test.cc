@@ -131,6 +131,38 @@ TEST_F(GcTest, ListsTheStepsOfARunAndNamesTheNewestWholeOne) {
   EXPECT_EQ(run->steps[3].state, "uncommitted");
   EXPECT_NE(run->steps[3].message, "");
   EXPECT_EQ(run->newest_whole, "step-00000200");
+  const Result<std::string> newest = newest_whole_step(fixture.runtime(), fixture.location("run"));
+  ASSERT_TRUE(newest.ok()) << newest.status().to_string();
+  EXPECT_EQ(*newest, "step-00000200");
+}
+
+TEST_F(GcTest, NoOlderStepStandsInForOneThatCannotBeLookedAt) {
+  Holding holding;
+  add_whole(&holding, truth, true);
+  for (const char* step : {"run/step-1", "run/step-2", "run/step-3"})
+    fixture.save({holding.state}, {}, step);
+  ASSERT_TRUE(fixture.store()->remove("run/step-3/manifest.shw").ok());
+  const std::shared_ptr<storage::Storage> away = storage::make_fault_storage(
+      *fixture.store(), [](const storage::StorageEvent& event, uint64_t*) {
+        const bool read = event.key.ends_with("step-2/manifest.shw");
+        return read ? unavailable("the storage is away") : Status();
+      });
+  const Result<std::string> newest = newest_whole_step(fixture.runtime(), {away, "run"});
+  EXPECT_EQ(newest.status().code(), StatusCode::kUnavailable) << newest.status().to_string();
+  EXPECT_NE(newest.status().to_string().find("step-2"), std::string::npos);
+}
+
+TEST_F(GcTest, ARunWithoutAWholeStepSaysWhatIsWrongWithTheNewest) {
+  Holding holding;
+  add_whole(&holding, truth, true);
+  for (const char* step : {"run/step-1", "run/step-2"}) {
+    fixture.save({holding.state}, {}, step);
+    ASSERT_TRUE(fixture.store()->remove(std::string(step) + "/manifest.shw").ok());
+  }
+  const Result<std::string> newest = newest_whole_step(fixture.runtime(), fixture.location("run"));
+  EXPECT_EQ(newest.status().code(), StatusCode::kNotFound);
+  EXPECT_NE(newest.status().to_string().find("none of the 2 steps"), std::string::npos);
+  EXPECT_NE(newest.status().to_string().find("the newest, step-2"), std::string::npos);
 }
 
 TEST_F(GcTest, ListsStepsOfOneNumberSideBySide) {

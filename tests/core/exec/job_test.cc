@@ -2,15 +2,36 @@
 #include "core/exec/job.h"
 
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/core/exec/save_world.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/gate.h"
 #include "tests/support/no_memory.h"
 
 namespace shardwright::exec::test {
 namespace {
+
+TEST(Progress, TellsAtOnceThenAtMostTenTimesASecondAndOfTheEnd) {
+  shardwright::test::FakeClock clock;
+  Progress progress;
+  std::vector<uint64_t> told;
+  progress.tell([&](const ProgressSnapshot& now) { told.push_back(now.bytes_done); }, clock,
+                clock.monotonic_ns());
+  progress.enter(Stage::kPlanning);
+  progress.advance(1, 0);
+  clock.advance_ns(Progress::kTellAgainNs - 1);
+  progress.advance(1, 0);
+  clock.advance_ns(1);
+  progress.advance(1, 0);
+  progress.advance(1, 0);
+  progress.enter(Stage::kDone);
+  EXPECT_EQ(told, (std::vector<uint64_t>{0, 3}));
+  progress.tell_the_end();
+  EXPECT_EQ(told, (std::vector<uint64_t>{0, 3, 4}));
+}
 
 using shardwright::test::Gate;
 

@@ -216,10 +216,10 @@ TEST(LayoutSave, FilesAreThoseOfTheExplicitSave) {
     size_t meetings;
   };
   for (const auto& [owner, preset, expected_meetings] :
-       {Rule{plan::OwnerRule::kBalanced, plan::Preset::kStandard, 2},
-        Rule{plan::OwnerRule::kLowestRank, plan::Preset::kDefault, 2},
+       {Rule{plan::OwnerRule::kBalanced, plan::Preset::kHyperparallel, 2},
+        Rule{plan::OwnerRule::kLowestRank, plan::Preset::kTorch, 2},
         Rule{plan::OwnerRule::kExact, plan::Preset::kMegatron, 2},
-        Rule{plan::OwnerRule::kExact, plan::Preset::kStandard, 2}}) {
+        Rule{plan::OwnerRule::kExact, plan::Preset::kHyperparallel, 2}}) {
     SaveOptions options;
     options.rules.owner = owner;
     options.rules.preset = preset;

@@ -419,7 +419,29 @@ TEST_F(LoadTest, ReportsProgress) {
   ASSERT_TRUE(load(fixture.runtime(), fixture.location(), *target.state, *single, {}, call).ok());
   EXPECT_EQ(progress.stage.load(), static_cast<int32_t>(Stage::kDone));
   EXPECT_EQ(progress.items_done.load(), progress.items_total.load());
-  EXPECT_GE(progress.bytes_done.load(), weight.bytes.size());
+  EXPECT_EQ(progress.bytes_done.load(), weight.bytes.size());
+  EXPECT_EQ(progress.bytes_total.load(), weight.bytes.size());
+}
+
+// A part of a tensor: its whole digest block is read, and is what progress counts.
+TEST_F(LoadTest, ProgressIsNeverAboveItsTotal) {
+  Holding target;
+  add_boxes(&target, weight, {{{0, 0}, {2, 32}}}, false);
+  std::vector<ProgressSnapshot> told;
+  Progress progress;
+  progress.tell([&](const ProgressSnapshot& now) { told.push_back(now); },
+                fixture.runtime().clock(), 0);
+  CallContext call;
+  call.progress = &progress;
+  auto single = collective::make_single_collective();
+  const Result<Report> report =
+      load(fixture.runtime(), fixture.location(), *target.state, *single, {}, call);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  progress.tell_the_end();
+  EXPECT_GT(report->bytes_over_read, 0U);
+  for (const ProgressSnapshot& now : told) EXPECT_LE(now.bytes_done, now.bytes_total);
+  EXPECT_EQ(told.back().bytes_done, report->bytes_read);
+  EXPECT_EQ(told.back().bytes_total, report->bytes_read);
 }
 
 TEST_F(LoadTest, WritesATraceWhenAskedTo) {

@@ -87,7 +87,7 @@ class NthFailureTest : public testing::Test {
     EXPECT_TRUE(stores(*runtime_, location, workload.after)) << what;
     const auto generations = native::list_generations(location);
     ASSERT_TRUE(generations.ok()) << what;
-    for (const native::GenerationInfo& info : *generations)
+    for (const format::GenerationInfo& info : *generations)
       EXPECT_TRUE(info.named) << what << info.generation;
   }
 

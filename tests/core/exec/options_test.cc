@@ -27,7 +27,6 @@ TEST(SaveOptions, ABadValueIsNamed) {
     EXPECT_EQ(status.detail("parameter"), parameter);
   };
   const StatusCode kInvalid = StatusCode::kInvalidArgument;
-  const StatusCode kLater = StatusCode::kUnimplemented;
   expect(check([](auto* o) { o->overwrite = static_cast<Overwrite>(2); }), kInvalid, "overwrite");
   expect(check([](auto* o) { o->durability = static_cast<Durability>(-1); }), kInvalid,
          "durability");
@@ -35,10 +34,9 @@ TEST(SaveOptions, ABadValueIsNamed) {
          "owner");
   expect(check([](auto* o) { o->rules.verify_replicas = static_cast<plan::VerifyReplicas>(3); }),
          kInvalid, "verify_replicas");
-  expect(check([](auto* o) { o->rules.preset = static_cast<plan::Preset>(3); }), kInvalid,
+  expect(check([](auto* o) { o->rules.preset = static_cast<plan::Preset>(4); }), kInvalid,
          "preset");
   expect(check([](auto* o) { o->rules.owner = plan::OwnerRule::kAll; }), kInvalid, "owner");
-  expect(check([](auto* o) { o->format = "torch_dcp"; }), kLater, "format");
   expect(check([](auto* o) { o->keep_generations = 0; }), kInvalid, "keep_generations");
   expect(check([](auto* o) { o->file_mode = 0100644; }), kInvalid, "file_mode");
   expect(check([](auto* o) { o->metadata["a"] = "\xff"; }), kInvalid, "metadata");

@@ -69,7 +69,7 @@ class PathFence : public testing::Test {
     create.mode = storage::OpenMode::kCreate;
     auto object = location_.storage->open(key, create);
     ASSERT_TRUE(object.ok() && (*object)->write_at(0, bytes).ok());
-    ASSERT_TRUE((*object)->commit(storage::CommitCondition::kNone, 0).ok());
+    ASSERT_TRUE((*object)->commit(storage::CommitCondition::kNone, {}).ok());
   }
   void put_orphans() {
     for (const std::string& orphan : kOrphans)

@@ -19,6 +19,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   report.digests = false;
   report.verify = "on_read";
   report.dir_fsync = "unsupported";
+  report.io_engine = "threads";
   report.tensors = 1;
   report.objects = 2;
   report.chunks = 3;
@@ -46,7 +47,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   const auto expected = nlohmann::json::parse(R"({
     "schema": 1, "operation": "load", "format": "native", "path": "a\"b", "generation": "00ff",
     "rank": 3, "world_size": 4, "durability": "full", "digests": false, "verify": "on_read",
-    "dir_fsync": "unsupported", "tensors": 1, "objects": 2, "chunks": 3, "files": 15, "bytes_state": 4,
+    "dir_fsync": "unsupported", "io_engine": "threads", "tensors": 1, "objects": 2, "chunks": 3, "files": 15, "bytes_state": 4,
     "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_total": 18446744073709551615,
     "bytes_files": 16, "bytes_received": 17, "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],
     "unexpected": ["u"], "casts": [{"name": "c", "stored": "float32", "wanted": "bfloat16"}],

@@ -12,9 +12,17 @@ namespace {
 
 using shardwright::test::RandomSource;
 
-std::vector<Dense> random_tensors(RandomSource& random) {
+// A format, where it is saved, and the largest dtype that it knows.
+struct Place {
+  const char* format;
+  const char* prefix;
+  DType largest;
+  uint64_t max_shard_bytes = 0;
+};
+
+std::vector<Dense> random_tensors(RandomSource& random, DType largest) {
   const std::vector<DType> dtypes{DType::kUint8, DType::kBfloat16, DType::kFloat32, DType::kInt64,
-                                  DType::kComplex128};
+                                  largest};
   std::vector<Dense> tensors;
   const int64_t count = random.between(1, 8);
   for (int64_t i = 0; i < count; ++i) {
@@ -59,29 +67,42 @@ std::vector<std::shared_ptr<State>> states_of(const std::vector<Holding>& holdin
   return states;
 }
 
-TEST(Reshard, GivesEveryRankItsBytesUnderAnyLayout) {
+class Reshard : public testing::TestWithParam<Place> {};
+
+TEST_P(Reshard, GivesEveryRankItsBytesUnderAnyLayout) {
   RandomSource random;
+  SaveOptions save;
+  save.format = GetParam().format;
+  save.max_shard_bytes = GetParam().max_shard_bytes;
   for (int64_t round = 0; round < shardwright::test::rounds(60); ++round) {
     CheckpointFixture fixture;
-    const std::vector<Dense> tensors = random_tensors(random);
+    const std::vector<Dense> tensors = random_tensors(random, GetParam().largest);
     const std::vector<Holding> sources = random_holdings(random, tensors, true);
-    fixture.save(states_of(sources));
+    fixture.save(states_of(sources), save, GetParam().prefix);
     const std::vector<Holding> targets = random_holdings(random, tensors, false);
     LoadOptions options;
     options.verify = random.chance(20) ? VerifyRule::kOff : VerifyRule::kOnRead;
-    for (const Result<Report>& report : fixture.load(states_of(targets), options)) {
+    for (const Result<Report>& report :
+         fixture.load(states_of(targets), options, GetParam().prefix)) {
       ASSERT_TRUE(report.ok()) << report.status().to_string();
     }
     for (const Holding& target : targets) {
       for (size_t i = 0; i < tensors.size(); ++i)
         ASSERT_TRUE(holds(target, i, tensors[i])) << "round " << round;
     }
-    const Result<Report> verified = fixture.open()->verify(true, CallContext());
+    const Result<Report> verified = fixture.open(GetParam().prefix)->verify(true, CallContext());
     ASSERT_TRUE(verified.ok() && verified->damage.empty());
   }
 }
 
-TEST(Reshard, WorksOnFilesWithDirectReads) {
+INSTANTIATE_TEST_SUITE_P(Formats, Reshard,
+                         testing::Values(Place{"native", "ckpt", DType::kComplex128},
+                                         Place{"safetensors", "ckpt", DType::kComplex64},
+                                         Place{"safetensors", "ckpt", DType::kComplex64, 4096},
+                                         Place{"safetensors", "models/one.safetensors",
+                                               DType::kComplex64}));
+
+TEST(ReshardFiles, WorksOnFilesWithDirectReads) {
   RandomSource random;
   const std::string directory =
       testing::TempDir() + "/shw-reshard-" + std::to_string(random.next());

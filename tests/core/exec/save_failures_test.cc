@@ -59,14 +59,15 @@ class PassingStorage : public storage::Storage {
   std::string_view name() const override { return inner_.name(); }
   uint64_t capabilities() const override { return inner_.capabilities(); }
   uint64_t alignment() const override { return inner_.alignment(); }
+  uint64_t part_bytes() const override { return inner_.part_bytes(); }
   Result<std::unique_ptr<storage::StorageObject>> open(
       std::string_view key, const storage::OpenOptions& options) override {
     return inner_.open(key, options);
   }
   Result<storage::ObjectStat> stat(std::string_view key) override { return inner_.stat(key); }
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const storage::ListEntry&)>& sink) override {
-    return inner_.list(prefix, sink);
+    return inner_.list(prefix, delimiter, sink);
   }
   Status remove(std::string_view key) override { return inner_.remove(key); }
   Result<uint64_t> free_space(std::string_view key) override { return inner_.free_space(key); }

@@ -79,7 +79,7 @@ TEST_F(SaveTest, KeepsAsManyGenerationsAsAsked) {
   const auto listed = native::list_generations(location_);
   ASSERT_TRUE(listed.ok()) << listed.status().to_string();
   ASSERT_EQ(listed->size(), 3U);
-  for (const native::GenerationInfo& info : *listed) {
+  for (const format::GenerationInfo& info : *listed) {
     EXPECT_TRUE(info.named);
     EXPECT_NE(std::find(generations.begin() + 2, generations.end(), info.generation),
               generations.end());
@@ -209,7 +209,7 @@ TEST_F(SaveTest, TheReportSaysWhatWasDone) {
     EXPECT_EQ(report.rank, static_cast<int32_t>(rank));
     EXPECT_EQ(report.world_size, 2);
     EXPECT_EQ(report.generation, results[0]->generation);
-    EXPECT_EQ(report.durability, "memory");
+    EXPECT_EQ(report.durability, "volatile");
     EXPECT_EQ(report.tensors, world.tensors.size());
     EXPECT_EQ(report.objects, 3U);
     EXPECT_EQ(report.bytes_total, results[0]->bytes_total);

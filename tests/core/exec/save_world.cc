@@ -134,7 +134,7 @@ std::vector<std::string> keys_at(const format::Location& location) {
   std::vector<std::string> keys;
   const std::string prefix = location.prefix.empty() ? "" : location.prefix + "/";
   EXPECT_TRUE(location.storage
-                  ->list(prefix,
+                  ->list(prefix, storage::kNoDelimiter,
                          [&keys](const storage::ListEntry& entry) {
                            keys.push_back(entry.key);
                            return Status();

@@ -31,8 +31,9 @@ class SerialObject final : public storage::StorageObject {
     end_ += data.size();
     return inner_->write_at(offset, data);
   }
+  Status truncate(uint64_t) override { return unimplemented("no direct transfers"); }
   Status sync() override { return inner_->sync(); }
-  Status commit(storage::CommitCondition condition, uint64_t version) override {
+  Status commit(storage::CommitCondition condition, std::string_view version) override {
     if (condition != storage::CommitCondition::kNone) return unimplemented("no conditions");
     return inner_->commit(condition, version);
   }
@@ -51,6 +52,7 @@ class SerialStorage final : public storage::Storage {
   std::string_view name() const override { return "serial"; }
   uint64_t capabilities() const override { return storage::kAtomicCommit; }
   uint64_t alignment() const override { return 1; }
+  uint64_t part_bytes() const override { return 0; }
   Result<std::unique_ptr<storage::StorageObject>> open(
       std::string_view key, const storage::OpenOptions& options) override {
     if (options.mode == storage::OpenMode::kCreateVisible)
@@ -60,9 +62,9 @@ class SerialStorage final : public storage::Storage {
         std::make_unique<SerialObject>(std::move(inner), options.mode != storage::OpenMode::kRead));
   }
   Result<storage::ObjectStat> stat(std::string_view key) override { return inner_->stat(key); }
-  Status list(std::string_view prefix,
+  Status list(std::string_view prefix, char delimiter,
               const std::function<Status(const storage::ListEntry&)>& sink) override {
-    return inner_->list(prefix, sink);
+    return inner_->list(prefix, delimiter, sink);
   }
   Status remove(std::string_view key) override { return inner_->remove(key); }
   Result<uint64_t> free_space(std::string_view) override { return unimplemented("not offered"); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -76,6 +79,80 @@ TEST(StageState, TheNextCopyTakesTheMemoryOfTheLast) {
   const auto second = stage_state(*runtime, *world.ranks[0].state, CallContext());
   ASSERT_TRUE(second.ok()) << second.status().to_string();
   EXPECT_EQ(memory.kept_bytes(), 0U) << "it is in use again";
+}
+
+TEST(StageState, CopiesThatAreThereAtTheSameTimeAreApart) {
+  const auto runtime = make_runtime();
+  constexpr int kRounds = 8;
+  const std::vector<World> worlds = [] {
+    std::vector<World> made;
+    for (uint64_t number = 0; number < 3; ++number) made.push_back(make_small_world(1, number));
+    return made;
+  }();
+  const auto stage_and_compare = [&](const World& world) {
+    for (int round = 0; round < kRounds; ++round) {
+      const auto staged = stage_state(*runtime, *world.ranks[0].state, CallContext());
+      ASSERT_TRUE(staged.ok()) << staged.status().to_string();
+      const std::vector<std::byte>& expected = *world.ranks[0].memory[0];
+      const std::byte* const copy = (*staged)->tensors()[0].local.data;
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), copy));
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (const World& world : worlds) threads.emplace_back([&] { stage_and_compare(world); });
+}
+
+// Refuses one allocation.
+struct RefusingAllocator {
+  std::atomic<int64_t> left{-1};  // allocations until the one that is refused
+  std::atomic<int64_t> blocks{0};
+
+  AllocatorHooks hooks() {
+    return {[](void* user, uint64_t size_bytes, uint64_t alignment) -> void* {
+              auto* const self = static_cast<RefusingAllocator*>(user);
+              if (self->left-- == 0) return nullptr;
+              ++self->blocks;
+              return std::aligned_alloc(alignment,
+                                        (size_bytes + alignment - 1) / alignment * alignment);
+            },
+            [](void* user, void* pointer, uint64_t, uint64_t) {
+              --static_cast<RefusingAllocator*>(user)->blocks;
+              std::free(pointer);
+            },
+            this};
+  }
+};
+
+TEST(StageState, ASaveToWhichTheAllocatorRefusesAnyBlockFailsAndTheNextSucceeds) {
+  RefusingAllocator allocator;
+  {
+    RuntimeOptions options;
+    options.threads = 2;
+    options.allocator = allocator.hooks();
+    const World world = make_world(1, 9);
+    const auto alone = collective::make_single_collective();
+    int64_t refused = 0;
+    for (bool is_over = false; !is_over; ++refused) {
+      ASSERT_LT(refused, 64) << "it never succeeded";
+      const auto runtime = std::move(*Runtime::create(options));
+      const format::Location location{storage::make_memory_storage(), "ckpt"};
+      allocator.left = refused;
+      const auto saved = save_in_background(*runtime, world.ranks[0].state, location, *alone,
+                                            SaveOptions(), 0, CallContext());
+      is_over = allocator.left >= 0;  // it needed fewer
+      allocator.left = -1;
+      EXPECT_EQ(saved.status().code(), is_over ? StatusCode::kOk : StatusCode::kResourceExhausted)
+          << saved.status().to_string();
+      if (is_over) break;
+      EXPECT_EQ(saved.status().detail("resource"), "memory");
+      const auto next = save_in_background(*runtime, world.ranks[0].state, location, *alone,
+                                           SaveOptions(), 0, CallContext());
+      ASSERT_TRUE(next.ok()) << next.status().to_string();
+      EXPECT_TRUE(stores(*runtime, location, world));
+    }
+    EXPECT_GT(refused, 1) << "the copy and at least one block for writing";
+  }
+  EXPECT_EQ(allocator.blocks, 0);
 }
 
 TEST(StageState, ACancelledCallStagesNothing) {

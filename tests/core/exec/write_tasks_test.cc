@@ -15,8 +15,8 @@ uint64_t round_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-using format::native::FileLayout;
-using format::native::PlacedItem;
+using format::FileLayout;
+using format::PlacedItem;
 
 FileLayout layout_of(const std::vector<uint64_t>& sizes) {
   FileLayout layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What open_checkpoint says about everything that may lie at a path.
+// What FormatTable::open says about everything that may lie at a path.
 #include <filesystem>
 #include <fstream>
 
@@ -29,20 +29,21 @@ class Recognition : public testing::Test {
   }
   // The same answer from both storages.
   Status open() {
-    const Status in_memory = open_checkpoint({memory_, "prefix"}).status();
+    const Status in_memory = FormatTable().open({memory_, "prefix"}).status();
     const Status on_disk =
-        open_checkpoint({storage::make_posix_storage(directory_.path()), ""}).status();
+        FormatTable().open({storage::make_posix_storage(directory_.path()), ""}).status();
     EXPECT_EQ(in_memory.code(), on_disk.code()) << in_memory.to_string() << "\n"
                                                 << on_disk.to_string();
     return on_disk;
   }
   Status open_file(std::string_view name, std::string_view text) {
     put(std::string(name), text);
-    const Status by_prefix = open_checkpoint({memory_, "prefix/" + std::string(name)}).status();
+    const Status by_prefix = FormatTable().open({memory_, "prefix/" + std::string(name)}).status();
     const Status by_root =
-        open_checkpoint({storage::make_posix_storage(directory_ / name), ""}).status();
+        FormatTable().open({storage::make_posix_storage(directory_ / name), ""}).status();
     const Status below =
-        open_checkpoint({storage::make_posix_storage(directory_.path()), std::string(name)})
+        FormatTable()
+            .open({storage::make_posix_storage(directory_.path()), std::string(name)})
             .status();
     EXPECT_EQ(by_prefix.code(), below.code()) << below.to_string();
     EXPECT_EQ(by_prefix.code(), by_root.code()) << by_root.to_string();
@@ -55,7 +56,7 @@ class Recognition : public testing::Test {
 
 TEST_F(Recognition, OpensANativeCheckpoint) {
   native::test::store_sample(native::test::make_sample(), memory_.get(), "prefix");
-  const auto opened = open_checkpoint({memory_, "prefix"});
+  const auto opened = FormatTable().open({memory_, "prefix"});
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->format_name(), "native");
 }
@@ -63,9 +64,9 @@ TEST_F(Recognition, OpensANativeCheckpoint) {
 TEST_F(Recognition, SaysNotFoundForNothingAndForAnEmptyDirectory) {
   EXPECT_EQ(open().code(), StatusCode::kNotFound);
   EXPECT_EQ(
-      open_checkpoint({storage::make_posix_storage(directory_ / "missing"), ""}).status().code(),
+      FormatTable().open({storage::make_posix_storage(directory_ / "missing"), ""}).status().code(),
       StatusCode::kNotFound);
-  EXPECT_EQ(open_checkpoint({memory_, "other"}).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(FormatTable().open({memory_, "other"}).status().code(), StatusCode::kNotFound);
   put(".lock");
   EXPECT_EQ(open().code(), StatusCode::kNotFound);
 }
@@ -88,7 +89,7 @@ TEST_F(Recognition, NamesOtherFamiliesOfDirectories) {
     storage::OpenOptions options;
     options.mode = storage::OpenMode::kCreateVisible;
     ASSERT_TRUE(memory->open(std::string("p/") + name, options).ok());
-    const Status status = open_checkpoint({memory, "p"}).status();
+    const Status status = FormatTable().open({memory, "p"}).status();
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << name;
     EXPECT_NE(status.detail("format").find(family), std::string_view::npos) << status.to_string();
   }
@@ -108,7 +109,7 @@ TEST_F(Recognition, OpensSafetensorsWhateverTheirName) {
   EXPECT_TRUE(open_file("weights", empty).ok());
   EXPECT_TRUE(open().ok());
   put("cut.safetensors", "\x02");
-  EXPECT_EQ(open_checkpoint({memory_, "prefix/cut.safetensors"}).status().code(),
+  EXPECT_EQ(FormatTable().open({memory_, "prefix/cut.safetensors"}).status().code(),
             StatusCode::kDataLoss);
 }
 
@@ -127,7 +128,7 @@ TEST_F(Recognition, FindsModelsBesideFoldersOfManyNames) {
   const auto object = memory_->open("prefix/model.safetensors", options);
   const std::string_view empty("\x02\0\0\0\0\0\0\0{}", 10);
   ASSERT_TRUE((*object)->write_at(0, std::as_bytes(std::span(empty))).ok());
-  EXPECT_TRUE(open_checkpoint({memory_, "prefix"}).ok());
+  EXPECT_TRUE(FormatTable().open({memory_, "prefix"}).ok());
 }
 
 TEST_F(Recognition, RefusesFilesThatItDoesNotKnow) {
@@ -167,10 +168,10 @@ TEST_F(Recognition, CallsAManifestThatIsNoneDamaged) {
 }
 
 TEST_F(Recognition, PassesOnWhyAPathCannotBeLookedAt) {
-  EXPECT_EQ(open_checkpoint({memory_, "/bad"}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(FormatTable().open({memory_, "/bad"}).status().code(), StatusCode::kInvalidArgument);
   const auto failing = std::shared_ptr<storage::Storage>(storage::make_fault_storage(
       *memory_, [](const storage::StorageEvent&, uint64_t*) { return unavailable("injected"); }));
-  EXPECT_EQ(open_checkpoint({failing, "prefix"}).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(FormatTable().open({failing, "prefix"}).status().code(), StatusCode::kUnavailable);
 }
 
 }  // namespace

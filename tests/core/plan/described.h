@@ -64,9 +64,8 @@ class Arrays {
 
  private:
   void add(const Listed& each) {
-    const DLPackType type = dtype_to_dlpack(each.dtype);
     builder_.add({.name = each.name,
-                  .dtype = each.object ? 0 : type.code + 256 * type.bits,
+                  .dtype = each.object ? 0 : static_cast<int32_t>(each.dtype),
                   .kind = static_cast<int32_t>(each.kind),
                   .shape = each.shape,
                   .attribute = each.attribute,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectors of the standard preset (tests/bindings/standard_planner.json) on the engine itself:
+// The vectors of the standard preset (tests/bindings/hyperparallel.json) on the engine itself:
 // areas and placements by layouts, redundancy by merged plans, reads by matched boxes, resharding
 // by the common parts of two layouts. The bindings run the same file through their own names.
 #include <cstdlib>
@@ -21,7 +21,7 @@ const Json& vectors() {
   static const Json all = [] {
     const char* source = std::getenv("SHW_SOURCE_DIR");
     const std::string folder = source == nullptr ? "." : source;
-    std::ifstream file(folder + "/tests/bindings/standard_planner.json");
+    std::ifstream file(folder + "/tests/bindings/hyperparallel.json");
     return Json::parse(file);
   }();
   return all;
@@ -185,7 +185,7 @@ TEST(StandardVectors, Redundancy) {
                             : each["owner"] == "lowest_rank" ? OwnerRule::kLowestRank
                                                              : OwnerRule::kAll;
     const std::vector<PlanBytes> plans = described(ranks);
-    const Result<PlanParts> parts = merged(plans, rules_of(Preset::kStandard, owner));
+    const Result<PlanParts> parts = merged(plans, rules_of(Preset::kHyperparallel, owner));
     if (each.contains("error")) {
       EXPECT_FAILURE(parts.status(), StatusCode::kInvalidArgument, "'w'", "0", "1");
       continue;

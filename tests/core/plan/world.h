@@ -20,6 +20,7 @@
 #include "core/state/state.h"
 #include "tests/core/plan/explicit_plan.h"
 #include "tests/core/plan/read_list.h"
+#include "tests/support/expect_failure.h"
 
 namespace shardwright::plan::test {
 
@@ -193,19 +194,4 @@ inline Catalog catalog_of(const Dims& shape, const std::vector<Box>& boxes) {
   return catalog;
 }
 
-inline bool mentions(const Status& status, std::string_view text) {
-  return status.to_string().find(text) != std::string::npos;
-}
-
 }  // namespace shardwright::plan::test
-
-// Fails unless the status has this code and its text holds every following text.
-#define EXPECT_FAILURE(status_expression, expected_code, ...)                                   \
-  do {                                                                                          \
-    const ::shardwright::Status failure_ = (status_expression);                                 \
-    EXPECT_EQ(failure_.code(), expected_code) << failure_.to_string();                          \
-    for (const std::string_view text_ : std::initializer_list<std::string_view>{__VA_ARGS__}) { \
-      EXPECT_TRUE(::shardwright::plan::test::mentions(failure_, text_))                         \
-          << "no '" << text_ << "' in: " << failure_.to_string();                               \
-    }                                                                                           \
-  } while (false)

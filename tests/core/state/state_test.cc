@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/limits.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shardwright {
 namespace {

@@ -19,12 +19,12 @@ Status use_everything(Storage* storage) {
   SHW_ASSIGN_OR_RETURN(const auto object, storage->open("p/key", options));
   SHW_RETURN_IF_ERROR(object->write_at(0, std::as_bytes(std::span("abcd", 4))));
   SHW_RETURN_IF_ERROR(object->sync());
-  SHW_RETURN_IF_ERROR(object->commit(CommitCondition::kIfAbsent, 0));
+  SHW_RETURN_IF_ERROR(object->commit(CommitCondition::kIfAbsent, {}));
   SHW_RETURN_IF_ERROR(storage->sync_prefix("p", nullptr));
   SHW_ASSIGN_OR_RETURN(const auto lock, storage->try_lock("p/.lock", LockMode::kShared));
   SHW_RETURN_IF_ERROR(storage->stat("p/key").status());
   SHW_RETURN_IF_ERROR(read_all(*storage, "p/key", 100).status());
-  SHW_RETURN_IF_ERROR(storage->list("", [](const ListEntry&) { return Status(); }));
+  SHW_RETURN_IF_ERROR(storage->list("", kNoDelimiter, [](const ListEntry&) { return Status(); }));
   return storage->remove("p/key");
 }
 

@@ -55,8 +55,7 @@ static int add_tensor(struct numbered_state* out, uint64_t index) {
   shw_tensor tensor = SHW_TENSOR_INIT;
   tensor.data = out->memory[index];
   tensor.device_type = SHW_DEVICE_CPU;
-  tensor.dtype_code = SHW_DTYPE_UINT;
-  tensor.dtype_bits = 8;
+  tensor.dtype = SHW_UINT8;
   tensor.shape = sizes;
   tensor.ndim = 2;
   shw_tensor_batch batch = SHW_TENSOR_BATCH_INIT;

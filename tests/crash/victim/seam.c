@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -136,6 +139,18 @@ static uint64_t inode_of(int descriptor) {
   return fstat(descriptor, &found) == 0 ? (uint64_t)found.st_ino : 0;
 }
 
+int seam_forbid_rings(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 /* --- the calls ------------------------------------------------------------------------------- */
 
 static int open_and_record(int directory, const char* name, int flags, mode_t mode) {
@@ -177,27 +192,49 @@ ssize_t preadv2(int descriptor, const struct iovec* parts, int count, off_t offs
   return syscall(SYS_preadv2, descriptor, parts, count, offset, 0, flags);
 }
 
-ssize_t pwritev2(int descriptor, const struct iovec* parts, int count, off_t offset, int flags) {
+ssize_t seam_write(int descriptor, const void* data, size_t size, uint64_t offset,
+                   ssize_t (*carry)(void* user), void* user) {
   if (is_last_step(SEAM_WRITE)) {
     /* A direct write cannot be halved anywhere; then nothing of it is there. */
-    if (plan.tear && count == 1)
-      (void)!pwrite(descriptor, parts[0].iov_base, parts[0].iov_len / 2, offset);
+    if (plan.tear) (void)!pwrite(descriptor, data, size / 2, (off_t)offset);
     die();
   }
   char path[PATH_BYTES];
   path_of(descriptor, path);
   if (fails(SEAM_WRITE, path)) return -1;
   lock_record();
-  const ssize_t done = syscall(SYS_pwritev2, descriptor, parts, count, offset, 0, flags);
-  if (done > 0 && count == 1) {
+  const ssize_t done = carry(user);
+  if (done > 0) {
     record((struct seam_event){.kind = SEAM_WRITE,
                                .inode = inode_of(descriptor),
-                               .offset = (uint64_t)offset,
+                               .offset = offset,
                                .data_size = (uint32_t)done},
-           path, "", parts[0].iov_base);
+           path, "", data);
   }
   unlock_record();
   return done;
+}
+
+struct vector_write {
+  int descriptor;
+  const struct iovec* part;
+  off_t offset;
+  int flags;
+};
+
+static ssize_t write_vector(void* user) {
+  const struct vector_write* write = user;
+  return syscall(SYS_pwritev2, write->descriptor, write->part, 1, write->offset, 0, write->flags);
+}
+
+ssize_t pwritev2(int descriptor, const struct iovec* parts, int count, off_t offset, int flags) {
+  if (count != 1) {
+    errno = EOPNOTSUPP; /* the record has no word for it */
+    return -1;
+  }
+  struct vector_write write = {descriptor, parts, offset, flags};
+  return seam_write(descriptor, parts->iov_base, parts->iov_len, (uint64_t)offset, write_vector,
+                    &write);
 }
 
 static int set_size(int descriptor, uint64_t size, int reserves) {

@@ -3,14 +3,17 @@
  * The seam between the library and the kernel, as a program that links seam.c sees it: the program
  * defines the file functions of the C library, so the shared library calls them, and each call is a
  * numbered step that can be recorded, failed, waited at, or be the last one. Nothing of the library
- * is compiled again for this.
+ * is compiled again for this. Transfers through io_uring are no such calls: ring_seam.cc brings
+ * them here, and programs without it forbid themselves to make rings.
  *
  * A recorded event is a struct seam_event, its path, its second path, its bytes. Events of all
  * processes that record into one file have one order: that of the calls. */
 #ifndef SHARDWRIGHT_TESTS_CRASH_SEAM_H
 #define SHARDWRIGHT_TESTS_CRASH_SEAM_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #if defined(__cplusplus)
 extern "C" {
@@ -63,6 +66,13 @@ struct seam_plan {
 void seam_begin(const struct seam_plan* plan);
 /* Counts a step of the host that is no system call, such as a message to another rank. */
 void seam_step(void);
+/* Lets `carry` write, as one call of these: a step that can fail, be recorded or be the last one.
+ * `carry` returns the bytes written, or -1 with errno. */
+ssize_t seam_write(int descriptor, const void* data, size_t size, uint64_t offset,
+                   ssize_t (*carry)(void* user), void* user);
+/* Makes the system refuse rings to this process, as containers do; all reads and writes are calls
+ * then. 0 when that cannot be had. */
+int seam_forbid_rings(void);
 /* Puts a sentence into the record. */
 void seam_mark(const char* text);
 /* Steps so far; those of them that asked for a change of files. */

@@ -199,6 +199,9 @@ int main(int argc, char** argv) {
   path = argv[1];
   for (int i = 3; i < argc; ++i) take_setting(argv[i]);
   alarm(MOST_SECONDS); /* whoever hangs is ended by this, which the test tells from a kill */
+#if !defined(SHW_RINGS_AT_SEAM)
+  if (!seam_forbid_rings()) return 4;
+#endif
   plan.on_stop = wait_for_test;
   plan.on_refused = on_refused;
   shw_context_options options = SHW_CONTEXT_OPTIONS_INIT;

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Released, NativeGoldenVersion, testing::Values("v0.1"))
 TEST_P(NativeGoldenVersion, OpensWithTheSameContent) {
   const std::shared_ptr<storage::Storage> storage =
       storage::make_posix_storage(golden_directory(GetParam()).string());
-  const auto opened = open_checkpoint({storage, ""});
+  const auto opened = FormatTable().open({storage, ""});
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->generation(), test::kSampleGeneration);
   EXPECT_EQ((*opened)->created_unix_ns(), 1'700'000'000'123'456'789);
@@ -122,7 +122,7 @@ TEST_P(NativeGoldenVersion, OpensWithTheSameContent) {
 TEST_P(NativeGoldenVersion, HoldsInEveryByte) {
   const std::shared_ptr<storage::Storage> storage =
       storage::make_posix_storage(golden_directory(GetParam()).string());
-  const auto opened = open_checkpoint({storage, ""});
+  const auto opened = FormatTable().open({storage, ""});
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   for (uint32_t file = 0; file < (*opened)->files().size(); ++file) {
     const Status prepared = (*opened)->prepare_file(file);

@@ -6,6 +6,6 @@ except ImportError as e:
     raise ImportError(
         "shardwright.mindspore needs MindSpore, which is not installed here: pip install 'mindspore>=2.10'") from e
 
-__all__ = ["standard_planner"]
+__all__ = ["hyperparallel"]
 
-from . import standard_planner
+from . import hyperparallel

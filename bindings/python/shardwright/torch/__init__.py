@@ -10,19 +10,21 @@ a device pass through host memory.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack, overload
 
 import torch
 import torch.distributed as dist
 import torch.utils.dlpack
 
 from .. import _options, calls
+from .._options import LoadOptions, SaveOptions
+from .._progress import Listener
 from ..collective import Collective, CustomCollective
 from ..errors import ShardwrightError
 from ..jobs import Job
 from ..report import Report
-from ..state import State
+from ..state import State, Stateful
 from ..tensor import Tensor
 from ._groups import GroupTransport, agree
 from ._leaves import LeafConverter
@@ -49,8 +51,8 @@ class _Prepared:
     that just raised would leave the others waiting, or meet their call with its next one."""
 
     def __init__(self, tree: Any, process_group: dist.ProcessGroup | None, *, writable: bool, background: bool,
-                 objects: str, options: Mapping[str, Any]) -> None:
-        """`tree`: mapping or State, or a function that makes a State for a rank."""
+                 objects: str, options: Mapping[str, Any], targets: Callable[[int], State] | None = None) -> None:
+        """`tree`: what was given to the call; `targets`: makes the State of a rank, where nothing was given."""
         self.collective: Collective | None = None
         self.leaves = LeafConverter(process_group, writable)
         group = _group_of(process_group)
@@ -58,7 +60,7 @@ class _Prepared:
         try:
             (_options.load_options if writable else _options.save_options)(options)
             rank = 0 if group is None else dist.get_rank(group)
-            self.state = tree(rank) if callable(tree) else self._state_of(tree, rank, writable, objects)
+            self.state = targets(rank) if targets else self._state_of(tree, rank, writable, objects)
         except BaseException as e:  # whatever it is, also an interrupt: the other ranks are told before it goes on
             problem = e
         try:
@@ -74,7 +76,8 @@ class _Prepared:
         if isinstance(tree, State):
             state = tree
         else:
-            state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert)
+            state = State(tree, writable=writable, rank=rank, objects=objects, convert=self.leaves.convert,
+                          filled=self.leaves.copy_back)
         if writable:
             state.check_objects_can_be_put()
         else:
@@ -109,61 +112,74 @@ def _limit_of(options: Mapping[str, Any]) -> float | None:
     return float(deadline) if isinstance(deadline, (int, float)) and deadline > 0 else None
 
 
-def save(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,
-         storage: Any = None, objects: str = "json", **options: Any) -> Report:
+def save(state: Mapping[Any, Any] | State | Stateful, path: Any, *, process_group: dist.ProcessGroup | None = None,
+         storage: Any = None, objects: str = "json", progress: Listener | None = None,
+         **options: Unpack[SaveOptions]) -> Report:
     """Saves the states of all ranks as one checkpoint; returns when it is committed. Called by every rank of the group.
 
     Args:
-        state: nested mapping of tensors, DTensors, shards, bytes and JSON values.
-        path, storage, objects, options: as for shardwright.save.
+        state: nested mapping of tensors, DTensors, shards, bytes, JSON values, and objects with state_dict and load_state_dict
+            (modules among them); or one such object.
+        path, storage, objects, progress, options: as for shardwright.save.
         process_group: transport of the call; None = the default group, or one rank without torch.distributed.
     Raises a ShardwrightError, the same kind on all ranks; what was at the path is then still there, whole.
     """
     made = _Prepared(state, process_group, writable=False, background=False, objects=objects, options=options)
-    return calls.save(made.state, path, storage=storage, collective=made.collective, **options)
+    return calls.save(made.state, path, storage=storage, collective=made.collective, progress=progress, **options)
 
 
-def save_async(state: Mapping[Any, Any] | State, path: Any, *, process_group: dist.ProcessGroup | None = None,
-               storage: Any = None, objects: str = "json", **options: Any) -> Job:
+def save_async(state: Mapping[Any, Any] | State | Stateful, path: Any, *, process_group: dist.ProcessGroup | None = None,
+               storage: Any = None, objects: str = "json", progress: Listener | None = None,
+               **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background, over a process group of its own that the first call makes, so that training goes on with
     its collectives. Tensors may change after Job.wait_staged. Arguments as for save."""
     made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options=options)
-    return calls.save_async(made.state, path, storage=storage, collective=made.collective, **options)
+    return calls.save_async(made.state, path, storage=storage, collective=made.collective, progress=progress, **options)
 
 
-def load(path: Any, into: Mapping[Any, Any] | State | None = None, *, process_group: dist.ProcessGroup | None = None,
+@overload
+def load(path: Any, into: None = None, *, process_group: dist.ProcessGroup | None = None, storage: Any = None,
+         trust_pickle: bool = False, allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
+         **options: Unpack[LoadOptions]) -> dict[Any, Any]: ...
+
+
+@overload
+def load(path: Any, into: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
          storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
-         **options: Any) -> Any:
+         progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Report: ...
+
+
+def load(path: Any, into: Mapping[Any, Any] | State | Stateful | None = None, *,
+         process_group: dist.ProcessGroup | None = None, storage: Any = None, trust_pickle: bool = False,
+         allow_types: Iterable[Any] | None = None, progress: Listener | None = None,
+         **options: Unpack[LoadOptions]) -> Report | dict[Any, Any]:
     """Fills a state in place from a checkpoint of any mesh, or reads everything. Called by every rank of the group.
 
     Args:
-        into: nested mapping of tensors, DTensors and values; gives a Report. None gives a nested dict of whole tensors;
+        into: nested mapping of tensors, DTensors, values and objects with state_dict and load_state_dict, or one such object;
+            gives a Report. None gives a nested dict of whole tensors;
             of rank_local entries those of this rank.
         others: as for shardwright.load.
     """
-    pickles: dict[str, Any] = {"trust_pickle": trust_pickle, "allow_types": allow_types}
+    given: dict[str, Any] = {"trust_pickle": trust_pickle, "allow_types": allow_types, "progress": progress, **options}
     if into is None:
-        return _load_all(path, process_group, storage, pickles, options)
+        return _load_all(path, process_group, storage, given, options)
     made = _Prepared(into, process_group, writable=True, background=False, objects="json", options=options)
-    report: Report = calls.load(path, made.state, storage=storage, collective=made.collective, **pickles, **options)
-    made.leaves.copy_back(report.missing)
-    return report
+    return calls.load(path, made.state, storage=storage, collective=made.collective, **given)
 
 
-def load_async(path: Any, into: Mapping[Any, Any] | State, *, process_group: dist.ProcessGroup | None = None,
+def load_async(path: Any, into: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
                storage: Any = None, trust_pickle: bool = False, allow_types: Iterable[Any] | None = None,
-               **options: Any) -> Job:
+               progress: Listener | None = None, **options: Unpack[LoadOptions]) -> Job:
     """Fills a state in the background, over the process group of background saves. Job.result or Job.report must be
-    called: it replaces values that are no tensors and fills tensors on devices."""
+    called: it replaces values that are no tensors, fills tensors on devices and calls load_state_dict."""
     made = _Prepared(into, process_group, writable=True, background=True, objects="json", options=options)
-    job = calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
-                           allow_types=allow_types, **options)
-    job.then(lambda report: made.leaves.copy_back(report.missing))
-    return job
+    return calls.load_async(path, made.state, storage=storage, collective=made.collective, trust_pickle=trust_pickle,
+                            allow_types=allow_types, progress=progress, **options)
 
 
-def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, pickles: dict[str, Any],
-              options: Mapping[str, Any]) -> Any:
+def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, given: dict[str, Any],
+              options: Mapping[str, Any]) -> dict[Any, Any]:
     """Everything that this rank is given."""
     found: list[calls.Entries] = []
 
@@ -171,9 +187,10 @@ def _load_all(path: Any, process_group: dist.ProcessGroup | None, storage: Any, 
         found.append(calls.Entries(path, storage, rank, options))
         return found[0].state
 
-    made = _Prepared(targets, process_group, writable=True, background=False, objects="json", options=options)
-    calls.load(path, made.state, storage=storage, collective=made.collective, **pickles, **options)
-    return _with_torch_tensors(found[0].tree())
+    made = _Prepared(None, process_group, writable=True, background=False, objects="json", options=options,
+                     targets=targets)
+    calls.load(path, made.state, storage=storage, collective=made.collective, **given)
+    return {key: _with_torch_tensors(value) for key, value in found[0].tree().items()}
 
 
 def _with_torch_tensors(value: Any) -> Any:

@@ -4,7 +4,7 @@
 
 use crate::pattern::{bytes_of_hex, numbers, pattern_bytes, reorder, text_of};
 use crate::planning::{PlanningSteps, Plans};
-use crate::words::{load_options, save_options};
+use crate::words::{convert_options, load_options, save_options};
 use crate::{Failure, HostPanic, files, ranks};
 use serde_json::Value;
 use shardwright::{
@@ -144,6 +144,22 @@ impl Interpreter {
                 self.checkpoints.insert(id, Box::leak(Box::new(checkpoint)));
             }
             "load_all" => ranks::load_all(self, step)?,
+            "convert" => {
+                let to = serde_json::json!({"path": step["to"], "storage": step["to_storage"]});
+                let options = convert_options(&step["options"])?;
+                drop(shardwright::convert(&self.location(step), &self.location(&to), &options)?);
+            }
+            "latest" => {
+                let (run, expected) = (self.location(step), text_of(&step["expected"]));
+                let (found, wanted) = (shardwright::latest(&run)?, run.join(&expected));
+                if found.as_path() != wanted.as_path() {
+                    return Err(Failure::Wrong(format!(
+                        "expected {:?}, found {:?}",
+                        wanted.as_path(),
+                        found.as_path()
+                    )));
+                }
+            }
             "names" | "ranks" | "read" | "digest" | "object" | "metadata" | "verify" | "find_damage" => {
                 self.look(step)?
             }

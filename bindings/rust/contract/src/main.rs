@@ -69,7 +69,7 @@ fn check_end(scenario: &Value, end: Result<(), Failure>) -> Result<(), String> {
         Err(Failure::Host) if code == "HOST_EXCEPTION" => Ok(()),
         Err(Failure::Host) => Err(String::from("a host exception came out")),
         Err(Failure::Wrong(text)) => Err(text),
-        Err(Failure::Library(error)) if error.code().name() != code => Err(format!("{code} was expected, got {error}")),
+        Err(Failure::Library(error)) if error.kind().name() != code => Err(format!("{code} was expected, got {error}")),
         Err(Failure::Library(error)) => {
             check_details(&scenario["details"], &error)?;
             let mut texts = scenario["says"].as_array().into_iter().flatten().filter_map(Value::as_str);

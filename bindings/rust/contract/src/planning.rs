@@ -5,8 +5,8 @@ use crate::Failure;
 use crate::pattern::{numbers, text_of};
 use crate::words::{kind_of, match_options, merge_options};
 use serde_json::{Value, json};
-use shardwright::planning::{self, DescribeOptions, Described, Digest, Entry, EntryBatch, HeldShards, NOT_KEPT};
 use shardwright::global_plan::{self, Description, GlobalPlan};
+use shardwright::planning::{self, DescribeOptions, Described, Digest, Entry, EntryBatch, HeldShards, NOT_KEPT};
 use shardwright::{DType, GridShard, Layout, Piece, Placement, Plan};
 use std::collections::HashMap;
 
@@ -147,13 +147,12 @@ fn batch_of(step: &Value) -> Outcome<EntryBatch> {
 
 fn describe_options(step: &Value) -> Outcome<DescribeOptions> {
     let pair = |pair: &Value| Ok((text_of(&pair[0]), kind_of(&pair[1])?));
-    Ok(DescribeOptions {
-        kind: if step["kind"] == "merged_save" { Described::MergedSave } else { Described::LocalSave },
-        rank: number(&step["rank"]) as i32,
-        world_size: number(&step["world_size"]) as i32,
-        kinds: list(&step["kinds"]).map(pair).collect::<Outcome<_>>()?,
-        agreement: text_of(&step["agreement"]),
-    })
+    Ok(DescribeOptions::new()
+        .kind(if step["kind"] == "merged_save" { Described::MergedSave } else { Described::LocalSave })
+        .rank(number(&step["rank"]) as i32)
+        .world_size(number(&step["world_size"]) as i32)
+        .kinds(list(&step["kinds"]).map(pair).collect::<Outcome<_>>()?)
+        .agreement(text_of(&step["agreement"])))
 }
 
 fn joined(values: &[i64]) -> String {

@@ -51,7 +51,7 @@ fn ranks_of(interpreter: &Interpreter, step: &Value) -> std::result::Result<Vec<
 
 /// All ranks that take part must end alike; the error of the first one is the step's.
 fn agree(outcomes: Vec<Result<()>>) -> std::result::Result<(), Failure> {
-    let code = |r: &Result<()>| r.as_ref().err().map(Error::code);
+    let code = |r: &Result<()>| r.as_ref().err().map(Error::kind);
     let first = outcomes.first().and_then(code);
     if outcomes.iter().any(|o| code(o) != first) {
         return Err(Failure::Wrong(format!("the ranks ended differently: {outcomes:?}")));

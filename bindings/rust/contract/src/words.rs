@@ -5,10 +5,8 @@ use crate::Failure;
 use crate::pattern::text_of;
 use serde_json::Value;
 use shardwright::planning::{MatchOptions, MergeOptions};
-use shardwright::{
-    Cast, Cover, Format, Kind, LoadOptions, MatchOrder, Missing, Overwrite, Owner, Preset, SaveOptions, Shape,
-    VerifyReplicas,
-};
+use shardwright::{ConvertOptions, Error, Kind, LoadOptions, SaveOptions};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The texts are equal, or the wanted one holds a `*` for the part of the found one that is not fixed.
@@ -18,30 +16,9 @@ pub fn matches(wanted: &str, found: &str) -> bool {
 }
 
 /// The value of a word.
-fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Result<T, Failure> {
-    let found = words.iter().find(|(word, _)| value == *word);
-    found.map(|(_, value)| *value).ok_or_else(|| Failure::Wrong(format!("unknown word {value}")))
-}
-
-fn owner(value: &Value) -> Result<Owner, Failure> {
-    let words = [Owner::Balanced, Owner::LowestRank, Owner::Exact, Owner::All];
-    word(value, &[("balanced", words[0]), ("lowest_rank", words[1]), ("exact", words[2]), ("all", words[3])])
-}
-
-fn preset(value: &Value) -> Result<Preset, Failure> {
-    word(value, &[("standard", Preset::Standard), ("default", Preset::Default), ("megatron", Preset::Megatron)])
-}
-
-fn verify_replicas(value: &Value) -> Result<VerifyReplicas, Failure> {
-    word(value, &[("auto", VerifyReplicas::Auto), ("all", VerifyReplicas::All), ("off", VerifyReplicas::Off)])
-}
-
-fn missing(value: &Value) -> Result<Missing, Failure> {
-    word(value, &[("error", Missing::Error), ("report", Missing::Report)])
-}
-
-fn cover(value: &Value) -> Result<Cover, Failure> {
-    word(value, &[("full", Cover::Full), ("disjoint", Cover::Disjoint), ("off", Cover::Off)])
+fn word<T: FromStr<Err = Error>>(value: &Value) -> Result<T, Failure> {
+    let word = value.as_str().unwrap_or_default();
+    word.parse().map_err(|error| Failure::Wrong(format!("unknown word {value}: {error}")))
 }
 
 fn seconds(value: &Value) -> Option<Duration> {
@@ -58,8 +35,7 @@ fn pairs(words: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 /// Null = auto.
 pub fn kind_of(value: &Value) -> Result<Kind, Failure> {
-    let words = [("replicated", Kind::Replicated), ("sharded", Kind::Sharded), ("rank_local", Kind::RankLocal)];
-    if value.is_null() { Ok(Kind::Auto) } else { word(value, &words) }
+    if value.is_null() { Ok(Kind::Auto) } else { word(value) }
 }
 
 pub fn save_options(words: &Value) -> Result<SaveOptions, Failure> {
@@ -67,12 +43,13 @@ pub fn save_options(words: &Value) -> Result<SaveOptions, Failure> {
     for (key, value) in pairs(words) {
         match &key[..] {
             "overwrite" => {
-                options.overwrite = word(value, &[("replace", Overwrite::Replace), ("refuse", Overwrite::Refuse)])?;
+                options.overwrite = word(value)?;
             }
-            "owner" => options.owner = owner(value)?,
-            "preset" => options.preset = preset(value)?,
-            "verify_replicas" => options.verify_replicas = verify_replicas(value)?,
-            "format" => options.format = word(value, &[("native", Format::Native), ("torch_dcp", Format::TorchDcp)])?,
+            "owner" => options.owner = word(value)?,
+            "preset" => options.preset = word(value)?,
+            "verify_replicas" => options.verify_replicas = word(value)?,
+            "format" => options.format = word(value)?,
+            "max_shard_size" => options.max_shard_size = value.as_u64().unwrap_or(0),
             "deadline" => options.deadline = seconds(value),
             "kind" => {
                 let pairs = value.as_array().into_iter().flatten();
@@ -89,11 +66,24 @@ pub fn load_options(words: &Value) -> Result<LoadOptions, Failure> {
     let mut options = LoadOptions::default();
     for (key, value) in pairs(words) {
         match &key[..] {
-            "missing" => options.missing = missing(value)?,
-            "cast" => options.cast = word(value, &[("error", Cast::Error), ("allow", Cast::Allow)])?,
-            "shape" => options.shape = word(value, &[("error", Shape::Error), ("crop_and_pad", Shape::CropAndPad)])?,
-            "preset" => options.preset = preset(value)?,
+            "missing" => options.missing = word(value)?,
+            "cast" => options.cast = word(value)?,
+            "shape" => options.shape = word(value)?,
+            "preset" => options.preset = word(value)?,
             "deadline" => options.deadline = seconds(value),
+            _ => return Err(unknown(key)),
+        }
+    }
+    Ok(options)
+}
+
+pub fn convert_options(words: &Value) -> Result<ConvertOptions, Failure> {
+    let mut options = ConvertOptions::default();
+    for (key, value) in pairs(words) {
+        match &key[..] {
+            "format" => options.format = word(value)?,
+            "overwrite" => options.overwrite = word(value)?,
+            "max_shard_size" => options.max_shard_size = value.as_u64().unwrap_or(0),
             _ => return Err(unknown(key)),
         }
     }
@@ -104,10 +94,10 @@ pub fn merge_options(words: &Value) -> Result<MergeOptions, Failure> {
     let mut options = MergeOptions::default();
     for (key, value) in pairs(words) {
         match &key[..] {
-            "owner" => options.owner = owner(value)?,
-            "preset" => options.preset = preset(value)?,
-            "cover" => options.cover = cover(value)?,
-            "verify_replicas" => options.verify_replicas = verify_replicas(value)?,
+            "owner" => options.owner = word(value)?,
+            "preset" => options.preset = word(value)?,
+            "cover" => options.cover = word(value)?,
+            "verify_replicas" => options.verify_replicas = word(value)?,
             _ => return Err(unknown(key)),
         }
     }
@@ -118,9 +108,9 @@ pub fn match_options(words: &Value) -> Result<MatchOptions, Failure> {
     let mut options = MatchOptions::default();
     for (key, value) in pairs(words) {
         match &key[..] {
-            "order" => options.order = word(value, &[("wanted", MatchOrder::Wanted), ("sweep", MatchOrder::Sweep)])?,
-            "cover" => options.cover = cover(value)?,
-            "missing" => options.missing = missing(value)?,
+            "order" => options.order = word(value)?,
+            "cover" => options.cover = word(value)?,
+            "missing" => options.missing = word(value)?,
             "first_replica" => options.first_replica = value == true,
             "rank" => options.rank = value.as_i64().map(|rank| rank as i32),
             _ => return Err(unknown(key)),

@@ -4,6 +4,8 @@
 use crate::context::Context;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::info::CheckpointInfo;
+use crate::object_reader::ObjectReader;
 use crate::options::OpenOptions;
 use crate::report::Report;
 use crate::tensor::Tensor;
@@ -15,11 +17,15 @@ use std::path::Path;
 
 /// Algorithm of a tensor digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum DigestAlgorithm {
     /// XXH3-128.
+    #[cfg_attr(feature = "serde", serde(rename = "xxh3"))]
     #[default]
     Xxh3,
     /// SHA-256.
+    #[cfg_attr(feature = "serde", serde(rename = "sha256"))]
     Sha256,
 }
 
@@ -34,6 +40,8 @@ impl DigestAlgorithm {
 
 /// One stored tensor.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct TensorInfo {
     /// Fully qualified name.
     pub name: String,
@@ -53,6 +61,8 @@ pub struct TensorInfo {
 
 /// Where one chunk lies.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ChunkInfo {
     /// Number of its tensor.
     pub tensor: usize,
@@ -66,6 +76,7 @@ pub struct ChunkInfo {
 
 /// A byte object with its content type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Object {
     /// E.g. "application/json".
     pub content_type: String,
@@ -144,10 +155,11 @@ impl Checkpoint {
             .collect()
     }
 
-    /// What is in it as JSON text.
-    pub fn info(&self) -> Result<String> {
+    /// What is in it.
+    pub fn info(&self) -> Result<CheckpointInfo> {
         let parts = Parts::new(unsafe { raw::checkpoint_info(self.handle.0) }?);
-        Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+        let json = String::from_utf8_lossy(&parts.bytes()).into_owned();
+        CheckpointInfo::of(json, self.tensors()?, self.metadata())
     }
 
     /// Number of stored tensors, of rank_local ones one per rank.
@@ -221,7 +233,7 @@ impl Checkpoint {
         TensorInfo {
             name: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_name(self.handle.0, index, s) }),
             path: sized_text(|s| unsafe { ffi::shw_checkpoint_tensor_path(self.handle.0, index, s) }),
-            dtype: DType { code: info.dtype_code, bits: info.dtype_bits },
+            dtype: DType(info.dtype),
             shape,
             rank: info.rank,
             byte_size: info.byte_size,
@@ -281,7 +293,7 @@ impl Checkpoint {
         let index = self.find(name)?;
         if offsets.len() != sizes.len() {
             let text = format!("{} offsets but {} sizes", offsets.len(), sizes.len());
-            return Err(crate::Error::new(crate::StatusCode::InvalidArgument, text));
+            return Err(crate::Error::new(crate::ErrorKind::InvalidArgument, text));
         }
         // SAFETY: both arrays have as many values as is said.
         Tensor::from_handle(unsafe {
@@ -300,6 +312,19 @@ impl Checkpoint {
         let objects = Parts::new(parts).all().into_iter().zip(&indices);
         let objects = objects.map(|(bytes, i)| Object { content_type: kind(*i), bytes });
         Ok(shown.into_iter().map(|(name, _)| name).zip(objects).collect())
+    }
+
+    /// One byte object as a stream, for those that are larger than memory need be. NOT_FOUND with the nearest names.
+    pub fn open_object(&self, name: &str) -> Result<ObjectReader<'_>> {
+        let index = unsafe { raw::checkpoint_find_object(self.handle.0, name.as_bytes(), self.rank) }?;
+        let size = unsafe { ffi::shw_checkpoint_object_size(self.handle.0, index) };
+        Ok(ObjectReader::new(self, index, size))
+    }
+
+    /// Bytes of an object from `offset` on; fewer only where it ends.
+    pub(crate) fn object_part(&self, index: u64, offset: u64, size: u64) -> Result<Vec<u8>> {
+        let parts = unsafe { raw::checkpoint_read_object_part(self.handle.0, index, offset, size) }?;
+        Ok(Parts::new(parts).all().into_iter().next().unwrap_or_default())
     }
 
     /// Checks the manifest and each file's size, header and index, with `deep` every byte; all of it is read again.

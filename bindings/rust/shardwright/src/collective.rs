@@ -1,36 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transports between ranks: built in, or of the host.
 
-use crate::error::{Error, Result, StatusCode, guard, quietly};
+use crate::error::{Error, ErrorKind, Result, guard, quietly};
 use shardwright_sys::{ffi, raw};
 use std::ffi::c_void;
 use std::slice;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use host::{Gathered, HostCollective, Parts, Reduction};
 
-/// One rank's end of a transport. Used by one thread at a time.
-pub struct Collective(*mut ffi::shw_collective);
+/// One rank's end of a transport. Used by one call at a time; a job that is given it gives it back when it has ended.
+pub struct Collective(Arc<Owned>);
 
-// SAFETY: a collective may move between threads; calls on it need &mut or are concurrent-safe getters.
-unsafe impl Send for Collective {}
+struct Owned(*mut ffi::shw_collective);
+
+// SAFETY: a collective may move between threads; calls on it need &mut Collective, abort and getters may run beside them.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+/// Wakes the ranks that wait in a collective, from any thread. It does not keep the collective alive.
+#[derive(Clone)]
+pub struct Aborter(Weak<Owned>);
 
 /// The ends of `size` ranks in this process, each for a thread of its own.
 pub fn thread_collectives(size: i32) -> Result<Vec<Collective>> {
     // SAFETY: the group handle is released after its members were taken.
     unsafe {
         let group = raw::collective_group_create(size)?;
-        let members = (0..size).map(|rank| Ok(Collective(raw::collective_group_member(group, rank)?))).collect();
+        let members = (0..size).map(|rank| Ok(Collective::of(raw::collective_group_member(group, rank)?))).collect();
         ffi::shw_collective_group_release(group);
         members
     }
 }
 
 impl Collective {
+    fn of(handle: *mut ffi::shw_collective) -> Collective {
+        Collective(Arc::new(Owned(handle)))
+    }
+
+    /// What ends the waiting of a call that has the collective, beside its [`Cancellation`](crate::Cancellation).
+    pub fn aborter(&self) -> Aborter {
+        Aborter(Arc::downgrade(&self.0))
+    }
+
     /// A single rank.
     pub fn single() -> Result<Collective> {
         // SAFETY: no arguments.
-        Ok(Collective(unsafe { raw::collective_create_single() }?))
+        Ok(Collective::of(unsafe { raw::collective_create_single() }?))
     }
 
     /// A transport of the host.
@@ -38,7 +56,7 @@ impl Collective {
         let vtable = host::vtable_of(transport);
         // SAFETY: on success the library owns `user`; on failure it is taken back here.
         match unsafe { raw::collective_create(&vtable) } {
-            Ok(handle) => Ok(Collective(handle)),
+            Ok(handle) => Ok(Collective::of(handle)),
             Err(error) => {
                 if let Some(release) = vtable.release {
                     unsafe { release(vtable.user) };
@@ -51,17 +69,32 @@ impl Collective {
     /// Rank of this end.
     pub fn rank(&self) -> i32 {
         // SAFETY: the handle lives as long as self.
-        unsafe { ffi::shw_collective_rank(self.0) }
+        unsafe { ffi::shw_collective_rank(self.handle()) }
     }
 
     /// Number of ranks.
     pub fn size(&self) -> i32 {
         // SAFETY: the handle lives as long as self.
-        unsafe { ffi::shw_collective_size(self.0) }
+        unsafe { ffi::shw_collective_size(self.handle()) }
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_collective {
-        self.0
+        self.0.0
+    }
+}
+
+impl Aborter {
+    /// All ranks that wait here fail with the kind and the message. Nothing is left to wake after the collective was dropped.
+    pub fn abort(&self, kind: ErrorKind, message: &str) -> Result<()> {
+        let Some(collective) = self.0.upgrade() else { return Ok(()) };
+        // SAFETY: handle and text live for the call.
+        Ok(unsafe { raw::collective_abort(collective.0, kind.status(), message.as_bytes()) }?)
+    }
+}
+
+impl std::fmt::Debug for Aborter {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Aborter").finish_non_exhaustive()
     }
 }
 
@@ -71,7 +104,7 @@ impl std::fmt::Debug for Collective {
     }
 }
 
-impl Drop for Collective {
+impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: owned, released once.
         unsafe { ffi::shw_collective_release(self.0) }
@@ -83,6 +116,7 @@ mod host {
 
     /// Operation of a reduction.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
     pub enum Reduction {
         /// The smallest value.
         Min,
@@ -98,7 +132,7 @@ mod host {
                 ffi::SHW_REDUCE_MIN => Ok(Reduction::Min),
                 ffi::SHW_REDUCE_MAX => Ok(Reduction::Max),
                 ffi::SHW_REDUCE_SUM => Ok(Reduction::Sum),
-                _ => Err(Error::new(StatusCode::Unimplemented, format!("reduction {number} is not known"))),
+                _ => Err(Error::new(ErrorKind::Unimplemented, format!("reduction {number} is not known"))),
             }
         }
     }
@@ -151,17 +185,17 @@ mod host {
             timeout: Option<Duration>,
         ) -> Result<()> {
             let _ = (data, gathered, root, timeout);
-            Err(Error::new(StatusCode::Unimplemented, "this transport has no gather_v"))
+            Err(Error::new(ErrorKind::Unimplemented, "this transport has no gather_v"))
         }
         /// The root gives each rank the part that fills `data`; it alone has `parts`.
         fn scatter_v(&self, parts: Option<Parts>, data: &mut [u8], root: i32, timeout: Option<Duration>) -> Result<()> {
             let _ = (parts, data, root, timeout);
-            Err(Error::new(StatusCode::Unimplemented, "this transport has no scatter_v"))
+            Err(Error::new(ErrorKind::Unimplemented, "this transport has no scatter_v"))
         }
         /// Reduces in place.
         fn all_reduce_i64(&self, values: &mut [i64], operation: Reduction, timeout: Option<Duration>) -> Result<()>;
-        /// Wakes all ranks that wait here; they fail with the code and the message.
-        fn abort(&self, code: StatusCode, message: &str);
+        /// Wakes all ranks that wait here; they fail with the kind and the message.
+        fn abort(&self, kind: ErrorKind, message: &str);
     }
 
     type Boxed = Box<dyn HostCollective>;
@@ -331,7 +365,7 @@ mod host {
     unsafe extern "C" fn abort(user: *mut c_void, code: ffi::shw_status, message: *const core::ffi::c_char, size: u64) {
         quietly(|| {
             let text = unsafe { shardwright_sys::error::copy_text(message, size) };
-            unsafe { transport(user) }.abort(StatusCode(code), &text);
+            unsafe { transport(user) }.abort(ErrorKind::of(code), &text);
         });
     }
 

@@ -7,11 +7,12 @@ use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::error::{Error, Result, quietly};
+use crate::error::{Error, ErrorKind, Result, quietly};
 use crate::options::span_ns;
 
 /// Severity of a log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Every step.
     Trace = 0,
@@ -159,11 +160,16 @@ impl Context {
         Ok(SHARED.get_or_init(|| context).clone())
     }
 
-    /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. PENDING becomes
-    /// DEADLINE_EXCEEDED. `None` = no limit.
+    /// Waits for the context's jobs, cancels what is left half-way, and takes no new ones. DEADLINE_EXCEEDED when jobs still
+    /// run then. `None` = no limit.
     pub fn shutdown(&self, timeout: Option<Duration>) -> Result<()> {
         // SAFETY: the handle lives as long as self.
-        Ok(unsafe { raw::context_shutdown(self.handle(), span_ns(timeout)) }?)
+        match unsafe { raw::context_shutdown(self.handle(), span_ns(timeout)) } {
+            Err(late) if late.status() == ffi::SHW_PENDING => {
+                Err(Error::new(ErrorKind::DeadlineExceeded, "jobs of the context still run at the end of the time"))
+            }
+            ended => Ok(ended?),
+        }
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_context {
@@ -173,7 +179,14 @@ impl Context {
 
 #[cfg(feature = "load-dynamic")]
 fn load_library() -> Result<()> {
-    shardwright_sys::loader::load().map_err(|text| Error::new(crate::StatusCode::NotFound, text))
+    shardwright_sys::loader::load().map_err(|text| Error::new(ErrorKind::NotFound, text))
+}
+
+/// Whether this crate goes with a library of that interface: while its major is 0, only the same minor does.
+#[cfg(any(test, not(feature = "load-dynamic")))]
+fn fits(major: u32, minor: u32) -> bool {
+    let minor_fits = if major == 0 { minor == ffi::SHW_ABI_MINOR } else { minor >= ffi::SHW_ABI_MINOR };
+    major == ffi::SHW_ABI_MAJOR && minor_fits
 }
 
 #[cfg(not(feature = "load-dynamic"))]
@@ -181,7 +194,7 @@ fn load_library() -> Result<()> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: plain out-parameters.
     unsafe { ffi::shw_abi_version(&mut major, &mut minor) };
-    if major == ffi::SHW_ABI_MAJOR && minor >= ffi::SHW_ABI_MINOR {
+    if fits(major, minor) {
         return Ok(());
     }
     let text = format!(
@@ -189,5 +202,17 @@ fn load_library() -> Result<()> {
         ffi::SHW_ABI_MAJOR,
         ffi::SHW_ABI_MINOR
     );
-    Err(Error::new(crate::StatusCode::Unimplemented, text))
+    Err(Error::new(ErrorKind::Unimplemented, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_library_of_the_same_minor_fits_while_the_major_is_zero() {
+        let (major, minor) = (ffi::SHW_ABI_MAJOR, ffi::SHW_ABI_MINOR);
+        assert!(fits(major, minor));
+        assert!(!fits(major, minor + 1) && !fits(major, minor - 1) && !fits(major + 1, minor));
+    }
 }

@@ -2,7 +2,7 @@
 //! What a rank holds or wants, in flat columns: one call of the library however many entries there are.
 
 use crate::dtype::DType;
-use crate::error::{Error, Result, StatusCode};
+use crate::error::{Error, ErrorKind, Result};
 use crate::options::Kind;
 use crate::planning::Digest;
 use crate::text::Blob;
@@ -71,7 +71,7 @@ impl Default for EntryBatch {
 }
 
 fn invalid(parameter: &str, text: String) -> Error {
-    Error::new(StatusCode::InvalidArgument, format!("{parameter}: {text}")).with_detail("parameter", parameter)
+    Error::new(ErrorKind::InvalidArgument, format!("{parameter}: {text}")).with_detail("parameter", parameter)
 }
 
 /// NULL where the column says nothing.
@@ -196,7 +196,7 @@ impl EntryBatch {
         let shape = self.shape_offsets[index] as usize..self.shape_offsets[index + 1] as usize;
         Entry {
             name: self.names.text(index),
-            dtype: (number != 0).then(|| DType::of_number(number)),
+            dtype: (number != 0).then(|| DType(number)),
             shape: &self.shapes[shape],
             kind: self.kinds[index],
             object_size: self.object_sizes[index],
@@ -337,7 +337,7 @@ fn kind_of(number: i32) -> Result<Kind> {
     [Kind::Auto, Kind::Replicated, Kind::Sharded, Kind::RankLocal]
         .into_iter()
         .find(|kind| *kind as i32 == number)
-        .ok_or_else(|| Error::new(StatusCode::Unimplemented, format!("kind {number} is newer than this crate")))
+        .ok_or_else(|| Error::new(ErrorKind::Unimplemented, format!("kind {number} is newer than this crate")))
 }
 
 /// `count` values; zeros for NULL.
@@ -360,7 +360,7 @@ unsafe fn texts(data: *const std::ffi::c_char, offsets: *const u64, count: usize
     let bytes = unsafe { copied(data.cast::<u8>(), offsets[count] as usize) };
     let blob = Blob { bytes, offsets };
     if utf8 && (0..count).any(|i| std::str::from_utf8(blob.part(i)).is_err()) {
-        return Err(Error::new(StatusCode::DataLoss, "a name or path of the plan is not UTF-8"));
+        return Err(Error::new(ErrorKind::DataLoss, "a name or path of the plan is not UTF-8"));
     }
     Ok(blob)
 }

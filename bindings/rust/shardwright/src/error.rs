@@ -13,35 +13,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Status number of the C library. Numbers that this version does not know are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StatusCode(pub i32);
-
-macro_rules! codes {
+macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:ident;)*) => {
-        #[allow(non_upper_case_globals)]
-        impl StatusCode {
-            $($(#[$doc])* pub const $name: StatusCode = StatusCode(ffi::$value);)*
+        /// Why a call failed, as a program tells failures apart. One name for each status of the library.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind { $($(#[$doc])* $name,)* }
 
-            /// Name in capitals, e.g. `NOT_FOUND`; `UNRECOGNISED` for numbers that this version does not know. Asks no
-            /// library, so that also the error of a missing one can be printed.
+        impl ErrorKind {
+            /// All kinds.
+            pub const ALL: &[ErrorKind] = &[$(ErrorKind::$name,)*];
+
+            /// Name in capitals, e.g. `NOT_FOUND`, the same in every language. Asks no library, so that also the error of
+            /// a missing one can be printed.
             pub fn name(self) -> &'static str {
                 const PREFIX: usize = "SHW_".len();
-                match self.0 {
-                    $(ffi::$value => &stringify!($value)[PREFIX..],)*
-                    _ => "UNRECOGNISED",
+                match self { $(ErrorKind::$name => &stringify!($value)[PREFIX..],)* }
+            }
+
+            /// Status number of the library.
+            pub fn status(self) -> i32 {
+                match self { $(ErrorKind::$name => ffi::$value,)* }
+            }
+
+            /// Of a status number; Unknown for those that this version does not know.
+            pub(crate) fn of(status: i32) -> ErrorKind {
+                match status {
+                    $(ffi::$value => ErrorKind::$name,)*
+                    _ => ErrorKind::Unknown,
                 }
             }
         }
     };
 }
 
-codes! {
-    /// Success; no error has it.
-    Ok = SHW_OK;
+kinds! {
     /// A call or job was cancelled by the host.
     Cancelled = SHW_CANCELLED;
-    /// A plugin or peer reported a code that nobody knows.
+    /// A plugin or peer reported a code that nobody knows, or the library one that this version does not know.
     Unknown = SHW_UNKNOWN;
     /// A parameter, option or plan is wrong whatever the state.
     InvalidArgument = SHW_INVALID_ARGUMENT;
@@ -71,32 +80,22 @@ codes! {
     DataLoss = SHW_DATA_LOSS;
     /// Credentials are missing or expired.
     Unauthenticated = SHW_UNAUTHENTICATED;
-    /// A call that is not done yet; callbacks of the host give it.
-    Pending = SHW_PENDING;
-    /// Memory of the caller is too small.
-    BufferTooSmall = SHW_BUFFER_TOO_SMALL;
-    /// A callback of the host failed.
+    /// A callback of the host panicked on another thread or rank.
     HostException = SHW_HOST_EXCEPTION;
     /// A callback of the host leaves the work to the library.
     Declined = SHW_DECLINED;
 }
 
-impl fmt::Debug for StatusCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.name(), self.0)
-    }
-}
-
-impl fmt::Display for StatusCode {
+impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// Why a call failed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Error {
-    code: StatusCode,
+    status: i32,
     message: String,
     details: BTreeMap<String, String>,
     retryable: bool,
@@ -112,19 +111,31 @@ struct Cause {
 
 impl Error {
     /// An error made by the host, for callbacks.
-    pub fn new(code: StatusCode, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), details: BTreeMap::new(), retryable: false, source: None }
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error {
+            status: kind.status(),
+            message: message.into(),
+            details: BTreeMap::new(),
+            retryable: false,
+            source: None,
+        }
     }
 
-    /// The same with a fact by key.
-    pub(crate) fn with_detail(mut self, key: &str, value: &str) -> Error {
+    /// The same with a fact by key, e.g. `file` or `expected`.
+    #[must_use]
+    pub fn with_detail(mut self, key: &str, value: &str) -> Error {
         self.details.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// The status code.
-    pub fn code(&self) -> StatusCode {
-        self.code
+    /// Why, for programs.
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::of(self.status)
+    }
+
+    /// The status number as the library gave it, also one that this version does not know.
+    pub fn status(&self) -> i32 {
+        self.status
     }
 
     /// What failed, on which noun, and what to do, outermost sentence first.
@@ -146,26 +157,38 @@ impl Error {
 impl From<RawError> for Error {
     fn from(raw: RawError) -> Error {
         let details: BTreeMap<String, String> = raw.details().into_iter().collect();
-        let code = StatusCode(raw.status());
-        if code == StatusCode::HostException {
+        let status = raw.status();
+        if status == ffi::SHW_HOST_EXCEPTION {
             resume_host_panic(&details);
         }
         let mut message = raw.message();
         if message.is_empty() {
-            message = format!("the library returned {code} without a message");
+            message = format!("the library returned {} ({status}) without a message", ErrorKind::of(status));
         }
         let source = raw
             .causes()
             .into_iter()
             .rev()
             .fold(None, |inner, message| Some(Box::new(Cause { message, source: inner })));
-        Error { code, message, details, retryable: raw.is_retryable(), source }
+        Error { status, message, details, retryable: raw.is_retryable(), source }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("status", &self.status)
+            .field("message", &self.message)
+            .field("details", &self.details)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
+        write!(f, "{}: {}", self.kind(), self.message)
     }
 }
 
@@ -212,7 +235,7 @@ pub(crate) fn guard(err: *mut *mut ffi::shw_error, body: impl FnOnce() -> Result
         Ok(Ok(())) => ffi::SHW_OK,
         Ok(Err(error)) => give_error(&error, err),
         Err(payload) => {
-            let mut error = Error::new(StatusCode::HostException, "a callback of the host panicked");
+            let mut error = Error::new(ErrorKind::HostException, "a callback of the host panicked");
             error.details.insert(HOST_EXCEPTION_KEY.to_owned(), put_aside(payload));
             give_error(&error, err)
         }
@@ -245,7 +268,7 @@ fn give_error(error: &Error, err: *mut *mut ffi::shw_error) -> ffi::shw_status {
         // SAFETY: err is the library's out-parameter; texts are copied by the call.
         unsafe {
             ffi::shw_error_create(
-                error.code.0,
+                error.status,
                 error.message.as_ptr().cast(),
                 error.message.len() as u64,
                 details.as_ptr(),
@@ -255,7 +278,7 @@ fn give_error(error: &Error, err: *mut *mut ffi::shw_error) -> ffi::shw_status {
             );
         }
     }
-    error.code.0
+    error.status
 }
 
 /// A panic of a callback goes on in the call that caused it.

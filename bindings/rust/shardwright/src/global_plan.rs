@@ -15,7 +15,7 @@
 //! batch.add_laid_out(&Entry::tensor("weight", DType::from_name("float32")?, &[8, 3]));
 //! let mut all = Vec::new(); // on one rank each, then all_gather
 //! for rank in 0..4 {
-//!     let options = DescribeOptions { rank, world_size: 4, ..Default::default() };
+//!     let options = DescribeOptions::new().rank(rank).world_size(4);
 //!     all.push(global_plan::describe(&batch, &[Some(&layout)], &options)?);
 //! }
 //! let digests: Vec<_> = all.iter().map(|each| each.digest).collect();
@@ -26,7 +26,7 @@
 //! # Ok::<(), shardwright::Error>(())
 //! ```
 
-use crate::error::{Error, Result, StatusCode};
+use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::planning::{DescribeOptions, Digest, EntryBatch, MergeOptions};
 use crate::text::{Blob, Parts};
@@ -35,6 +35,7 @@ use std::ffi::CString;
 
 /// What one rank says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Description {
     /// A plan buffer that names no rank.
     pub description: Vec<u8>,
@@ -47,6 +48,7 @@ pub struct Description {
 
 /// The explicit plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Expanded {
     /// A plan buffer of the merged plan.
     pub plan: Vec<u8>,
@@ -61,7 +63,7 @@ pub struct Expanded {
 pub fn describe(batch: &EntryBatch, layouts: &[Option<&Layout>], options: &DescribeOptions) -> Result<Description> {
     if !layouts.is_empty() && layouts.len() != batch.len() {
         let text = format!("{} layouts for {} entries", layouts.len(), batch.len());
-        return Err(Error::new(StatusCode::InvalidArgument, text).with_detail("parameter", "layouts"));
+        return Err(Error::new(ErrorKind::InvalidArgument, text).with_detail("parameter", "layouts"));
     }
     let handles: Vec<*const ffi::shw_layout> =
         layouts.iter().map(|layout| layout.map_or(std::ptr::null(), Layout::handle)).collect();
@@ -81,7 +83,7 @@ pub fn representatives(digests: &[Digest]) -> Result<Vec<i32>> {
 
 fn c_text(generation: &str) -> Result<CString> {
     CString::new(generation).map_err(|_| {
-        Error::new(StatusCode::InvalidArgument, "the generation holds a NUL").with_detail("parameter", "generation")
+        Error::new(ErrorKind::InvalidArgument, "the generation holds a NUL").with_detail("parameter", "generation")
     })
 }
 

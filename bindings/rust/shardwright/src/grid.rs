@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Shards of grids as Megatron Core describes them, and their flat ranges.
 
-use crate::error::{Error, Result, StatusCode};
+use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{Piece, pieces_of};
-use shardwright_sys::error::RawError;
-use shardwright_sys::{ffi, raw};
+use crate::megatron::{answered, megatron, slot};
+use shardwright_sys::ffi;
 use std::ops::Range;
 
 /// One shard of a tensor: a local shape that lacks some leading axes of the global tensor, where it lies, and into how
@@ -48,16 +48,18 @@ impl GridShard {
         let (mut global, mut offsets, mut fragments) = (vec![0; axes], vec![0; axes], vec![0; axes]);
         let described = shard.described()?;
         // SAFETY: the arrays live for the call and have the room that the function asks for.
-        unsafe {
-            raw::grid_place(
+        let call = slot(megatron()?.grid_place);
+        answered(|err| unsafe {
+            call(
                 &described,
                 numbers.as_ptr(),
                 places.len() as u64,
                 global.as_mut_ptr(),
                 offsets.as_mut_ptr(),
                 fragments.as_mut_ptr(),
+                err,
             )
-        }?;
+        })?;
         shard.global_shape = global;
         shard.offsets = offsets;
         shard.fragments = Some(fragments);
@@ -72,8 +74,9 @@ impl GridShard {
         let described = self.described()?;
         let empty = self.flat_range.as_ref().is_some_and(Range::is_empty);
         // SAFETY: what the description points to lives as long as self, the arrays for the call.
-        read_boxes(ndim, if empty { 0 } else { 1 }, |values, capacity, size, starts| unsafe {
-            raw::grid_boxes(&described, values, capacity, size, starts)
+        let call = slot(megatron()?.grid_boxes);
+        read_boxes(ndim, if empty { 0 } else { 1 }, |values, capacity, size, starts, err| unsafe {
+            call(&described, values, capacity, size, starts, err)
         })
     }
 
@@ -84,14 +87,10 @@ impl GridShard {
         let mut entry = FlatEntry { shape: vec![0; axes], offsets: vec![0; axes], sizes: vec![0; axes] };
         let described = self.described()?;
         // SAFETY: as above.
-        unsafe {
-            raw::grid_flat_entry(
-                &described,
-                entry.shape.as_mut_ptr(),
-                entry.offsets.as_mut_ptr(),
-                entry.sizes.as_mut_ptr(),
-            )
-        }?;
+        let call = slot(megatron()?.grid_flat_entry);
+        answered(|err| unsafe {
+            call(&described, entry.shape.as_mut_ptr(), entry.offsets.as_mut_ptr(), entry.sizes.as_mut_ptr(), err)
+        })?;
         Ok(entry)
     }
 
@@ -103,7 +102,7 @@ impl GridShard {
         }
         let text =
             format!("{} local and {} prepended axes do not fit {:?}", self.local_shape.len(), self.prepended, self);
-        Err(Error::new(StatusCode::InvalidArgument, text))
+        Err(Error::new(ErrorKind::InvalidArgument, text))
     }
 
     /// For C; it borrows from self.
@@ -115,7 +114,7 @@ impl GridShard {
         shard.flags = flag(self.flat_range.is_some(), ffi::SHW_GRID_FLAT)
             | flag(self.shape_may_differ, ffi::SHW_GRID_SHAPE_MAY_DIFFER);
         let count = |axes: usize| {
-            i32::try_from(axes).map_err(|_| Error::new(StatusCode::InvalidArgument, format!("{axes} axes")))
+            i32::try_from(axes).map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{axes} axes")))
         };
         shard.local_ndim = count(self.local_shape.len())?;
         shard.prepended = count(self.prepended)?;
@@ -136,31 +135,24 @@ pub fn flat_entry_pieces(shape: &[i64], entry: &FlatEntry) -> Result<Vec<Piece>>
     let axes = shape.len() + 1;
     if [entry.shape.len(), entry.offsets.len(), entry.sizes.len()] != [axes; 3] {
         let text = format!("{entry:?} does not fit a tensor of {} dimensions", shape.len());
-        return Err(Error::new(StatusCode::InvalidArgument, text));
+        return Err(Error::new(ErrorKind::InvalidArgument, text));
     }
     let chunk = [&entry.offsets[..], &entry.sizes[..]].concat();
     let ndim = shape.len();
     let scalars = u64::from(entry.sizes[ndim] > 0);
     // SAFETY: the arrays live for the call.
-    read_boxes(ndim, scalars, |values, capacity, size, starts| unsafe {
-        raw::grid_flat_boxes(
-            shape.as_ptr(),
-            ndim as i32,
-            entry.shape.as_ptr(),
-            chunk.as_ptr(),
-            values,
-            capacity,
-            size,
-            starts,
-        )
+    let call = slot(megatron()?.grid_flat_boxes);
+    read_boxes(ndim, scalars, |values, capacity, size, starts, err| unsafe {
+        call(shape.as_ptr(), ndim as i32, entry.shape.as_ptr(), chunk.as_ptr(), values, capacity, size, starts, err)
     })
 }
 
 /// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts, exactly.
 pub fn overlapping_parts(stored: i64, wanted: i64, index: i64) -> Result<Range<i64>> {
     let (mut begin, mut count) = (0, 0);
+    let call = slot(megatron()?.grid_overlap);
     // SAFETY: both live for the call.
-    unsafe { raw::grid_overlap(stored, wanted, index, &mut begin, &mut count) }?;
+    answered(|err| unsafe { call(stored, wanted, index, &mut begin, &mut count, err) })?;
     Ok(begin..begin + count)
 }
 
@@ -169,13 +161,14 @@ pub fn overlapping_parts(stored: i64, wanted: i64, index: i64) -> Result<Range<i
 fn read_boxes(
     ndim: usize,
     scalars: u64,
-    call: impl FnOnce(*mut i64, u64, *mut u64, *mut i64) -> std::result::Result<(), RawError>,
+    call: impl FnOnce(*mut i64, u64, *mut u64, *mut i64, *mut *mut ffi::shw_error) -> ffi::shw_status,
 ) -> Result<Vec<Piece>> {
     let most = (2 * ndim).max(2) - 1;
     let mut values = vec![0i64; most * ndim * 2];
     let mut starts = vec![0i64; most];
     let mut size = 0;
-    call(values.as_mut_ptr(), values.len() as u64, &mut size, starts.as_mut_ptr())?;
+    let (room, first) = (values.len() as u64, values.as_mut_ptr());
+    answered(|err| call(first, room, &mut size, starts.as_mut_ptr(), err))?;
     let count = if ndim == 0 { scalars as usize } else { size as usize / (2 * ndim) };
     Ok(pieces_of(&values, &starts[..count], ndim))
 }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saves and loads in the background.
 
+use crate::collective::Collective;
 use crate::context::Context;
-use crate::error::{Error, Result, StatusCode};
+use crate::error::Result;
 use crate::options::span_ns;
+use crate::progress::{Progress, ProgressListener};
 use crate::report::Report;
 use crate::state::State;
 use shardwright_sys::error::RawError;
 use shardwright_sys::{ffi, raw};
-use std::ffi::CStr;
 use std::time::Duration;
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum JobState {
     /// Not started.
     Queued,
@@ -28,29 +32,45 @@ pub enum JobState {
     Cancelled,
 }
 
-/// How far a job is; values never decrease.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// What it is doing, e.g. "write".
-    pub stage: String,
-    /// Bytes moved so far.
-    pub bytes_done: u64,
-    /// Bytes to move; 0 = not known yet.
-    pub bytes_total: u64,
-    /// Items done so far.
-    pub items_done: u64,
-    /// Items in all; 0 = not known yet.
-    pub items_total: u64,
-    /// Time since it was submitted.
-    pub elapsed: Duration,
+impl JobState {
+    pub(crate) fn of(number: i32) -> JobState {
+        match number {
+            ffi::SHW_JOB_QUEUED => JobState::Queued,
+            ffi::SHW_JOB_RUNNING => JobState::Running,
+            ffi::SHW_JOB_STAGED => JobState::Staged,
+            ffi::SHW_JOB_SUCCEEDED => JobState::Succeeded,
+            ffi::SHW_JOB_CANCELLED => JobState::Cancelled,
+            _ => JobState::Failed,
+        }
+    }
 }
 
-/// A save or load in the background. It owns the state until it is taken back. Dropping a job that is still running
+/// A save or load in the background. It owns state and collective until [`Job::finish`] gives them back. Dropping a job that is still running
 /// cancels it and waits for its end, because the memory that it reads goes with it.
 pub struct Job {
     handle: *mut ffi::shw_job,
-    state: Option<State<'static>>,
+    held: Option<Held>,
+    _progress: Option<ProgressListener>,
     _context: Context,
+}
+
+/// What the job uses until it has ended.
+struct Held {
+    state: State<'static>,
+    collective: Option<Collective>,
+}
+
+/// What a job that has ended gives back.
+#[derive(Debug)]
+#[non_exhaustive]
+#[must_use = "the outcome says whether the job succeeded"]
+pub struct Finished {
+    /// What it did, or why it failed.
+    pub outcome: Result<Report>,
+    /// The state, also of a job that failed.
+    pub state: State<'static>,
+    /// This rank's end of the transport, when the job had one.
+    pub collective: Option<Collective>,
 }
 
 // SAFETY: jobs may be used from any thread.
@@ -58,11 +78,15 @@ unsafe impl Send for Job {}
 // SAFETY: as above.
 unsafe impl Sync for Job {}
 
-const SLICE: Duration = Duration::from_millis(100);
-
 impl Job {
-    pub(crate) fn new(handle: *mut ffi::shw_job, state: State<'static>, context: Context) -> Job {
-        Job { handle, state: Some(state), _context: context }
+    pub(crate) fn new(
+        handle: *mut ffi::shw_job,
+        state: State<'static>,
+        collective: Option<Collective>,
+        progress: &Option<ProgressListener>,
+        context: Context,
+    ) -> Job {
+        Job { handle, held: Some(Held { state, collective }), _progress: progress.clone(), _context: context }
     }
 
     /// Waits until the job is terminal: true, false when the time passed, or the job's error. `None` = no limit.
@@ -84,14 +108,7 @@ impl Job {
     /// State now.
     pub fn state(&self) -> JobState {
         // SAFETY: the handle lives as long as self.
-        match unsafe { ffi::shw_job_poll(self.handle) } {
-            ffi::SHW_JOB_QUEUED => JobState::Queued,
-            ffi::SHW_JOB_RUNNING => JobState::Running,
-            ffi::SHW_JOB_STAGED => JobState::Staged,
-            ffi::SHW_JOB_SUCCEEDED => JobState::Succeeded,
-            ffi::SHW_JOB_CANCELLED => JobState::Cancelled,
-            _ => JobState::Failed,
-        }
+        JobState::of(unsafe { ffi::shw_job_poll(self.handle) })
     }
 
     /// True once the job is terminal.
@@ -102,19 +119,7 @@ impl Job {
     /// How far it is.
     pub fn progress(&self) -> Result<Progress> {
         // SAFETY: the handle lives as long as self; the stage is static text.
-        unsafe {
-            let p = raw::job_progress(self.handle)?;
-            let stage =
-                if p.stage.is_null() { String::new() } else { CStr::from_ptr(p.stage).to_string_lossy().into_owned() };
-            Ok(Progress {
-                stage,
-                bytes_done: p.bytes_done,
-                bytes_total: p.bytes_total,
-                items_done: p.items_done,
-                items_total: p.items_total,
-                elapsed: Duration::from_nanos(p.elapsed_ns.max(0) as u64),
-            })
-        }
+        unsafe { Ok(Progress::of(&raw::job_progress(self.handle)?)) }
     }
 
     /// Asks the job to stop; it still ends in a terminal state.
@@ -129,27 +134,20 @@ impl Job {
         Ok(Report::new(unsafe { raw::job_report(self.handle) }?))
     }
 
-    /// Waits for the end and gives report and state back. On failure the state is lost with the error; take it first with
-    /// [`Job::into_state`] when it is needed.
-    pub fn finish(mut self) -> Result<(Report, State<'static>)> {
-        self.wait(None)?;
-        let report = self.report()?;
-        let state =
-            self.state.take().ok_or_else(|| Error::new(StatusCode::FailedPrecondition, "the state was taken"))?;
-        Ok((report, state))
-    }
-
-    /// Waits for the end, whatever it is, and gives the state back.
-    pub fn into_state(mut self) -> Option<State<'static>> {
+    /// Waits for the end, whatever it is, and gives back what the job used.
+    ///
+    /// # Panics
+    /// Goes on with the panic of a callback that ended the job.
+    pub fn finish(mut self) -> Finished {
         self.wait_for_end();
-        self.state.take()
+        let outcome = self.wait(None).and_then(|_| self.report());
+        let Held { state, collective } = self.held.take().expect("a job is finished once");
+        Finished { outcome, state, collective }
     }
 
     fn wait_for_end(&self) {
-        while !self.is_done() {
-            // An error is an end, too.
-            let _ = self.wait(Some(SLICE));
-        }
+        // SAFETY: the handle lives as long as self; an error is an end, too, and is asked for elsewhere.
+        while unsafe { ffi::shw_job_wait(self.handle, -1, std::ptr::null_mut()) } == ffi::SHW_PENDING {}
     }
 }
 

@@ -3,12 +3,13 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::options::{Owner, Preset};
+use crate::estimate::Estimate;
+use crate::options::{Owner, Preset, options};
 use crate::text::Parts;
 use shardwright_sys::{ffi, raw};
 
+options! {
 /// How the cost of a plan is estimated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EstimateOptions {
     /// Who writes what several ranks hold.
     pub owner: Owner,
@@ -23,9 +24,10 @@ pub struct EstimateOptions {
     /// Whether groups of tensors list the chunks of their first tensor (`chunk_list`), up to 1 Mi in all.
     pub chunks: bool,
 }
+}
 
 impl EstimateOptions {
-    fn to_c(self, flags: u32) -> ffi::shw_estimate_options {
+    fn to_c(&self, flags: u32) -> ffi::shw_estimate_options {
         // SAFETY: a plain struct for which all zero is valid.
         let mut options: ffi::shw_estimate_options = unsafe { std::mem::zeroed() };
         options.struct_size = size_of::<ffi::shw_estimate_options>() as u32;
@@ -84,11 +86,11 @@ impl JobDescription {
         Ok(text_of(Parts::new(unsafe { raw::job_description_json(self.0) }?).bytes()))
     }
 
-    /// Plans the save of all ranks and estimates as JSON text what it costs; nothing is written.
-    pub fn estimate_save(&self, options: &EstimateOptions) -> Result<String> {
+    /// Plans the save of all ranks and estimates what it costs; nothing is written.
+    pub fn estimate_save(&self, options: &EstimateOptions) -> Result<Estimate> {
         // SAFETY: handle and options live for the call.
         let parts = Parts::new(unsafe { raw::estimate_save(self.0, &options.to_c(0)) }?);
-        Ok(text_of(parts.bytes()))
+        Estimate::of(text_of(parts.bytes()))
     }
 
     /// The merged plan of the save of all ranks, as a plan buffer.
@@ -100,12 +102,12 @@ impl JobDescription {
     }
 
     /// Plans the load of what this job stores by the ranks of `wanted` (made by lay_out; None = this job) and
-    /// estimates as JSON text what it costs. NOT_FOUND.
-    pub fn estimate_load(&self, wanted: Option<&JobDescription>, options: &EstimateOptions) -> Result<String> {
+    /// estimates what it costs. NOT_FOUND.
+    pub fn estimate_load(&self, wanted: Option<&JobDescription>, options: &EstimateOptions) -> Result<Estimate> {
         let wanted = wanted.map_or(std::ptr::null(), |w| w.0.cast_const());
         // SAFETY: handles and options live for the call.
         let parts = Parts::new(unsafe { raw::estimate_load(self.0, wanted, &options.to_c(0)) }?);
-        Ok(text_of(parts.bytes()))
+        Estimate::of(text_of(parts.bytes()))
     }
 
     /// The load plan of each rank of `wanted`, as plan buffers, rank 0 first; as `estimate_load` otherwise.

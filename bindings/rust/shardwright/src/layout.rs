@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// What a mesh axis does to a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Placement {
     /// Every rank of the axis holds all of it.
     Replicate,
@@ -39,6 +40,7 @@ impl Placement {
 /// One box that a rank holds and where it begins in the rank's local tensor. A box is a window of a local tensor that has
 /// its number of dimensions, and a run of elements of any other.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Piece {
     /// First element per dimension of the whole tensor.
     pub offsets: Vec<i64>,
@@ -80,7 +82,7 @@ impl Layout {
     pub fn new(mesh: &[i64], ranks: &[i32], placements: &[Placement]) -> Result<Layout> {
         if mesh.len() != placements.len() {
             let text = format!("{} placements for a mesh of {} axes", placements.len(), mesh.len());
-            return Err(crate::Error::new(crate::StatusCode::InvalidArgument, text));
+            return Err(crate::Error::new(crate::ErrorKind::InvalidArgument, text));
         }
         let (mut kinds, mut dims, mut factors) = (Vec::new(), Vec::new(), Vec::new());
         for placement in placements {
@@ -103,7 +105,7 @@ impl Layout {
     pub fn with_tensor_map(mesh: &[i64], ranks: &[i32], names: &[&str], map: &[&[i32]]) -> Result<Layout> {
         if !names.is_empty() && names.len() != mesh.len() {
             let text = format!("{} names for a mesh of {} axes", names.len(), mesh.len());
-            return Err(crate::Error::new(crate::StatusCode::InvalidArgument, text));
+            return Err(crate::Error::new(crate::ErrorKind::InvalidArgument, text));
         }
         let texts = Blob::of(names);
         let axes: Vec<i32> = map.concat();

@@ -19,56 +19,70 @@
 //! ```
 //!
 //! Every failure is an [`Error`] with the status code, the message and the details of the C library. Blocking calls
-//! borrow slices; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
+//! borrow slices, whole tensors and shards of larger ones; jobs take states that own their memory (`State<'static>`) and give them back. Many tensors enter a state
 //! in one call of the library by [`State::add_all`] or a [`TensorBatch`]. Hosts with tensors, transport and files of their
 //! own use the planner alone: [`planning`], and [`global_plan`] where layouts say what each rank holds.
+//!
+//! Feature `half`: its `f16` and `bf16` are elements. Feature `serde`: options, infos and summaries are data.
 #![deny(missing_docs)]
 #![deny(missing_debug_implementations)]
 
+mod cancellation;
 mod checkpoint;
 mod collective;
 mod context;
 mod dtype;
 mod entry_batch;
 mod error;
+mod estimate;
+mod facts;
+pub mod global_plan;
 mod grid;
 mod host_storage;
+mod info;
 mod job;
 mod job_description;
 mod layout;
+mod megatron;
+mod object_reader;
 mod options;
 mod planner;
 pub mod planning;
+mod progress;
 mod report;
 mod state;
 mod storage;
-pub mod global_plan;
 mod tensor;
 mod tensor_batch;
 mod text;
 mod workflow;
 
+pub use cancellation::Cancellation;
 pub use checkpoint::{Checkpoint, ChunkInfo, DigestAlgorithm, Object, TensorInfo};
-pub use collective::{Collective, Gathered, HostCollective, Parts, Reduction, thread_collectives};
+pub use collective::{Aborter, Collective, Gathered, HostCollective, Parts, Reduction, thread_collectives};
 pub use context::{Context, ContextBuilder, LogLevel};
 pub use dtype::{DType, Element};
-pub use error::{Error, Result, StatusCode};
+pub use error::{Error, ErrorKind, Result};
+pub use estimate::{Estimate, EstimatedChunk, EstimatedTime, PerRank, Spread, Stored, TensorGroup};
 pub use grid::{FlatEntry, GridShard, flat_entry_pieces, overlapping_parts};
-pub use host_storage::{CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
-pub use job::{Job, JobState, Progress};
+pub use host_storage::{Capabilities, CommitCondition, HostStorage, LockMode, ObjectStat, OpenMode, StorageLock};
+pub use info::{CheckpointInfo, Completeness, FileInfo, ObjectInfo, Step, Steps};
+pub use job::{Finished, Job, JobState};
 pub use job_description::{EstimateOptions, JobDescription};
 pub use layout::{Layout, Piece, Placement};
+pub use object_reader::ObjectReader;
 pub use options::{
-    Cast, Cover, Durability, Format, Kind, LoadOptions, MatchOrder, Missing, OpenOptions, Overwrite, Owner, Preset,
-    SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    Cast, ConvertOptions, Cover, Durability, Format, GarbageOptions, Kind, LoadOptions, MatchOrder, Missing,
+    OpenOptions, Overwrite, Owner, Preset, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
-pub use report::Report;
+pub use progress::{Progress, ProgressListener};
+pub use report::{Report, Summary};
 pub use state::State;
 pub use storage::Storage;
 pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
-    Loaded, Location, collect_garbage, list_steps, load, load_all, load_async, load_at, load_into, save, save_async,
-    save_at, version,
+    Loaded, Location, collect_garbage, convert, latest, list_steps, load, load_all, load_async, load_async_at, load_at,
+    load_into, save, save_async, save_async_at, save_at, version,
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of saves and loads, with the names and defaults that all languages share.
 
-use crate::error::Result;
+use crate::cancellation::Cancellation;
+use crate::error::{Error, ErrorKind, Result};
+use crate::progress::ProgressListener;
 use crate::text::{Blob, c_path};
 use shardwright_sys::ffi;
 use std::collections::BTreeMap;
@@ -9,195 +11,298 @@ use std::ffi::{CString, c_char};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// An option whose values are words, the same in all languages.
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $value:ident,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $value:ident, $word:literal;)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
         #[repr(i32)]
-        pub enum $name { $($(#[$item_doc])* $item = ffi::$value,)* }
+        pub enum $name {
+            $($(#[$item_doc])* #[cfg_attr(feature = "serde", serde(rename = $word))] $item = ffi::$value,)*
+        }
+
+        impl $name {
+            /// The word that stands for it in every language, e.g. on command lines and in configurations.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$item => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = Error;
+
+            /// From its word; INVALID_ARGUMENT for others, naming those that there are.
+            fn from_str(word: &str) -> Result<$name> {
+                match word {
+                    $($word => Ok($name::$item),)*
+                    _ => Err(unknown_word(stringify!($name), word, &[$($word),*])),
+                }
+            }
+        }
     };
 }
+
+fn unknown_word(option: &str, found: &str, words: &[&str]) -> Error {
+    let text = format!("{option} has no value {found:?}; its values are {}", words.join(", "));
+    Error::new(ErrorKind::InvalidArgument, text).with_detail("found", found).with_detail("expected", &words.join(", "))
+}
+
+/// A struct of options: fields with their defaults (of their types where none is written), and a chained setter for each.
+macro_rules! options {
+    ($(#[$doc:meta])* pub struct $name:ident {
+        $($(#[$field_doc:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+        #[non_exhaustive]
+        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $crate::options::default_or!($($default)?),)* }
+            }
+        }
+
+        impl $name {
+            /// All defaults.
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            $(#[doc = concat!("Sets `", stringify!($field), "`, which the field of this name describes.")]
+            #[must_use]
+            pub fn $field(mut self, value: $type) -> Self {
+                self.$field = value;
+                self
+            })*
+        }
+    };
+}
+
+macro_rules! default_or {
+    () => {
+        Default::default()
+    };
+    ($default:expr) => {
+        $default
+    };
+}
+
+pub(crate) use {default_or, options};
 
 choice! {
     /// What happens to a checkpoint that is at the path.
     Overwrite {
         /// Replaced atomically; the old one stays until the commit.
-        #[default] Replace = SHW_OVERWRITE_REPLACE,
+        #[default] Replace = SHW_OVERWRITE_REPLACE, "replace";
         /// ALREADY_EXISTS.
-        Refuse = SHW_OVERWRITE_REFUSE,
+        Refuse = SHW_OVERWRITE_REFUSE, "refuse";
     }
 }
 choice! {
     /// What a finished save survives.
     Durability {
         /// A loss of power.
-        #[default] Full = SHW_DURABILITY_FULL,
+        #[default] Full = SHW_DURABILITY_FULL, "full";
         /// The end of the process only; the report says so.
-        None = SHW_DURABILITY_NONE,
+        None = SHW_DURABILITY_NONE, "none";
     }
 }
 choice! {
     /// Who writes an entry that several ranks hold.
     Owner {
         /// Balanced by bytes.
-        #[default] Balanced = SHW_OWNER_BALANCED,
+        #[default] Balanced = SHW_OWNER_BALANCED, "balanced";
         /// Always the lowest rank.
-        LowestRank = SHW_OWNER_LOWEST_RANK,
+        LowestRank = SHW_OWNER_LOWEST_RANK, "lowest_rank";
         /// As the original of the preset chooses.
-        Exact = SHW_OWNER_EXACT,
+        Exact = SHW_OWNER_EXACT, "exact";
         /// All of them, each its own chunk: for merges of descriptions, refused by saves.
-        All = SHW_OWNER_ALL,
+        All = SHW_OWNER_ALL, "all";
     }
 }
 choice! {
     /// Which replicas are compared before one is written.
     VerifyReplicas {
         /// Objects and tensors up to 1 MiB.
-        #[default] Auto = SHW_VERIFY_REPLICAS_AUTO,
+        #[default] Auto = SHW_VERIFY_REPLICAS_AUTO, "auto";
         /// All.
-        All = SHW_VERIFY_REPLICAS_ALL,
+        All = SHW_VERIFY_REPLICAS_ALL, "all";
         /// None.
-        Off = SHW_VERIFY_REPLICAS_OFF,
+        Off = SHW_VERIFY_REPLICAS_OFF, "off";
     }
 }
 choice! {
     /// Planner behaviour.
     Preset {
-        /// HyperParallel's standard planner.
-        #[default] Standard = SHW_PRESET_STANDARD,
-        /// torch DCP's default planner.
-        Default = SHW_PRESET_DEFAULT,
-        /// Megatron's torch_dist strategies.
-        Megatron = SHW_PRESET_MEGATRON,
+        /// That of this library.
+        #[default] Native = SHW_PRESET_NATIVE, "native";
+        /// HyperParallel's standard planners.
+        Hyperparallel = SHW_PRESET_HYPERPARALLEL, "hyperparallel";
+        /// torch DCP's default planners.
+        Torch = SHW_PRESET_TORCH, "torch";
+        /// Megatron-core's fully parallel save.
+        Megatron = SHW_PRESET_MEGATRON, "megatron";
     }
 }
 choice! {
     /// Format of what is written, or expected.
     Format {
         /// Native when saving, what is recognised when loading.
-        #[default] Auto = SHW_FORMAT_AUTO,
+        #[default] Auto = SHW_FORMAT_AUTO, "auto";
         /// Our own.
-        Native = SHW_FORMAT_NATIVE,
+        Native = SHW_FORMAT_NATIVE, "native";
         /// torch.distributed.checkpoint.
-        TorchDcp = SHW_FORMAT_TORCH_DCP,
+        TorchDcp = SHW_FORMAT_TORCH_DCP, "torch_dcp";
+        /// One file when the path ends in `.safetensors`, else files of a directory and their index.
+        Safetensors = SHW_FORMAT_SAFETENSORS, "safetensors";
     }
 }
 choice! {
     /// Who holds an entry.
     Kind {
         /// Whole tensors and objects: replicated; sharded ones: sharded.
-        #[default] Auto = SHW_KIND_AUTO,
+        #[default] Auto = SHW_KIND_AUTO, "auto";
         /// Equal on all ranks, stored once.
-        Replicated = SHW_KIND_REPLICATED,
+        Replicated = SHW_KIND_REPLICATED, "replicated";
         /// Each rank holds boxes.
-        Sharded = SHW_KIND_SHARDED,
+        Sharded = SHW_KIND_SHARDED, "sharded";
         /// Each rank has its own, stored per rank.
-        RankLocal = SHW_KIND_RANK_LOCAL,
+        RankLocal = SHW_KIND_RANK_LOCAL, "rank_local";
     }
 }
 choice! {
     /// Wanted but not stored.
     Missing {
         /// NOT_FOUND with the nearest names.
-        #[default] Error = SHW_MISSING_ERROR,
+        #[default] Error = SHW_MISSING_ERROR, "error";
         /// Listed in the report, the destination untouched.
-        Report = SHW_MISSING_REPORT,
+        Report = SHW_MISSING_REPORT, "report";
     }
 }
 choice! {
     /// Stored but not wanted.
     Unexpected {
         /// Listed in the report.
-        #[default] Report = SHW_UNEXPECTED_REPORT,
+        #[default] Report = SHW_UNEXPECTED_REPORT, "report";
         /// INVALID_ARGUMENT.
-        Error = SHW_UNEXPECTED_ERROR,
+        Error = SHW_UNEXPECTED_ERROR, "error";
     }
 }
 choice! {
     /// Stored with another dtype than wanted.
     Cast {
         /// INVALID_ARGUMENT with both.
-        #[default] Error = SHW_CAST_ERROR,
+        #[default] Error = SHW_CAST_ERROR, "error";
         /// Converted and listed in the report.
-        Allow = SHW_CAST_ALLOW,
+        Allow = SHW_CAST_ALLOW, "allow";
     }
 }
 choice! {
     /// Stored with another global shape than wanted.
     Shape {
         /// INVALID_ARGUMENT with both.
-        #[default] Error = SHW_SHAPE_ERROR,
+        #[default] Error = SHW_SHAPE_ERROR, "error";
         /// Both anchored at the origin: cropped, or padded with zeros, and listed in the report.
-        CropAndPad = SHW_SHAPE_CROP_AND_PAD,
+        CropAndPad = SHW_SHAPE_CROP_AND_PAD, "crop_and_pad";
     }
 }
 choice! {
     /// Whether stored digests are checked.
     Verify {
         /// On every read.
-        #[default] OnRead = SHW_VERIFY_ON_READ,
+        #[default] OnRead = SHW_VERIFY_ON_READ, "on_read";
         /// Not; the report says so.
-        Off = SHW_VERIFY_OFF,
+        Off = SHW_VERIFY_OFF, "off";
     }
 }
 choice! {
     /// What is proved about boxes: of the chunks of a tensor, or of what fills a wanted box.
     Cover {
         /// Every element exactly once.
-        #[default] Full = SHW_COVER_FULL,
+        #[default] Full = SHW_COVER_FULL, "full";
         /// No element twice.
-        Disjoint = SHW_COVER_DISJOINT,
+        Disjoint = SHW_COVER_DISJOINT, "disjoint";
         /// Nothing but that each box lies inside its tensor.
-        Off = SHW_COVER_OFF,
+        Off = SHW_COVER_OFF, "off";
     }
 }
 choice! {
     /// Order of matches, entries always in their order.
     MatchOrder {
         /// Wanted boxes in their order, for each the chunks by number.
-        #[default] Wanted = SHW_MATCH_BY_WANTED,
+        #[default] Wanted = SHW_MATCH_BY_WANTED, "wanted";
         /// As the sweep of torch 2.15 finds them.
-        Sweep = SHW_MATCH_BY_SWEEP,
+        Sweep = SHW_MATCH_BY_SWEEP, "sweep";
     }
 }
 choice! {
     /// What entries describe.
     Described {
         /// What a rank holds.
-        #[default] LocalSave = SHW_PLAN_LOCAL_SAVE,
+        #[default] LocalSave = SHW_PLAN_LOCAL_SAVE, "local_save";
         /// What is stored: each box one chunk, without rank, world size and agreement.
-        MergedSave = SHW_PLAN_MERGED_SAVE,
+        MergedSave = SHW_PLAN_MERGED_SAVE, "merged_save";
     }
 }
 
 /// Strictness of the names that a glob matches; the first match wins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[non_exhaustive]
 pub struct Strict {
     /// Pattern over names.
     pub glob: String,
     /// Wanted but not stored.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub missing: Missing,
     /// Stored but not wanted.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub unexpected: Unexpected,
     /// Stored with another dtype.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub cast: Cast,
     /// Stored with another global shape.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Shape,
 }
 
+impl Strict {
+    /// The default strictness for the names that this pattern matches.
+    pub fn new(glob: impl Into<String>) -> Strict {
+        Strict { glob: glob.into(), ..Strict::default() }
+    }
+}
+
+options! {
 /// Options of a save.
-#[derive(Clone, Debug)]
+///
+/// ```
+/// use shardwright::{Durability, Overwrite, SaveOptions};
+///
+/// let options = SaveOptions::new().overwrite(Overwrite::Refuse).durability(Durability::None);
+/// assert!(options.digests);
+/// ```
 pub struct SaveOptions {
     /// What happens to a checkpoint that is there.
-    pub overwrite: Overwrite,
+    pub overwrite: Overwrite = Overwrite::Replace,
     /// What the result survives.
-    pub durability: Durability,
+    pub durability: Durability = Durability::Full,
     /// Digests of stored blocks; off only for measurements.
-    pub digests: bool,
+    pub digests: bool = true,
     /// Who writes replicas.
-    pub owner: Owner,
+    pub owner: Owner = Owner::Balanced,
     /// Which replicas are compared.
-    pub verify_replicas: VerifyReplicas,
+    pub verify_replicas: VerifyReplicas = VerifyReplicas::Auto,
     /// Kind by glob over names, first match wins.
     pub kind: Vec<(String, Kind)>,
     /// Bytes of staging memory; 0 = 256 MiB, or the bytes to stage when asynchronous.
@@ -215,35 +320,22 @@ pub struct SaveOptions {
     /// Chrome trace of the call.
     pub trace_path: Option<PathBuf>,
     /// Planner behaviour.
-    pub preset: Preset,
+    pub preset: Preset = Preset::Native,
     /// Format.
-    pub format: Format,
+    pub format: Format = Format::Auto,
+    /// Bytes of tensors in one file of safetensors; 0 = 5e9. A larger tensor has a file for itself.
+    pub max_shard_size: u64,
+    /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cancellation: Option<Cancellation>,
+    /// Is told how far the call or job is; not by planners.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub progress: Option<ProgressListener>,
+}
 }
 
-impl Default for SaveOptions {
-    fn default() -> Self {
-        SaveOptions {
-            overwrite: Overwrite::Replace,
-            durability: Durability::Full,
-            digests: true,
-            owner: Owner::Balanced,
-            verify_replicas: VerifyReplicas::Auto,
-            kind: Vec::new(),
-            memory_budget: 0,
-            threads: 0,
-            deadline: None,
-            keep_generations: 0,
-            file_mode: 0,
-            metadata: BTreeMap::new(),
-            trace_path: None,
-            preset: Preset::Standard,
-            format: Format::Auto,
-        }
-    }
-}
-
+options! {
 /// Options of a load.
-#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// Wanted but not stored.
     pub missing: Missing,
@@ -269,10 +361,17 @@ pub struct LoadOptions {
     pub preset: Preset,
     /// Format.
     pub format: Format,
+    /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cancellation: Option<Cancellation>,
+    /// Is told how far the call or job is; not by planners.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub progress: Option<ProgressListener>,
+}
 }
 
+options! {
 /// Options of opening; they hold for all reads of the checkpoint.
-#[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// Whether digests are checked.
     pub verify: Verify,
@@ -284,6 +383,66 @@ pub struct OpenOptions {
     pub threads: u32,
     /// Limit of each call.
     pub deadline: Option<Duration>,
+    /// Ends reads early.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cancellation: Option<Cancellation>,
+}
+}
+
+options! {
+/// Options of [`convert`](crate::convert).
+pub struct ConvertOptions {
+    /// Format of the target.
+    pub format: Format = Format::Native,
+    /// Whether another checkpoint at the target is replaced.
+    pub overwrite: Overwrite = Overwrite::Refuse,
+    /// What the target survives.
+    pub durability: Durability,
+    /// Whether the digests of all tensors are compared in the end.
+    pub compare: bool = true,
+    /// Worker threads; 0 = all of the context.
+    pub threads: u32,
+    /// Mode of new files; 0 = 0666 and the umask.
+    pub file_mode: u32,
+    /// Bytes of staging memory for reading and writing together; 0 = that of the context.
+    pub memory_budget: u64,
+    /// Bytes of tensors in one file; 0 = 5e9.
+    pub max_shard_size: u64,
+    /// Limit of the whole call.
+    pub deadline: Option<Duration>,
+    /// Ends the call early.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub cancellation: Option<Cancellation>,
+}
+}
+
+options! {
+/// Options of [`collect_garbage`](crate::collect_garbage).
+pub struct GarbageOptions {
+    /// Generations that changed within this span stay; None = 24 hours, zero = none stays for its age.
+    pub grace: Option<Duration>,
+    /// Whether anything is removed; without it the report only says what would be.
+    pub apply: bool,
+}
+}
+
+impl ConvertOptions {
+    pub(crate) fn to_c(&self) -> ffi::shw_convert_options {
+        // SAFETY: a plain struct for which all zero is valid.
+        let mut c: ffi::shw_convert_options = unsafe { std::mem::zeroed() };
+        c.struct_size = size_of::<ffi::shw_convert_options>() as u32;
+        c.flags = if self.compare { 0 } else { ffi::SHW_CONVERT_WITHOUT_COMPARISON as u32 };
+        c.format = self.format as i32;
+        c.overwrite = self.overwrite as i32;
+        c.durability = self.durability as i32;
+        c.threads = self.threads;
+        c.file_mode = self.file_mode;
+        c.memory_budget = self.memory_budget;
+        c.max_shard_size = self.max_shard_size;
+        c.deadline_ns = deadline_ns(self.deadline);
+        c.cancellation = cancellation_handle(&self.cancellation);
+        c
+    }
 }
 
 /// Nanoseconds of an optional span: none = no limit.
@@ -294,6 +453,10 @@ pub(crate) fn span_ns(span: Option<Duration>) -> i64 {
 /// The deadline field: 0 = the library's default.
 fn deadline_ns(deadline: Option<Duration>) -> i64 {
     deadline.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX).max(1))
+}
+
+fn cancellation_handle(cancellation: &Option<Cancellation>) -> *mut ffi::shw_cancellation {
+    cancellation.as_ref().map_or(std::ptr::null_mut(), Cancellation::handle)
 }
 
 /// A C options struct and what its pointers point to.
@@ -336,8 +499,11 @@ impl SaveOptions {
         c.threads = self.threads;
         c.file_mode = self.file_mode;
         c.keep_generations = self.keep_generations;
+        c.max_shard_size = self.max_shard_size;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
+        c.cancellation = cancellation_handle(&self.cancellation);
+        (c.progress, c.progress_user) = ProgressListener::to_c(&self.progress);
         c.trace_path = text_pointer(&trace);
         c.kind_globs = globs.bytes.as_ptr().cast();
         c.kind_offsets = globs.offsets.as_ptr();
@@ -370,6 +536,8 @@ impl LoadOptions {
         c.threads = self.threads;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
+        c.cancellation = cancellation_handle(&self.cancellation);
+        (c.progress, c.progress_user) = ProgressListener::to_c(&self.progress);
         c.trace_path = text_pointer(&trace);
         c.strict_globs = globs.bytes.as_ptr().cast();
         c.strict_offsets = globs.offsets.as_ptr();
@@ -390,6 +558,7 @@ impl OpenOptions {
         c.threads = self.threads;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
+        c.cancellation = cancellation_handle(&self.cancellation);
         c
     }
 }

@@ -168,7 +168,7 @@ impl Drop for SavePlanner<'_> {
 /// ```
 pub struct LoadPlanner<'p, 's> {
     handle: *mut ffi::shw_load_planner,
-    _state: &'p mut State<'s>,
+    state: &'p mut State<'s>,
     _checkpoint: &'p Checkpoint,
 }
 
@@ -178,7 +178,7 @@ impl<'p, 's> LoadPlanner<'p, 's> {
         let c = options.to_c()?;
         // SAFETY: handles and options live for the call.
         let handle = unsafe { raw::load_planner_create(checkpoint.handle(), state.handle(), rank, &c.options) }?;
-        Ok(LoadPlanner { handle, _state: state, _checkpoint: checkpoint })
+        Ok(LoadPlanner { handle, state, _checkpoint: checkpoint })
     }
 
     /// Matches what the state wants with what is stored.
@@ -189,14 +189,15 @@ impl<'p, 's> LoadPlanner<'p, 's> {
 
     /// Reads what the plan says into the state.
     pub fn execute(&mut self, plan: &Plan) -> Result<Report> {
-        Ok(Report::new(unsafe { raw::load_execute(self.handle, plan.0) }?))
+        let outcome = unsafe { raw::load_execute(self.handle, plan.0) };
+        self.state.loaded(outcome.map(Report::new).map_err(Into::into))
     }
 }
 
 impl std::fmt::Debug for LoadPlanner<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.debug_struct("LoadPlanner")
-            .field("state", self._state)
+            .field("state", self.state)
             .field("checkpoint", self._checkpoint)
             .finish_non_exhaustive()
     }

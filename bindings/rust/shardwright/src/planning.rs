@@ -14,10 +14,10 @@
 //!     let mut batch = EntryBatch::new();
 //!     batch.add_boxes(&Entry::tensor("weight", float32, &[4, 2]), [([2 * rank, 0], [2, 2])])?;
 //!     batch.add(&Entry::tensor("scale", float32, &[]));
-//!     let options = DescribeOptions { rank: rank as i32, world_size: 2, ..Default::default() };
+//!     let options = DescribeOptions::new().rank(rank as i32).world_size(2);
 //!     plans.push(planning::describe(&batch, &options)?);
 //! }
-//! let options = MergeOptions { owner: Owner::LowestRank, ..Default::default() };
+//! let options = MergeOptions::new().owner(Owner::LowestRank);
 //! let merged = planning::merge(&plans, &options)?;
 //! assert_eq!(merged.kept, [[0, 0], [1, NOT_KEPT]]);
 //! # Ok::<(), shardwright::Error>(())
@@ -26,8 +26,9 @@
 pub use crate::entry_batch::{Entry, EntryBatch};
 pub use crate::options::Described;
 
-use crate::error::{Error, Result, StatusCode};
-use crate::options::{Cover, Kind, MatchOrder, Missing, Owner, Preset, VerifyReplicas};
+use crate::error::{Error, ErrorKind, Result};
+use crate::megatron::{answered, megatron, slot};
+use crate::options::{Cover, Kind, MatchOrder, Missing, Owner, Preset, VerifyReplicas, options};
 use crate::planner::Plan;
 use crate::text::{Blob, Parts};
 use shardwright_sys::error::RawError;
@@ -39,8 +40,8 @@ pub type Digest = [u8; 16];
 /// What a merge says of a box that its rank does not write.
 pub const NOT_KEPT: u32 = ffi::SHW_NOT_KEPT as u32;
 
+options! {
 /// How entries become a plan.
-#[derive(Clone, Debug, Default)]
 pub struct DescribeOptions {
     /// What the entries describe; descriptions for a global plan are always of a rank.
     pub kind: Described,
@@ -52,6 +53,7 @@ pub struct DescribeOptions {
     pub kinds: Vec<(String, Kind)>,
     /// Lines "option=value" that all ranks must have alike.
     pub agreement: String,
+}
 }
 
 /// [`DescribeOptions`] for C, and what its pointers point to beside them.
@@ -82,8 +84,8 @@ impl DescribeOptions {
     }
 }
 
+options! {
 /// How local plans are merged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeOptions {
     /// Who writes what several ranks hold.
     pub owner: Owner,
@@ -94,9 +96,10 @@ pub struct MergeOptions {
     /// Off = sizes and digests of replicas are not compared.
     pub verify_replicas: VerifyReplicas,
 }
+}
 
 impl MergeOptions {
-    pub(crate) fn to_c(self) -> ffi::shw_merge_options {
+    pub(crate) fn to_c(&self) -> ffi::shw_merge_options {
         // SAFETY: a plain struct for which all zero is valid.
         let mut c: ffi::shw_merge_options = unsafe { std::mem::zeroed() };
         c.struct_size = size_of::<ffi::shw_merge_options>() as u32;
@@ -108,8 +111,8 @@ impl MergeOptions {
     }
 }
 
+options! {
 /// How wanted boxes are matched with chunks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatchOptions {
     /// Order of the matches.
     pub order: MatchOrder,
@@ -122,9 +125,10 @@ pub struct MatchOptions {
     /// Who wants: its rank_local entries are found, before shared ones of their name. None = shared ones only.
     pub rank: Option<i32>,
 }
+}
 
 impl MatchOptions {
-    fn to_c(self) -> ffi::shw_match_options {
+    fn to_c(&self) -> ffi::shw_match_options {
         // SAFETY: a plain struct for which all zero is valid.
         let mut c: ffi::shw_match_options = unsafe { std::mem::zeroed() };
         c.struct_size = size_of::<ffi::shw_match_options>() as u32;
@@ -140,6 +144,7 @@ impl MatchOptions {
 
 /// What a merge gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Merged {
     /// The merged plan.
     pub plan: Vec<u8>,
@@ -151,6 +156,7 @@ pub struct Merged {
 /// Common parts of wanted boxes and chunks, one row each, grouped by wanted entry. A stored object is one row without
 /// dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Matches {
     /// Number of the wanted box.
     pub wanted: Vec<u64>,
@@ -235,12 +241,13 @@ pub fn owners(shards: &HeldShards, rank_count: i32) -> Result<Vec<i32>> {
     let holders = shards.set_offsets.last().copied();
     if [shards.weights.len(), secondary] != [count; 2] || holders != Some(shards.holders.len() as u64) {
         let text = "the arrays of shards or sets differ in length";
-        return Err(Error::new(StatusCode::InvalidArgument, text));
+        return Err(Error::new(ErrorKind::InvalidArgument, text));
     }
     let mut chosen = vec![0; count];
+    let call = slot(megatron()?.plan_owners);
     // SAFETY: the arrays live for the call and have the lengths that were compared.
-    unsafe {
-        raw::plan_owners(
+    answered(|err| unsafe {
+        call(
             count as u64,
             shards.weights.as_ptr(),
             shards.sets.as_ptr(),
@@ -250,8 +257,9 @@ pub fn owners(shards: &HeldShards, rank_count: i32) -> Result<Vec<i32>> {
             shards.holders.as_ptr(),
             rank_count,
             chosen.as_mut_ptr(),
+            err,
         )
-    }?;
+    })?;
     Ok(chosen)
 }
 

@@ -5,7 +5,8 @@ use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::options::Kind;
-use crate::tensor_batch::{Owned, RawMemory, TensorBatch, TensorSpec};
+use crate::report::Report;
+use crate::tensor_batch::{Bools, Owned, RawMemory, Shard, TensorBatch, TensorSpec};
 use crate::text::{copy_bytes, sized_text};
 use shardwright_sys::{ffi, raw};
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use std::marker::PhantomData;
 pub struct State<'a> {
     handle: *mut ffi::shw_state,
     owned: HashMap<String, Owned>,
+    bools: Vec<Bools>,
     _borrowed: PhantomData<&'a mut [u8]>,
 }
 
@@ -33,7 +35,7 @@ impl<'a> State<'a> {
     pub fn new() -> State<'a> {
         // SAFETY: no arguments.
         let handle = unsafe { raw::state_create() }.expect("an empty state needs only memory");
-        State { handle, owned: HashMap::new(), _borrowed: PhantomData }
+        State { handle, owned: HashMap::new(), bools: Vec::new(), _borrowed: PhantomData }
     }
 
     /// Adds all tensors of a batch or none, in one call of the library. ALREADY_EXISTS for a doubled name,
@@ -42,6 +44,7 @@ impl<'a> State<'a> {
         // SAFETY: the columns live for the call, which copies all but the memory; that is borrowed for 'a or owned.
         batch.with_columns(|columns| unsafe { raw::state_add_tensors(self.handle, columns) })?;
         self.owned.extend(std::mem::take(&mut batch.owned));
+        self.bools.append(&mut batch.bools);
         Ok(())
     }
 
@@ -113,8 +116,68 @@ impl<'a> State<'a> {
         self.add_one(|batch| batch.add_owned(spec, data))
     }
 
-    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`].
-    pub fn add_with_layout(
+    /// Adds boxes of a larger tensor that lie in this memory, to be saved; `shape` is that of the memory.
+    ///
+    /// ```
+    /// use shardwright::{Shard, State};
+    ///
+    /// let rows = [3.0f32, 4.0, 5.0, 6.0]; // rows 1 and 2 of a tensor of 4 x 2
+    /// let boxes = [(&[1i64, 0][..], &[2i64, 2][..], 0)];
+    /// let mut state = State::new();
+    /// state.add_shard("model.weight", &[2, 2], Shard { global_shape: &[4, 2], boxes: &boxes }, &rows)?;
+    /// # Ok::<(), shardwright::Error>(())
+    /// ```
+    pub fn add_shard<T: Element>(&mut self, name: &str, shape: &[i64], shard: Shard, data: &'a [T]) -> Result<()> {
+        self.add_one(|batch| batch.add_shard(name, shape, shard, data))
+    }
+
+    /// As [`State::add_shard`], to be filled by a load (it may be saved too).
+    pub fn add_shard_mut<T: Element>(
+        &mut self,
+        name: &str,
+        shape: &[i64],
+        shard: Shard,
+        data: &'a mut [T],
+    ) -> Result<()> {
+        self.add_one(|batch| batch.add_shard_mut(name, shape, shard, data))
+    }
+
+    /// Adds a tensor as `spec` describes it, whole or a shard, in borrowed bytes, to be saved. INVALID_ARGUMENT when they do
+    /// not fit.
+    pub fn add_spec(&mut self, spec: &TensorSpec, data: &'a [u8]) -> Result<()> {
+        self.add_one(|batch| batch.add_spec(spec, data))
+    }
+
+    /// As [`State::add_spec`], to be filled by a load (it may be saved too).
+    pub fn add_spec_mut(&mut self, spec: &TensorSpec, data: &'a mut [u8]) -> Result<()> {
+        self.add_one(|batch| batch.add_spec_mut(spec, data))
+    }
+
+    /// Adds the part of a tensor that a rank holds under a layout, `held`, to be saved: row-major, of
+    /// [`Layout::local_shape`].
+    pub fn add_laid_out<T: Element>(
+        &mut self,
+        name: &str,
+        global_shape: &[i64],
+        held: (&Layout, i32),
+        data: &'a [T],
+    ) -> Result<()> {
+        self.add_one(|batch| batch.add_laid_out(name, global_shape, held, data))
+    }
+
+    /// As [`State::add_laid_out`], to be filled by a load (it may be saved too).
+    pub fn add_laid_out_mut<T: Element>(
+        &mut self,
+        name: &str,
+        global_shape: &[i64],
+        held: (&Layout, i32),
+        data: &'a mut [T],
+    ) -> Result<()> {
+        self.add_one(|batch| batch.add_laid_out_mut(name, global_shape, held, data))
+    }
+
+    /// As [`State::add_laid_out`] for any dtype, with a copy of the bytes that the state owns.
+    pub fn add_owned_laid_out(
         &mut self,
         name: &str,
         dtype: DType,
@@ -122,7 +185,7 @@ impl<'a> State<'a> {
         held: (&Layout, i32),
         data: &[u8],
     ) -> Result<()> {
-        self.add_one(|batch| batch.add_with_layout(name, dtype, global_shape, held, data))
+        self.add_one(|batch| batch.add_owned_laid_out(name, dtype, global_shape, held, data))
     }
 
     /// Adds a JSON value.
@@ -187,6 +250,17 @@ impl<'a> State<'a> {
         // SAFETY: the handle lives as long as self; the bytes are copied at once.
         let bytes = unsafe { copy_bytes(ffi::shw_state_object_data(self.handle, index, &mut size), size) };
         Some((kind, bytes))
+    }
+
+    /// After a load, before the host sees its memory again: bools that were filled are bools. The error of the load comes
+    /// before that of what it left.
+    pub(crate) fn loaded(&mut self, outcome: Result<Report>) -> Result<Report> {
+        let mut refused = Ok(());
+        for bools in &self.bools {
+            // SAFETY: borrowed exclusively as long as self, and no call is using it.
+            refused = refused.and(unsafe { bools.restore() });
+        }
+        outcome.and_then(|report| refused.map(|()| report))
     }
 
     pub(crate) fn handle(&self) -> *mut ffi::shw_state {

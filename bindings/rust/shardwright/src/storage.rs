@@ -2,7 +2,7 @@
 //! Places where checkpoints lie.
 
 use crate::error::Result;
-use crate::host_storage::{HostStorage, vtable_of};
+use crate::host_storage::{Capabilities, HostStorage, vtable_of};
 use crate::text::{Parts, c_path, sized_text};
 use shardwright_sys::{ffi, raw};
 use std::path::Path;
@@ -54,7 +54,20 @@ impl Storage {
     /// Keys that begin with a prefix, ascending.
     pub fn list(&self, prefix: &str) -> Result<Vec<String>> {
         // SAFETY: handle and text live for the call.
-        Ok(Parts::new(unsafe { raw::storage_list(self.0, prefix.as_bytes()) }?).texts())
+        Ok(Parts::new(unsafe { raw::storage_list(self.0, prefix.as_bytes(), ffi::SHW_STORAGE_NO_DELIMITER) }?).texts())
+    }
+
+    /// Keys that begin with a prefix, one level: what lies deeper is given once, up to and with its next `/`.
+    pub fn list_level(&self, prefix: &str) -> Result<Vec<String>> {
+        // SAFETY: handle and text live for the call.
+        let keys = unsafe { raw::storage_list(self.0, prefix.as_bytes(), ffi::SHW_STORAGE_DELIMITER) }?;
+        Ok(Parts::new(keys).texts())
+    }
+
+    /// What the storage can do.
+    pub fn capabilities(&self) -> Capabilities {
+        // SAFETY: the handle lives as long as self.
+        Capabilities(unsafe { ffi::shw_storage_capabilities(self.0) })
     }
 
     /// Bytes `offset .. offset + size` of an object. OUT_OF_RANGE when it ends before.
@@ -65,10 +78,10 @@ impl Storage {
         Ok(data)
     }
 
-    /// Writes a whole object, durable.
+    /// Writes a whole object, durable where the storage is.
     pub fn put(&self, key: &str, data: &[u8]) -> Result<()> {
         // SAFETY: handle and slices live for the call.
-        Ok(unsafe { raw::storage_put(self.0, key.as_bytes(), data, ffi::SHW_COMMIT_NONE, 0) }?)
+        Ok(unsafe { raw::storage_put(self.0, key.as_bytes(), data, ffi::SHW_COMMIT_NONE, &[]) }?)
     }
 
     /// Size of an object in bytes. NOT_FOUND when there is none.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tensors on their way into a state: flat columns, so that many cost one call of the library.
 
-use crate::dtype::{DType, Element};
-use crate::error::{Error, Result, StatusCode};
+use crate::dtype::{DType, Element, first_no_bool};
+use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::options::Kind;
 use crate::text::Blob;
@@ -43,6 +43,18 @@ impl<'b> TensorSpec<'b> {
         TensorSpec { name, path: "", dtype, shape, strides: &[], kind: Kind::Auto, shard: None }
     }
 
+    /// Bytes that a row-major tensor fills; the library checks those that a strided one lies in.
+    fn check_size(&self, size: usize) -> Result<()> {
+        if !self.strides.is_empty() {
+            return Ok(());
+        }
+        let count = self.shape.iter().try_fold(1u64, |n, &e| u64::try_from(e).ok().and_then(|e| n.checked_mul(e)));
+        match count {
+            Some(count) if self.dtype.byte_size(count) == size as u64 => Ok(()),
+            _ => Err(invalid(self.name, format!("{size} bytes do not fit shape {:?} of {}", self.shape, self.dtype))),
+        }
+    }
+
     /// The library takes arrays without their lengths, and no size as a size that fits: both are checked here.
     fn check(&self, memory: &RawMemory) -> Result<()> {
         if memory.size == 0 && !self.shape.contains(&0) {
@@ -77,6 +89,29 @@ pub struct RawMemory {
     pub size: usize,
     /// Refuse to load into it.
     pub read_only: bool,
+}
+
+/// Memory of Rust bools that loads write to: what is no bool there must not be seen as one.
+pub(crate) struct Bools {
+    name: String,
+    data: *mut u8,
+    size: usize,
+}
+
+impl Bools {
+    /// Makes bools of all bytes; DATA_LOSS when one was none.
+    ///
+    /// # Safety
+    /// The memory is there, and nobody else uses it during the call.
+    pub(crate) unsafe fn restore(&self) -> Result<()> {
+        // SAFETY: as the caller says.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.data, self.size) };
+        let Some((at, byte)) = first_no_bool(bytes) else { return Ok(()) };
+        bytes.iter_mut().for_each(|each| *each = u8::from(*each != 0));
+        let text =
+            format!("tensor {}: element {at} of its memory was loaded as the byte {byte}, which is no bool", self.name);
+        Err(Error::new(ErrorKind::DataLoss, text).with_detail("tensor", &self.name))
+    }
 }
 
 /// Memory of one tensor that a state owns.
@@ -125,6 +160,7 @@ pub struct TensorBatch<'a> {
     boxes: Boxes,
     layouts: Layouts,
     pub(crate) owned: Vec<(String, Owned)>,
+    pub(crate) bools: Vec<Bools>,
     _borrowed: PhantomData<&'a mut [u8]>,
 }
 
@@ -157,6 +193,7 @@ impl<'a> TensorBatch<'a> {
             boxes: Boxes::new(),
             layouts: Layouts::default(),
             owned: Vec::new(),
+            bools: Vec::new(),
             _borrowed: PhantomData,
         }
     }
@@ -199,23 +236,60 @@ impl<'a> TensorBatch<'a> {
 
     /// As [`TensorBatch::add`] for any dtype, from row-major little-endian bytes.
     pub fn add_bytes(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a [u8]) -> Result<()> {
-        check_size(name, dtype, shape, data.len())?;
-        let memory = RawMemory { data: data.as_ptr().cast_mut(), size: data.len(), read_only: true };
-        // SAFETY: borrowed for 'a.
-        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
+        self.add_spec(&TensorSpec::whole(name, dtype, shape), data)
     }
 
     /// Adds a whole tensor that a load fills (it may be saved too).
     pub fn add_mut<T: Element>(&mut self, name: &str, shape: &[i64], data: &'a mut [T]) -> Result<()> {
-        self.add_bytes_mut(name, T::DTYPE, shape, as_bytes_mut(data))
+        self.add_elements_mut(&TensorSpec::whole(name, T::DTYPE, shape), data)
+    }
+
+    /// Adds the boxes of a larger tensor that lie in this memory, to be saved; `shape` is that of the memory.
+    pub fn add_shard<T: Element>(&mut self, name: &str, shape: &[i64], shard: Shard, data: &'a [T]) -> Result<()> {
+        self.add_spec(&TensorSpec { shard: Some(shard), ..TensorSpec::whole(name, T::DTYPE, shape) }, as_bytes(data))
+    }
+
+    /// As [`TensorBatch::add_shard`], to be filled by a load (it may be saved too).
+    pub fn add_shard_mut<T: Element>(
+        &mut self,
+        name: &str,
+        shape: &[i64],
+        shard: Shard,
+        data: &'a mut [T],
+    ) -> Result<()> {
+        self.add_elements_mut(&TensorSpec { shard: Some(shard), ..TensorSpec::whole(name, T::DTYPE, shape) }, data)
+    }
+
+    /// Adds a tensor as `spec` describes it, whole or a shard, in borrowed bytes, to be saved. INVALID_ARGUMENT when they do
+    /// not fit: a row-major tensor fills them, a strided one lies inside them.
+    pub fn add_spec(&mut self, spec: &TensorSpec, data: &'a [u8]) -> Result<()> {
+        spec.check_size(data.len())?;
+        let memory = RawMemory { data: data.as_ptr().cast_mut(), size: data.len(), read_only: true };
+        // SAFETY: borrowed for 'a.
+        unsafe { self.add_raw(spec, memory) }
+    }
+
+    /// As [`TensorBatch::add_spec`], to be filled by a load (it may be saved too).
+    pub fn add_spec_mut(&mut self, spec: &TensorSpec, data: &'a mut [u8]) -> Result<()> {
+        spec.check_size(data.len())?;
+        let memory = RawMemory { data: data.as_mut_ptr(), size: data.len(), read_only: false };
+        // SAFETY: borrowed for 'a, exclusively.
+        unsafe { self.add_raw(spec, memory) }
+    }
+
+    fn add_elements_mut<T: Element>(&mut self, spec: &TensorSpec, data: &'a mut [T]) -> Result<()> {
+        let bytes = as_bytes_mut(data);
+        let (data, size) = (bytes.as_mut_ptr(), bytes.len());
+        self.add_spec_mut(spec, bytes)?;
+        if !T::ANY_BITS {
+            self.bools.push(Bools { name: spec.name.to_owned(), data, size });
+        }
+        Ok(())
     }
 
     /// As [`TensorBatch::add_mut`] for any dtype.
     pub fn add_bytes_mut(&mut self, name: &str, dtype: DType, shape: &[i64], data: &'a mut [u8]) -> Result<()> {
-        check_size(name, dtype, shape, data.len())?;
-        let memory = RawMemory { data: data.as_mut_ptr(), size: data.len(), read_only: false };
-        // SAFETY: borrowed for 'a, exclusively.
-        unsafe { self.add_raw(&TensorSpec::whole(name, dtype, shape), memory) }
+        self.add_spec_mut(&TensorSpec::whole(name, dtype, shape), data)
     }
 
     /// Adds a copy of the data, which the state owns; read it back with
@@ -229,15 +303,46 @@ impl<'a> TensorBatch<'a> {
         Ok(())
     }
 
-    /// Adds a copy of the part of a tensor that `rank` holds under a layout: row-major, of [`Layout::local_shape`]. The
-    /// state keeps the layout, by which saves are planned.
-    pub fn add_with_layout(
+    /// Adds the part of a tensor that a rank holds under a layout, `held`, to be saved: row-major, of
+    /// [`Layout::local_shape`]. The state keeps the layout, by which saves are planned.
+    pub fn add_laid_out<T: Element>(
+        &mut self,
+        name: &str,
+        global_shape: &[i64],
+        held: (&Layout, i32),
+        data: &'a [T],
+    ) -> Result<()> {
+        self.laid_out((name, T::DTYPE, global_shape), held, |batch, spec| batch.add_spec(spec, as_bytes(data)))
+    }
+
+    /// As [`TensorBatch::add_laid_out`], to be filled by a load (it may be saved too).
+    pub fn add_laid_out_mut<T: Element>(
+        &mut self,
+        name: &str,
+        global_shape: &[i64],
+        held: (&Layout, i32),
+        data: &'a mut [T],
+    ) -> Result<()> {
+        self.laid_out((name, T::DTYPE, global_shape), held, |batch, spec| batch.add_elements_mut(spec, data))
+    }
+
+    /// As [`TensorBatch::add_laid_out`] for any dtype, with a copy of the bytes that the state owns.
+    pub fn add_owned_laid_out(
         &mut self,
         name: &str,
         dtype: DType,
         global_shape: &[i64],
-        (layout, rank): (&Layout, i32),
+        held: (&Layout, i32),
         data: &[u8],
+    ) -> Result<()> {
+        self.laid_out((name, dtype, global_shape), held, |batch, spec| batch.add_owned(spec, data))
+    }
+
+    fn laid_out(
+        &mut self,
+        (name, dtype, global_shape): (&str, DType, &[i64]),
+        (layout, rank): (&Layout, i32),
+        add: impl FnOnce(&mut Self, &TensorSpec) -> Result<()>,
     ) -> Result<()> {
         let pieces = layout.pieces(global_shape, rank)?;
         let shape = layout.local_shape(global_shape, rank)?;
@@ -245,7 +350,7 @@ impl<'a> TensorBatch<'a> {
         let shard = Shard { global_shape, boxes: &placed };
         // Also where a rank holds all of it: the kind must be the same on every rank of the layout.
         let kind = Kind::Sharded;
-        self.add_owned(&TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, &shape) }, data)?;
+        add(self, &TensorSpec { shard: Some(shard), kind, ..TensorSpec::whole(name, dtype, &shape) })?;
         self.layouts.set_last(layout, rank);
         Ok(())
     }
@@ -394,23 +499,13 @@ fn described(spec: &TensorSpec, memory: RawMemory) -> ffi::shw_tensor {
     tensor.data = memory.data.cast();
     tensor.byte_size = memory.size as u64;
     tensor.device_type = 1;
-    tensor.dtype_code = spec.dtype.code;
-    tensor.dtype_bits = spec.dtype.bits;
-    tensor.dtype_lanes = 1;
+    tensor.dtype = spec.dtype.0;
     tensor.ndim = spec.shape.len() as i32;
     tensor
 }
 
 fn invalid(tensor: &str, what: String) -> Error {
-    Error::new(StatusCode::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
-}
-
-fn check_size(name: &str, dtype: DType, shape: &[i64], size: usize) -> Result<()> {
-    let count = shape.iter().try_fold(1u64, |n, &e| u64::try_from(e).ok().and_then(|e| n.checked_mul(e)));
-    match count {
-        Some(count) if dtype.byte_size(count) == size as u64 => Ok(()),
-        _ => Err(invalid(name, format!("{size} bytes do not fit shape {shape:?} of {dtype}"))),
-    }
+    Error::new(ErrorKind::InvalidArgument, format!("tensor {tensor}: {what}")).with_detail("tensor", tensor)
 }
 
 fn as_bytes<T: Element>(data: &[T]) -> &[u8] {

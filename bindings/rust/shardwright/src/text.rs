@@ -2,7 +2,7 @@
 //! Text and blob shapes of the C interface: borrowed text, NUL-terminated paths, blobs cut by offsets.
 
 use crate::dtype::Element;
-use crate::error::{Error, Result, StatusCode};
+use crate::error::{Error, ErrorKind, Result};
 use shardwright_sys::error::copy_text;
 use std::ffi::{CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// A path or short text as C wants it; NUL inside is INVALID_ARGUMENT.
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::new(StatusCode::InvalidArgument, format!("path {path:?} holds a NUL")))
+        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("path {path:?} holds a NUL")))
 }
 
 /// Text of a getter that also gives the size.
@@ -110,7 +110,7 @@ impl Parts {
     pub fn digest(&self, index: u64) -> Result<[u8; 16]> {
         let bytes = self.part(index);
         let size = bytes.len();
-        bytes.try_into().map_err(|_| Error::new(StatusCode::Internal, format!("a digest of {size} bytes")))
+        bytes.try_into().map_err(|_| Error::new(ErrorKind::Internal, format!("a digest of {size} bytes")))
     }
 
     pub fn texts(&self) -> Vec<String> {

@@ -5,8 +5,9 @@ use crate::checkpoint::{Checkpoint, Object};
 use crate::collective::Collective;
 use crate::context::Context;
 use crate::error::Result;
+use crate::info::Steps;
 use crate::job::Job;
-use crate::options::{LoadOptions, OpenOptions, SaveOptions, span_ns};
+use crate::options::{ConvertOptions, GarbageOptions, LoadOptions, OpenOptions, SaveOptions, span_ns};
 use crate::report::Report;
 use crate::state::State;
 use crate::storage::Storage;
@@ -14,12 +15,12 @@ use crate::tensor::Tensor;
 use crate::text::{Parts, c_path};
 use shardwright_sys::{ffi, raw};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A path of the file system, or a key prefix in a storage.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Location<'a> {
     storage: Option<&'a Storage>,
     path: PathBuf,
@@ -34,6 +35,16 @@ impl<'a> Location<'a> {
     /// A key prefix in a storage.
     pub fn storage(storage: &'a Storage, prefix: &str) -> Location<'a> {
         Location { storage: Some(storage), path: PathBuf::from(prefix) }
+    }
+
+    /// A place below this one, in the same storage.
+    pub fn join(&self, part: impl AsRef<Path>) -> Location<'a> {
+        Location { storage: self.storage, path: self.path.join(part) }
+    }
+
+    /// The path, or the key prefix.
+    pub fn as_path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -60,7 +71,7 @@ fn or_decline<T>(call: i32, collective: *mut ffi::shw_collective, prepare: impl 
     prepare().inspect_err(|error| {
         if !collective.is_null() {
             // SAFETY: the handle lives for the call. That the others cannot be told does not change what failed here.
-            let _ = unsafe { raw::collective_decline(collective, call, error.code().0, error.message().as_bytes()) };
+            let _ = unsafe { raw::collective_decline(collective, call, error.status(), error.message().as_bytes()) };
         }
     })
 }
@@ -83,6 +94,7 @@ pub fn load_into(state: &mut State, path: impl AsRef<Path>, options: &LoadOption
 
 /// Everything that a checkpoint holds.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// Name to tensor.
     pub tensors: BTreeMap<String, Tensor>,
@@ -139,48 +151,116 @@ pub fn load_at(
     let collective = collective_handle(collective);
     let (at, c) = or_decline(ffi::SHW_CALL_LOAD, collective, || Ok((CLocation::of(location)?, options.to_c()?)))?;
     // SAFETY: handles, text and options live for the call.
-    let report =
-        unsafe { raw::load(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) }?;
-    Ok(Report::new(report))
+    let outcome =
+        unsafe { raw::load(context.handle(), state.handle(), at.storage, at.path.as_ptr(), collective, &c.options) };
+    state.loaded(outcome.map(Report::new).map_err(Into::into))
 }
 
-/// Saves in the background. The job owns the state and gives it back.
+/// Saves in the background, with the shared context and one rank. The job owns the state and gives it back.
 pub fn save_async(state: State<'static>, location: &Location, options: &SaveOptions) -> Result<Job> {
-    let context = Context::shared()?;
-    let (at, c) = (CLocation::of(location)?, options.to_c()?);
-    let none = std::ptr::null_mut();
-    // SAFETY: the state's memory is owned by it, and the job keeps it until it is terminal.
-    let handle =
-        unsafe { raw::save_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), none, &c.options) }?;
-    Ok(Job::new(handle, state, context))
+    save_async_at(&Context::shared()?, state, location, None, options)
 }
 
-/// Loads in the background. The job owns the state and gives it back.
+/// As [`save_async`] with a context and a collective (none = one rank), which the job owns and gives back. The jobs of a
+/// context run one after the other. A failure here, before there is a job, is told to the other ranks; state and collective
+/// go with it.
+pub fn save_async_at(
+    context: &Context,
+    state: State<'static>,
+    location: &Location,
+    collective: Option<Collective>,
+    options: &SaveOptions,
+) -> Result<Job> {
+    let end = collective.as_ref().map_or(std::ptr::null_mut(), Collective::handle);
+    let prepare = || Ok((CLocation::of(location)?, options.to_c()?));
+    let (at, c) = or_decline_job(ffi::SHW_CALL_SAVE, context, end, prepare)?;
+    // SAFETY: the state's memory is owned by it, and the job keeps it and the collective until it is terminal.
+    let handle =
+        unsafe { raw::save_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), end, &c.options) }?;
+    Ok(Job::new(handle, state, collective, &options.progress, context.clone()))
+}
+
+/// Loads in the background, with the shared context and one rank. The job owns the state and gives it back.
 pub fn load_async(state: State<'static>, location: &Location, options: &LoadOptions) -> Result<Job> {
-    let context = Context::shared()?;
-    let (at, c) = (CLocation::of(location)?, options.to_c()?);
-    let none = std::ptr::null_mut();
-    // SAFETY: as in save_async.
-    let handle =
-        unsafe { raw::load_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), none, &c.options) }?;
-    Ok(Job::new(handle, state, context))
+    load_async_at(&Context::shared()?, state, location, None, options)
 }
 
-/// Lists generations that no manifest names, and removes them with `apply`. `grace`: younger ones stay; none = 24 h.
-pub fn collect_garbage(location: &Location, grace: Option<Duration>, apply: bool) -> Result<Report> {
+/// As [`load_async`] with a context and a collective (none = one rank), as [`save_async_at`] does it.
+pub fn load_async_at(
+    context: &Context,
+    state: State<'static>,
+    location: &Location,
+    collective: Option<Collective>,
+    options: &LoadOptions,
+) -> Result<Job> {
+    let end = collective.as_ref().map_or(std::ptr::null_mut(), Collective::handle);
+    let prepare = || Ok((CLocation::of(location)?, options.to_c()?));
+    let (at, c) = or_decline_job(ffi::SHW_CALL_LOAD, context, end, prepare)?;
+    // SAFETY: as in save_async_at.
+    let handle =
+        unsafe { raw::load_async(context.handle(), state.handle(), at.storage, at.path.as_ptr(), end, &c.options) }?;
+    Ok(Job::new(handle, state, collective, &options.progress, context.clone()))
+}
+
+/// As or_decline before a job of the context, in its turn.
+fn or_decline_job<T>(
+    call: i32,
+    context: &Context,
+    collective: *mut ffi::shw_collective,
+    prepare: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    prepare().inspect_err(|error| {
+        if collective.is_null() {
+            return;
+        }
+        let message = error.message().as_bytes();
+        // SAFETY: handles and text live for the call; the job goes on without its handle.
+        unsafe {
+            let told = raw::collective_decline_async(context.handle(), collective, call, error.status(), message);
+            ffi::shw_job_release(told.unwrap_or(std::ptr::null_mut()));
+        }
+    })
+}
+
+/// Lists generations that no manifest names, and removes them with `apply`.
+pub fn collect_garbage(location: &Location, options: &GarbageOptions) -> Result<Report> {
     let context = Context::shared()?;
     let at = CLocation::of(location)?;
-    let grace_ns = grace.map_or(0, |g| if g.is_zero() { -1 } else { span_ns(Some(g)) });
-    let flags = if apply { ffi::SHW_GC_APPLY } else { 0 };
+    let grace_ns = options.grace.map_or(0, |grace| if grace.is_zero() { -1 } else { span_ns(Some(grace)) });
+    let flags = if options.apply { ffi::SHW_GC_APPLY } else { 0 };
     // SAFETY: handles and text live for the call.
     Ok(Report::new(unsafe { raw::checkpoint_gc(context.handle(), at.storage, at.path.as_ptr(), grace_ns, flags) }?))
 }
 
-/// Checkpoints of a run directory as JSON text. NOT_FOUND when there is none.
-pub fn list_steps(location: &Location) -> Result<String> {
+/// The newest whole step of a run directory (step-NNNNNNNN directories below `run`).
+///
+/// Steps that are damaged or were never committed are passed over with a warning in the log. NOT_FOUND when no step is
+/// whole; when a step cannot be looked at, that is the failure: an older one does not stand in for it.
+pub fn latest<'a>(run: &Location<'a>) -> Result<Location<'a>> {
+    let context = Context::shared()?;
+    let at = CLocation::of(run)?;
+    // SAFETY: handles and text live for the call.
+    let parts = Parts::new(unsafe { raw::checkpoint_latest(context.handle(), at.storage, at.path.as_ptr()) }?);
+    Ok(Location { storage: run.storage, path: PathBuf::from(OsString::from_vec(parts.bytes().to_vec())) })
+}
+
+/// Saves the checkpoint at `source` to `target` in another format, in bounded memory; the source is only read. What was
+/// written stays when the call fails, and the same call goes on with it.
+pub fn convert(source: &Location, target: &Location, options: &ConvertOptions) -> Result<Report> {
+    let context = Context::shared()?;
+    let (from, to) = (CLocation::of(source)?, CLocation::of(target)?);
+    let how = options.to_c();
+    // SAFETY: handles, options and text live for the call.
+    Ok(Report::new(unsafe {
+        raw::convert(context.handle(), from.storage, from.path.as_ptr(), to.storage, to.path.as_ptr(), &how)
+    }?))
+}
+
+/// Checkpoints of a run directory. NOT_FOUND when there is none.
+pub fn list_steps(location: &Location) -> Result<Steps> {
     let context = Context::shared()?;
     let at = CLocation::of(location)?;
     // SAFETY: handles and text live for the call.
     let parts = Parts::new(unsafe { raw::checkpoint_list_steps(context.handle(), at.storage, at.path.as_ptr()) }?);
-    Ok(String::from_utf8_lossy(&parts.bytes()).into_owned())
+    Steps::of(&String::from_utf8_lossy(&parts.bytes()))
 }

@@ -2,10 +2,11 @@
 //! What the contract does not reach: ownership, panics, jobs, logging and large tensors of the Rust layer.
 
 use shardwright::{
-    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, Format, HostStorage, JobState, LoadOptions, Location,
-    LogLevel, ObjectStat, OpenMode, OpenOptions, RawMemory, Result, SaveOptions, Shard, State, StatusCode, Storage,
-    Tensor, TensorSpec, Verify, save_at,
+    Checkpoint, CommitCondition, Context, DType, DigestAlgorithm, ErrorKind, Format, HostStorage, JobState, Kind,
+    LoadOptions, Location, LogLevel, ObjectStat, OpenMode, OpenOptions, RawMemory, Result, SaveOptions, Shard, State,
+    Storage, Tensor, TensorSpec, Verify, save_at,
 };
+use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,8 +66,33 @@ fn load_without_a_target_gives_tensors_and_objects() {
     assert_eq!(loaded.tensors["w"].shape(), [4, 3]);
     assert_eq!(loaded.tensors["w"].bytes()[5], 5);
     assert!(loaded.tensors["w"].elements::<f32>().is_ok());
-    assert_eq!(loaded.tensors["w"].elements::<i64>().unwrap_err().code(), StatusCode::InvalidArgument);
+    assert_eq!(loaded.tensors["w"].elements::<i64>().unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(loaded.objects["step"].bytes, b"7");
+}
+
+#[test]
+fn a_large_object_is_read_as_a_stream() {
+    let scratch = Scratch::new();
+    let bytes: Vec<u8> = (0..3_000_001u32).map(|i| (i % 251) as u8).collect();
+    let mut state = State::new();
+    state.add_object("blob", ("application/octet-stream", &bytes), "", Kind::Auto).unwrap();
+    shardwright::save(&state, scratch.0.join("p"), &SaveOptions::default()).unwrap();
+    let checkpoint = Checkpoint::open(scratch.0.join("p")).unwrap();
+    let mut stream = checkpoint.open_object("blob").unwrap();
+    assert_eq!(stream.size(), bytes.len() as u64);
+    let mut found = Vec::new();
+    stream.read_to_end(&mut found).unwrap();
+    assert!(found == bytes);
+    assert_eq!(stream.seek(SeekFrom::End(-7)).unwrap(), 2_999_994);
+    found.clear();
+    stream.read_to_end(&mut found).unwrap();
+    assert_eq!(found, bytes[2_999_994..]);
+    assert_eq!(stream.seek(SeekFrom::Start(5)).unwrap(), 5);
+    let mut some = [0; 3];
+    stream.read_exact(&mut some).unwrap();
+    assert_eq!(some, [5, 6, 7]);
+    assert!(stream.seek(SeekFrom::Current(-9)).is_err());
+    assert_eq!(checkpoint.open_object("blub").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -74,8 +100,11 @@ fn jobs_own_their_buffers_and_give_them_back() {
     let scratch = Scratch::new();
     let job =
         shardwright::save_async(owned_state(), &Location::path(scratch.0.join("p")), &SaveOptions::default()).unwrap();
-    let (report, state) = job.finish().unwrap();
-    assert_eq!(report.summary().unwrap().bytes_total, 48 + 1); // payload: the tensor and the object
+    let done = job.finish();
+    let (summary, state) = (done.outcome.unwrap().summary().unwrap(), done.state);
+    assert_eq!(summary.bytes_total, 48 + 1); // payload: the tensor and the object
+    assert!(summary.is_durable && summary.has_digests && summary.elapsed > Duration::ZERO);
+    assert!(done.collective.is_none());
     assert_eq!(state.tensor_bytes("w").unwrap()[47], 47);
     assert_eq!(state.object("step").unwrap(), (String::from("application/json"), b"7".to_vec()));
 }
@@ -85,10 +114,12 @@ fn a_job_that_fails_ends_failed_and_keeps_its_state() {
     let scratch = Scratch::new();
     let location = Location::path(scratch.0.join("nothing"));
     let job = shardwright::load_async(owned_state(), &location, &LoadOptions::default()).unwrap();
-    assert_eq!(job.wait(None).unwrap_err().code(), StatusCode::NotFound);
+    assert_eq!(job.wait(None).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(job.state(), JobState::Failed);
-    assert_eq!(job.report().unwrap_err().code(), StatusCode::FailedPrecondition);
-    assert!(job.into_state().is_some());
+    assert_eq!(job.report().unwrap_err().kind(), ErrorKind::FailedPrecondition);
+    let done = job.finish();
+    assert_eq!(done.outcome.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(done.state.tensor_names(), ["w"]);
 }
 
 #[test]
@@ -135,14 +166,14 @@ fn opening_takes_options() {
     let storage = Storage::memory().unwrap();
     let location = Location::storage(&storage, "run/a");
     save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap();
-    let good = OpenOptions { format: Format::Native, threads: 1, verify: Verify::Off, ..OpenOptions::default() };
+    let good = OpenOptions::new().format(Format::Native).threads(1).verify(Verify::Off);
     assert_eq!(Checkpoint::open_with(&context, &location, &good).unwrap().read("w").unwrap().bytes().len(), 48);
-    let other = OpenOptions { format: Format::TorchDcp, ..OpenOptions::default() };
+    let other = OpenOptions::new().format(Format::TorchDcp);
     let refused = Checkpoint::open_with(&context, &location, &other).err().unwrap();
-    assert_eq!(refused.code(), StatusCode::InvalidArgument);
-    let late = OpenOptions { deadline: Some(Duration::from_nanos(1)), ..OpenOptions::default() };
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    let late = OpenOptions::new().deadline(Some(Duration::from_nanos(1)));
     let late = Checkpoint::open_with(&context, &location, &late).unwrap().read("w").err().unwrap();
-    assert_eq!(late.code(), StatusCode::DeadlineExceeded);
+    assert_eq!(late.kind(), ErrorKind::DeadlineExceeded);
 }
 
 struct PanickingStorage;
@@ -191,7 +222,7 @@ fn a_panic_in_a_callback_comes_out_as_itself() {
 }
 
 fn absent<T>() -> Result<T> {
-    Err(shardwright::Error::new(StatusCode::NotFound, "nothing is there"))
+    Err(shardwright::Error::new(ErrorKind::NotFound, "nothing is there"))
 }
 
 /// The storage of one rank, which panics with its rank when a rank that is named writes.
@@ -246,7 +277,7 @@ fn a_dropped_job_gives_back_what_it_was_lent() {
 }
 
 /// By rank of three: what its save panicked with, or its error.
-fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCode, u32>> {
+fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<ErrorKind, u32>> {
     let ends = shardwright::thread_collectives(3).unwrap();
     std::thread::scope(|scope| {
         let work = |(rank, mut end): (usize, shardwright::Collective)| {
@@ -255,10 +286,10 @@ fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCo
                     Storage::host(PanicsOnRank { rank: rank as u32, panicking, _alive: Arc::new(()) }).unwrap();
                 let (context, location) = (Context::shared().unwrap(), Location::storage(&storage, "x"));
                 let kind = vec![(String::from("*"), shardwright::Kind::RankLocal)]; // so that each rank writes
-                let options = SaveOptions { kind, ..SaveOptions::default() };
+                let options = SaveOptions::new().kind(kind);
                 let save = || save_at(&context, &owned_state(), &location, Some(&mut end), &options);
                 match catch_unwind(AssertUnwindSafe(save)) {
-                    Ok(outcome) => Ok(outcome.expect_err("a rank of the team failed").code()),
+                    Ok(outcome) => Ok(outcome.expect_err("a rank of the team failed").kind()),
                     Err(payload) => Err(payload.downcast::<Payload>().expect("the panic of the storage").0),
                 }
             })
@@ -270,7 +301,7 @@ fn saves_of_ranks(panicking: &'static [u32]) -> Vec<std::result::Result<StatusCo
 
 #[test]
 fn each_worker_of_a_team_gets_its_own_panic_and_the_others_an_error() {
-    let told = Ok(StatusCode::HostException);
+    let told = Ok(ErrorKind::HostException);
     assert_eq!(saves_of_ranks(&[0, 1, 2]), [Err(0), Err(1), Err(2)]);
     assert_eq!(saves_of_ranks(&[1]), [told, Err(1), told]);
     assert_eq!(saves_of_ranks(&[1, 2]), [told, Err(1), Err(2)]);
@@ -300,7 +331,7 @@ impl HostStorage for PanicsInDrop {
         Ok(0)
     }
     fn write_at(&self, _: &PanicsInDrop, _: u64, _: &[u8]) -> Result<()> {
-        Err(shardwright::Error::new(StatusCode::ResourceExhausted, "this storage is full"))
+        Err(shardwright::Error::new(ErrorKind::ResourceExhausted, "this storage is full"))
     }
     fn sync(&self, _: &PanicsInDrop) -> Result<()> {
         Ok(())
@@ -323,7 +354,7 @@ fn a_panic_in_the_drop_of_a_storage_and_its_objects_ends_there() {
     let context = Context::shared().unwrap();
     let location = Location::storage(&storage, "x");
     let error = save_at(&context, &owned_state(), &location, None, &SaveOptions::default()).unwrap_err();
-    assert_eq!(error.code(), StatusCode::ResourceExhausted, "{error}");
+    assert_eq!(error.kind(), ErrorKind::ResourceExhausted, "{error}");
     let of_objects = DROPPED.load(std::sync::atomic::Ordering::SeqCst);
     assert!(of_objects > 0);
     drop(storage);
@@ -331,11 +362,12 @@ fn a_panic_in_the_drop_of_a_storage_and_its_objects_ends_there() {
 }
 
 #[test]
-fn names_of_status_codes_are_those_of_the_library() {
-    for number in -2..64 {
+fn kinds_of_errors_have_the_names_of_the_library() {
+    for kind in ErrorKind::ALL {
         // SAFETY: static text.
-        let wanted = unsafe { std::ffi::CStr::from_ptr(shardwright_sys::ffi::shw_status_name(number)) };
-        assert_eq!(StatusCode(number).name(), wanted.to_str().unwrap());
+        let wanted = unsafe { std::ffi::CStr::from_ptr(shardwright_sys::ffi::shw_status_name(kind.status())) };
+        assert_eq!(kind.name(), wanted.to_str().unwrap());
+        assert_eq!(shardwright::Error::new(*kind, "made").kind(), *kind);
     }
 }
 
@@ -354,17 +386,17 @@ fn log_records_reach_the_host() {
 #[test]
 fn errors_carry_code_details_and_causes() {
     let error = Checkpoint::open("/nonexistent/path").unwrap_err();
-    assert_eq!(error.code(), StatusCode::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.details().contains_key("file"), "{error} {:?}", error.details());
-    assert_eq!(StatusCode(777).name(), "UNRECOGNISED");
-    assert_eq!(format!("{}", error.code()), "NOT_FOUND");
+    assert_eq!(error.status(), ErrorKind::NotFound.status());
+    assert_eq!(format!("{}", error.kind()), "NOT_FOUND");
 }
 
 #[test]
 fn a_tensor_is_made_from_elements() {
     let tensor = Tensor::from_elements(&[2, 2], &[1i32, 2, 3, 4]).unwrap();
     assert_eq!(tensor.elements::<i32>().unwrap(), [1, 2, 3, 4]);
-    assert_eq!(Tensor::from_elements(&[3], &[1i32]).unwrap_err().code(), StatusCode::InvalidArgument);
+    assert_eq!(Tensor::from_elements(&[3], &[1i32]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 /// More than 4 GiB and more than 2^31 elements, of which only the ends are written: a sparse file as memory.
@@ -393,7 +425,7 @@ fn tensors_above_four_gib_are_saved_sliced_and_loaded() {
     };
     // SAFETY: the map outlives the state.
     unsafe { state.add_raw(&spec, memory) }.unwrap();
-    let options = SaveOptions { durability: shardwright::Durability::None, ..SaveOptions::default() };
+    let options = SaveOptions::new().durability(shardwright::Durability::None);
     shardwright::save(&state, scratch.0.join("p"), &options).unwrap();
     let checkpoint = Checkpoint::open(scratch.0.join("p")).unwrap();
     let last = checkpoint.read_box("big", &[rows - 1, columns - 2], &[1, 2]).unwrap();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Global plans: one description for many ranks, equal to the merge of explicit plans, and what is refused.
 
-use shardwright::planning::{self, DescribeOptions, Digest, Entry, EntryBatch, MergeOptions};
 use shardwright::global_plan::{self, Description, GlobalPlan};
-use shardwright::{Cover, DType, Kind, Layout, Owner, Placement, Plan, Result, StatusCode};
+use shardwright::planning::{self, DescribeOptions, Digest, Entry, EntryBatch, MergeOptions};
+use shardwright::{Cover, DType, ErrorKind, Kind, Layout, Owner, Placement, Plan, Result};
 
 const GENERATION: &str = "0123456789abcdef0123456789abcdef";
 const RANKS: i32 = 8;
@@ -17,7 +17,7 @@ fn two_by_four() -> Layout {
 }
 
 fn options(rank: i32, world_size: i32) -> DescribeOptions {
-    DescribeOptions { rank, world_size, ..Default::default() }
+    DescribeOptions::new().rank(rank).world_size(world_size)
 }
 
 /// Descriptions of 2 replicas of 4 shards: a sharded weight, a plain scale, a step, a random state per rank.
@@ -30,7 +30,7 @@ fn hybrid(rows: i64) -> Vec<Description> {
         batch.add(&Entry::object("step", 6));
         batch.add(&Entry::object("rng", 10 + rank as u64));
         let kinds = vec![("rng".into(), Kind::RankLocal)];
-        let rules = DescribeOptions { kinds, ..options(rank, RANKS) };
+        let rules = options(rank, RANKS).kinds(kinds);
         global_plan::describe(&batch, &[Some(&layout), None, None, None], &rules).unwrap()
     };
     (0..RANKS).map(of).collect()
@@ -52,9 +52,9 @@ fn made(all: &[Description]) -> GlobalPlan {
     plan_of(all, &MergeOptions::default()).unwrap()
 }
 
-fn refused<T>(result: Result<T>, code: StatusCode, text: &str) {
+fn refused<T>(result: Result<T>, code: ErrorKind, text: &str) {
     let error = result.err().expect("an error");
-    assert!(error.code() == code && error.message().contains(text), "{error}");
+    assert!(error.kind() == code && error.message().contains(text), "{error}");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn owners_are_those_of_the_explicit_merge() {
             laid_out.add(&scale);
             all.push(global_plan::describe(&laid_out, &[Some(&layout), None], &options(rank, RANKS)).unwrap());
         }
-        let rules = MergeOptions { owner, ..Default::default() };
+        let rules = MergeOptions::new().owner(owner);
         let plan = plan_of(&all, &rules).unwrap();
         let merged = planning::merge(&explicit, &rules).unwrap();
         let merged = planning::entries(&Plan::from_bytes(&merged.plan).unwrap()).unwrap();
@@ -131,7 +131,7 @@ fn boxes_without_a_layout_travel_in_parts() {
 #[test]
 fn the_digest_is_the_plans_own() {
     let digest = |rows, owner| {
-        let rules = MergeOptions { owner, ..Default::default() };
+        let rules = MergeOptions::new().owner(owner);
         plan_of(&hybrid(rows), &rules).unwrap().digest().unwrap()
     };
     assert_eq!(digest(16, Owner::Balanced), digest(16, Owner::Balanced));
@@ -154,22 +154,22 @@ fn plans_are_shared_by_threads() {
 fn refusals_name_ranks() {
     let all = hybrid(16);
     let (mut digests, rules) = (digests(&all), MergeOptions::default());
-    let invalid = StatusCode::InvalidArgument;
+    let invalid = ErrorKind::InvalidArgument;
     refused(GlobalPlan::new(&digests, &[&all[0].description], &[], &rules), invalid, "part of rank 0");
     digests[7] = [0; 16];
     let one = GlobalPlan::new(&digests, &[&all[0].description], &[], &rules);
     refused(one, invalid, "1 descriptions for 2 distinct");
     refused(global_plan::representatives(&[]), invalid, "rank_count");
-    let rules = MergeOptions { owner: Owner::All, ..Default::default() };
+    let rules = MergeOptions::new().owner(Owner::All);
     refused(plan_of(&all, &rules), invalid, "owner");
-    let rules = MergeOptions { cover: Cover::Off, ..Default::default() };
+    let rules = MergeOptions::new().cover(Cover::Off);
     refused(plan_of(&all, &rules), invalid, "cover");
-    refused(made(&all).owners("nothing"), StatusCode::NotFound, "nothing");
+    refused(made(&all).owners("nothing"), ErrorKind::NotFound, "nothing");
     refused(made(&all).write_list(RANKS, GENERATION, None), invalid, "rank 8 of 8");
     refused(made(&all).expand("0\0"), invalid, "NUL");
     let mut batch = EntryBatch::new();
     batch.add(&Entry::tensor("a", f32(), &[2]));
     refused(global_plan::describe(&batch, &[None, None], &options(0, 1)), invalid, "2 layouts for 1 entries");
     batch.add(&Entry::tensor("a", f32(), &[2]));
-    refused(global_plan::describe(&batch, &[], &options(0, 1)), StatusCode::AlreadyExists, "described twice");
+    refused(global_plan::describe(&batch, &[], &options(0, 1)), ErrorKind::AlreadyExists, "described twice");
 }

@@ -2,8 +2,8 @@
 //! Layouts of every form, shards of grids, and states that hold what they say.
 
 use shardwright::{
-    Checkpoint, Context, DType, FlatEntry, GridShard, Layout, LoadOptions, Location, Piece, Placement, Plan,
-    SaveOptions, SavePlanner, Shard, State, StatusCode, Storage, TensorBatch, TensorSpec, flat_entry_pieces, load_at,
+    Checkpoint, Context, DType, ErrorKind, FlatEntry, GridShard, Layout, LoadOptions, Location, Piece, Placement, Plan,
+    SaveOptions, SavePlanner, Shard, State, Storage, TensorBatch, TensorSpec, flat_entry_pieces, load_at,
     overlapping_parts, save_at,
 };
 
@@ -11,9 +11,9 @@ fn piece(offsets: &[i64], sizes: &[i64], local_offset: i64) -> Piece {
     Piece { offsets: offsets.to_vec(), sizes: sizes.to_vec(), local_offset }
 }
 
-fn refused<T>(result: shardwright::Result<T>, code: StatusCode, words: &str) {
+fn refused<T>(result: shardwright::Result<T>, code: ErrorKind, words: &str) {
     let error = result.err().expect("refused");
-    assert_eq!(error.code(), code, "{error}");
+    assert_eq!(error.kind(), code, "{error}");
     assert!(error.to_string().contains(words), "{error}");
 }
 
@@ -27,7 +27,7 @@ fn strided_shards_give_every_box() {
     assert_eq!(layout.local_shape(&[10, 3], 2).unwrap(), [0]);
     assert!(layout.contains(1) && !layout.contains(2) && layout.rank_count() == 2);
     let zero = Layout::new(&[2], &[], &[Placement::StridedShard { dim: 0, factor: 0 }]);
-    refused(zero, StatusCode::InvalidArgument, "factor 0");
+    refused(zero, ErrorKind::InvalidArgument, "factor 0");
 }
 
 #[test]
@@ -46,14 +46,14 @@ fn tensor_maps_nest_from_the_outermost_axis() {
     let names = ["dp", "cp", "tp"];
     let layout = Layout::with_tensor_map(&[2, 2, 2], &[], &names, &[&[0, 2], &[-1]]).unwrap();
     assert_eq!(layout.boxes(&[8, 8], 1).unwrap(), [(vec![4, 0], vec![2, 8])]);
-    refused(layout.pieces(&[8], 1), StatusCode::InvalidArgument, "2 dimensions");
+    refused(layout.pieces(&[8], 1), ErrorKind::InvalidArgument, "2 dimensions");
     for axis in [3, -2] {
         let map: [&[i32]; 1] = [&[axis]];
-        refused(Layout::with_tensor_map(&[2, 2, 2], &[], &[], &map), StatusCode::InvalidArgument, "axis");
+        refused(Layout::with_tensor_map(&[2, 2, 2], &[], &[], &map), ErrorKind::InvalidArgument, "axis");
     }
-    refused(Layout::with_tensor_map(&[2], &[], &names, &[&[0]]), StatusCode::InvalidArgument, "3 names");
+    refused(Layout::with_tensor_map(&[2], &[], &names, &[&[0]]), ErrorKind::InvalidArgument, "3 names");
     let interleaved = Layout::with_tensor_map(&[2], &[], &["interleaved_parallel"], &[&[0]]);
-    refused(interleaved, StatusCode::Unimplemented, "'interleaved_parallel'");
+    refused(interleaved, ErrorKind::Unimplemented, "'interleaved_parallel'");
     assert_eq!(Layout::with_tensor_map(&[2], &[], &[], &[]).unwrap().pieces(&[], 1).unwrap().len(), 1);
 }
 
@@ -65,11 +65,11 @@ fn states_take_strided_and_flat_parts() {
     let flat = Layout::new(&[1], &[], &[Placement::Flat]).unwrap();
     let (uint8, all): (_, Vec<u8>) = (DType::from_name("uint8").unwrap(), (0..30).collect());
     let mut state = State::new();
-    state.add_with_layout("w", uint8, &[5, 6], (&columns, 0), &all).unwrap();
+    state.add_owned_laid_out("w", uint8, &[5, 6], (&columns, 0), &all).unwrap();
     save_at(&context, &state, &location, None, &SaveOptions::default()).unwrap();
     assert_eq!(Checkpoint::open_at(&context, &location).unwrap().read("w").unwrap().bytes(), all);
     let mut into = State::new();
-    into.add_with_layout("w", uint8, &[5, 6], (&flat, 0), &[0; 30]).unwrap();
+    into.add_owned_laid_out("w", uint8, &[5, 6], (&flat, 0), &[0; 30]).unwrap();
     load_at(&context, &mut into, &location, None, &LoadOptions::default()).unwrap();
     assert_eq!(into.tensor_bytes("w").unwrap(), all);
 }
@@ -96,13 +96,13 @@ fn grid_shards_are_placed_and_checked() {
     assert_eq!((&shard.global_shape[..], &shard.offsets[..]), (&[5, 3, 12][..], &[2, 0, 4][..]));
     assert_eq!(shard.fragments, Some(vec![5, 1, 3]));
     assert_eq!(shard.pieces().unwrap(), [piece(&[2, 0, 4], &[1, 3, 4], 0)]);
-    refused(GridShard::at(&[3, 4], 0, &[(0, 5, 5)]), StatusCode::InvalidArgument, "part 5 of 5");
+    refused(GridShard::at(&[3, 4], 0, &[(0, 5, 5)]), ErrorKind::InvalidArgument, "part 5 of 5");
     let wide = GridShard { fragments: Some(vec![5, 1, 4]), ..shard.clone() };
-    refused(wide.pieces(), StatusCode::InvalidArgument, "axis 2");
+    refused(wide.pieces(), ErrorKind::InvalidArgument, "axis 2");
     assert!(GridShard { shape_may_differ: true, ..wide }.pieces().is_ok());
     let beyond = GridShard { fragments: None, offsets: vec![5, 0, 0], ..shard.clone() };
-    refused(beyond.pieces(), StatusCode::OutOfRange, "dimension 0");
-    refused(GridShard { prepended: 0, ..shard }.pieces(), StatusCode::InvalidArgument, "prepended");
+    refused(beyond.pieces(), ErrorKind::OutOfRange, "dimension 0");
+    refused(GridShard { prepended: 0, ..shard }.pieces(), ErrorKind::InvalidArgument, "prepended");
     assert_eq!(GridShard::default().pieces().unwrap(), [piece(&[], &[], 0)]);
 }
 
@@ -114,9 +114,9 @@ fn flat_ranges_are_few_boxes() {
     let entry = shard.flat_entry().unwrap();
     assert_eq!(entry, FlatEntry { shape: vec![1, 1, 24], offsets: vec![0, 0, 10], sizes: vec![1, 1, 14] });
     assert_eq!(flat_entry_pieces(&[4, 6], &entry).unwrap(), wanted);
-    refused(flat_entry_pieces(&[4], &entry), StatusCode::InvalidArgument, "does not fit");
+    refused(flat_entry_pieces(&[4], &entry), ErrorKind::InvalidArgument, "does not fit");
     assert_eq!(overlapping_parts(7, 25, 24).unwrap(), 6..7);
-    refused(overlapping_parts(2, 2, 2), StatusCode::InvalidArgument, "part 2");
+    refused(overlapping_parts(2, 2, 2), ErrorKind::InvalidArgument, "part 2");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn saves_are_planned_by_the_layouts_of_a_state() {
     let plans: Vec<Plan> = (0..2)
         .map(|rank| {
             let mut state = State::new();
-            state.add_with_layout("w", uint8, &[4, 3], (&half.clone(), rank), &data).unwrap();
+            state.add_owned_laid_out("w", uint8, &[4, 3], (&half.clone(), rank), &data).unwrap();
             let mut planner = SavePlanner::new(&state, rank, 2, &SaveOptions::default()).unwrap();
             Plan::from_bytes(&planner.local_plan().unwrap()).unwrap()
         })
@@ -139,8 +139,8 @@ fn saves_are_planned_by_the_layouts_of_a_state() {
     assert_eq!(digest(&plans[0]), digest(&plans[1]));
     assert_eq!((plans[0].rank(), plans[1].rank()), (0, 1));
     let mut batch = TensorBatch::new();
-    batch.add_with_layout("a", uint8, &[4, 3], (&half, 0), &data).unwrap();
-    batch.add_with_layout("b", uint8, &[4, 3], (&half, 1), &data).unwrap(); // kept as its boxes
+    batch.add_owned_laid_out("a", uint8, &[4, 3], (&half, 0), &data).unwrap();
+    batch.add_owned_laid_out("b", uint8, &[4, 3], (&half, 1), &data).unwrap(); // kept as its boxes
     batch.add("c", &[2], &[1.0f32, 2.0]).unwrap();
     let mut state = State::new();
     state.add_batch(batch).unwrap();

@@ -2,8 +2,9 @@
 //! Storages of the host that offer what is optional: free space and locks.
 
 use shardwright::{
-    CommitCondition, Context, DType, Error, HostStorage, Location, LockMode, ObjectStat, OpenMode, Report, Result, SaveOptions,
-    State, StatusCode, Storage, StorageLock, TensorSpec, collect_garbage, save_at,
+    Capabilities, CommitCondition, Context, DType, Error, ErrorKind, GarbageOptions, HostStorage, Location, LockMode,
+    ObjectStat, OpenMode, Report, Result, SaveOptions, State, Storage, StorageLock, TensorSpec, collect_garbage,
+    save_at,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -44,7 +45,7 @@ impl HostStorage for Offering {
     fn open(&self, key: &str, mode: OpenMode) -> Result<Open> {
         let found = self.objects.lock().unwrap().get(key).cloned();
         let bytes = match (mode, found) {
-            (OpenMode::Read, None) => return Err(Error::new(StatusCode::NotFound, key)),
+            (OpenMode::Read, None) => return Err(Error::new(ErrorKind::NotFound, key)),
             (OpenMode::Read, Some(bytes)) => bytes,
             _ => Vec::new(),
         };
@@ -53,7 +54,7 @@ impl HostStorage for Offering {
     fn stat(&self, key: &str) -> Result<ObjectStat> {
         match self.objects.lock().unwrap().get(key) {
             Some(bytes) => Ok(ObjectStat { size: bytes.len() as u64, ..ObjectStat::default() }),
-            None => Err(Error::new(StatusCode::NotFound, key)),
+            None => Err(Error::new(ErrorKind::NotFound, key)),
         }
     }
     fn list(&self, prefix: &str) -> Result<Vec<(String, ObjectStat)>> {
@@ -85,6 +86,12 @@ impl HostStorage for Offering {
     fn remove(&self, key: &str) -> Result<()> {
         self.objects.lock().unwrap().remove(key);
         Ok(())
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ATOMIC_COMMIT | Capabilities::MULTIPART | Capabilities::DURABLE
+    }
+    fn part_bytes(&self) -> u64 {
+        1 << 20
     }
     fn space(&self, _: &str) -> Result<u64> {
         Ok(self.control.free_bytes)
@@ -120,9 +127,19 @@ fn save(storage: &Storage) -> Result<Report> {
 fn a_save_that_does_not_fit_fails_before_it_writes() {
     let (storage, _) = storage(100);
     let error = save(&storage).unwrap_err();
-    assert_eq!(error.code(), StatusCode::ResourceExhausted, "{error}");
+    assert_eq!(error.kind(), ErrorKind::ResourceExhausted, "{error}");
     assert_eq!(error.details()["found"], "100");
     assert!(storage.list("").unwrap().is_empty());
+}
+
+#[test]
+fn what_a_storage_offers_is_what_its_methods_say() {
+    let (storage, _) = storage(1 << 40);
+    assert!(storage.capabilities().contains(Capabilities::MULTIPART | Capabilities::DURABLE));
+    assert!(!storage.capabilities().contains(Capabilities::POSITIONAL_WRITE));
+    let report = save(&storage).unwrap();
+    assert!(report.json().contains("\"durability\":\"full\""), "{}", report.json());
+    assert_eq!(storage.list_level("").unwrap(), ["p/"]);
 }
 
 #[test]
@@ -140,10 +157,10 @@ fn garbage_collection_keeps_away_from_a_lock_that_is_held() {
     storage.put("p/g-0000000000000000/rank-00000.shw", b"left over").unwrap();
     let location = Location::storage(&storage, "p");
     control.locks_held.store(1, Ordering::SeqCst);
-    let report = collect_garbage(&location, Some(Duration::ZERO), true).unwrap();
+    let report = collect_garbage(&location, &GarbageOptions::new().grace(Some(Duration::ZERO)).apply(true)).unwrap();
     assert!(report.json().contains("a save is running"), "{}", report.json());
     control.locks_held.store(0, Ordering::SeqCst);
-    let report = collect_garbage(&location, Some(Duration::ZERO), true).unwrap();
+    let report = collect_garbage(&location, &GarbageOptions::new().grace(Some(Duration::ZERO)).apply(true)).unwrap();
     assert!(!report.json().contains("a save is running"), "{}", report.json());
     assert_eq!(control.locks_taken.load(Ordering::SeqCst), 2);
     assert_eq!(*control.modes.lock().unwrap(), [LockMode::Shared, LockMode::Exclusive, LockMode::Exclusive]);

@@ -2,8 +2,8 @@
 //! How tensors enter a state: lengths that do not fit, layouts, many at once.
 
 use shardwright::{
-    Checkpoint, Context, DType, Error, Layout, LoadOptions, Location, Placement, RawMemory, SaveOptions, Shard, State,
-    StatusCode, Storage, TensorBatch, TensorSpec, load_at, save_at,
+    Checkpoint, Context, DType, Error, ErrorKind, Layout, LoadOptions, Location, Placement, RawMemory, SaveOptions,
+    Shard, State, Storage, TensorBatch, TensorSpec, load_at, save_at,
 };
 
 fn float32() -> DType {
@@ -12,7 +12,7 @@ fn float32() -> DType {
 
 fn refused(result: Result<(), Error>, words: &str) {
     let error = result.unwrap_err();
-    assert_eq!(error.code(), StatusCode::InvalidArgument);
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains(words), "{error}");
     assert_eq!(error.details()["tensor"], "w");
 }
@@ -63,7 +63,7 @@ fn each_rank_adds_its_part_of_a_layout() {
             scope.spawn(move || {
                 let mut state = State::new();
                 let mine = &all[rank * 24..][..24];
-                state.add_with_layout("w", float32(), &[4, 3], (layout, rank as i32), mine).unwrap();
+                state.add_owned_laid_out("w", float32(), &[4, 3], (layout, rank as i32), mine).unwrap();
                 save_at(context, &state, location, Some(&mut collective), &SaveOptions::default()).unwrap();
             });
         }
@@ -122,7 +122,7 @@ fn a_batch_is_added_all_or_none() {
     for name in ["a", "b", "there"] {
         batch.add(name, &[4], &data).unwrap();
     }
-    assert_eq!(state.add_batch(batch).unwrap_err().code(), StatusCode::AlreadyExists);
+    assert_eq!(state.add_batch(batch).unwrap_err().kind(), ErrorKind::AlreadyExists);
     assert_eq!(state.tensor_names(), ["there"]);
     state.add_batch(TensorBatch::new()).unwrap();
 }

@@ -2,8 +2,8 @@
 //! Transports of the host: their calls, limits of time and aborts.
 
 use shardwright::{
-    Checkpoint, Collective, Context, DType, Error, Gathered, HostCollective, Location, Parts, Reduction, Result,
-    SaveOptions, State, StatusCode, Storage, TensorSpec, save_at, thread_collectives,
+    Checkpoint, Collective, Context, DType, Error, ErrorKind, Gathered, HostCollective, Location, Parts, Reduction,
+    Result, SaveOptions, State, Storage, TensorSpec, save_at, thread_collectives,
 };
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn owned_state() -> State<'static> {
 #[derive(Default)]
 struct Told {
     timeouts: Vec<Option<Duration>>,
-    aborts: Vec<(StatusCode, String)>,
+    aborts: Vec<(ErrorKind, String)>,
 }
 
 /// Rank 0 of `ranks`; where there are two, the other one never comes.
@@ -35,7 +35,7 @@ impl FirstRank {
         }
         let (_other_rank, message) = mpsc::channel::<()>();
         let _ = message.recv_timeout(timeout.unwrap_or(Duration::from_secs(60)));
-        Err(Error::new(StatusCode::DeadlineExceeded, "rank 1 did not come"))
+        Err(Error::new(ErrorKind::DeadlineExceeded, "rank 1 did not come"))
     }
 }
 
@@ -64,7 +64,7 @@ impl HostCollective for FirstRank {
         assert!(matches!(operation, Reduction::Min | Reduction::Max | Reduction::Sum));
         self.meet(timeout)
     }
-    fn abort(&self, code: StatusCode, message: &str) {
+    fn abort(&self, code: ErrorKind, message: &str) {
         self.told.lock().unwrap().aborts.push((code, message.to_owned()));
     }
 }
@@ -80,7 +80,7 @@ fn save_over(ranks: i32, options: &SaveOptions) -> (Result<()>, Arc<Mutex<Told>>
 
 #[test]
 fn a_transport_of_the_host_carries_a_save() {
-    let options = SaveOptions { deadline: Some(Duration::from_secs(3600)), ..SaveOptions::default() };
+    let options = SaveOptions::new().deadline(Some(Duration::from_secs(3600)));
     let (saved, told, storage) = save_over(1, &options);
     saved.unwrap();
     let checkpoint = Checkpoint::open_at(&Context::shared().unwrap(), &Location::storage(&storage, "p")).unwrap();
@@ -92,15 +92,15 @@ fn a_transport_of_the_host_carries_a_save() {
 
 #[test]
 fn a_transport_keeps_the_limit_of_the_call_and_hears_why_it_is_aborted() {
-    let options = SaveOptions { deadline: Some(Duration::from_millis(200)), ..SaveOptions::default() };
+    let options = SaveOptions::new().deadline(Some(Duration::from_millis(200)));
     let (saved, told, _storage) = save_over(2, &options);
     let error = saved.unwrap_err();
-    assert_eq!(error.code(), StatusCode::DeadlineExceeded, "{error}");
+    assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{error}");
     let told = told.lock().unwrap();
     let limit = told.timeouts[0].expect("the deadline is a limit");
     assert!(limit <= Duration::from_millis(200), "{limit:?}");
     let (code, message) = &told.aborts[0];
-    assert_eq!(*code, StatusCode::DeadlineExceeded, "{message}");
+    assert_eq!(*code, ErrorKind::DeadlineExceeded, "{message}");
     assert!(message.contains("all_reduce_i64 of collective"), "{message}");
 }
 
@@ -187,11 +187,12 @@ impl HostCollective for End {
                 Reduction::Min => column.min().unwrap(),
                 Reduction::Max => column.max().unwrap(),
                 Reduction::Sum => column.sum(),
+                other => return Err(Error::new(ErrorKind::Unimplemented, format!("{other:?} is not known"))),
             };
         }
         Ok(())
     }
-    fn abort(&self, _: StatusCode, message: &str) {
+    fn abort(&self, _: ErrorKind, message: &str) {
         panic!("{message}");
     }
 }
@@ -246,7 +247,7 @@ fn a_rank_that_cannot_call_tells_the_others() {
         [good.join().unwrap(), bad]
     });
     for error in &errors {
-        assert_eq!(error.code(), StatusCode::InvalidArgument, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
     assert_eq!(errors[0].details()["rank"], "1");
 }

@@ -38,7 +38,7 @@ std::string rank_key(int32_t rank) {
 // Opens, prepares all files and checks all blocks: the first failure.
 Status check_everything(const Location& location) {
   SHW_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedCheckpoint> opened,
-                       open_native(location, nullptr));
+                       make_format()->open(Sight{location}, nullptr));
   for (uint32_t file = 0; file < opened->files().size(); ++file)
     SHW_RETURN_IF_ERROR(opened->prepare_file(file));
   const plan::Catalog& catalog = opened->catalog();
@@ -71,7 +71,7 @@ Status check_damaged(const Sample& sample, const std::string& key, Bytes bytes) 
 }
 
 TEST(NativeCheckpoint, TellsWhatTheManifestSays) {
-  const auto opened = open_native(stored(make_sample()), nullptr);
+  const auto opened = make_format()->open(Sight{stored(make_sample())}, nullptr);
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ((*opened)->format_name(), "native");
   EXPECT_EQ((*opened)->generation(), kSampleGeneration);
@@ -179,7 +179,7 @@ TEST(NativeCheckpoint, FindsWholeBlocksThatChangedPlaces) {
 
 TEST(NativeCheckpoint, SaysWhichFileIsMissing) {
   const Location location = stored(make_sample());
-  const auto opened = open_native(location, nullptr);
+  const auto opened = make_format()->open(Sight{location}, nullptr);
   ASSERT_TRUE(location.storage->remove(storage::join_key(location.prefix, rank_key(1))).ok());
   EXPECT_TRUE((*opened)->prepare_file(0).ok());
   const Status status = (*opened)->prepare_file(1);
@@ -190,7 +190,7 @@ TEST(NativeCheckpoint, SaysWhichFileIsMissing) {
 
 TEST(NativeCheckpoint, SaysThatItWasReplacedWhileReading) {
   const Location location = stored(make_sample());
-  const auto opened = open_native(location, nullptr);
+  const auto opened = make_format()->open(Sight{location}, nullptr);
   SampleOptions newer;
   newer.generation = std::string(32, '9');
   test::store_sample(make_sample(newer), location.storage.get(), location.prefix);
@@ -210,7 +210,7 @@ TEST(NativeCheckpoint, TriesAFileAgainThatFailedForAWhile) {
                                 return hit ? unavailable("injected") : Status();
                               }),
                           inner.prefix};
-  const auto opened = open_native(location, nullptr);
+  const auto opened = make_format()->open(Sight{location}, nullptr);
   EXPECT_EQ((*opened)->prepare_file(0).code(), StatusCode::kUnavailable);
   failing = false;
   EXPECT_TRUE((*opened)->prepare_file(0).ok());
@@ -226,7 +226,7 @@ TEST(NativeCheckpoint, PreparesAFileOnceForAllThreads) {
                                   ++opens;
                               }),
                           inner.prefix};
-  const auto opened = open_native(location, nullptr);
+  const auto opened = make_format()->open(Sight{location}, nullptr);
   opens = 0;
   std::vector<std::thread> threads;
   for (int each = 0; each < 4; ++each) {
@@ -240,7 +240,7 @@ TEST(NativeCheckpoint, ListsThePaddingBetweenWhatIsStored) {
   SampleOptions options;
   options.large = true;
   const Sample sample = make_sample(options);
-  const auto opened = open_native(stored(sample), nullptr);
+  const auto opened = make_format()->open(Sight{stored(sample)}, nullptr);
   const Result<std::vector<Extent>> gaps = (*opened)->padding(0);
   ASSERT_TRUE(gaps.ok());
   constexpr uint64_t kSlab = 4096 + 2621440;  // behind the large tensor
@@ -253,7 +253,7 @@ TEST(NativeCheckpoint, ListsThePaddingBetweenWhatIsStored) {
 }
 
 TEST(NativeCheckpoint, RefusesToCheckBytesOfAFileThatWasNotPrepared) {
-  const auto opened = open_native(stored(make_sample()), nullptr);
+  const auto opened = make_format()->open(Sight{stored(make_sample())}, nullptr);
   const Bytes bytes(64);
   EXPECT_EQ((*opened)->check_chunk_block(0, 0, bytes).code(), StatusCode::kInternal);
   ASSERT_TRUE((*opened)->prepare_file(0).ok());
@@ -263,11 +263,11 @@ TEST(NativeCheckpoint, RefusesToCheckBytesOfAFileThatWasNotPrepared) {
   EXPECT_EQ((*opened)->check_chunk_block(0, 0, bytes).code(), StatusCode::kDataLoss);
 }
 
-TEST(CurrentManifest, IsKnownByGenerationAndVersion) {
+TEST(CurrentCheckpoint, IsKnownByGenerationAndVersion) {
   const Location empty{storage::make_memory_storage(), "run"};
   EXPECT_FALSE(read_current(empty)->exists);
   const Location location = stored(make_sample({.kept_generations = {std::string(32, 'a')}}));
-  const Result<CurrentManifest> current = read_current(location);
+  const Result<CurrentCheckpoint> current = read_current(location);
   ASSERT_TRUE(current.ok());
   EXPECT_TRUE(current->exists);
   EXPECT_EQ(current->generation, kSampleGeneration);
@@ -275,11 +275,11 @@ TEST(CurrentManifest, IsKnownByGenerationAndVersion) {
   EXPECT_EQ(current->kept_generations, std::vector<std::string>{std::string(32, 'a')});
 }
 
-TEST(CurrentManifest, ThatIsDamagedExistsWithoutAGeneration) {
+TEST(CurrentCheckpoint, ThatIsDamagedExistsWithoutAGeneration) {
   Sample sample = make_sample();
   sample.files[std::string(kManifestName)].back() ^= std::byte{1};
   const Location location = stored(sample);
-  const Result<CurrentManifest> current = read_current(location);
+  const Result<CurrentCheckpoint> current = read_current(location);
   ASSERT_TRUE(current.ok());
   EXPECT_TRUE(current->exists);
   EXPECT_TRUE(current->damaged);
@@ -306,8 +306,8 @@ uint64_t bytes_read_of_sparse(uint64_t size, bool identified, StatusCode expecte
                                                         read += event.size_bytes;
                                                     }),
                     ""};
-  EXPECT_EQ(open_native(location, nullptr).status().code(), expected);
-  const Result<CurrentManifest> current = read_current(location);
+  EXPECT_EQ(make_format()->open(Sight{location}, nullptr).status().code(), expected);
+  const Result<CurrentCheckpoint> current = read_current(location);
   EXPECT_TRUE(current.ok() && current->exists && current->damaged);
   return read;
 }

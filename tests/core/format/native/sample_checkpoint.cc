@@ -190,7 +190,7 @@ void store_sample(const Sample& sample, storage::Storage* storage, const std::st
     auto object = storage->open(storage::join_key(prefix, key), options);
     ASSERT_TRUE(object.ok()) << object.status().to_string();
     ASSERT_TRUE((*object)->write_at(0, bytes).ok());
-    ASSERT_TRUE((*object)->commit(storage::CommitCondition::kNone, 0).ok());
+    ASSERT_TRUE((*object)->commit(storage::CommitCondition::kNone, {}).ok());
   }
 }
 

@@ -44,7 +44,7 @@ class SafetensorsOpen : public testing::Test {
     test::store(memory_.get(), "p/" + name, bytes);
   }
   Result<Opened> open(const std::string& name = "") {
-    return open_checkpoint({memory_, name.empty() ? "p" : "p/" + name});
+    return FormatTable().open({memory_, name.empty() ? "p" : "p/" + name});
   }
   void expect_refused(const std::string& file, const std::string& says,
                       StatusCode code = StatusCode::kDataLoss) {
@@ -200,10 +200,10 @@ TEST_F(SafetensorsOpen, AnotherRankOpensWhatWasReadForAll) {
   put_part("1.safetensors", 3, 2);
   StoredMetadata metadata;
   const Location location{memory_, "p"};
-  const auto opened = open_checkpoint(location, &metadata);
+  const auto opened = FormatTable().open(location, &metadata);
   ASSERT_TRUE(opened.ok());
   const Location nowhere{storage::make_memory_storage(), "p"};
-  const auto shared = open_shared(nowhere, metadata);
+  const auto shared = FormatTable().open_shared(nowhere, metadata);
   ASSERT_TRUE(shared.ok()) << shared.status().to_string();
   EXPECT_EQ((*shared)->format_name(), (*opened)->format_name());
   EXPECT_EQ((*shared)->catalog().chunk_count(), 2U);
@@ -211,7 +211,7 @@ TEST_F(SafetensorsOpen, AnotherRankOpensWhatWasReadForAll) {
   StoredMetadata cut = metadata;
   for (size_t size = 0; size < metadata.bytes.size(); ++size) {
     cut.bytes.assign(metadata.bytes.begin(), metadata.bytes.begin() + static_cast<ptrdiff_t>(size));
-    const auto found = open_shared(location, cut);
+    const auto found = FormatTable().open_shared(location, cut);
     // A cut between two files leaves parts that make no tensor, or none at all.
     EXPECT_TRUE(!found.ok() || (*found)->catalog().tensors.empty()) << size;
   }
@@ -222,12 +222,13 @@ TEST_F(SafetensorsOpen, SharedFilesAreThoseOfTheIndex) {
   put_tensor("2.safetensors", "b");
   put("m.safetensors.index.json", R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");
   StoredMetadata metadata;
-  ASSERT_TRUE(open_checkpoint({memory_, "p"}, &metadata).ok());
+  ASSERT_TRUE(FormatTable().open({memory_, "p"}, &metadata).ok());
   const std::string text(reinterpret_cast<const char*>(metadata.bytes.data()),
                          metadata.bytes.size());
   const size_t second = text.rfind("2.safetensors") - 8;
   metadata.bytes.resize(second);
-  EXPECT_EQ(open_shared({memory_, "p"}, metadata).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(FormatTable().open_shared({memory_, "p"}, metadata).status().code(),
+            StatusCode::kDataLoss);
 }
 
 TEST(SafetensorsCache, FilesOfTheHuggingFaceCacheAreRead) {
@@ -241,7 +242,7 @@ TEST(SafetensorsCache, FilesOfTheHuggingFaceCacheAreRead) {
       << file_of("{" + entry_of("w", "U8", "[4]", 0, 4) + "}", 4);
   fs::create_symlink("../../blobs/" + digest, snapshot / "model.safetensors");
   const Location location{storage::make_posix_storage(snapshot), ""};
-  const auto opened = open_checkpoint(location);
+  const auto opened = FormatTable().open(location);
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_TRUE((*opened)->check_file(0).ok());
   EXPECT_TRUE((*opened)->prepare_file(0).ok());
@@ -250,7 +251,7 @@ TEST(SafetensorsCache, FilesOfTheHuggingFaceCacheAreRead) {
   fs::create_symlink("../blobs/" + digest, snapshot / "3.safetensors");
   fs::create_symlink("../../other/" + digest, snapshot / "4.safetensors");
   fs::create_symlink(directory / ("blobs/" + digest), snapshot / "5.safetensors");
-  EXPECT_EQ((*open_checkpoint(location))->files().size(), 1U);
+  EXPECT_EQ((*FormatTable().open(location))->files().size(), 1U);
   for (const char* name : {"2.safetensors", "3.safetensors", "4.safetensors", "5.safetensors"}) {
     EXPECT_EQ(location.storage->open(name, {}).status().detail("unsafe"), "symlink") << name;
   }

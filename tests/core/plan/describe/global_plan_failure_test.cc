@@ -40,7 +40,8 @@ void expect_same_refusal(const Job& job, int32_t ranks,
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status.to_string(), expected.to_string());
   for (const std::string_view text : texts)
-    EXPECT_TRUE(mentions(status, text)) << "no '" << text << "' in: " << status.to_string();
+    EXPECT_TRUE(shardwright::test::mentions(status, text))
+        << "no '" << text << "' in: " << status.to_string();
 }
 
 // Ranks 0 and 1 hold the first entry, the others the second.

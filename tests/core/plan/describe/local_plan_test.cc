@@ -113,7 +113,7 @@ TEST(ReplicaDigestNeeds, FollowsTheRule) {
 TEST(SaveRulesText, DiffersWithEachRule) {
   SaveRules rules;
   const std::string plain = save_rules_text(rules);
-  EXPECT_EQ(plain, "owner=balanced\nverify_replicas=auto\npreset=standard\n");
+  EXPECT_EQ(plain, "owner=balanced\nverify_replicas=auto\npreset=native\n");
   rules.kinds.push_back({"rng*", EntryKind::kRankLocal});
   EXPECT_EQ(save_rules_text(rules), plain + "kind[0]=rng* -> rank_local\n");
   rules.owner = OwnerRule::kLowestRank;

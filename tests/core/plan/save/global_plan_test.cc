@@ -261,8 +261,9 @@ TEST(GlobalPlan, PresetsWithExactOwnersChooseAsTheirOriginals) {
     return written_names(planned(states, rules), states);
   };
   using Names = std::vector<std::vector<std::string>>;
-  EXPECT_EQ(names(Preset::kStandard), (Names{{"a", "c"}, {"b"}}));
-  EXPECT_EQ(names(Preset::kDefault), (Names{{"a", "c"}, {"b"}}));
+  EXPECT_EQ(names(Preset::kNative), (Names{{"b"}, {"a", "c"}}));  // as balanced
+  EXPECT_EQ(names(Preset::kHyperparallel), (Names{{"a", "c"}, {"b"}}));
+  EXPECT_EQ(names(Preset::kTorch), (Names{{"a", "c"}, {"b"}}));
   EXPECT_EQ(names(Preset::kMegatron), (Names{{"b"}, {"a", "c"}}));
 }
 

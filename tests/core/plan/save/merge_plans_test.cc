@@ -14,10 +14,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const MergeRules kStandardExact = rules_of(Preset::kStandard, OwnerRule::kExact);
-const MergeRules kStandardLowest = rules_of(Preset::kStandard, OwnerRule::kLowestRank);
-const MergeRules kDefaultExact = rules_of(Preset::kDefault, OwnerRule::kExact);
-const MergeRules kDefaultLowest = rules_of(Preset::kDefault, OwnerRule::kLowestRank);
+constexpr Preset kPresets[] = {Preset(0), Preset(1), Preset(2), Preset(3)};
+const MergeRules kHyperparallelExact = rules_of(Preset::kHyperparallel, OwnerRule::kExact);
+const MergeRules kHyperparallelLowest = rules_of(Preset::kHyperparallel, OwnerRule::kLowestRank);
+const MergeRules kTorchExact = rules_of(Preset::kTorch, OwnerRule::kExact);
+const MergeRules kTorchLowest = rules_of(Preset::kTorch, OwnerRule::kLowestRank);
 const MergeRules kMegatronExact = rules_of(Preset::kMegatron, OwnerRule::kExact);
 
 // Four ranks on a mesh (2, 2): a is split by the first axis, b by both, the rest is replicated.
@@ -45,13 +46,13 @@ std::vector<Names> texts_of(const Ranks& ranks, const MergeRules& rules) {
 
 // hyperparallel-planner 14.3, V1.
 TEST(MergePlans, StandardChoosesSinglesFirstAndThenAsListed) {
-  EXPECT_EQ(texts_of(mesh_world(), kStandardExact),
+  EXPECT_EQ(texts_of(mesh_world(), kHyperparallelExact),
             (std::vector<Names>{{"a[0:4, 0:4]=0", "b[0:4, 0:2]=0"},
                                 {"b[0:4, 2:4]=1", "c[0:3, 0:3]=0"},
                                 {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2", "step"},
                                 {"b[4:8, 2:4]=3", "s0[]=0"}}));
   EXPECT_EQ(
-      texts_of(mesh_world(), kStandardLowest),
+      texts_of(mesh_world(), kHyperparallelLowest),
       (std::vector<Names>{{"a[0:4, 0:4]=0", "b[0:4, 0:2]=0", "c[0:3, 0:3]=0", "step", "s0[]=0"},
                           {"b[0:4, 2:4]=1"},
                           {"a[4:8, 0:4]=1", "b[4:8, 0:2]=2"},
@@ -59,7 +60,7 @@ TEST(MergePlans, StandardChoosesSinglesFirstAndThenAsListed) {
 }
 
 TEST(MergePlans, AllHoldersWriteWhenNothingIsRemoved) {
-  MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kAll, CoverRule::kFull);
+  MergeRules rules = rules_of(Preset::kHyperparallel, OwnerRule::kAll, CoverRule::kFull);
   const std::vector<PlanBytes> plans = described(mesh_world());
   const Result<PlanParts> parts = merged(plans, rules);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
@@ -86,7 +87,7 @@ TEST(MergePlans, StandardWeighsObjectsAndEmptyBoxesAsOne) {
     rank.push_back(object("step"));
     rank.push_back(object("lr"));
   }
-  EXPECT_EQ(kept_by_rank(replicas, kStandardExact),
+  EXPECT_EQ(kept_by_rank(replicas, kHyperparallelExact),
             (Kept{{"t0", "t4"}, {"t1", "t5"}, {"t2", "step"}, {"t3", "lr"}}));
   const Listed big = tensor("big", {100});
   const Listed u = tensor("u", {5});
@@ -94,8 +95,8 @@ TEST(MergePlans, StandardWeighsObjectsAndEmptyBoxesAsOne) {
   const Listed y = tensor("y", {10});
   const Listed z = object("z");
   const Ranks uneven = {{big, x, y, z}, {u, x, y, z}, {x, y, z}};
-  EXPECT_EQ(kept_by_rank(uneven, kStandardExact), (Kept{{"big"}, {"u", "z"}, {"x", "y"}}));
-  EXPECT_EQ(kept_by_rank(uneven, kStandardLowest), (Kept{{"big", "x", "y", "z"}, {"u"}, {}}));
+  EXPECT_EQ(kept_by_rank(uneven, kHyperparallelExact), (Kept{{"big"}, {"u", "z"}, {"x", "y"}}));
+  EXPECT_EQ(kept_by_rank(uneven, kHyperparallelLowest), (Kept{{"big", "x", "y", "z"}, {"u"}, {}}));
 }
 
 // The rank that keeps the only entry, which these ranks of a world hold.
@@ -111,30 +112,30 @@ size_t keeper(size_t world, const std::vector<size_t>& holders, const MergeRules
 
 // V4 of HyperParallel as decided for us; the last row of torch's table with its own ties.
 TEST(MergePlans, TiesGoToTheLowestRankOrToTheFirstOfAPythonSet) {
-  EXPECT_EQ(keeper(16, {7, 15}, kStandardExact), 7U);
-  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kStandardExact), 3U);
-  EXPECT_EQ(keeper(9, {1, 8}, kDefaultExact), 8U);
-  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kDefaultExact), 11U);
-  EXPECT_EQ(keeper(33, {31, 32}, kDefaultExact), 32U);
-  EXPECT_EQ(keeper(9, {1, 8}, kDefaultLowest), 1U);
+  EXPECT_EQ(keeper(16, {7, 15}, kHyperparallelExact), 7U);
+  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kHyperparallelExact), 3U);
+  EXPECT_EQ(keeper(9, {1, 8}, kTorchExact), 8U);
+  EXPECT_EQ(keeper(16, {3, 7, 11, 15}, kTorchExact), 11U);
+  EXPECT_EQ(keeper(33, {31, 32}, kTorchExact), 32U);
+  EXPECT_EQ(keeper(9, {1, 8}, kTorchLowest), 1U);
 }
 
 // V5.
 TEST(MergePlans, RefusesBoxesAndDTypesThatDifferNamingBothRanks) {
   const Ranks sizes = {{shard("w", {4, 4}, {0, 0}, {4, 4})}, {shard("w", {4, 4}, {0, 0}, {4, 2})}};
-  EXPECT_FAILURE(merged(described(sizes), kStandardExact).status(), StatusCode::kInvalidArgument,
-                 "'w'", "rank 0", "rank 1", "[0:4, 0:2]");
+  EXPECT_FAILURE(merged(described(sizes), kHyperparallelExact).status(),
+                 StatusCode::kInvalidArgument, "'w'", "rank 0", "rank 1", "[0:4, 0:2]");
   Listed half = tensor("w", {4});
   half.dtype = DType::kBfloat16;
   const Ranks dtypes = {{tensor("w", {4})}, {half}};
-  EXPECT_FAILURE(merged(described(dtypes), kStandardExact).status(), StatusCode::kInvalidArgument,
-                 "float32 on rank 0", "bfloat16 on rank 1");
+  EXPECT_FAILURE(merged(described(dtypes), kHyperparallelExact).status(),
+                 StatusCode::kInvalidArgument, "float32 on rank 0", "bfloat16 on rank 1");
   const Ranks types = {{tensor("w", {4})}, {object("w")}};
-  EXPECT_FAILURE(merged(described(types), kDefaultExact).status(), StatusCode::kInvalidArgument,
+  EXPECT_FAILURE(merged(described(types), kTorchExact).status(), StatusCode::kInvalidArgument,
                  "tensor on rank 0", "object on rank 1");
   const Ranks twice = {{{"w", {4}, {box({0}, {4}), box({0}, {4})}}}};
-  EXPECT_FAILURE(merged(described(twice), kStandardExact).status(), StatusCode::kInvalidArgument,
-                 "twice");
+  EXPECT_FAILURE(merged(described(twice), kHyperparallelExact).status(),
+                 StatusCode::kInvalidArgument, "twice");
 }
 
 // torch-dcp 4.5.
@@ -142,15 +143,14 @@ TEST(MergePlans, DefaultChoosesAsListedByBytesOfTheWholeTensor) {
   const std::vector<Listed> same = {tensor("a", {8}), tensor("b", {4}), tensor("c", {16}),
                                     tensor("d", {2}), tensor("e", {}),  object("o")};
   const Ranks ranks(4, same);
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), (Kept{{"a"}, {"b"}, {"c"}, {"d", "e", "o"}}));
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest),
-            (Kept{{"a", "b", "c", "d", "e", "o"}, {}, {}, {}}));
+  EXPECT_EQ(kept_by_rank(ranks, kTorchExact), (Kept{{"a"}, {"b"}, {"c"}, {"d", "e", "o"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kTorchLowest), (Kept{{"a", "b", "c", "d", "e", "o"}, {}, {}, {}}));
   Ranks shards;
   for (int64_t r = 0; r < 4; ++r)
     shards.push_back({shard("s", {100}, {25 * r}, {25}), tensor("x", {10}), tensor("y", {10})});
-  EXPECT_EQ(kept_by_rank(shards, kDefaultExact), (Kept{{"s"}, {"s", "x"}, {"s", "y"}, {"s"}}));
+  EXPECT_EQ(kept_by_rank(shards, kTorchExact), (Kept{{"s"}, {"s", "x"}, {"s", "y"}, {"s"}}));
   std::rotate(shards[0].begin(), shards[0].begin() + 1, shards[0].end());
-  EXPECT_EQ(kept_by_rank(shards, kDefaultExact), (Kept{{"x", "s"}, {"s", "y"}, {"s"}, {"s"}}));
+  EXPECT_EQ(kept_by_rank(shards, kTorchExact), (Kept{{"x", "s"}, {"s", "y"}, {"s"}, {"s"}}));
 }
 
 // torch-dcp 4.2 and 4.4: empty shards share an index, and an item that one rank lists twice stays.
@@ -158,11 +158,11 @@ TEST(MergePlans, DefaultKnowsBoxesByTheirOffsets) {
   const Listed x = shard("x", {4}, {0}, {4});
   Listed doubled = x;
   doubled.boxes.push_back(x.boxes[0]);
-  EXPECT_EQ(kept_by_rank({{doubled}, {x}}, kDefaultExact), (Kept{{"x", "x"}, {}}));
+  EXPECT_EQ(kept_by_rank({{doubled}, {x}}, kTorchExact), (Kept{{"x", "x"}, {}}));
   Ranks ranks;
   for (int64_t r = 0; r < 4; ++r)
     ranks.push_back({shard("w", {2}, {std::min<int64_t>(r, 2)}, {r < 2 ? 1 : 0})});
-  const std::vector<Names> kept = texts_of(ranks, kDefaultExact);
+  const std::vector<Names> kept = texts_of(ranks, kTorchExact);
   EXPECT_EQ(kept, (std::vector<Names>{{"w[0:1]=0"}, {"w[1:2]=1"}, {"w[2:2]=2"}, {}}));
 }
 
@@ -172,7 +172,7 @@ TEST(MergePlans, DefaultStoresTheBoxOfItsOwner) {
                        {shard("w", {4, 2}, {0, 0}, {4, 1}), shard("w2", {4, 2}, {0, 0}, {4, 2})},
                        {shard("w", {4, 2}, {0, 1}, {4, 1})}};
   const Result<PlanParts> parts =
-      merged(described(ranks), rules_of(Preset::kDefault, OwnerRule::kExact, CoverRule::kFull));
+      merged(described(ranks), rules_of(Preset::kTorch, OwnerRule::kExact, CoverRule::kFull));
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const Catalog catalog = merged_plan(*parts).catalog;
   ASSERT_EQ(catalog.tensor_name(1), "w");
@@ -186,7 +186,7 @@ TEST(MergePlans, DefaultStoresTheBoxOfItsOwner) {
 TEST(MergePlans, EntriesComeInTheOrderOfTheFirstKeptItem) {
   const Ranks ranks = {{tensor("x", {1}), object("o"), tensor("y", {1})},
                        {tensor("y", {1}), tensor("x", {1}), object("p")}};
-  const Result<PlanParts> parts = merged(described(ranks), kDefaultExact);
+  const Result<PlanParts> parts = merged(described(ranks), kTorchExact);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   const GlobalSavePlan plan = merged_plan(*parts);
   const EntryColumns columns(plan);
@@ -236,7 +236,7 @@ TEST(MergePlans, BoxesFollowTheirTensorsInTheOrderOfTheHost) {
         Case{{0, 3, 1, 2, 4, 5, 6}, {a, c, b, d}}, Case{{1, 2, 4, 5, 6, 0, 3}, {b, d, a, c}}}) {
     const std::vector<PlanBytes> plans = {described(first, {0, 2}, each.order),
                                           described(second, {1, 2})};
-    const Result<PlanParts> parts = merged(plans, kDefaultExact);
+    const Result<PlanParts> parts = merged(plans, kTorchExact);
     ASSERT_TRUE(parts.ok()) << parts.status().to_string();
     Names expected;
     for (const Names& texts : each.tensors)
@@ -288,7 +288,7 @@ TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
   const std::vector<std::pair<std::vector<int64_t>, std::vector<size_t>>> kLines = {
       {{5, 0, 5}, {0, 2}}, {{0, 5}, {1}}, {{0, 0, 3, 0}, {2}}, {{4, 0}, {0}}};
   for (const auto& [sizes, writers] : kLines) {
-    for (const MergeRules& rules : {kDefaultExact, kDefaultLowest, kMegatronExact, kStandardExact,
+    for (const MergeRules& rules : {kTorchExact, kTorchLowest, kMegatronExact, kHyperparallelExact,
                                     rules_of(Preset::kMegatron, OwnerRule::kBalanced),
                                     rules_of(Preset::kMegatron, OwnerRule::kLowestRank)}) {
       MergeRules full = rules;
@@ -310,16 +310,16 @@ TEST(MergePlans, AnEmptyBoxNeverStandsForItsNeighbour) {
 TEST(MergePlans, AnEmptyBoxThatIsPassedOnTakesItsTwinAlong) {
   const Listed both = {"w", {4}, {box({0}, {0}), box({0}, {4})}};
   const Ranks ranks = {{shard("w", {4}, {0}, {0})}, {both}};
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultLowest), (Kept{{}, {"w", "w"}}));
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), (Kept{{}, {"w", "w"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kTorchLowest), (Kept{{}, {"w", "w"}}));
+  EXPECT_EQ(kept_by_rank(ranks, kTorchExact), (Kept{{}, {"w", "w"}}));
 }
 
 // Torch's choice where it leaves no hole is ours.
 TEST(MergePlans, AnEmptyBoxChangesNoChoiceBetweenOthers) {
   Ranks ranks = {{shard("k", {4}, {0}, {4})}, {shard("k", {4}, {0}, {4})}, {}};
-  const Kept without = kept_by_rank(ranks, kDefaultExact);
+  const Kept without = kept_by_rank(ranks, kTorchExact);
   ranks[2].push_back(shard("k", {4}, {0}, {0}));
-  EXPECT_EQ(kept_by_rank(ranks, kDefaultExact), without);
+  EXPECT_EQ(kept_by_rank(ranks, kTorchExact), without);
 }
 
 // The reference set of megatron 9.1 on eight ranks.
@@ -373,7 +373,7 @@ TEST(MergePlans, MegatronSpreadsTheReferenceSetInGroups) {
 TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
   const Ranks hole = {{shard("w", {8}, {0}, {3})}, {shard("w", {8}, {4}, {4})}};
   const auto plan = [](const Ranks& ranks, CoverRule cover) {
-    MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kExact, cover);
+    MergeRules rules = rules_of(Preset::kHyperparallel, OwnerRule::kExact, cover);
     return merged(described(ranks), rules).status();
   };
   EXPECT_FAILURE(plan(hole, CoverRule::kFull), StatusCode::kInvalidArgument, "[3:4]");
@@ -388,21 +388,20 @@ TEST(MergePlans, CoverRulesRefuseOverlapsAndHolesNamingBoxes) {
 // What docs/planning.md warns of, and who refuses it.
 TEST(MergePlans, OwnersKeepTheKeyOfThePresetAndNumberAsItDoes) {
   const Ranks alike = {{shard("w", {8}, {0}, {4})}, {shard("w", {8}, {0}, {8})}};
-  EXPECT_EQ(texts_of(alike, kDefaultLowest), (std::vector<Names>{{"w[0:4]=0"}, {}}));
+  EXPECT_EQ(texts_of(alike, kTorchLowest), (std::vector<Names>{{"w[0:4]=0"}, {}}));
   for (const CoverRule cover : {CoverRule::kFull, CoverRule::kDisjoint}) {
-    const MergeRules rules = rules_of(Preset::kDefault, OwnerRule::kLowestRank, cover);
+    const MergeRules rules = rules_of(Preset::kTorch, OwnerRule::kLowestRank, cover);
     EXPECT_EQ(merged(described(alike), rules).ok(), cover == CoverRule::kDisjoint);
   }
   for (const OwnerRule owner : {OwnerRule::kBalanced, OwnerRule::kAll}) {
-    EXPECT_FAILURE(merged(described(alike), rules_of(Preset::kDefault, owner)).status(),
+    EXPECT_FAILURE(merged(described(alike), rules_of(Preset::kTorch, owner)).status(),
                    StatusCode::kInvalidArgument, "[0:4]", "[0:8]");
   }
-  // The first rank has the later half.
   const Ranks halves = {{shard("w", {8}, {4}, {4})}, {shard("w", {8}, {0}, {4})}};
   const std::vector<Names> as_kept = {{"w[4:8]=0"}, {"w[0:4]=1"}};
   const std::vector<Names> row_major = {{"w[4:8]=1"}, {"w[0:4]=0"}};
-  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
-    const auto& numbers = preset == Preset::kMegatron ? row_major : as_kept;
+  for (const Preset preset : kPresets) {
+    const auto& numbers = static_cast<int>(preset) % 3 == 0 ? row_major : as_kept;
     EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kExact)), numbers);
     EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kLowestRank)), numbers);
     EXPECT_EQ(texts_of(halves, rules_of(preset, OwnerRule::kBalanced)), row_major);
@@ -417,7 +416,7 @@ TEST(MergePlans, OrdersOfTheHostAndAttributesSurvive) {
   b.attribute = std::string("\0\xff", 2);
   std::vector<PlanBytes> plans = {described({a, object("o"), b}, {0, 2}, {2, 1, 0}),
                                   described({b}, {1, 2})};
-  const Result<PlanParts> parts = merged(plans, kDefaultLowest);
+  const Result<PlanParts> parts = merged(plans, kTorchLowest);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   EXPECT_EQ(kept_names(plans[0], parts->numbers(1)), (Names{"b", "o", "a"}));
   EXPECT_EQ(kept_names(plans[1], parts->numbers(2)), Names{});
@@ -437,15 +436,16 @@ Listed sized(std::string name, uint64_t bytes) {
 
 TEST(MergePlans, SizesOfZeroAreUnknownAndAgreeWithAll) {
   const Ranks ranks = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 0)}, {sized("o", 5)}};
-  for (const MergeRules& rules : {kStandardLowest, kStandardExact, kDefaultExact, kMegatronExact}) {
+  for (const MergeRules& rules :
+       {kHyperparallelLowest, kHyperparallelExact, kTorchExact, kMegatronExact}) {
     const Result<PlanParts> parts = merged(described(ranks), rules);
     ASSERT_TRUE(parts.ok()) << parts.status().to_string();
     EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, 5U);
   }
   const Ranks differ = {{sized("o", 0)}, {sized("o", 5)}, {sized("o", 6)}};
-  EXPECT_FAILURE(merged(described(differ), kStandardLowest).status(), StatusCode::kInvalidArgument,
-                 "'o'", "size", "rank 1", "rank 2");
-  const Result<PlanParts> unknown = merged(described({{sized("o", 0)}}), kStandardLowest);
+  EXPECT_FAILURE(merged(described(differ), kHyperparallelLowest).status(),
+                 StatusCode::kInvalidArgument, "'o'", "size", "rank 1", "rank 2");
+  const Result<PlanParts> unknown = merged(described({{sized("o", 0)}}), kHyperparallelLowest);
   ASSERT_TRUE(unknown.ok());
   EXPECT_EQ(merged_plan(*unknown).catalog.objects[0].size_bytes, 0U);
 }
@@ -454,7 +454,7 @@ TEST(MergePlans, SizesOfZeroAreUnknownAndAgreeWithAll) {
 TEST(MergePlans, KnownSizesAreBalanced) {
   const std::vector<Listed> known = {sized("a", 30), sized("b", 20), sized("c", 10)};
   const std::vector<Listed> unknown = {sized("a", 0), sized("b", 0), sized("c", 0)};
-  const MergeRules rules = rules_of(Preset::kStandard, OwnerRule::kBalanced);
+  const MergeRules rules = rules_of(Preset::kHyperparallel, OwnerRule::kBalanced);
   EXPECT_EQ(kept_by_rank({unknown, known}, rules), (Kept{{"a"}, {"b", "c"}}));
 }
 
@@ -463,7 +463,7 @@ TEST(MergePlans, ObjectsMayBeLargerThanThoseOfNativeSaves) {
   constexpr uint64_t kBytes = uint64_t{65} << 20;
   constexpr uint64_t kMost = uint64_t{1} << 40;
   for (const uint64_t bytes : {kBytes, kMost}) {
-    const Result<PlanParts> parts = merged(described({{sized("o", bytes)}}), kStandardLowest);
+    const Result<PlanParts> parts = merged(described({{sized("o", bytes)}}), kHyperparallelLowest);
     ASSERT_TRUE(parts.ok()) << parts.status().to_string();
     EXPECT_EQ(merged_plan(*parts).catalog.objects[0].size_bytes, bytes);
   }
@@ -483,7 +483,7 @@ TEST(MergePlans, PlansOfUnknownWorldsTakeTheirPlaceForTheirRank) {
   Listed rng = tensor("rng", {2});
   rng.kind = EntryKind::kRankLocal;
   const PlanBytes unknown = described({rng, tensor("w", {4})}, {3, 0});
-  const Result<PlanParts> parts = merged({unknown, unknown}, kStandardLowest);
+  const Result<PlanParts> parts = merged({unknown, unknown}, kHyperparallelLowest);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
   EXPECT_EQ(kept_names(unknown, parts->numbers(1)), (Names{"rng", "w"}));
   EXPECT_EQ(kept_names(unknown, parts->numbers(2)), Names{"rng"});
@@ -511,7 +511,7 @@ TEST(MergePlans, EveryListedBoxHasANumber) {
   states.push_back(state_of({whole("w", {4}), whole("none", {0})}, objects));
   states.push_back(state_of({whole("w", {4})}));
   const std::vector<PlanBytes> plans = plans_of(states);
-  for (const Preset preset : {Preset::kStandard, Preset::kDefault, Preset::kMegatron}) {
+  for (const Preset preset : kPresets) {
     for (const OwnerRule owner :
          {OwnerRule::kBalanced, OwnerRule::kLowestRank, OwnerRule::kExact, OwnerRule::kAll}) {
       const Result<PlanParts> parts = merged(plans, rules_of(preset, owner));
@@ -543,11 +543,11 @@ TEST(MergePlans, RefusesTextsThatAllEntriesShare) {
   std::vector<Listed> entries;
   for (int i = 0; i < 150; ++i) entries.push_back(tensor(fmt::format("t{}", i), {1}));
   const PlanBytes bytes = with_shared_path(entries, 1 << 20);
-  const Status status = merged({bytes}, kStandardLowest).status();
+  const Status status = merged({bytes}, kHyperparallelLowest).status();
   EXPECT_FAILURE(status, StatusCode::kDataLoss, "rank 0", "more than 4 times the");
   entries.resize(4);
   const PlanBytes few = with_shared_path(entries, 1000);
-  EXPECT_TRUE(merged({few}, kStandardLowest).ok());
+  EXPECT_TRUE(merged({few}, kHyperparallelLowest).ok());
 }
 
 TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
@@ -566,7 +566,7 @@ TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
     plan->part.description_digest = *description_digest(plan->description);
     plans.push_back(*encode(*plan));
   }
-  MergeRules rules = kStandardExact;
+  MergeRules rules = kHyperparallelExact;
   rules.verify_replicas = VerifyReplicas::kOff;
   const Result<PlanParts> parts = merged(plans, rules);
   ASSERT_TRUE(parts.ok()) << parts.status().to_string();
@@ -578,7 +578,7 @@ TEST(MergePlans, TypesThatObjectsShareAreStoredOncePerRank) {
 
 TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {
   const std::vector<PlanBytes> plans = described(mesh_world());
-  const Result<PlanParts> first = merged(plans, kStandardExact);
+  const Result<PlanParts> first = merged(plans, kHyperparallelExact);
   ASSERT_TRUE(first.ok());
   // Every buffer at an odd address: columns have to be copied.
   std::vector<PlanBytes> shifted;
@@ -588,7 +588,7 @@ TEST(MergePlans, BytesAreEqualWhateverMemoryPlansLieIn) {
     shifted.back().insert(shifted.back().end(), plan.begin(), plan.end());
   }
   for (const PlanBytes& plan : shifted) views.push_back(std::span(plan).subspan(1));
-  const Result<PlanParts> second = merge_plans(views, kStandardExact);
+  const Result<PlanParts> second = merge_plans(views, kHyperparallelExact);
   ASSERT_TRUE(second.ok()) << second.status().to_string();
   ASSERT_EQ(first->size(), second->size());
   for (size_t i = 0; i < first->size(); ++i) {

@@ -85,7 +85,7 @@ inline LocalPlan sample_described(int32_t rank) {
 inline std::vector<std::byte> sample_merged_described() {
   std::vector<PlanBytes> plans;
   for (int32_t rank = 0; rank < 2; ++rank) plans.push_back(*encode(sample_described(rank)));
-  const Result<PlanParts> parts = merged(plans, rules_of(Preset::kDefault, OwnerRule::kExact));
+  const Result<PlanParts> parts = merged(plans, rules_of(Preset::kTorch, OwnerRule::kExact));
   EXPECT_TRUE(parts.ok()) << parts.status().to_string();
   return {parts->part(0).begin(), parts->part(0).end()};
 }

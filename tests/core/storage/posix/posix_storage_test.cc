@@ -105,7 +105,7 @@ TEST_P(PosixStorage, ListsNeitherLinksNorSpecialFiles) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
   std::vector<std::string> keys;
   ASSERT_TRUE(storage()
-                  .list("",
+                  .list("", kNoDelimiter,
                         [&](const ListEntry& entry) {
                           keys.push_back(entry.key);
                           return Status();
@@ -157,7 +157,7 @@ TEST_P(PosixStorage, UsesTheTemporaryNameOfTheCallerAndLeavesTheRestAlone) {
   EXPECT_TRUE(fs::exists(path("manifest.0123")));
   EXPECT_EQ(open_status("manifest", OpenMode::kRead).code(), StatusCode::kNotFound);
   EXPECT_EQ(storage().open("manifest", options).status().code(), StatusCode::kAlreadyExists);
-  ASSERT_TRUE((*object)->commit(CommitCondition::kNone, 0).ok());
+  ASSERT_TRUE((*object)->commit(CommitCondition::kNone, {}).ok());
   EXPECT_FALSE(fs::exists(path("manifest.0123")));
   EXPECT_TRUE(fs::exists(path("manifest")));
   options.temporary_suffix = "a/b";

@@ -128,7 +128,7 @@ class SystemCallFailures : public testing::Test {
     if (!object.ok()) return object.status();
     SHW_RETURN_IF_ERROR((*object)->write_at(0, std::as_bytes(std::span("text", 4))));
     SHW_RETURN_IF_ERROR((*object)->sync());
-    if (mode == OpenMode::kCreate) return (*object)->commit(CommitCondition::kIfAbsent, 0);
+    if (mode == OpenMode::kCreate) return (*object)->commit(CommitCondition::kIfAbsent, {});
     return (*object)->close();
   }
   std::string text_of(std::string_view key) {
@@ -202,7 +202,7 @@ TEST_F(SystemCallFailures, EachFailingCallOfACommitLeavesNothingVisible) {
     calls_->faults.clear();
     int keys = 0;
     ASSERT_TRUE(storage_
-                    ->list("",
+                    ->list("", kNoDelimiter,
                            [&](const ListEntry& entry) {
                              keys += entry.key.ends_with('/') ? 0 : 1;
                              return Status();
@@ -270,7 +270,7 @@ Status use_all(Storage& storage, const std::function<Status(std::string_view, Op
   SHW_RETURN_IF_ERROR(write("dir/key", OpenMode::kCreate));
   SHW_RETURN_IF_ERROR(storage.stat("dir/key").status());
   SHW_RETURN_IF_ERROR(read_all(storage, "dir/key", 100).status());
-  SHW_RETURN_IF_ERROR(storage.list("", [](const ListEntry&) { return Status(); }));
+  SHW_RETURN_IF_ERROR(storage.list("", kNoDelimiter, [](const ListEntry&) { return Status(); }));
   SHW_RETURN_IF_ERROR(lock->check());
   return storage.remove("dir/new/file");
 }

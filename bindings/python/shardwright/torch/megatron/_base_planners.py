@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planners that Megatron's are made of."""
-from ..planner import DefaultLoadPlanner, DefaultSavePlanner
+from ..dcp.planner import DefaultLoadPlanner, DefaultSavePlanner
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]

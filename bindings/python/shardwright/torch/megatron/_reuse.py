@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem
 
-from ..planner._cache import _Recent
-from ..planner._items import _Items as Items
-from ..planner._items import described as described_items
+from ..dcp.planner._cache import _Recent
+from ..dcp.planner._items import _Items as Items
+from ..dcp.planner._items import described as described_items
 from .errors import ChangedStateError, failure
 
 _NAMES_MAX = 5

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ShardwrightError
+from ...errors import FailedPreconditionError, InvalidArgumentError, MissingNameError, ShardwrightError
 
 _ORIGINAL_MODULE = "megatron.core.dist_checkpointing.core"
 
@@ -38,7 +38,7 @@ class ChangedStateError(CheckpointingException, FailedPreconditionError):
     """A save was to use the plan of an earlier one, and the state is not described as it was then."""
 
 
-class MissingKeyError(CheckpointingException, NotFoundError, KeyError):
+class MissingKeyError(CheckpointingException, MissingNameError):
     """A requested key is not in the checkpoint; detail `nearest` has up to five keys that look like it."""
 
 

@@ -16,9 +16,9 @@ from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorS
 from torch.distributed.checkpoint.planner import LoadPlan, ReadItem, SavePlan, WriteItem
 from torch.distributed.tensor import DTensor
 
-from ..planner import PlanItems
-from ..planner._cache import KnownPlan
-from ..planner._items import untouched
+from ..dcp.planner import PlanItems
+from ..dcp.planner._cache import KnownPlan
+from ..dcp.planner._items import untouched
 from . import _reuse
 from ._allowed_types import allowed_types
 from ._base_planners import DefaultLoadPlanner, DefaultSavePlanner

@@ -179,33 +179,46 @@ pub const SHW_DEVICE_WEBGPU: i32 = 15;
 pub const SHW_DEVICE_HEXAGON: i32 = 16;
 pub const SHW_DEVICE_MAIA: i32 = 17;
 pub const SHW_DEVICE_TRAINIUM: i32 = 18;
-pub const SHW_DTYPE_INT: i32 = 0;
-pub const SHW_DTYPE_UINT: i32 = 1;
-pub const SHW_DTYPE_FLOAT: i32 = 2;
-pub const SHW_DTYPE_OPAQUE: i32 = 3;
-pub const SHW_DTYPE_BFLOAT: i32 = 4;
-pub const SHW_DTYPE_COMPLEX: i32 = 5;
-pub const SHW_DTYPE_BOOL: i32 = 6;
-pub const SHW_DTYPE_FLOAT8_E3M4: i32 = 7;
-pub const SHW_DTYPE_FLOAT8_E4M3: i32 = 8;
-pub const SHW_DTYPE_FLOAT8_E4M3B11FNUZ: i32 = 9;
-pub const SHW_DTYPE_FLOAT8_E4M3FN: i32 = 10;
-pub const SHW_DTYPE_FLOAT8_E4M3FNUZ: i32 = 11;
-pub const SHW_DTYPE_FLOAT8_E5M2: i32 = 12;
-pub const SHW_DTYPE_FLOAT8_E5M2FNUZ: i32 = 13;
-pub const SHW_DTYPE_FLOAT8_E8M0FNU: i32 = 14;
-pub const SHW_DTYPE_FLOAT6_E2M3FN: i32 = 15;
-pub const SHW_DTYPE_FLOAT6_E3M2FN: i32 = 16;
-pub const SHW_DTYPE_FLOAT4_E2M1FN: i32 = 17;
+pub const SHW_BOOL: i32 = 1;
+pub const SHW_INT8: i32 = 2;
+pub const SHW_INT16: i32 = 3;
+pub const SHW_INT32: i32 = 4;
+pub const SHW_INT64: i32 = 5;
+pub const SHW_UINT8: i32 = 6;
+pub const SHW_UINT16: i32 = 7;
+pub const SHW_UINT32: i32 = 8;
+pub const SHW_UINT64: i32 = 9;
+pub const SHW_FLOAT16: i32 = 10;
+pub const SHW_BFLOAT16: i32 = 11;
+pub const SHW_FLOAT32: i32 = 12;
+pub const SHW_FLOAT64: i32 = 13;
+pub const SHW_COMPLEX32: i32 = 14;
+pub const SHW_COMPLEX64: i32 = 15;
+pub const SHW_COMPLEX128: i32 = 16;
+pub const SHW_FLOAT8_E3M4: i32 = 17;
+pub const SHW_FLOAT8_E4M3: i32 = 18;
+pub const SHW_FLOAT8_E4M3B11FNUZ: i32 = 19;
+pub const SHW_FLOAT8_E4M3FN: i32 = 20;
+pub const SHW_FLOAT8_E4M3FNUZ: i32 = 21;
+pub const SHW_FLOAT8_E5M2: i32 = 22;
+pub const SHW_FLOAT8_E5M2FNUZ: i32 = 23;
+pub const SHW_FLOAT8_E8M0FNU: i32 = 24;
+pub const SHW_FLOAT6_E2M3FN: i32 = 25;
+pub const SHW_FLOAT6_E3M2FN: i32 = 26;
+pub const SHW_FLOAT4_E2M1FN: i32 = 27;
+pub const SHW_INT4: i32 = 28;
+pub const SHW_UINT4: i32 = 29;
 pub const SHW_TENSOR_SIZE_V1: u32 = 96;
 pub const SHW_PLACEMENT_REPLICATE: i32 = 0;
 pub const SHW_PLACEMENT_SHARD: i32 = 1;
 pub const SHW_PLACEMENT_STRIDED_SHARD: i32 = 2;
 pub const SHW_PLACEMENT_PARTIAL: i32 = 3;
 pub const SHW_PLACEMENT_FLAT: i32 = 4;
+pub const SHW_LAYOUT_SPEC_SIZE_V1: u32 = 80;
+pub const SHW_MEGATRON_NAME: &core::ffi::CStr = c"megatron";
+pub const SHW_MEGATRON_VERSION: u64 = 1;
 pub const SHW_GRID_FLAT: u64 = 1;
 pub const SHW_GRID_SHAPE_MAY_DIFFER: u64 = 2;
-pub const SHW_LAYOUT_SPEC_SIZE_V1: u32 = 80;
 pub const SHW_GRID_SHARD_SIZE_V1: u32 = 64;
 pub const SHW_KIND_AUTO: i32 = 0;
 pub const SHW_KIND_REPLICATED: i32 = 1;
@@ -243,6 +256,7 @@ pub const SHW_PROGRESS_SIZE_V1: u32 = 64;
 pub const SHW_STORAGE_READ: i32 = 0;
 pub const SHW_STORAGE_CREATE: i32 = 1;
 pub const SHW_STORAGE_CREATE_VISIBLE: i32 = 2;
+pub const SHW_STORAGE_UPDATE: i32 = 3;
 pub const SHW_COMMIT_NONE: i32 = 0;
 pub const SHW_COMMIT_IF_ABSENT: i32 = 1;
 pub const SHW_COMMIT_IF_VERSION: i32 = 2;
@@ -251,13 +265,15 @@ pub const SHW_LOCK_EXCLUSIVE: i32 = 1;
 pub const SHW_STORAGE_POSITIONAL_WRITE: u64 = 1;
 pub const SHW_STORAGE_ATOMIC_COMMIT: u64 = 2;
 pub const SHW_STORAGE_CONDITIONAL_COMMIT: u64 = 4;
-pub const SHW_STORAGE_ASYNC: u64 = 8;
+pub const SHW_STORAGE_CONCURRENT_READ: u64 = 8;
 pub const SHW_STORAGE_DIRECT_IO: u64 = 16;
 pub const SHW_STORAGE_MULTIPART: u64 = 32;
-pub const SHW_STORAGE_CHECKSUM: u64 = 64;
-pub const SHW_STORAGE_STAT_SIZE_V1: u32 = 32;
-pub const SHW_STORAGE_ENTRY_SIZE_V1: u32 = 48;
-pub const SHW_STORAGE_VTABLE_SIZE_V1: u32 = 176;
+pub const SHW_STORAGE_DURABLE: u64 = 64;
+pub const SHW_STORAGE_NO_DELIMITER: i32 = 0;
+pub const SHW_STORAGE_DELIMITER: i32 = 47;
+pub const SHW_STORAGE_ENTRY_SIZE_V1: u32 = 56;
+pub const SHW_STORAGE_VTABLE_SIZE_V1: u32 = 192;
+pub const SHW_STORAGE_STAT_SIZE_V1: u32 = 24;
 pub const SHW_REDUCE_MIN: i32 = 0;
 pub const SHW_REDUCE_MAX: i32 = 1;
 pub const SHW_REDUCE_SUM: i32 = 2;
@@ -283,9 +299,11 @@ pub const SHW_VERIFY_REPLICAS_OFF: i32 = 2;
 pub const SHW_FORMAT_AUTO: i32 = 0;
 pub const SHW_FORMAT_NATIVE: i32 = 1;
 pub const SHW_FORMAT_TORCH_DCP: i32 = 2;
-pub const SHW_PRESET_STANDARD: i32 = 0;
-pub const SHW_PRESET_DEFAULT: i32 = 1;
-pub const SHW_PRESET_MEGATRON: i32 = 2;
+pub const SHW_FORMAT_SAFETENSORS: i32 = 3;
+pub const SHW_PRESET_NATIVE: i32 = 0;
+pub const SHW_PRESET_HYPERPARALLEL: i32 = 1;
+pub const SHW_PRESET_TORCH: i32 = 2;
+pub const SHW_PRESET_MEGATRON: i32 = 3;
 pub const SHW_SAVE_OPTIONS_SIZE_V1: u32 = 128;
 pub const SHW_VERIFY_ON_READ: i32 = 0;
 pub const SHW_VERIFY_OFF: i32 = 1;
@@ -306,6 +324,8 @@ pub const SHW_CAST_ALLOW: i32 = 1;
 pub const SHW_SHAPE_ERROR: i32 = 0;
 pub const SHW_SHAPE_CROP_AND_PAD: i32 = 1;
 pub const SHW_LOAD_OPTIONS_SIZE_V1: u32 = 96;
+pub const SHW_CONVERT_WITHOUT_COMPARISON: u64 = 1;
+pub const SHW_CONVERT_OPTIONS_SIZE_V1: u32 = 64;
 pub const SHW_COVER_FULL: i32 = 0;
 pub const SHW_COVER_DISJOINT: i32 = 1;
 pub const SHW_COVER_OFF: i32 = 2;
@@ -326,6 +346,75 @@ pub const SHW_HOST_API_SIZE_V1: u32 = 72;
 pub const SHW_PLUGIN_SIZE_V1: u32 = 96;
 
 pub type shw_log_fn = Option<unsafe extern "C" fn(user: *mut c_void, level: i32, record: *const shw_log_record)>;
+pub type shw_grid_shard_init_fn = Option<unsafe extern "C" fn(shard: *mut shw_grid_shard, struct_size: u32)>;
+pub type shw_grid_place_fn = Option<
+    unsafe extern "C" fn(
+        shard: *const shw_grid_shard,
+        places: *const i64,
+        count: u64,
+        global_shape: *mut i64,
+        offsets: *mut i64,
+        fragments: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_grid_boxes_fn = Option<
+    unsafe extern "C" fn(
+        shard: *const shw_grid_shard,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_grid_flat_entry_fn = Option<
+    unsafe extern "C" fn(
+        shard: *const shw_grid_shard,
+        shape: *mut i64,
+        offsets: *mut i64,
+        sizes: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_grid_flat_boxes_fn = Option<
+    unsafe extern "C" fn(
+        shape: *const i64,
+        ndim: i32,
+        entry: *const i64,
+        chunk: *const i64,
+        boxes: *mut i64,
+        capacity: u64,
+        size: *mut u64,
+        local_offsets: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_grid_overlap_fn = Option<
+    unsafe extern "C" fn(
+        stored: i64,
+        wanted: i64,
+        index: i64,
+        begin: *mut i64,
+        count: *mut i64,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_plan_owners_fn = Option<
+    unsafe extern "C" fn(
+        count: u64,
+        weights: *const u64,
+        sets: *const u32,
+        secondary: *const shw_bool,
+        set_count: u64,
+        set_offsets: *const u64,
+        holders: *const i32,
+        rank_count: i32,
+        owners: *mut i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status,
+>;
+pub type shw_progress_fn = Option<unsafe extern "C" fn(user: *mut c_void, progress: *const shw_progress)>;
 pub type shw_job_done_fn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 pub type shw_storage_list_fn =
     Option<unsafe extern "C" fn(sink_user: *mut c_void, entry: *const shw_storage_entry) -> shw_status>;
@@ -345,7 +434,8 @@ pub type shw_storage_stat_fn = Option<
         user: *mut c_void,
         key: *const c_char,
         key_size: u64,
-        out: *mut shw_storage_stat,
+        sink: shw_storage_list_fn,
+        sink_user: *mut c_void,
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
@@ -354,6 +444,7 @@ pub type shw_storage_walk_fn = Option<
         user: *mut c_void,
         prefix: *const c_char,
         prefix_size: u64,
+        delimiter: i32,
         sink: shw_storage_list_fn,
         sink_user: *mut c_void,
         err: *mut *mut shw_error,
@@ -380,6 +471,9 @@ pub type shw_storage_write_fn = Option<
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
+pub type shw_storage_truncate_fn = Option<
+    unsafe extern "C" fn(user: *mut c_void, object: *mut c_void, size: u64, err: *mut *mut shw_error) -> shw_status,
+>;
 pub type shw_storage_sync_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, object: *mut c_void, err: *mut *mut shw_error) -> shw_status>;
 pub type shw_storage_commit_fn = Option<
@@ -387,7 +481,8 @@ pub type shw_storage_commit_fn = Option<
         user: *mut c_void,
         object: *mut c_void,
         condition: i32,
-        expected_version: u64,
+        expected_version: *const c_char,
+        expected_version_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status,
 >;
@@ -535,6 +630,16 @@ pub struct shw_error_detail {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct shw_extension {
+    pub struct_size: u32,
+    pub version: u32,
+    pub name: *const c_char,
+    pub functions: *const c_void,
+    pub next: *const shw_extension,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct shw_log_field {
     pub key: *const c_char,
     pub value: *const c_char,
@@ -569,9 +674,7 @@ pub struct shw_tensor {
     pub byte_size: u64,
     pub device_type: i32,
     pub device_id: i32,
-    pub dtype_code: u8,
-    pub dtype_bits: u8,
-    pub dtype_lanes: u16,
+    pub dtype: i32,
     pub ndim: i32,
     pub shape: *const i64,
     pub strides: *const i64,
@@ -615,6 +718,20 @@ pub struct shw_grid_shard {
     pub fragments: *const i64,
     pub flat_begin: i64,
     pub flat_size: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_megatron_api {
+    pub struct_size: u32,
+    pub version: u32,
+    pub grid_shard_init: shw_grid_shard_init_fn,
+    pub grid_place: shw_grid_place_fn,
+    pub grid_boxes: shw_grid_boxes_fn,
+    pub grid_flat_entry: shw_grid_flat_entry_fn,
+    pub grid_flat_boxes: shw_grid_flat_boxes_fn,
+    pub grid_overlap: shw_grid_overlap_fn,
+    pub plan_owners: shw_plan_owners_fn,
 }
 
 #[repr(C)]
@@ -709,16 +826,6 @@ pub struct shw_progress {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct shw_storage_stat {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub size: u64,
-    pub modified_ns: i64,
-    pub version: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
 pub struct shw_storage_entry {
     pub struct_size: u32,
     pub flags: u32,
@@ -726,7 +833,8 @@ pub struct shw_storage_entry {
     pub key_size: u64,
     pub size: u64,
     pub modified_ns: i64,
-    pub version: u64,
+    pub version: *const c_char,
+    pub version_size: u64,
 }
 
 #[repr(C)]
@@ -738,6 +846,7 @@ pub struct shw_storage_vtable {
     pub abi_minor: u32,
     pub capabilities: u64,
     pub alignment: u64,
+    pub part_bytes: u64,
     pub name: *const c_char,
     pub user: *mut c_void,
     pub open: shw_storage_open_fn,
@@ -746,6 +855,7 @@ pub struct shw_storage_vtable {
     pub list: shw_storage_walk_fn,
     pub read_at: shw_storage_read_fn,
     pub write_at: shw_storage_write_fn,
+    pub truncate: shw_storage_truncate_fn,
     pub sync: shw_storage_sync_fn,
     pub commit: shw_storage_commit_fn,
     pub abort: shw_storage_object_fn,
@@ -756,6 +866,15 @@ pub struct shw_storage_vtable {
     pub reserved1: *mut c_void,
     pub reserved2: *mut c_void,
     pub release: shw_storage_release_fn,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_storage_stat {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub size: u64,
+    pub modified_ns: i64,
 }
 
 #[repr(C)]
@@ -848,6 +967,9 @@ pub struct shw_save_options {
     pub metadata_offsets: *const u64,
     pub metadata_count: u64,
     pub cancellation: *mut shw_cancellation,
+    pub progress: shw_progress_fn,
+    pub progress_user: *mut c_void,
+    pub max_shard_size: u64,
 }
 
 #[repr(C)]
@@ -869,9 +991,7 @@ pub struct shw_checkpoint_options {
 pub struct shw_tensor_info {
     pub struct_size: u32,
     pub flags: u32,
-    pub dtype_code: u8,
-    pub dtype_bits: u8,
-    pub dtype_lanes: u16,
+    pub dtype: i32,
     pub ndim: i32,
     pub kind: i32,
     pub rank: i32,
@@ -930,6 +1050,25 @@ pub struct shw_load_options {
     pub strict_shapes: *const i32,
     pub shape: i32,
     pub reserved1: u32,
+    pub progress: shw_progress_fn,
+    pub progress_user: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct shw_convert_options {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub format: i32,
+    pub overwrite: i32,
+    pub durability: i32,
+    pub threads: u32,
+    pub file_mode: u32,
+    pub reserved: u32,
+    pub memory_budget: u64,
+    pub max_shard_size: u64,
+    pub deadline_ns: i64,
+    pub cancellation: *mut shw_cancellation,
 }
 
 #[repr(C)]
@@ -1052,7 +1191,7 @@ unsafe extern "C" {
     pub fn shw_abi_version(major: *mut u32, minor: *mut u32);
     /// Release of the loaded library as static text, such as "0.1.0".
     pub fn shw_version_string() -> *const c_char;
-    /// Static JSON text that says how the library was built: commit, compiler, switches, plugins.
+    /// Static JSON text that says how the library was built: commit, compiler, engines of I/O, plugins.
     pub fn shw_build_info() -> *const c_char;
     /// Static name of a status without prefix, such as "NOT_FOUND"; "UNRECOGNISED" for other numbers.
     pub fn shw_status_name(status: shw_status) -> *const c_char;
@@ -1082,8 +1221,15 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases an error and its causes. NULL is allowed.
     pub fn shw_error_release(error: *mut shw_error);
-    /// Gives the function table of the library, which lives for the process. UNIMPLEMENTED names both versions when the library has another major or an older minor.
+    /// Gives the function table of the library, which lives for the process. UNIMPLEMENTED names both versions when the library has another major, an older minor or, while major is 0, a newer one.
     pub fn shw_get_api(major: u32, min_minor: u32, out: *mut *const shw_api, err: *mut *mut shw_error) -> shw_status;
+    /// Gives the functions of an extension, such as shw_megatron_api for "megatron"; they live for the process. NOT_FOUND names the extensions that there are. Versions are whole: another one than the library's is UNIMPLEMENTED with both.
+    pub fn shw_get_extension(
+        name: *const c_char,
+        version: u32,
+        out: *mut *const c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Makes a buffer of one part by copying `size` bytes.
     pub fn shw_buffer_create(
         data: *const c_void,
@@ -1132,15 +1278,20 @@ unsafe extern "C" {
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Static name of a dtype, such as "bfloat16"; "" when there is no such dtype.
-    pub fn shw_dtype_name(code: u8, bits: u8) -> *const c_char;
-    /// Finds the dtype of a name; `out` receives code + 256 * bits.
-    pub fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status;
+    pub fn shw_dtype_name(dtype: i32) -> *const c_char;
+    /// Finds the dtype of a name.
+    pub fn shw_dtype_parse(name: *const c_char, out: *mut i32, err: *mut *mut shw_error) -> shw_status;
+    /// Bits of one element, 4 to 128; 0 when there is no such dtype.
+    pub fn shw_dtype_bits(dtype: i32) -> u32;
     /// Bytes that `element_count` packed elements take, rounded up; 0 for an unknown dtype or overflow.
-    pub fn shw_dtype_byte_size(code: u8, bits: u8, element_count: u64) -> u64;
+    pub fn shw_dtype_byte_size(dtype: i32, element_count: u64) -> u64;
+    /// Dtype of a DLDataType of DLPack, given as code + 256 * bits + 65536 * lanes, which are its bytes in memory; 0 when there is none: opaque elements, lanes other than 1, unknown codes.
+    pub fn shw_dtype_from_dlpack(r#type: u32) -> i32;
+    /// DLDataType of a dtype, as shw_dtype_from_dlpack takes it; 0 when there is no such dtype.
+    pub fn shw_dtype_to_dlpack(dtype: i32) -> u32;
     /// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
     pub fn shw_owned_tensor_create(
-        dtype_code: u8,
-        dtype_bits: u8,
+        dtype: i32,
         shape: *const i64,
         ndim: i32,
         out: *mut *mut shw_owned_tensor,
@@ -1168,8 +1319,6 @@ unsafe extern "C" {
     pub fn shw_owned_tensor_release(tensor: *mut shw_owned_tensor);
     /// Fills a spec with zeros and its size, as SHW_LAYOUT_SPEC_INIT does. NULL is skipped.
     pub fn shw_layout_spec_init(spec: *mut shw_layout_spec, struct_size: u32);
-    /// Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
-    pub fn shw_grid_shard_init(shard: *mut shw_grid_shard, struct_size: u32);
     /// Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called "interleaved_parallel" under a tensor map.
     pub fn shw_layout_create(
         spec: *const shw_layout_spec,
@@ -1222,54 +1371,6 @@ unsafe extern "C" {
         size: *mut u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
-    pub fn shw_grid_place(
-        shard: *const shw_grid_shard,
-        places: *const i64,
-        count: u64,
-        global_shape: *mut i64,
-        offsets: *mut i64,
-        fragments: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    /// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
-    pub fn shw_grid_boxes(
-        shard: *const shw_grid_shard,
-        boxes: *mut i64,
-        capacity: u64,
-        size: *mut u64,
-        local_offsets: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    /// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
-    pub fn shw_grid_flat_entry(
-        shard: *const shw_grid_shard,
-        shape: *mut i64,
-        offsets: *mut i64,
-        sizes: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    /// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
-    pub fn shw_grid_flat_boxes(
-        shape: *const i64,
-        ndim: i32,
-        entry: *const i64,
-        chunk: *const i64,
-        boxes: *mut i64,
-        capacity: u64,
-        size: *mut u64,
-        local_offsets: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    /// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
-    pub fn shw_grid_overlap(
-        stored: i64,
-        wanted: i64,
-        index: i64,
-        begin: *mut i64,
-        count: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
     /// Releases the layout; states that use it keep it alive. NULL is allowed.
     pub fn shw_layout_release(layout: *mut shw_layout);
     /// Fills a batch with zeros and its size, as SHW_TENSOR_BATCH_INIT does. NULL is skipped.
@@ -1291,6 +1392,17 @@ unsafe extern "C" {
         batch: *const shw_tensor_batch,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Adds one tensor of `name_size` bytes of name. `global_shape` and `offsets` NULL = it is whole; else it is the box of its own shape that begins at `offsets` of a tensor of `global_shape`, and both have `tensor->ndim` values. `kind` SHW_KIND_. Many tensors are added faster in one batch.
+    pub fn shw_state_add_tensor(
+        state: *mut shw_state,
+        name: *const c_char,
+        name_size: u64,
+        tensor: *const shw_tensor,
+        global_shape: *const i64,
+        offsets: *const i64,
+        kind: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
     pub fn shw_state_add_dlpack(
         state: *mut shw_state,
@@ -1309,6 +1421,17 @@ unsafe extern "C" {
     pub fn shw_state_add_objects(
         state: *mut shw_state,
         batch: *const shw_object_batch,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Adds one byte object: a copy of `size` bytes. `content_type` NULL = "application/octet-stream", `kind` SHW_KIND_.
+    pub fn shw_state_add_object(
+        state: *mut shw_state,
+        name: *const c_char,
+        name_size: u64,
+        content_type: *const c_char,
+        data: *const c_void,
+        size: u64,
+        kind: i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Number of tensors; they are numbered from 0 in the order in which they were added.
@@ -1478,7 +1601,7 @@ unsafe extern "C" {
     pub fn shw_storage_name(storage: *const shw_storage, size: *mut u64) -> *const c_char;
     /// Capabilities of the storage.
     pub fn shw_storage_capabilities(storage: *const shw_storage) -> u64;
-    /// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
+    /// Writes a whole object, durable where the storage is, under one of the SHW_COMMIT_ conditions. `expected_version`, of SHW_COMMIT_IF_VERSION, is what shw_storage_version told. A storage without ATOMIC_COMMIT, or without CONDITIONAL_COMMIT where there is a condition, is FAILED_PRECONDITION.
     pub fn shw_storage_put(
         storage: *mut shw_storage,
         key: *const c_char,
@@ -1486,7 +1609,8 @@ unsafe extern "C" {
         data: *const c_void,
         size: u64,
         condition: i32,
-        expected_version: u64,
+        expected_version: *const c_char,
+        expected_version_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Reads exactly `size` bytes at `offset`; OUT_OF_RANGE when the object ends before.
@@ -1499,7 +1623,7 @@ unsafe extern "C" {
         size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Writes size, time and version of an object; `out->struct_size` must be set.
+    /// Writes size and time of an object; `out->struct_size` must be set.
     pub fn shw_storage_stat_key(
         storage: *mut shw_storage,
         key: *const c_char,
@@ -1507,11 +1631,20 @@ unsafe extern "C" {
         out: *mut shw_storage_stat,
         err: *mut *mut shw_error,
     ) -> shw_status;
-    /// Lists the keys that begin with a prefix, ascending, one per part of `out`.
+    /// Gives the version of an object: opaque UTF-8 text that changes whenever the content does; empty when the storage has no versions.
+    pub fn shw_storage_version(
+        storage: *mut shw_storage,
+        key: *const c_char,
+        key_size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
+    /// Lists the keys that begin with a prefix, ascending, one per part of `out`. `delimiter` SHW_STORAGE_DELIMITER: one level; what lies deeper is given once, up to and with its next "/".
     pub fn shw_storage_list(
         storage: *mut shw_storage,
         prefix: *const c_char,
         prefix_size: u64,
+        delimiter: i32,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
@@ -1687,6 +1820,14 @@ unsafe extern "C" {
     pub fn shw_context_release(context: *mut shw_context);
     /// Fills options with zeros and their size, as SHW_SAVE_OPTIONS_INIT does. NULL is skipped.
     pub fn shw_save_options_init(options: *mut shw_save_options, struct_size: u32);
+    /// Sets a metadata pair of the options: adds it, or replaces the value of its key. `out` keeps the texts of all pairs, those that were there included, and is released after the last use of the options; what an earlier call for them gave may go at once.
+    pub fn shw_save_options_set_metadata(
+        options: *mut shw_save_options,
+        key: *const c_char,
+        value: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
     pub fn shw_save(
         context: *mut shw_context,
@@ -1831,6 +1972,14 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+    pub fn shw_checkpoint_latest(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Releases the checkpoint. NULL is allowed.
     pub fn shw_checkpoint_release(checkpoint: *mut shw_checkpoint);
     /// Fills a struct with zeros and its size, as SHW_TENSOR_INFO_INIT does. NULL is skipped.
@@ -1928,6 +2077,15 @@ unsafe extern "C" {
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status;
+    /// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
+    pub fn shw_checkpoint_read_object_part(
+        checkpoint: *const shw_checkpoint,
+        index: u64,
+        offset: u64,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Number of data files.
     pub fn shw_checkpoint_file_count(checkpoint: *const shw_checkpoint) -> u64;
     /// Key of a data file, relative to the checkpoint.
@@ -2008,6 +2166,19 @@ unsafe extern "C" {
     ) -> shw_status;
     /// Releases the planner. NULL is allowed.
     pub fn shw_load_planner_release(planner: *mut shw_load_planner);
+    /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
+    pub fn shw_convert_options_init(options: *mut shw_convert_options, struct_size: u32);
+    /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
+    pub fn shw_convert(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        options: *const shw_convert_options,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status;
     /// Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
     pub fn shw_entry_batch_init(batch: *mut shw_entry_batch, struct_size: u32);
     /// Fills options with zeros and their size, as SHW_DESCRIBE_OPTIONS_INIT does. NULL is skipped.
@@ -2049,19 +2220,6 @@ unsafe extern "C" {
         stored: *const shw_plan,
         wanted: *const shw_entry_batch,
         out: *mut *mut shw_buffer,
-        err: *mut *mut shw_error,
-    ) -> shw_status;
-    /// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
-    pub fn shw_plan_owners(
-        count: u64,
-        weights: *const u64,
-        sets: *const u32,
-        secondary: *const shw_bool,
-        set_count: u64,
-        set_offsets: *const u64,
-        holders: *const i32,
-        rank_count: i32,
-        owners: *mut i32,
         err: *mut *mut shw_error,
     ) -> shw_status;
     /// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.
@@ -2220,7 +2378,7 @@ mod dispatch {
         unsafe { (table().version_string.unwrap_unchecked())() }
     }
 
-    /// Static JSON text that says how the library was built: commit, compiler, switches, plugins.
+    /// Static JSON text that says how the library was built: commit, compiler, engines of I/O, plugins.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_build_info() -> *const c_char {
@@ -2305,6 +2463,18 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_error_release(error: *mut shw_error) {
         unsafe { (table().error_release.unwrap_unchecked())(error) }
+    }
+
+    /// Gives the functions of an extension, such as shw_megatron_api for "megatron"; they live for the process. NOT_FOUND names the extensions that there are. Versions are whole: another one than the library's is UNIMPLEMENTED with both.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_get_extension(
+        name: *const c_char,
+        version: u32,
+        out: *mut *const c_void,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().get_extension.unwrap_unchecked())(name, version, out, err) }
     }
 
     /// Makes a buffer of one part by copying `size` bytes.
@@ -2427,36 +2597,56 @@ mod dispatch {
     /// Static name of a dtype, such as "bfloat16"; "" when there is no such dtype.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_dtype_name(code: u8, bits: u8) -> *const c_char {
-        unsafe { (table().dtype_name.unwrap_unchecked())(code, bits) }
+    pub unsafe fn shw_dtype_name(dtype: i32) -> *const c_char {
+        unsafe { (table().dtype_name.unwrap_unchecked())(dtype) }
     }
 
-    /// Finds the dtype of a name; `out` receives code + 256 * bits.
+    /// Finds the dtype of a name.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_dtype_parse(name: *const c_char, out: *mut u32, err: *mut *mut shw_error) -> shw_status {
+    pub unsafe fn shw_dtype_parse(name: *const c_char, out: *mut i32, err: *mut *mut shw_error) -> shw_status {
         unsafe { (table().dtype_parse.unwrap_unchecked())(name, out, err) }
+    }
+
+    /// Bits of one element, 4 to 128; 0 when there is no such dtype.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_dtype_bits(dtype: i32) -> u32 {
+        unsafe { (table().dtype_bits.unwrap_unchecked())(dtype) }
     }
 
     /// Bytes that `element_count` packed elements take, rounded up; 0 for an unknown dtype or overflow.
     /// # Safety
     /// As in C.
-    pub unsafe fn shw_dtype_byte_size(code: u8, bits: u8, element_count: u64) -> u64 {
-        unsafe { (table().dtype_byte_size.unwrap_unchecked())(code, bits, element_count) }
+    pub unsafe fn shw_dtype_byte_size(dtype: i32, element_count: u64) -> u64 {
+        unsafe { (table().dtype_byte_size.unwrap_unchecked())(dtype, element_count) }
+    }
+
+    /// Dtype of a DLDataType of DLPack, given as code + 256 * bits + 65536 * lanes, which are its bytes in memory; 0 when there is none: opaque elements, lanes other than 1, unknown codes.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_dtype_from_dlpack(r#type: u32) -> i32 {
+        unsafe { (table().dtype_from_dlpack.unwrap_unchecked())(r#type) }
+    }
+
+    /// DLDataType of a dtype, as shw_dtype_from_dlpack takes it; 0 when there is no such dtype.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_dtype_to_dlpack(dtype: i32) -> u32 {
+        unsafe { (table().dtype_to_dlpack.unwrap_unchecked())(dtype) }
     }
 
     /// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_owned_tensor_create(
-        dtype_code: u8,
-        dtype_bits: u8,
+        dtype: i32,
         shape: *const i64,
         ndim: i32,
         out: *mut *mut shw_owned_tensor,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().owned_tensor_create.unwrap_unchecked())(dtype_code, dtype_bits, shape, ndim, out, err) }
+        unsafe { (table().owned_tensor_create.unwrap_unchecked())(dtype, shape, ndim, out, err) }
     }
 
     /// Describes the tensor; `out` borrows data and shape until the tensor is released.
@@ -2504,13 +2694,6 @@ mod dispatch {
     /// As in C.
     pub unsafe fn shw_layout_spec_init(spec: *mut shw_layout_spec, struct_size: u32) {
         unsafe { (table().layout_spec_init.unwrap_unchecked())(spec, struct_size) }
-    }
-
-    /// Fills a shard with zeros and its size, as SHW_GRID_SHARD_INIT does. NULL is skipped.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_shard_init(shard: *mut shw_grid_shard, struct_size: u32) {
-        unsafe { (table().grid_shard_init.unwrap_unchecked())(shard, struct_size) }
     }
 
     /// Makes a layout; everything in `spec` is copied. UNIMPLEMENTED names an axis that is called "interleaved_parallel" under a tensor map.
@@ -2604,91 +2787,6 @@ mod dispatch {
         }
     }
 
-    /// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_place(
-        shard: *const shw_grid_shard,
-        places: *const i64,
-        count: u64,
-        global_shape: *mut i64,
-        offsets: *mut i64,
-        fragments: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().grid_place.unwrap_unchecked())(shard, places, count, global_shape, offsets, fragments, err) }
-    }
-
-    /// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_boxes(
-        shard: *const shw_grid_shard,
-        boxes: *mut i64,
-        capacity: u64,
-        size: *mut u64,
-        local_offsets: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().grid_boxes.unwrap_unchecked())(shard, boxes, capacity, size, local_offsets, err) }
-    }
-
-    /// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_flat_entry(
-        shard: *const shw_grid_shard,
-        shape: *mut i64,
-        offsets: *mut i64,
-        sizes: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().grid_flat_entry.unwrap_unchecked())(shard, shape, offsets, sizes, err) }
-    }
-
-    /// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_flat_boxes(
-        shape: *const i64,
-        ndim: i32,
-        entry: *const i64,
-        chunk: *const i64,
-        boxes: *mut i64,
-        capacity: u64,
-        size: *mut u64,
-        local_offsets: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe {
-            (table().grid_flat_boxes.unwrap_unchecked())(
-                shape,
-                ndim,
-                entry,
-                chunk,
-                boxes,
-                capacity,
-                size,
-                local_offsets,
-                err,
-            )
-        }
-    }
-
-    /// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_grid_overlap(
-        stored: i64,
-        wanted: i64,
-        index: i64,
-        begin: *mut i64,
-        count: *mut i64,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe { (table().grid_overlap.unwrap_unchecked())(stored, wanted, index, begin, count, err) }
-    }
-
     /// Releases the layout; states that use it keep it alive. NULL is allowed.
     /// # Safety
     /// As in C.
@@ -2740,6 +2838,33 @@ mod dispatch {
         unsafe { (table().state_add_tensors.unwrap_unchecked())(state, batch, err) }
     }
 
+    /// Adds one tensor of `name_size` bytes of name. `global_shape` and `offsets` NULL = it is whole; else it is the box of its own shape that begins at `offsets` of a tensor of `global_shape`, and both have `tensor->ndim` values. `kind` SHW_KIND_. Many tensors are added faster in one batch.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_tensor(
+        state: *mut shw_state,
+        name: *const c_char,
+        name_size: u64,
+        tensor: *const shw_tensor,
+        global_shape: *const i64,
+        offsets: *const i64,
+        kind: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().state_add_tensor.unwrap_unchecked())(
+                state,
+                name,
+                name_size,
+                tensor,
+                global_shape,
+                offsets,
+                kind,
+                err,
+            )
+        }
+    }
+
     /// As shw_state_add_tensors with versioned DLPack tensors, `batch->count` of them, in place of `batch->tensors`. On success all are consumed: their deleters run once when the state ends.
     /// # Safety
     /// As in C.
@@ -2773,6 +2898,24 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().state_add_objects.unwrap_unchecked())(state, batch, err) }
+    }
+
+    /// Adds one byte object: a copy of `size` bytes. `content_type` NULL = "application/octet-stream", `kind` SHW_KIND_.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_state_add_object(
+        state: *mut shw_state,
+        name: *const c_char,
+        name_size: u64,
+        content_type: *const c_char,
+        data: *const c_void,
+        size: u64,
+        kind: i32,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().state_add_object.unwrap_unchecked())(state, name, name_size, content_type, data, size, kind, err)
+        }
     }
 
     /// Number of tensors; they are numbered from 0 in the order in which they were added.
@@ -3221,7 +3364,7 @@ mod dispatch {
         unsafe { (table().storage_capabilities.unwrap_unchecked())(storage) }
     }
 
-    /// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
+    /// Writes a whole object, durable where the storage is, under one of the SHW_COMMIT_ conditions. `expected_version`, of SHW_COMMIT_IF_VERSION, is what shw_storage_version told. A storage without ATOMIC_COMMIT, or without CONDITIONAL_COMMIT where there is a condition, is FAILED_PRECONDITION.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_put(
@@ -3231,7 +3374,8 @@ mod dispatch {
         data: *const c_void,
         size: u64,
         condition: i32,
-        expected_version: u64,
+        expected_version: *const c_char,
+        expected_version_size: u64,
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe {
@@ -3243,6 +3387,7 @@ mod dispatch {
                 size,
                 condition,
                 expected_version,
+                expected_version_size,
                 err,
             )
         }
@@ -3263,7 +3408,7 @@ mod dispatch {
         unsafe { (table().storage_read.unwrap_unchecked())(storage, key, key_size, offset, data, size, err) }
     }
 
-    /// Writes size, time and version of an object; `out->struct_size` must be set.
+    /// Writes size and time of an object; `out->struct_size` must be set.
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_stat_key(
@@ -3276,17 +3421,31 @@ mod dispatch {
         unsafe { (table().storage_stat_key.unwrap_unchecked())(storage, key, key_size, out, err) }
     }
 
-    /// Lists the keys that begin with a prefix, ascending, one per part of `out`.
+    /// Gives the version of an object: opaque UTF-8 text that changes whenever the content does; empty when the storage has no versions.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_storage_version(
+        storage: *mut shw_storage,
+        key: *const c_char,
+        key_size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().storage_version.unwrap_unchecked())(storage, key, key_size, out, err) }
+    }
+
+    /// Lists the keys that begin with a prefix, ascending, one per part of `out`. `delimiter` SHW_STORAGE_DELIMITER: one level; what lies deeper is given once, up to and with its next "/".
     /// # Safety
     /// As in C.
     pub unsafe fn shw_storage_list(
         storage: *mut shw_storage,
         prefix: *const c_char,
         prefix_size: u64,
+        delimiter: i32,
         out: *mut *mut shw_buffer,
         err: *mut *mut shw_error,
     ) -> shw_status {
-        unsafe { (table().storage_list.unwrap_unchecked())(storage, prefix, prefix_size, out, err) }
+        unsafe { (table().storage_list.unwrap_unchecked())(storage, prefix, prefix_size, delimiter, out, err) }
     }
 
     /// Removes an object; a missing key is OK.
@@ -3633,6 +3792,19 @@ mod dispatch {
         unsafe { (table().save_options_init.unwrap_unchecked())(options, struct_size) }
     }
 
+    /// Sets a metadata pair of the options: adds it, or replaces the value of its key. `out` keeps the texts of all pairs, those that were there included, and is released after the last use of the options; what an earlier call for them gave may go at once.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_save_options_set_metadata(
+        options: *mut shw_save_options,
+        key: *const c_char,
+        value: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().save_options_set_metadata.unwrap_unchecked())(options, key, value, out, err) }
+    }
+
     /// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
     /// # Safety
     /// As in C.
@@ -3907,6 +4079,19 @@ mod dispatch {
         unsafe { (table().checkpoint_list_steps.unwrap_unchecked())(context, storage, path, out, err) }
     }
 
+    /// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_checkpoint_latest(
+        context: *mut shw_context,
+        storage: *mut shw_storage,
+        path: *const c_char,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().checkpoint_latest.unwrap_unchecked())(context, storage, path, out, err) }
+    }
+
     /// Releases the checkpoint. NULL is allowed.
     /// # Safety
     /// As in C.
@@ -4135,6 +4320,20 @@ mod dispatch {
         unsafe { (table().checkpoint_read_objects.unwrap_unchecked())(checkpoint, indices, count, out, err) }
     }
 
+    /// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_checkpoint_read_object_part(
+        checkpoint: *const shw_checkpoint,
+        index: u64,
+        offset: u64,
+        size: u64,
+        out: *mut *mut shw_buffer,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe { (table().checkpoint_read_object_part.unwrap_unchecked())(checkpoint, index, offset, size, out, err) }
+    }
+
     /// Number of data files.
     /// # Safety
     /// As in C.
@@ -4294,6 +4493,40 @@ mod dispatch {
         unsafe { (table().load_planner_release.unwrap_unchecked())(planner) }
     }
 
+    /// Fills options with zeros and their size, as SHW_CONVERT_OPTIONS_INIT does. NULL is skipped.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_convert_options_init(options: *mut shw_convert_options, struct_size: u32) {
+        unsafe { (table().convert_options_init.unwrap_unchecked())(options, struct_size) }
+    }
+
+    /// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
+    /// # Safety
+    /// As in C.
+    pub unsafe fn shw_convert(
+        context: *mut shw_context,
+        source_storage: *mut shw_storage,
+        source: *const c_char,
+        target_storage: *mut shw_storage,
+        target: *const c_char,
+        options: *const shw_convert_options,
+        out: *mut *mut shw_report,
+        err: *mut *mut shw_error,
+    ) -> shw_status {
+        unsafe {
+            (table().convert.unwrap_unchecked())(
+                context,
+                source_storage,
+                source,
+                target_storage,
+                target,
+                options,
+                out,
+                err,
+            )
+        }
+    }
+
     /// Fills a batch with zeros and its size, as SHW_ENTRY_BATCH_INIT does. NULL is skipped.
     /// # Safety
     /// As in C.
@@ -4384,37 +4617,6 @@ mod dispatch {
         err: *mut *mut shw_error,
     ) -> shw_status {
         unsafe { (table().plan_match.unwrap_unchecked())(options, stored, wanted, out, err) }
-    }
-
-    /// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
-    /// # Safety
-    /// As in C.
-    pub unsafe fn shw_plan_owners(
-        count: u64,
-        weights: *const u64,
-        sets: *const u32,
-        secondary: *const shw_bool,
-        set_count: u64,
-        set_offsets: *const u64,
-        holders: *const i32,
-        rank_count: i32,
-        owners: *mut i32,
-        err: *mut *mut shw_error,
-    ) -> shw_status {
-        unsafe {
-            (table().plan_owners.unwrap_unchecked())(
-                count,
-                weights,
-                sets,
-                secondary,
-                set_count,
-                set_offsets,
-                holders,
-                rank_count,
-                owners,
-                err,
-            )
-        }
     }
 
     /// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.

@@ -6,6 +6,17 @@ use crate::error::RawError;
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 
+/// Gives the functions of an extension, such as shw_megatron_api for "megatron"; they live for the process. NOT_FOUND names the extensions that there are. Versions are whole: another one than the library's is UNIMPLEMENTED with both.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn get_extension(name: *const c_char, version: u32) -> Result<*const c_void, RawError> {
+    let mut out = MaybeUninit::<*const c_void>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_get_extension(name, version, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Makes a buffer of one part by copying `size` bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -66,11 +77,11 @@ pub unsafe fn tensor_from_dlpack_legacy(managed: *const DLManagedTensor) -> Resu
     Ok(unsafe { out.assume_init() })
 }
 
-/// Finds the dtype of a name; `out` receives code + 256 * bits.
+/// Finds the dtype of a name.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn dtype_parse(name: *const c_char) -> Result<u32, RawError> {
-    let mut out = MaybeUninit::<u32>::zeroed();
+pub unsafe fn dtype_parse(name: *const c_char) -> Result<i32, RawError> {
+    let mut out = MaybeUninit::<i32>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_dtype_parse(name, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
@@ -80,16 +91,10 @@ pub unsafe fn dtype_parse(name: *const c_char) -> Result<u32, RawError> {
 /// Makes a host tensor filled with zeros; its first byte is aligned to 4096 bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn owned_tensor_create(
-    dtype_code: u8,
-    dtype_bits: u8,
-    shape: *const i64,
-    ndim: i32,
-) -> Result<*mut shw_owned_tensor, RawError> {
+pub unsafe fn owned_tensor_create(dtype: i32, shape: *const i64, ndim: i32) -> Result<*mut shw_owned_tensor, RawError> {
     let mut out = MaybeUninit::<*mut shw_owned_tensor>::zeroed();
     let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_owned_tensor_create(dtype_code, dtype_bits, shape, ndim, out.as_mut_ptr(), &mut err) };
+    let status = unsafe { ffi::shw_owned_tensor_create(dtype, shape, ndim, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
 }
@@ -209,90 +214,6 @@ pub unsafe fn layout_local_shape(
     Ok(())
 }
 
-/// The regular shard at places (axis, index, count), three values each: a shard of `shard->local_shape` is part `index` of `count` on that axis. Writes global shape, offsets and fragments, each prepended + local_ndim values; other fields of `shard` are ignored. The last place of an axis counts.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn grid_place(
-    shard: *const shw_grid_shard,
-    places: *const i64,
-    count: u64,
-    global_shape: *mut i64,
-    offsets: *mut i64,
-    fragments: *mut i64,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_grid_place(shard, places, count, global_shape, offsets, fragments, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// Checks the shard and writes what it holds: one box, or those of its flat range, as shw_layout_boxes writes them; `local_offsets` (NULL = not wanted) has room for one value per box that fits into `capacity`.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn grid_boxes(
-    shard: *const shw_grid_shard,
-    boxes: *mut i64,
-    capacity: u64,
-    size: *mut u64,
-    local_offsets: *mut i64,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_grid_boxes(shard, boxes, capacity, size, local_offsets, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// How Megatron Core up to 0.14 stores a flat range of a regular grid: an entry with one axis per part number and one for the elements of a part. Writes shape, offsets and sizes of prepended + local_ndim + 1 values each.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn grid_flat_entry(
-    shard: *const shw_grid_shard,
-    shape: *mut i64,
-    offsets: *mut i64,
-    sizes: *mut i64,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_grid_flat_entry(shard, shape, offsets, sizes, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// The boxes of the original tensor that one chunk of such an entry holds. `entry` has ndim + 1 extents, `chunk` ndim + 1 offsets, then as many sizes; the rest as in shw_grid_boxes.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn grid_flat_boxes(
-    shape: *const i64,
-    ndim: i32,
-    entry: *const i64,
-    chunk: *const i64,
-    boxes: *mut i64,
-    capacity: u64,
-    size: *mut u64,
-    local_offsets: *mut i64,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status =
-        unsafe { ffi::shw_grid_flat_boxes(shape, ndim, entry, chunk, boxes, capacity, size, local_offsets, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
-/// Which of `stored` equal parts of an axis meet part `index` of `wanted` equal parts: `count` of them from `begin` on.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn grid_overlap(
-    stored: i64,
-    wanted: i64,
-    index: i64,
-    begin: *mut i64,
-    count: *mut i64,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe { ffi::shw_grid_overlap(stored, wanted, index, begin, count, &mut err) };
-    RawError::check(status, err)?;
-    Ok(())
-}
-
 /// Makes an empty state.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -320,6 +241,34 @@ pub unsafe fn state_reserve(state: *mut shw_state, tensors: u64, name_bytes: u64
 pub unsafe fn state_add_tensors(state: *mut shw_state, batch: *const shw_tensor_batch) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_state_add_tensors(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Adds one tensor of `name_size` bytes of name. `global_shape` and `offsets` NULL = it is whole; else it is the box of its own shape that begins at `offsets` of a tensor of `global_shape`, and both have `tensor->ndim` values. `kind` SHW_KIND_. Many tensors are added faster in one batch.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_tensor(
+    state: *mut shw_state,
+    name: &[u8],
+    tensor: *const shw_tensor,
+    global_shape: *const i64,
+    offsets: *const i64,
+    kind: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_add_tensor(
+            state,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            tensor,
+            global_shape,
+            offsets,
+            kind,
+            &mut err,
+        )
+    };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -358,6 +307,33 @@ pub unsafe fn state_add_dlpack_legacy(
 pub unsafe fn state_add_objects(state: *mut shw_state, batch: *const shw_object_batch) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe { ffi::shw_state_add_objects(state, batch, &mut err) };
+    RawError::check(status, err)?;
+    Ok(())
+}
+
+/// Adds one byte object: a copy of `size` bytes. `content_type` NULL = "application/octet-stream", `kind` SHW_KIND_.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn state_add_object(
+    state: *mut shw_state,
+    name: &[u8],
+    content_type: *const c_char,
+    data: &[u8],
+    kind: i32,
+) -> Result<(), RawError> {
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_state_add_object(
+            state,
+            name.as_ptr().cast(),
+            name.len() as u64,
+            content_type,
+            data.as_ptr().cast(),
+            data.len() as u64,
+            kind,
+            &mut err,
+        )
+    };
     RawError::check(status, err)?;
     Ok(())
 }
@@ -592,7 +568,7 @@ pub unsafe fn storage_create(vtable: *const shw_storage_vtable) -> Result<*mut s
     Ok(unsafe { out.assume_init() })
 }
 
-/// Writes a whole object, durable, under one of the SHW_COMMIT_ conditions.
+/// Writes a whole object, durable where the storage is, under one of the SHW_COMMIT_ conditions. `expected_version`, of SHW_COMMIT_IF_VERSION, is what shw_storage_version told. A storage without ATOMIC_COMMIT, or without CONDITIONAL_COMMIT where there is a condition, is FAILED_PRECONDITION.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_put(
@@ -600,7 +576,7 @@ pub unsafe fn storage_put(
     key: &[u8],
     data: &[u8],
     condition: i32,
-    expected_version: u64,
+    expected_version: &[u8],
 ) -> Result<(), RawError> {
     let mut err = core::ptr::null_mut();
     let status = unsafe {
@@ -611,7 +587,8 @@ pub unsafe fn storage_put(
             data.as_ptr().cast(),
             data.len() as u64,
             condition,
-            expected_version,
+            expected_version.as_ptr().cast(),
+            expected_version.len() as u64,
             &mut err,
         )
     };
@@ -636,7 +613,7 @@ pub unsafe fn storage_read(
     Ok(())
 }
 
-/// Writes size, time and version of an object; `out->struct_size` must be set.
+/// Writes size and time of an object; `out->struct_size` must be set.
 /// # Safety
 /// As in C: pointers are valid for the call.
 pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<shw_storage_stat, RawError> {
@@ -650,14 +627,37 @@ pub unsafe fn storage_stat_key(storage: *mut shw_storage, key: &[u8]) -> Result<
     Ok(unsafe { out.assume_init() })
 }
 
-/// Lists the keys that begin with a prefix, ascending, one per part of `out`.
+/// Gives the version of an object: opaque UTF-8 text that changes whenever the content does; empty when the storage has no versions.
 /// # Safety
 /// As in C: pointers are valid for the call.
-pub unsafe fn storage_list(storage: *mut shw_storage, prefix: &[u8]) -> Result<*mut shw_buffer, RawError> {
+pub unsafe fn storage_version(storage: *mut shw_storage, key: &[u8]) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_storage_version(storage, key.as_ptr().cast(), key.len() as u64, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
+/// Lists the keys that begin with a prefix, ascending, one per part of `out`. `delimiter` SHW_STORAGE_DELIMITER: one level; what lies deeper is given once, up to and with its next "/".
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn storage_list(
+    storage: *mut shw_storage,
+    prefix: &[u8],
+    delimiter: i32,
+) -> Result<*mut shw_buffer, RawError> {
     let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
     let mut err = core::ptr::null_mut();
     let status = unsafe {
-        ffi::shw_storage_list(storage, prefix.as_ptr().cast(), prefix.len() as u64, out.as_mut_ptr(), &mut err)
+        ffi::shw_storage_list(
+            storage,
+            prefix.as_ptr().cast(),
+            prefix.len() as u64,
+            delimiter,
+            out.as_mut_ptr(),
+            &mut err,
+        )
     };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
@@ -976,6 +976,21 @@ pub unsafe fn context_open_collective(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Sets a metadata pair of the options: adds it, or replaces the value of its key. `out` keeps the texts of all pairs, those that were there included, and is released after the last use of the options; what an earlier call for them gave may go at once.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn save_options_set_metadata(
+    options: *mut shw_save_options,
+    key: *const c_char,
+    value: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_save_options_set_metadata(options, key, value, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Saves the states of all ranks as one checkpoint and returns when it is committed. All ranks return the same status.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1202,6 +1217,21 @@ pub unsafe fn checkpoint_list_steps(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Finds the newest whole step of a run directory: `out` is the path to open, `path` joined with step-NNNNNNNN. Looks at the newest step first. One that is damaged, uncommitted or no checkpoint is passed over with a warning in the log; when a step cannot be looked at at all, that is the error, so that no older step stands in for it. NOT_FOUND: there is no step, or none is whole.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_latest(
+    context: *mut shw_context,
+    storage: *mut shw_storage,
+    path: *const c_char,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe { ffi::shw_checkpoint_latest(context, storage, path, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Describes `count` tensors from number `first` on; each `struct_size` must be set and equal.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1333,6 +1363,23 @@ pub unsafe fn checkpoint_read_objects(
     Ok(unsafe { out.assume_init() })
 }
 
+/// Reads `size` bytes of an object from `offset` on into one part, fewer only where the object ends: what other formats hold may be larger than memory.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn checkpoint_read_object_part(
+    checkpoint: *const shw_checkpoint,
+    index: u64,
+    offset: u64,
+    size: u64,
+) -> Result<*mut shw_buffer, RawError> {
+    let mut out = MaybeUninit::<*mut shw_buffer>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status =
+        unsafe { ffi::shw_checkpoint_read_object_part(checkpoint, index, offset, size, out.as_mut_ptr(), &mut err) };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Reads boxes of tensors into memory of the caller. On failure the targets may hold part of the bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1459,6 +1506,26 @@ pub unsafe fn load_execute(planner: *mut shw_load_planner, plan: *const shw_plan
     Ok(unsafe { out.assume_init() })
 }
 
+/// Saves the checkpoint at `source` to `target`, never inside of it, in another format; the source is only read. Memory is bounded by the budget, but for byte objects. What was written stays when the call fails, and the same call goes on with it; shw_checkpoint_gc removes it. A target that this call has made before is compared and left as it is.
+/// # Safety
+/// As in C: pointers are valid for the call.
+pub unsafe fn convert(
+    context: *mut shw_context,
+    source_storage: *mut shw_storage,
+    source: *const c_char,
+    target_storage: *mut shw_storage,
+    target: *const c_char,
+    options: *const shw_convert_options,
+) -> Result<*mut shw_report, RawError> {
+    let mut out = MaybeUninit::<*mut shw_report>::zeroed();
+    let mut err = core::ptr::null_mut();
+    let status = unsafe {
+        ffi::shw_convert(context, source_storage, source, target_storage, target, options, out.as_mut_ptr(), &mut err)
+    };
+    RawError::check(status, err)?;
+    Ok(unsafe { out.assume_init() })
+}
+
 /// Makes a plan buffer, the one part of `out`, of what the entries describe. Equal entries give equal bytes.
 /// # Safety
 /// As in C: pointers are valid for the call.
@@ -1531,39 +1598,6 @@ pub unsafe fn plan_match(
     let status = unsafe { ffi::shw_plan_match(options, stored, wanted, out.as_mut_ptr(), &mut err) };
     RawError::check(status, err)?;
     Ok(unsafe { out.assume_init() })
-}
-
-/// Chooses who writes each of `count` shards, as preset MEGATRON with owner EXACT does. Shard i has `weights[i]` bytes and the holders of set sets[i]; set s is holders[set_offsets[s]] to holders[set_offsets[s+1]], ascending. Order of choice: those that are not `secondary` (NULL = none) first, fewer holders, larger weight, lower number; each goes to its holder with the least bytes so far, ties to the lowest rank. `owners` has room for `count` ranks.
-/// # Safety
-/// As in C: pointers are valid for the call.
-pub unsafe fn plan_owners(
-    count: u64,
-    weights: *const u64,
-    sets: *const u32,
-    secondary: *const shw_bool,
-    set_count: u64,
-    set_offsets: *const u64,
-    holders: *const i32,
-    rank_count: i32,
-    owners: *mut i32,
-) -> Result<(), RawError> {
-    let mut err = core::ptr::null_mut();
-    let status = unsafe {
-        ffi::shw_plan_owners(
-            count,
-            weights,
-            sets,
-            secondary,
-            set_count,
-            set_offsets,
-            holders,
-            rank_count,
-            owners,
-            &mut err,
-        )
-    };
-    RawError::check(status, err)?;
-    Ok(())
 }
 
 /// Digest of what a local or merged plan describes, 16 bytes: equal for equal entries in equal order on equal ranks, whatever the content digests of the entries are.

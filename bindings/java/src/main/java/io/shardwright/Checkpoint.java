@@ -2,6 +2,20 @@
 // Opened checkpoints.
 package io.shardwright;
 
+import io.shardwright.errors.DataLossException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.Invalid;
+import io.shardwright.internal.Parts;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
+import io.shardwright.internal.shw_nativeJNI;
+import io.shardwright.layout.Box;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,13 +26,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.function.IntUnaryOperator;
-import java.util.stream.IntStream;
 
 /** An opened checkpoint. Immutable, thread-safe. */
 public final class Checkpoint extends Handle {
-    private static final int TENSOR_FACTS = 8;
-    private static final int RANK_FACT = 3;
-    private static final int CHUNK_FACTS = 4;
     private static final int ALL_RANKS = -1;
 
     /** Whose rank_local entries names stand for; ALL_RANKS = those of the lowest rank that has one. */
@@ -32,42 +42,43 @@ public final class Checkpoint extends Handle {
     /**
      * Opens what lies at a path of the file system and recognises its format.
      *
-     * @param path the path
+     * @param path a path of the default file system
      * @return the checkpoint
      * @throws ShardwrightException NOT_FOUND, INVALID_ARGUMENT, DATA_LOSS, UNIMPLEMENTED, PERMISSION_DENIED
      */
-    public static Checkpoint open(String path) {
+    public static Checkpoint open(Path path) {
         return open(path, new OpenOptions());
     }
 
     /**
-     * As {@link #open(String)}.
+     * As {@link #open(Path)}, with options.
      *
      * @param path a path of the default file system
-     * @return the checkpoint
-     */
-    public static Checkpoint open(Path path) {
-        return open(Text.path(path));
-    }
-
-    /**
-     * As {@link #open(String)}, with options.
-     *
-     * @param path a path of the file system, or a key prefix in the storage of the options
      * @param options they hold for all reads
      * @return the checkpoint
      */
-    public static Checkpoint open(String path, OpenOptions options) {
-        return open(path, options, 0);
+    public static Checkpoint open(Path path, OpenOptions options) {
+        return open(Location.of(path), options);
+    }
+
+    /**
+     * As {@link #open(Path, OpenOptions)}, also in a storage.
+     *
+     * @param location where it lies
+     * @param options they hold for all reads
+     * @return the checkpoint
+     */
+    public static Checkpoint open(Location location, OpenOptions options) {
+        return open(location, options, 0);
     }
 
     /** With a native cancellation, which ends the reads early; 0 = none. */
-    static Checkpoint open(String path, OpenOptions options, long cancellation) {
-        byte[] text = Text.terminated(path);
+    static Checkpoint open(Location location, OpenOptions options, long cancellation) {
+        byte[] text = Location.textOf(location);
         Context context = options.context();
-        try (Uses uses = new Uses(); OptionStruct struct = options.struct(cancellation)) {
+        try (Uses uses = new Uses()) {
             return new Checkpoint(shw_nativeJNI.shw_checkpoint_open(uses.of(context),
-                    uses.ofNullable(options.storage()), text, struct.address()), options.rank());
+                    uses.ofNullable(location.storage()), text, options.struct(cancellation)), options.rank());
         }
     }
 
@@ -127,10 +138,10 @@ public final class Checkpoint extends Handle {
     /**
      * What is in it.
      *
-     * @return JSON text with {@code "schema": 1}
+     * @return format, counts, bytes, files, tensors and objects
      */
-    public String info() {
-        return with(h -> Parts.text(shw_nativeJNI.shw_checkpoint_info(h)));
+    public CheckpointInfo info() {
+        return CheckpointInfo.of(with(h -> Parts.text(shw_nativeJNI.shw_checkpoint_info(h))), tensors(), metadata());
     }
 
     /**
@@ -186,9 +197,12 @@ public final class Checkpoint extends Handle {
         return Parts.texts(shw_nativeJNI.shw_checkpoint_tensor_names(handle));
     }
 
+    private static Structs.TensorInfoColumns tensorInfos(long handle) {
+        return shw_nativeJNI.shw_checkpoint_tensor_infos(handle, 0, shw_nativeJNI.shw_checkpoint_tensor_count(handle));
+    }
+
     private static int[] tensorRanks(long handle) {
-        long[] facts = shw_nativeJNI.tensorFacts(handle);
-        return IntStream.range(0, facts.length / TENSOR_FACTS).map(i -> (int) facts[i * TENSOR_FACTS + RANK_FACT]).toArray();
+        return tensorInfos(handle).rank;
     }
 
     private static List<String> objectNames(long handle) {
@@ -223,15 +237,15 @@ public final class Checkpoint extends Handle {
      */
     public List<TensorInfo> tensors() {
         return with(h -> {
-            long[] facts = shw_nativeJNI.tensorFacts(h);
+            Structs.TensorInfoColumns found = tensorInfos(h);
             long[] shapes = shw_nativeJNI.tensorShapes(h);
-            List<TensorInfo> infos = new ArrayList<>();
+            List<TensorInfo> infos = new ArrayList<>(found.ndim.length);
             int from = 0;
-            for (int i = 0; i < facts.length / TENSOR_FACTS; i++) {
-                int to = from + (int) facts[i * TENSOR_FACTS + 1];
+            for (int i = 0; i < found.ndim.length; i++) {
+                int to = from + found.ndim[i];
                 infos.add(new TensorInfo(Text.of(shw_nativeJNI.shw_checkpoint_tensor_name(h, i)),
                         Text.of(shw_nativeJNI.shw_checkpoint_tensor_path(h, i)), Arrays.copyOfRange(shapes, from, to),
-                        facts, i * TENSOR_FACTS));
+                        found, i));
                 from = to;
             }
             return infos;
@@ -245,11 +259,11 @@ public final class Checkpoint extends Handle {
      */
     public List<ChunkInfo> chunks() {
         return with(h -> {
-            long[] facts = shw_nativeJNI.chunkFacts(h);
-            List<ChunkInfo> infos = new ArrayList<>();
-            for (int at = 0; at < facts.length; at += CHUNK_FACTS) {
-                String file = Text.of(shw_nativeJNI.shw_checkpoint_file_name(h, facts[at + 1]));
-                infos.add(new ChunkInfo((int) facts[at], file, facts[at + 2], facts[at + 3]));
+            Structs.ChunkInfoColumns found = shw_nativeJNI.shw_checkpoint_chunk_infos(h, 0,
+                    shw_nativeJNI.shw_checkpoint_chunk_count(h));
+            List<ChunkInfo> infos = new ArrayList<>(found.file.length);
+            for (int i = 0; i < found.file.length; i++) {
+                infos.add(new ChunkInfo(found, i, Text.of(shw_nativeJNI.shw_checkpoint_file_name(h, found.file[i]))));
             }
             return infos;
         });
@@ -303,7 +317,7 @@ public final class Checkpoint extends Handle {
      */
     public void readBox(String name, Box box, ByteBuffer target) {
         if (!target.isDirect() || target.isReadOnly()) {
-            throw ShardwrightException.invalid("target",
+            throw Invalid.parameter("target",
                     target.isReadOnly() ? "the target buffer is read-only" : "the target buffer is not direct");
         }
         ByteBuffer bytes = target.slice();
@@ -330,6 +344,27 @@ public final class Checkpoint extends Handle {
                     Text.of(shw_nativeJNI.shw_checkpoint_object_content_type(h, i)), contents.next())));
             return objects;
         });
+    }
+
+    /**
+     * One byte object as a stream, for those that are larger than memory need be. The checkpoint must stay open as long
+     * as the stream is read. One thread at a time.
+     *
+     * @param name name of the object
+     * @return a stream that begins at the first byte and can skip
+     * @throws ShardwrightException NOT_FOUND with the nearest names
+     */
+    public java.io.InputStream openObject(String name) {
+        byte[] text = Text.bytes(name);
+        return with(h -> {
+            long index = shw_nativeJNI.shw_checkpoint_find_object(h, text, rank);
+            return new ObjectStream(this, index, shw_nativeJNI.shw_checkpoint_object_size(h, index));
+        });
+    }
+
+    /** Bytes of an object from an offset on; fewer only where it ends. */
+    byte[] objectPart(long index, long offset, int size) {
+        return with(h -> Parts.all(shw_nativeJNI.shw_checkpoint_read_object_part(h, index, offset, size)).get(0));
     }
 
     private Map<String, Integer> shownObjects(long handle) {
@@ -399,7 +434,7 @@ public final class Checkpoint extends Handle {
     }
 
     @Override
-    String facts() {
+    protected String facts() {
         return generation() + ", " + tensorCount() + " tensors";
     }
 }

@@ -2,6 +2,8 @@
 // Where stored chunks lie.
 package io.shardwright;
 
+import io.shardwright.internal.Structs;
+
 /** Where one chunk lies. Immutable. */
 public final class ChunkInfo {
     private final int tensor;
@@ -9,11 +11,11 @@ public final class ChunkInfo {
     private final long offset;
     private final long byteSize;
 
-    ChunkInfo(int tensor, String file, long offset, long byteSize) {
-        this.tensor = tensor;
+    ChunkInfo(Structs.ChunkInfoColumns facts, int i, String file) {
+        this.tensor = (int) facts.tensor[i];
         this.file = file;
-        this.offset = offset;
-        this.byteSize = byteSize;
+        this.offset = facts.offset[i];
+        this.byteSize = facts.byteSize[i];
     }
 
     /**

@@ -2,6 +2,12 @@
 // Contexts of calls.
 package io.shardwright;
 
+import io.shardwright.errors.ResourceExhaustedException;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.shw_nativeConstants;
+import io.shardwright.internal.shw_nativeJNI;
 import java.time.Duration;
 import java.util.Objects;
 
@@ -52,7 +58,7 @@ public final class Context extends Handle {
      * @return false when jobs are still running
      */
     public boolean shutdown(Duration timeout) {
-        long status = with(h -> shw_nativeJNI.shw_context_shutdown(h, OptionStruct.limit(timeout)));
+        long status = with(h -> shw_nativeJNI.shw_context_shutdown(h, OptionValues.limit(timeout)));
         return status != shw_nativeConstants.SHW_PENDING;
     }
 
@@ -72,7 +78,7 @@ public final class Context extends Handle {
          * @return this
          */
         public Builder threads(int count) {
-            threads = OptionStruct.count("threads", count);
+            threads = OptionValues.count("threads", count);
             return this;
         }
 
@@ -83,7 +89,7 @@ public final class Context extends Handle {
          * @return this
          */
         public Builder memoryBudget(long bytes) {
-            memoryBudget = OptionStruct.count("memoryBudget", bytes);
+            memoryBudget = OptionValues.count("memoryBudget", bytes);
             return this;
         }
 

@@ -2,6 +2,10 @@
 // Algorithms of tensor digests.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Algorithm of a tensor digest. */
 public enum DigestAlgorithm {
     /** XXH3-128. */
@@ -15,7 +19,12 @@ public enum DigestAlgorithm {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

@@ -2,6 +2,10 @@
 // Values of the option durability.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** What a finished save survives. */
 public enum Durability {
     /** A loss of power. */
@@ -15,7 +19,12 @@ public enum Durability {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

@@ -2,6 +2,10 @@
 // Values of the option format.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Format of what is written, or expected. */
 public enum Format {
     /** Native when saving, what is recognised when loading. */
@@ -9,7 +13,9 @@ public enum Format {
     /** The format of this library. */
     NATIVE(shw_nativeConstants.SHW_FORMAT_NATIVE),
     /** torch.distributed.checkpoint. */
-    TORCH_DCP(shw_nativeConstants.SHW_FORMAT_TORCH_DCP);
+    TORCH_DCP(shw_nativeConstants.SHW_FORMAT_TORCH_DCP),
+    /** One file when the path ends in .safetensors, else files of a directory and their index. */
+    SAFETENSORS(shw_nativeConstants.SHW_FORMAT_SAFETENSORS);
 
     private final int number;
 
@@ -17,7 +23,12 @@ public enum Format {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

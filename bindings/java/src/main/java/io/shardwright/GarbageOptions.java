@@ -2,12 +2,13 @@
 // Options of cleaning up.
 package io.shardwright;
 
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.shw_nativeConstants;
 import java.time.Duration;
 
 /** Options of {@link Shardwright#collectGarbage}. Not thread-safe while it is being filled. */
 public final class GarbageOptions {
     private Context context;
-    private Storage storage;
     private Duration grace;
     private boolean apply;
 
@@ -22,17 +23,6 @@ public final class GarbageOptions {
      */
     public GarbageOptions context(Context value) {
         context = value;
-        return this;
-    }
-
-    /**
-     * Storage in which the path is a key prefix.
-     *
-     * @param value the storage; null = the path is one of the file system
-     * @return this
-     */
-    public GarbageOptions storage(Storage value) {
-        storage = value;
         return this;
     }
 
@@ -62,12 +52,8 @@ public final class GarbageOptions {
         return context != null ? context : Context.shared();
     }
 
-    Storage storage() {
-        return storage;
-    }
-
     long graceNs() {
-        return grace == null ? 0 : grace.isZero() ? -1 : OptionStruct.limit(grace);
+        return grace == null ? 0 : grace.isZero() ? -1 : OptionValues.limit(grace);
     }
 
     long flags() {

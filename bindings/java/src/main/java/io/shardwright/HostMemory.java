@@ -2,6 +2,10 @@
 // Memory of the host behind a tensor.
 package io.shardwright;
 
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

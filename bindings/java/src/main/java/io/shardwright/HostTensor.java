@@ -2,8 +2,12 @@
 // Tensors in memory of the host, as entries of a state.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Invalid;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Piece;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -78,7 +82,7 @@ public final class HostTensor {
     public static HostTensor of(Object array, long... shape) {
         DType dtype = HostMemory.dtypeOf(array);
         if (dtype == null) {
-            throw ShardwrightException.invalid("array",
+            throw Invalid.parameter("array",
                     (array == null ? "null" : array.getClass().getTypeName()) + " is no array of numbers");
         }
         long[] extents = shape.length > 0 ? shape : new long[] {java.lang.reflect.Array.getLength(array)};
@@ -130,7 +134,7 @@ public final class HostTensor {
      */
     public HostTensor partOf(long[] global, List<Box> parts, long... starts) {
         if (parts.size() != starts.length) {
-            throw ShardwrightException.invalid("starts", starts.length + " starts for " + parts.size() + " boxes");
+            throw Invalid.parameter("starts", starts.length + " starts for " + parts.size() + " boxes");
         }
         HostTensor made = new HostTensor(this);
         made.globalShape = global.clone();
@@ -165,7 +169,7 @@ public final class HostTensor {
      */
     public HostTensor layout(Layout layout, int rank) {
         if (globalShape == null) {
-            throw ShardwrightException.invalid("layout", "the tensor is whole; partOf gives it boxes or a layout");
+            throw Invalid.parameter("layout", "the tensor is whole; partOf gives it boxes or a layout");
         }
         HostTensor made = new HostTensor(this);
         made.layout = Objects.requireNonNull(layout, "layout");
@@ -255,7 +259,7 @@ public final class HostTensor {
     void checkLayout(String name) {
         List<Box> given = layout.pieces(globalShape, rank).stream().map(Piece::box).toList();
         if (!held(boxes).equals(held(given))) {
-            throw ShardwrightException.invalidEntry(name,
+            throw Invalid.entry(name,
                     "rank " + rank + " holds " + boxes + " by its boxes and " + given + " by its layout");
         }
     }
@@ -268,20 +272,20 @@ public final class HostTensor {
     /** Refuses what native code would read beyond the memory, with the entry's name. */
     void check(String name) {
         if (strides != null && strides.length != shape.length) {
-            throw ShardwrightException.invalidEntry(name, strides.length + " strides for " + shape.length + " dimensions");
+            throw Invalid.entry(name, strides.length + " strides for " + shape.length + " dimensions");
         }
         for (Box box : boxes) {
             if (box.sizes().length != globalShape.length) {
-                throw ShardwrightException.invalidEntry(name,
+                throw Invalid.entry(name,
                         "box " + box + " does not have the dimensions of " + Arrays.toString(globalShape));
             }
         }
         // To the library no bytes mean as many as the shape needs.
         if (strides != null && memory.byteSize() == 0 && elements(name) != 0) {
-            throw ShardwrightException.invalidEntry(name, "no memory for shape " + Arrays.toString(shape));
+            throw Invalid.entry(name, "no memory for shape " + Arrays.toString(shape));
         }
         if (strides == null && dtype.byteSize(elements(name)) != memory.byteSize()) {
-            throw ShardwrightException.invalidEntry(name, memory.byteSize() + " bytes do not fit shape "
+            throw Invalid.entry(name, memory.byteSize() + " bytes do not fit shape "
                     + Arrays.toString(shape) + " of " + dtype);
         }
     }
@@ -290,7 +294,7 @@ public final class HostTensor {
         long count = 1;
         for (long extent : shape) {
             if (extent < 0 || extent != 0 && count > Long.MAX_VALUE / 16 / extent) {
-                throw ShardwrightException.invalidEntry(name, "shape " + Arrays.toString(shape) + " is no shape");
+                throw Invalid.entry(name, "shape " + Arrays.toString(shape) + " is no shape");
             }
             count *= extent;
         }

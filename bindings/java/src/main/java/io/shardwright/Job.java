@@ -2,6 +2,14 @@
 // Saves and loads in the background.
 package io.shardwright;
 
+import io.shardwright.errors.FailedPreconditionException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
@@ -10,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
  * program drops it. Thread-safe.
  */
 public final class Job extends Handle {
+    /** A thread that sleeps in the library does not notice its interrupt: it looks this often. */
     private static final long SLICE_NS = 100_000_000L;
 
     private final CompletableFuture<Report> future = new CompletableFuture<>();
@@ -53,7 +62,7 @@ public final class Job extends Handle {
     }
 
     @Override
-    String facts() {
+    protected String facts() {
         return state().toString();
     }
 
@@ -63,7 +72,7 @@ public final class Job extends Handle {
      * @return the progress
      */
     public Progress progress() {
-        return with(h -> new Progress(Text.of(shw_nativeJNI.jobStage(h)), shw_nativeJNI.jobProgress(h)));
+        return with(h -> new Progress(shw_nativeJNI.shw_job_progress(h)));
     }
 
     /** Asks it to stop and returns at once; it still ends, and after its commit point it ends SUCCEEDED. */
@@ -110,7 +119,7 @@ public final class Job extends Handle {
     }
 
     private boolean awaitState(Duration timeout, JobState wanted) throws InterruptedException {
-        long limit = OptionStruct.limit(timeout);
+        long limit = OptionValues.limit(timeout);
         long start = System.nanoTime();
         while (state().compareTo(wanted) < 0) {
             if (Thread.currentThread().isInterrupted()) {
@@ -133,10 +142,12 @@ public final class Job extends Handle {
     }
 
     private void waitSlice(long spanNs, JobState wanted) {
-        // A staged state has no quiet wait, so it is looked for in short spans.
-        long span = wanted == JobState.STAGED ? Math.min(spanNs, SLICE_NS / 100) : spanNs;
         with(h -> {
-            shw_nativeJNI.shw_java_job_wait(h, span);
+            if (wanted == JobState.STAGED) {
+                shw_nativeJNI.shw_java_job_wait_staged(h, spanNs);
+            } else {
+                shw_nativeJNI.shw_java_job_wait(h, spanNs);
+            }
             return null;
         });
     }

@@ -2,6 +2,8 @@
 // Completes the futures of jobs.
 package io.shardwright;
 
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -17,10 +19,9 @@ final class JobDispatcher {
 
     static synchronized void watch(Job job) {
         RUNNING.add(job);
-        job.with(h -> {
-            shw_nativeJNI.shw_java_job_watch(h); // after it was added: a job that has ended wakes the thread at once
-            return null;
-        });
+        try (Uses uses = new Uses()) {
+            shw_nativeJNI.shw_java_job_watch(uses.of(job)); // after it was added: one that has ended wakes the thread at once
+        }
         if (thread == null) {
             thread = new Thread(JobDispatcher::run, "shardwright-jobs");
             thread.setDaemon(true);

@@ -2,6 +2,8 @@
 // States of jobs.
 package io.shardwright;
 
+import io.shardwright.internal.shw_nativeConstants;
+
 /** State of a job. */
 public enum JobState {
     /** Not started. */
@@ -23,7 +25,12 @@ public enum JobState {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

@@ -2,6 +2,13 @@
 // Values of the option kind.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.errors.UnimplementedException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Who holds an entry. */
 public enum Kind {
     /** Whole tensors and objects: replicated; those with boxes or a layout: sharded. */
@@ -19,8 +26,29 @@ public enum Kind {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
+    }
+
+    /**
+     * From a number of the C interface.
+     *
+     * @param number {@link #number}
+     * @return the value
+     * @throws UnimplementedException for a number of a newer library
+     */
+    public static Kind of(int number) {
+        for (Kind kind : values()) {
+            if (kind.number == number) {
+                return kind;
+            }
+        }
+        throw ShardwrightException.of(StatusCode.UNIMPLEMENTED, "kind " + number + " is newer than these classes");
     }
 
     /**

@@ -2,15 +2,21 @@
 // Options of loads.
 package io.shardwright;
 
+import io.shardwright.collective.Collective;
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /** Options of a load, with the names and defaults that all languages share. Not thread-safe while it is being filled. */
 public final class LoadOptions {
     private Context context = null;
-    private Storage storage = null;
     private Collective collective = null;
     private Missing missing = Missing.ERROR;
     private Unexpected unexpected = Unexpected.REPORT;
@@ -21,9 +27,10 @@ public final class LoadOptions {
     private long memoryBudget;
     private int threads;
     private Duration deadline = null;
-    private String tracePath = null;
+    private Path tracePath = null;
     private Format format = Format.AUTO;
-    private Preset preset = Preset.STANDARD;
+    private Preset preset = Preset.NATIVE;
+    private Consumer<Progress> progress;
 
     /** All defaults. */
     public LoadOptions() {}
@@ -36,17 +43,6 @@ public final class LoadOptions {
      */
     public LoadOptions context(Context value) {
         this.context = value;
-        return this;
-    }
-
-    /**
-     * Storage in which the path is a key prefix; null = the path is one of the file system.
-     *
-     * @param value the value
-     * @return this
-     */
-    public LoadOptions storage(Storage value) {
-        this.storage = value;
         return this;
     }
 
@@ -123,7 +119,7 @@ public final class LoadOptions {
      * @return this
      */
     public LoadOptions memoryBudget(long value) {
-        this.memoryBudget = OptionStruct.count("memoryBudget", value);
+        this.memoryBudget = OptionValues.count("memoryBudget", value);
         return this;
     }
 
@@ -134,7 +130,7 @@ public final class LoadOptions {
      * @return this
      */
     public LoadOptions threads(int value) {
-        this.threads = OptionStruct.count("threads", value);
+        this.threads = OptionValues.count("threads", value);
         return this;
     }
 
@@ -155,7 +151,7 @@ public final class LoadOptions {
      * @param value the value
      * @return this
      */
-    public LoadOptions tracePath(String value) {
+    public LoadOptions tracePath(Path value) {
         this.tracePath = value;
         return this;
     }
@@ -211,12 +207,21 @@ public final class LoadOptions {
         return this;
     }
 
-    Context context() {
-        return context != null ? context : Context.shared();
+    /**
+     * Is told how far the call or job is: when work begins, then at most ten times a second, and once more when it has
+     * succeeded. It runs on the thread that called or on one of the library, one call at a time, and returns soon. What it
+     * throws is logged and ends there. Planners do not call it.
+     *
+     * @param value the listener; null = none
+     * @return this
+     */
+    public LoadOptions progress(Consumer<Progress> value) {
+        this.progress = value;
+        return this;
     }
 
-    Storage storage() {
-        return storage;
+    Context context() {
+        return context != null ? context : Context.shared();
     }
 
     Collective collective() {
@@ -225,31 +230,52 @@ public final class LoadOptions {
 
     /** What of these options holds for opening. */
     OpenOptions opening() {
-        return new OpenOptions().context(context).storage(storage).verify(verify).format(format).threads(threads)
+        return new OpenOptions().context(context).verify(verify).format(format).threads(threads)
                 .memoryBudget(memoryBudget).deadline(deadline);
     }
 
-    OptionStruct struct() {
-        return struct(0);
+    /** For planners, which have no progress. */
+    Structs.LoadOptions struct() {
+        return struct(0, 0);
     }
 
-    /** With a native cancellation, which ends the call early; 0 = none. */
-    OptionStruct struct(long cancellation) {
-        int[] ints = {missing.number(), unexpected.number(), cast.number(), verify.number(), format.number(),
-            preset.number(), threads, shape.number()};
-        long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
+    /** With a native cancellation, which ends the call early (0 = none), and a listener as long as these uses last. */
+    Structs.LoadOptions struct(long cancellation, Uses uses) {
+        return struct(cancellation, ProgressBridge.reference(progress, uses));
+    }
+
+    private Structs.LoadOptions struct(long cancellation, long bridge) {
+        Structs.LoadOptions struct = new Structs.LoadOptions();
+        struct.missing = missing.number();
+        struct.unexpected = unexpected.number();
+        struct.cast = cast.number();
+        struct.verify = verify.number();
+        struct.format = format.number();
+        struct.preset = preset.number();
+        struct.threads = threads;
+        struct.shape = shape.number();
+        struct.memoryBudget = memoryBudget;
+        struct.deadlineNs = OptionValues.deadline(deadline);
+        struct.tracePath = Text.pathOrNull(tracePath);
+        struct.cancellation = cancellation;
+        struct.progressUser = bridge;
+        addRules(struct);
+        return struct;
+    }
+
+    private void addRules(Structs.LoadOptions struct) {
         List<String> globs = new ArrayList<>();
-        int[] rules = new int[3 * strict.size()];
-        int[] shapes = new int[strict.size()];
+        struct.strictRules = new int[3 * strict.size()];
+        struct.strictShapes = new int[strict.size()];
         for (Strict rule : strict) {
-            shapes[globs.size()] = (rule.shape != null ? rule.shape : shape).number();
-            System.arraycopy(rule.values, 0, rules, 3 * globs.size(), 3);
+            struct.strictShapes[globs.size()] = (rule.shape != null ? rule.shape : shape).number();
+            System.arraycopy(rule.values, 0, struct.strictRules, 3 * globs.size(), 3);
             globs.add(rule.glob);
         }
         Text.Blob blob = Text.Blob.ofTexts(globs);
-        long address = shw_nativeJNI.shw_java_load_options_create(ints, longs, Text.terminatedOrNull(tracePath),
-                blob.bytes, blob.offsets, rules, shapes, strict.size(), cancellation);
-        return new OptionStruct(address, shw_nativeJNI::shw_java_load_options_release);
+        struct.strictGlobs = blob.bytes;
+        struct.strictOffsets = blob.offsets;
+        struct.strictCount = strict.size();
     }
 
     private static final class Strict {

@@ -2,6 +2,11 @@
 // The load in steps.
 package io.shardwright;
 
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
+import io.shardwright.planning.Matches;
+
 /** Plans one load of one rank. It keeps checkpoint and state. Used by one thread at a time. */
 public final class LoadPlanner extends Handle {
     private final State state;
@@ -25,9 +30,9 @@ public final class LoadPlanner extends Handle {
      */
     public static LoadPlanner create(Checkpoint checkpoint, State state, int rank, LoadOptions options) {
         Uses uses = new Uses();
-        try (OptionStruct struct = options.struct()) {
+        try {
             long handle = shw_nativeJNI.shw_load_planner_create(uses.of(checkpoint), uses.of(state), rank,
-                    struct.address());
+                    options.struct());
             return new LoadPlanner(handle, state, uses);
         } catch (Throwable e) {
             uses.close();

@@ -2,6 +2,8 @@
 // From log records of the library to the logging of Java.
 package io.shardwright;
 
+import io.shardwright.internal.Text;
+import io.shardwright.internal.shw_nativeJNI;
 import java.util.IdentityHashMap;
 import java.util.Map;
 

@@ -2,6 +2,10 @@
 // Levels of the log.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Severity of a log record. */
 public enum LogLevel {
     /** Every step. */
@@ -23,7 +27,12 @@ public enum LogLevel {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

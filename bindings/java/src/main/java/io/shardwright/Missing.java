@@ -2,6 +2,10 @@
 // Values of the option missing.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Wanted but not stored. */
 public enum Missing {
     /** NOT_FOUND with the nearest names. */
@@ -15,7 +19,12 @@ public enum Missing {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

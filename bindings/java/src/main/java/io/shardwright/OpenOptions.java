@@ -2,13 +2,14 @@
 // Options of opening.
 package io.shardwright;
 
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Structs;
 import java.time.Duration;
 import java.util.Objects;
 
 /** Options of opening a checkpoint; they hold for all reads of it. Not thread-safe while it is being filled. */
 public final class OpenOptions {
     private Context context = null;
-    private Storage storage = null;
     private Verify verify = Verify.ON_READ;
     private Format format = Format.AUTO;
     private long memoryBudget;
@@ -27,17 +28,6 @@ public final class OpenOptions {
      */
     public OpenOptions context(Context value) {
         this.context = value;
-        return this;
-    }
-
-    /**
-     * Storage in which the path is a key prefix; null = the path is one of the file system.
-     *
-     * @param value the value
-     * @return this
-     */
-    public OpenOptions storage(Storage value) {
-        this.storage = value;
         return this;
     }
 
@@ -82,7 +72,7 @@ public final class OpenOptions {
      * @return this
      */
     public OpenOptions memoryBudget(long value) {
-        this.memoryBudget = OptionStruct.count("memoryBudget", value);
+        this.memoryBudget = OptionValues.count("memoryBudget", value);
         return this;
     }
 
@@ -93,7 +83,7 @@ public final class OpenOptions {
      * @return this
      */
     public OpenOptions threads(int value) {
-        this.threads = OptionStruct.count("threads", value);
+        this.threads = OptionValues.count("threads", value);
         return this;
     }
 
@@ -112,23 +102,19 @@ public final class OpenOptions {
         return context != null ? context : Context.shared();
     }
 
-    Storage storage() {
-        return storage;
-    }
-
     int rank() {
         return rank;
     }
 
-    OptionStruct struct() {
-        return struct(0);
-    }
-
     /** With a native cancellation, which ends the call early; 0 = none. */
-    OptionStruct struct(long cancellation) {
-        int[] ints = {verify.number(), format.number(), threads};
-        long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
-        return new OptionStruct(shw_nativeJNI.shw_java_checkpoint_options_create(ints, longs, cancellation),
-                shw_nativeJNI::shw_java_checkpoint_options_release);
+    Structs.CheckpointOptions struct(long cancellation) {
+        Structs.CheckpointOptions struct = new Structs.CheckpointOptions();
+        struct.verify = verify.number();
+        struct.format = format.number();
+        struct.threads = threads;
+        struct.memoryBudget = memoryBudget;
+        struct.deadlineNs = OptionValues.deadline(deadline);
+        struct.cancellation = cancellation;
+        return struct;
     }
 }

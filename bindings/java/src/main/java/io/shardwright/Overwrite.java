@@ -2,6 +2,10 @@
 // Values of the option overwrite.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** What happens to a checkpoint that is at the path. */
 public enum Overwrite {
     /** Replaced atomically; the old one stays until the commit. */
@@ -15,7 +19,12 @@ public enum Overwrite {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

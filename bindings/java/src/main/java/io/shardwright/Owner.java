@@ -2,6 +2,10 @@
 // Values of the option owner.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Who writes an entry that several ranks hold. */
 public enum Owner {
     /** Balanced by bytes. */
@@ -19,7 +23,12 @@ public enum Owner {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

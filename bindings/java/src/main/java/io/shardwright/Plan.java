@@ -2,6 +2,11 @@
 // Plan buffers.
 package io.shardwright;
 
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.Parts;
+import io.shardwright.internal.shw_nativeJNI;
 import java.util.List;
 
 /** A verified plan buffer. Immutable, thread-safe; closing it is not necessary. */

@@ -2,13 +2,19 @@
 // Values of the option preset.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Planner behaviour. */
 public enum Preset {
     /** That of this library. */
-    STANDARD(shw_nativeConstants.SHW_PRESET_STANDARD),
-    /** That of the default planner of torch.distributed.checkpoint. */
-    DEFAULT(shw_nativeConstants.SHW_PRESET_DEFAULT),
-    /** That of Megatron-LM. */
+    NATIVE(shw_nativeConstants.SHW_PRESET_NATIVE),
+    /** That of HyperParallel's standard planners. */
+    HYPERPARALLEL(shw_nativeConstants.SHW_PRESET_HYPERPARALLEL),
+    /** That of the default planners of torch.distributed.checkpoint. */
+    TORCH(shw_nativeConstants.SHW_PRESET_TORCH),
+    /** That of Megatron-core's fully parallel save. */
     MEGATRON(shw_nativeConstants.SHW_PRESET_MEGATRON);
 
     private final int number;
@@ -17,14 +23,19 @@ public enum Preset {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 
     /**
      * From the word that all languages use.
      *
-     * @param word e.g. {@code standard}
+     * @param word e.g. {@code native}
      * @return the value
      * @throws InvalidArgumentException for other words
      */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far jobs are.
+// How far saves and loads are.
 package io.shardwright;
 
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
 import java.time.Duration;
 
-/** How far a job is; values never decrease. Immutable. */
+/** How far a save or load is; values never decrease. Immutable. */
 public final class Progress {
-    private final String stage;
-    private final long[] values;
+    private final Structs.Progress values;
 
-    Progress(String stage, long[] values) {
-        this.stage = stage;
+    Progress(Structs.Progress values) {
         this.values = values;
     }
 
@@ -20,7 +20,16 @@ public final class Progress {
      * @return e.g. {@code plan}, {@code write}, {@code commit}
      */
     public String stage() {
-        return stage;
+        return Text.of(values.stage);
+    }
+
+    /**
+     * State of the job; of a call RUNNING, and at last SUCCEEDED.
+     *
+     * @return the state
+     */
+    public JobState state() {
+        return JobState.of(values.state);
     }
 
     /**
@@ -29,7 +38,7 @@ public final class Progress {
      * @return bytes
      */
     public long bytesDone() {
-        return values[0];
+        return values.bytesDone;
     }
 
     /**
@@ -38,7 +47,7 @@ public final class Progress {
      * @return bytes
      */
     public long bytesTotal() {
-        return values[1];
+        return values.bytesTotal;
     }
 
     /**
@@ -47,7 +56,7 @@ public final class Progress {
      * @return their number
      */
     public long itemsDone() {
-        return values[2];
+        return values.itemsDone;
     }
 
     /**
@@ -56,7 +65,7 @@ public final class Progress {
      * @return their number
      */
     public long itemsTotal() {
-        return values[3];
+        return values.itemsTotal;
     }
 
     /**
@@ -65,11 +74,11 @@ public final class Progress {
      * @return the span
      */
     public Duration elapsed() {
-        return Duration.ofNanos(values[4]);
+        return Duration.ofNanos(values.elapsedNs);
     }
 
     @Override
     public String toString() {
-        return stage + " " + bytesDone() + "/" + bytesTotal() + " bytes";
+        return stage() + " " + bytesDone() + "/" + bytesTotal() + " bytes";
     }
 }

@@ -2,17 +2,22 @@
 // Reports of calls.
 package io.shardwright;
 
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.shw_nativeConstants;
+import io.shardwright.internal.shw_nativeJNI;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
 /** What a save, load, verification or clean-up did. Immutable, thread-safe; closing it is not necessary. */
 public final class Report extends Handle {
-    private final long[] figures;
+    private final Structs.ReportSummary figures;
 
     Report(long handle) {
         super(handle, Leak.QUIET, shw_nativeJNI::shw_report_release);
-        figures = shw_nativeJNI.summary(handle);
+        figures = shw_nativeJNI.shw_report_summarize(handle);
     }
 
     /**
@@ -30,7 +35,7 @@ public final class Report extends Handle {
      * @return false when it was saved without durability
      */
     public boolean isDurable() {
-        return (figures[0] & shw_nativeConstants.SHW_REPORT_NOT_DURABLE) == 0;
+        return (figures.flags & shw_nativeConstants.SHW_REPORT_NOT_DURABLE) == 0;
     }
 
     /**
@@ -39,7 +44,7 @@ public final class Report extends Handle {
      * @return false when digests were switched off
      */
     public boolean hasDigests() {
-        return (figures[0] & shw_nativeConstants.SHW_REPORT_WITHOUT_DIGESTS) == 0;
+        return (figures.flags & shw_nativeConstants.SHW_REPORT_WITHOUT_DIGESTS) == 0;
     }
 
     /**
@@ -48,7 +53,7 @@ public final class Report extends Handle {
      * @return false when verification was switched off
      */
     public boolean isVerified() {
-        return (figures[0] & shw_nativeConstants.SHW_REPORT_UNVERIFIED) == 0;
+        return (figures.flags & shw_nativeConstants.SHW_REPORT_UNVERIFIED) == 0;
     }
 
     /**
@@ -57,7 +62,7 @@ public final class Report extends Handle {
      * @return their number
      */
     public long tensorCount() {
-        return figures[1];
+        return figures.tensorCount;
     }
 
     /**
@@ -66,7 +71,7 @@ public final class Report extends Handle {
      * @return their number
      */
     public long objectCount() {
-        return figures[2];
+        return figures.objectCount;
     }
 
     /**
@@ -75,7 +80,7 @@ public final class Report extends Handle {
      * @return their number
      */
     public long chunkCount() {
-        return figures[3];
+        return figures.chunkCount;
     }
 
     /**
@@ -84,7 +89,7 @@ public final class Report extends Handle {
      * @return their number
      */
     public long fileCount() {
-        return figures[4];
+        return figures.fileCount;
     }
 
     /**
@@ -93,7 +98,7 @@ public final class Report extends Handle {
      * @return bytes
      */
     public long bytes() {
-        return figures[5];
+        return figures.bytes;
     }
 
     /**
@@ -102,7 +107,7 @@ public final class Report extends Handle {
      * @return bytes
      */
     public long bytesTotal() {
-        return figures[6];
+        return figures.bytesTotal;
     }
 
     /**
@@ -111,7 +116,7 @@ public final class Report extends Handle {
      * @return bytes
      */
     public long bytesOverRead() {
-        return figures[7];
+        return figures.bytesOverRead;
     }
 
     /**
@@ -120,7 +125,7 @@ public final class Report extends Handle {
      * @return bytes
      */
     public long bytesStagedPeak() {
-        return figures[8];
+        return figures.bytesStagedPeak;
     }
 
     /**
@@ -129,7 +134,7 @@ public final class Report extends Handle {
      * @return the span
      */
     public Duration elapsed() {
-        return Duration.ofNanos(figures[9]);
+        return Duration.ofNanos(figures.elapsedNs);
     }
 
     /**
@@ -138,7 +143,7 @@ public final class Report extends Handle {
      * @return bytes
      */
     public long bytesReceived() {
-        return figures[10];
+        return figures.bytesReceived;
     }
 
     private List<String> names(int list) {

@@ -2,17 +2,24 @@
 // Options of saves.
 package io.shardwright;
 
+import io.shardwright.collective.Collective;
+import io.shardwright.internal.OptionValues;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /** Options of a save, with the names and defaults that all languages share. Not thread-safe while it is being filled. */
 public final class SaveOptions {
     private Context context = null;
-    private Storage storage = null;
     private Collective collective = null;
     private Overwrite overwrite = Overwrite.REPLACE;
     private Durability durability = Durability.FULL;
@@ -26,9 +33,11 @@ public final class SaveOptions {
     private int keepGenerations;
     private int fileMode;
     private Map<String, String> metadata = new LinkedHashMap<>();
-    private String tracePath = null;
+    private Path tracePath = null;
     private Format format = Format.AUTO;
-    private Preset preset = Preset.STANDARD;
+    private Preset preset = Preset.NATIVE;
+    private long maxShardSize;
+    private Consumer<Progress> progress;
 
     /** All defaults. */
     public SaveOptions() {}
@@ -41,17 +50,6 @@ public final class SaveOptions {
      */
     public SaveOptions context(Context value) {
         this.context = value;
-        return this;
-    }
-
-    /**
-     * Storage in which the path is a key prefix; null = the path is one of the file system.
-     *
-     * @param value the value
-     * @return this
-     */
-    public SaveOptions storage(Storage value) {
-        this.storage = value;
         return this;
     }
 
@@ -128,7 +126,7 @@ public final class SaveOptions {
      * @return this
      */
     public SaveOptions memoryBudget(long value) {
-        this.memoryBudget = OptionStruct.count("memoryBudget", value);
+        this.memoryBudget = OptionValues.count("memoryBudget", value);
         return this;
     }
 
@@ -139,7 +137,7 @@ public final class SaveOptions {
      * @return this
      */
     public SaveOptions threads(int value) {
-        this.threads = OptionStruct.count("threads", value);
+        this.threads = OptionValues.count("threads", value);
         return this;
     }
 
@@ -161,7 +159,7 @@ public final class SaveOptions {
      * @return this
      */
     public SaveOptions keepGenerations(int value) {
-        this.keepGenerations = OptionStruct.count("keepGenerations", value);
+        this.keepGenerations = OptionValues.count("keepGenerations", value);
         return this;
     }
 
@@ -172,7 +170,7 @@ public final class SaveOptions {
      * @return this
      */
     public SaveOptions fileMode(int value) {
-        this.fileMode = OptionStruct.count("fileMode", value);
+        this.fileMode = OptionValues.count("fileMode", value);
         return this;
     }
 
@@ -182,7 +180,7 @@ public final class SaveOptions {
      * @param value the value
      * @return this
      */
-    public SaveOptions tracePath(String value) {
+    public SaveOptions tracePath(Path value) {
         this.tracePath = value;
         return this;
     }
@@ -210,6 +208,17 @@ public final class SaveOptions {
     }
 
     /**
+     * Bytes of tensors in one file of safetensors; 0 = 5e9. A larger tensor has a file for itself.
+     *
+     * @param value the value
+     * @return this
+     */
+    public SaveOptions maxShardSize(long value) {
+        this.maxShardSize = OptionValues.count("maxShardSize", value);
+        return this;
+    }
+
+    /**
      * Adds a rule: names that the glob matches have this kind, unless an earlier rule matches or the entry has its own.
      *
      * @param glob pattern over names
@@ -233,39 +242,73 @@ public final class SaveOptions {
         return this;
     }
 
-    Context context() {
-        return context != null ? context : Context.shared();
+    /**
+     * Is told how far the call or job is: when work begins, then at most ten times a second, and once more when it has
+     * succeeded. It runs on the thread that called or on one of the library, one call at a time, and returns soon. What it
+     * throws is logged and ends there. Planners do not call it.
+     *
+     * @param value the listener; null = none
+     * @return this
+     */
+    public SaveOptions progress(Consumer<Progress> value) {
+        this.progress = value;
+        return this;
     }
 
-    Storage storage() {
-        return storage;
+    Context context() {
+        return context != null ? context : Context.shared();
     }
 
     Collective collective() {
         return collective;
     }
 
-    OptionStruct struct() {
-        return struct(0);
+    /** For planners, which have no progress. */
+    Structs.SaveOptions struct() {
+        return struct(0, 0);
     }
 
-    /** With a native cancellation, which ends the call early; 0 = none. */
-    OptionStruct struct(long cancellation) {
-        int[] ints = {overwrite.number(), durability.number(),
-            digests ? shw_nativeConstants.SHW_DIGESTS_ON : shw_nativeConstants.SHW_DIGESTS_OFF, owner.number(),
-            verifyReplicas.number(), format.number(), preset.number(), threads, fileMode, keepGenerations};
-        long[] longs = {memoryBudget, OptionStruct.deadline(deadline)};
+    /** With a native cancellation, which ends the call early (0 = none), and a listener as long as these uses last. */
+    Structs.SaveOptions struct(long cancellation, Uses uses) {
+        return struct(cancellation, ProgressBridge.reference(progress, uses));
+    }
+
+    private Structs.SaveOptions struct(long cancellation, long bridge) {
+        Structs.SaveOptions struct = new Structs.SaveOptions();
+        struct.overwrite = overwrite.number();
+        struct.durability = durability.number();
+        struct.digests = digests ? shw_nativeConstants.SHW_DIGESTS_ON : shw_nativeConstants.SHW_DIGESTS_OFF;
+        struct.owner = owner.number();
+        struct.verifyReplicas = verifyReplicas.number();
+        struct.format = format.number();
+        struct.preset = preset.number();
+        struct.threads = threads;
+        struct.fileMode = fileMode;
+        struct.keepGenerations = keepGenerations;
+        struct.memoryBudget = memoryBudget;
+        struct.deadlineNs = OptionValues.deadline(deadline);
+        struct.maxShardSize = maxShardSize;
+        struct.tracePath = Text.pathOrNull(tracePath);
+        struct.cancellation = cancellation;
+        struct.progressUser = bridge;
+        addTexts(struct);
+        return struct;
+    }
+
+    private void addTexts(Structs.SaveOptions struct) {
         Text.Blob globs = Text.Blob.ofTexts(new ArrayList<>(kinds.keySet()));
-        int[] values = kinds.values().stream().mapToInt(Kind::number).toArray();
+        struct.kindGlobs = globs.bytes;
+        struct.kindOffsets = globs.offsets;
+        struct.kindValues = kinds.values().stream().mapToInt(Kind::number).toArray();
+        struct.kindCount = kinds.size();
         List<String> texts = new ArrayList<>();
         metadata.forEach((key, value) -> {
             texts.add(key);
             texts.add(value);
         });
         Text.Blob pairs = Text.Blob.ofTexts(texts);
-        long address = shw_nativeJNI.shw_java_save_options_create(ints, longs, Text.terminatedOrNull(tracePath),
-                globs.bytes, globs.offsets, values, kinds.size(), pairs.bytes, pairs.offsets, metadata.size(),
-                cancellation);
-        return new OptionStruct(address, shw_nativeJNI::shw_java_save_options_release);
+        struct.metadata = pairs.bytes;
+        struct.metadataOffsets = pairs.offsets;
+        struct.metadataCount = metadata.size();
     }
 }

@@ -2,6 +2,12 @@
 // The save in steps, for hosts that move plan buffers between ranks themselves.
 package io.shardwright;
 
+import io.shardwright.internal.DirectBlob;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.Parts;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
+import java.nio.file.Path;
 import java.util.List;
 
 /**
@@ -9,16 +15,14 @@ import java.util.List;
  * keeps context, state and storage. Used by one thread at a time.
  */
 public final class SavePlanner extends Handle {
-    private final Storage storage;
     private final State state;
 
-    private SavePlanner(long handle, State state, Uses uses, Storage storage) {
+    private SavePlanner(long handle, State state, Uses uses) {
         super(handle, Leak.WARN, h -> {
             shw_nativeJNI.shw_save_planner_release(h);
             uses.close();
         });
         this.state = state;
-        this.storage = storage;
     }
 
     /**
@@ -33,11 +37,10 @@ public final class SavePlanner extends Handle {
     public static SavePlanner create(State state, int rank, int worldSize, SaveOptions options) {
         Context context = options.context();
         Uses uses = new Uses();
-        try (OptionStruct struct = options.struct()) {
+        try {
             long handle = shw_nativeJNI.shw_save_planner_create(uses.of(context), uses.of(state), rank, worldSize,
-                    struct.address());
-            uses.ofNullable(options.storage());
-            return new SavePlanner(handle, state, uses, options.storage());
+                    options.struct());
+            return new SavePlanner(handle, state, uses);
         } catch (Throwable e) {
             uses.close();
             throw e;
@@ -55,18 +58,29 @@ public final class SavePlanner extends Handle {
     }
 
     /**
+     * As {@link #globalPlan(List, Location)}.
+     *
+     * @param plans local plans by rank
+     * @param path a path of the default file system
+     * @return what each rank gives to finish, by rank
+     */
+    public List<byte[]> globalPlan(List<byte[]> plans, Path path) {
+        return globalPlan(plans, Location.of(path));
+    }
+
+    /**
      * Merges the local plans of all ranks, checks the target and draws the generation.
      *
      * @param plans local plans by rank
-     * @param path where to save
+     * @param location where to save
      * @return what each rank gives to finish, by rank
      */
-    public List<byte[]> globalPlan(List<byte[]> plans, String path) {
-        byte[] text = Text.terminated(path);
+    public List<byte[]> globalPlan(List<byte[]> plans, Location location) {
+        byte[] text = Location.textOf(location);
         DirectBlob blob = new DirectBlob(plans);
         return with(h -> {
             try (Uses uses = new Uses()) {
-                return Parts.all(shw_nativeJNI.shw_save_planner_global_plan(h, uses.ofNullable(storage), text,
+                return Parts.all(shw_nativeJNI.shw_save_planner_global_plan(h, uses.ofNullable(location.storage()), text,
                         blob.address(), blob.offsets(), blob.count()));
             } finally {
                 blob.keep();
@@ -85,18 +99,29 @@ public final class SavePlanner extends Handle {
     }
 
     /**
+     * As {@link #execute(Plan, Location)}.
+     *
+     * @param plan what it writes
+     * @param path a path of the default file system
+     * @return the result for the rank that commits
+     */
+    public byte[] execute(Plan plan, Path path) {
+        return execute(plan, Location.of(path));
+    }
+
+    /**
      * Writes this rank's file.
      *
      * @param plan what it writes
-     * @param path where to save
+     * @param location where to save
      * @return the result for the rank that commits
      */
-    public byte[] execute(Plan plan, String path) {
-        byte[] text = Text.terminated(path);
+    public byte[] execute(Plan plan, Location location) {
+        byte[] text = Location.textOf(location);
         state.beforeSave();
         return with(h -> {
             try (Uses uses = new Uses()) {
-                return Parts.bytes(shw_nativeJNI.shw_save_execute(h, uses.of(plan), uses.ofNullable(storage), text));
+                return Parts.bytes(shw_nativeJNI.shw_save_execute(h, uses.of(plan), uses.ofNullable(location.storage()), text));
             }
         });
     }

@@ -2,6 +2,10 @@
 // Values of the option shape.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Stored with another global shape than wanted. */
 public enum Shape {
     /** INVALID_ARGUMENT with both. */
@@ -15,7 +19,12 @@ public enum Shape {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

@@ -2,6 +2,17 @@
 // The calls that users meet first.
 package io.shardwright;
 
+import io.shardwright.errors.CancelledException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.Parts;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
+import io.shardwright.internal.shw_nativeJNI;
+import io.shardwright.storage.Storage;
 import java.nio.file.Path;
 
 /**
@@ -9,14 +20,15 @@ import java.nio.file.Path;
  *
  * <pre>{@code
  * try (State state = State.builder().add("model.weight", weights, 2, 2).json("step", 100).build()) {
- *     Shardwright.save(state, "run/step-00000100", new SaveOptions());
+ *     Shardwright.save(state, Path.of("run/step-00000100"), new SaveOptions());
  * }
- * try (Loaded loaded = Shardwright.load("run/step-00000100")) {
+ * try (Loaded loaded = Shardwright.load(Path.of("run/step-00000100"))) {
  *     FloatBuffer weight = loaded.tensors().get("model.weight").bytes().asFloatBuffer();
  * }
  * }</pre>
  *
- * Every failure is a {@link ShardwrightException}. Storage, collective and context of a call are options.
+ * Every failure is a {@link ShardwrightException}. Collective and context of a call are options; a {@link Location}
+ * stands for a path where a checkpoint lies in a storage.
  *
  * <p>A save or load whose thread is interrupted ends with {@link CancelledException} at its next step, and the thread stays
  * interrupted; a save that has reached its commit point succeeds. What was at the path, or in a heap array that was to be
@@ -40,25 +52,24 @@ public final class Shardwright {
      * Saves the states of all ranks as one checkpoint; durable when it returns. The previous one stays until the commit.
      *
      * @param state what this rank saves
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param location where it lies
      * @param options the options
      * @return what was done
      * @throws ShardwrightException the same on all ranks
      */
-    public static Report save(State state, String path, SaveOptions options) {
+    public static Report save(State state, Location location, SaveOptions options) {
         Team team = Team.of(options.collective(), shw_nativeConstants.SHW_CALL_SAVE);
         try (Uses uses = new Uses()) {
-            byte[] text = Text.terminated(path);
+            byte[] text = Location.textOf(location);
             long contextHandle = uses.of(options.context());
             long stateHandle = uses.of(state);
-            long storage = uses.ofNullable(options.storage());
+            long storage = uses.ofNullable(location.storage());
             long collective = uses.ofNullable(options.collective());
             state.beforeSave();
-            try (WaitingCall call = WaitingCall.begin(collective);
-                    OptionStruct struct = options.struct(call.cancellation())) {
+            try (WaitingCall call = WaitingCall.begin(collective)) {
+                Structs.SaveOptions struct = options.struct(call.cancellation(), uses);
                 team.meets();
-                return new Report(shw_nativeJNI.shw_save(contextHandle, stateHandle, storage, text, collective,
-                        struct.address()));
+                return new Report(shw_nativeJNI.shw_save(contextHandle, stateHandle, storage, text, collective, struct));
             }
         } catch (Throwable e) {
             team.decline(e);
@@ -67,7 +78,7 @@ public final class Shardwright {
     }
 
     /**
-     * As {@link #save(State, String, SaveOptions)}.
+     * As {@link #save(State, Location, SaveOptions)}.
      *
      * @param state what this rank saves
      * @param path a path of the default file system
@@ -75,32 +86,31 @@ public final class Shardwright {
      * @return what was done
      */
     public static Report save(State state, Path path, SaveOptions options) {
-        return save(state, Text.path(path), options);
+        return save(state, Location.of(path), options);
     }
 
     /**
      * Fills the state of every rank from a checkpoint.
      *
      * @param into what is wanted; read-only memory in it is refused before anything is read
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param location where it lies
      * @param options the options
      * @return what was done: missing, unexpected and cast entries are in it
      * @throws ShardwrightException the same on all ranks
      */
-    public static Report loadInto(State into, String path, LoadOptions options) {
+    public static Report loadInto(State into, Location location, LoadOptions options) {
         Team team = Team.of(options.collective(), shw_nativeConstants.SHW_CALL_LOAD);
         try (Uses uses = new Uses()) {
-            byte[] text = Text.terminated(path);
+            byte[] text = Location.textOf(location);
             long contextHandle = uses.of(options.context());
             long stateHandle = uses.of(into);
-            long storage = uses.ofNullable(options.storage());
+            long storage = uses.ofNullable(location.storage());
             long collective = uses.ofNullable(options.collective());
             into.beforeLoad();
-            try (WaitingCall call = WaitingCall.begin(collective);
-                    OptionStruct struct = options.struct(call.cancellation())) {
+            try (WaitingCall call = WaitingCall.begin(collective)) {
+                Structs.LoadOptions struct = options.struct(call.cancellation(), uses);
                 team.meets();
-                Report report = new Report(shw_nativeJNI.shw_load(contextHandle, stateHandle, storage, text, collective,
-                        struct.address()));
+                Report report = new Report(shw_nativeJNI.shw_load(contextHandle, stateHandle, storage, text, collective, struct));
                 into.afterLoad();
                 return report;
             }
@@ -111,7 +121,7 @@ public final class Shardwright {
     }
 
     /**
-     * As {@link #loadInto(State, String, LoadOptions)}.
+     * As {@link #loadInto(State, Location, LoadOptions)}.
      *
      * @param into what is wanted
      * @param path a path of the default file system
@@ -119,42 +129,43 @@ public final class Shardwright {
      * @return what was done
      */
     public static Report loadInto(State into, Path path, LoadOptions options) {
-        return loadInto(into, Text.path(path), options);
+        return loadInto(into, Location.of(path), options);
     }
 
     /**
      * Reads a whole checkpoint without a target; of rank_local entries those of rank 0.
      *
-     * @param path a path of the file system
-     * @return everything in it
-     */
-    public static Loaded load(String path) {
-        return load(path, new LoadOptions());
-    }
-
-    /**
-     * As {@link #load(String)}.
-     *
      * @param path a path of the default file system
      * @return everything in it
      */
     public static Loaded load(Path path) {
-        return load(Text.path(path));
+        return load(path, new LoadOptions());
     }
 
     /**
-     * As {@link #load(String)}, with options.
+     * As {@link #load(Path)}, with options.
      *
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param path a path of the default file system
+     * @param options as {@link #load(Location, LoadOptions)} takes them
+     * @return everything in it
+     */
+    public static Loaded load(Path path, LoadOptions options) {
+        return load(Location.of(path), options);
+    }
+
+    /**
+     * As {@link #load(Path, LoadOptions)}, also in a storage.
+     *
+     * @param location where it lies
      * @param options those that say how to open and read; of rank_local entries those of the collective's rank are read,
      *     without a collective those of rank 0
      * @return everything in it
      */
-    public static Loaded load(String path, LoadOptions options) {
+    public static Loaded load(Location location, LoadOptions options) {
         int rank = options.collective() == null ? 0 : options.collective().rank();
         NativeLoader.load();
         try (WaitingCall call = WaitingCall.begin(0);
-                Checkpoint checkpoint = Checkpoint.open(path, options.opening().rank(rank), call.cancellation())) {
+                Checkpoint checkpoint = Checkpoint.open(location, options.opening().rank(rank), call.cancellation())) {
             return new Loaded(checkpoint);
         }
     }
@@ -163,24 +174,24 @@ public final class Shardwright {
      * Saves in the background. The memory of the state's tensors must stay unchanged until the job is staged.
      *
      * @param state what this rank saves
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param location where it lies
      * @param options the options; a collective belongs to the job until it has ended
      * @return the job
      */
-    public static Job saveAsync(State state, String path, SaveOptions options) {
+    public static Job saveAsync(State state, Location location, SaveOptions options) {
         Context context = options.context();
         Team team = Team.ofJob(options.collective(), shw_nativeConstants.SHW_CALL_SAVE, context);
         Uses uses = new Uses();
-        try (OptionStruct struct = options.struct()) {
-            byte[] text = Text.terminated(path);
+        try {
+            Structs.SaveOptions struct = options.struct(0, uses);
+            byte[] text = Location.textOf(location);
             long stateHandle = uses.of(state);
             state.beforeSave();
             long contextHandle = uses.of(context);
-            long storage = uses.ofNullable(options.storage());
+            long storage = uses.ofNullable(location.storage());
             long collective = uses.ofNullable(options.collective());
             team.meets();
-            long handle = shw_nativeJNI.shw_save_async(contextHandle, stateHandle, storage, text, collective,
-                    struct.address());
+            long handle = shw_nativeJNI.shw_save_async(contextHandle, stateHandle, storage, text, collective, struct);
             return Job.start(handle, state, uses, false);
         } catch (Throwable e) {
             team.decline(e);
@@ -190,27 +201,39 @@ public final class Shardwright {
     }
 
     /**
+     * As {@link #saveAsync(State, Location, SaveOptions)}.
+     *
+     * @param state what this rank saves
+     * @param path a path of the default file system
+     * @param options the options
+     * @return the job
+     */
+    public static Job saveAsync(State state, Path path, SaveOptions options) {
+        return saveAsync(state, Location.of(path), options);
+    }
+
+    /**
      * Loads in the background. State and memory belong to the job until it has ended.
      *
      * @param into what is wanted
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param location where it lies
      * @param options the options; a collective belongs to the job until it has ended
      * @return the job
      */
-    public static Job loadAsync(State into, String path, LoadOptions options) {
+    public static Job loadAsync(State into, Location location, LoadOptions options) {
         Context context = options.context();
         Team team = Team.ofJob(options.collective(), shw_nativeConstants.SHW_CALL_LOAD, context);
         Uses uses = new Uses();
-        try (OptionStruct struct = options.struct()) {
-            byte[] text = Text.terminated(path);
+        try {
+            Structs.LoadOptions struct = options.struct(0, uses);
+            byte[] text = Location.textOf(location);
             long stateHandle = uses.of(into);
             into.beforeLoad();
             long contextHandle = uses.of(context);
-            long storage = uses.ofNullable(options.storage());
+            long storage = uses.ofNullable(location.storage());
             long collective = uses.ofNullable(options.collective());
             team.meets();
-            long handle = shw_nativeJNI.shw_load_async(contextHandle, stateHandle, storage, text, collective,
-                    struct.address());
+            long handle = shw_nativeJNI.shw_load_async(contextHandle, stateHandle, storage, text, collective, struct);
             return Job.start(handle, into, uses, true);
         } catch (Throwable e) {
             team.decline(e);
@@ -220,45 +243,129 @@ public final class Shardwright {
     }
 
     /**
+     * As {@link #loadAsync(State, Location, LoadOptions)}.
+     *
+     * @param into what is wanted
+     * @param path a path of the default file system
+     * @param options the options
+     * @return the job
+     */
+    public static Job loadAsync(State into, Path path, LoadOptions options) {
+        return loadAsync(into, Location.of(path), options);
+    }
+
+    /**
      * Finds generations that no manifest names, and removes them when the options say so.
      *
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param location where it lies
      * @param options the options
      * @return generations in {@link Report#removed}
      */
-    public static Report collectGarbage(String path, GarbageOptions options) {
-        byte[] text = Text.terminated(path);
+    public static Report collectGarbage(Location location, GarbageOptions options) {
+        byte[] text = Location.textOf(location);
         Context context = options.context();
         try (Uses uses = new Uses()) {
-            return new Report(shw_nativeJNI.shw_checkpoint_gc(uses.of(context), uses.ofNullable(options.storage()), text,
+            return new Report(shw_nativeJNI.shw_checkpoint_gc(uses.of(context), uses.ofNullable(location.storage()), text,
                     options.graceNs(), options.flags()));
         }
     }
 
     /**
-     * Checkpoints of a run directory.
+     * As {@link #collectGarbage(Location, GarbageOptions)}.
      *
-     * @param path a path of the file system
-     * @return JSON text with {@code "schema": 1}, with the newest whole one
-     * @throws NotFoundException when there is none
+     * @param path a path of the default file system
+     * @param options the options
+     * @return generations in {@link Report#removed}
      */
-    public static String listSteps(String path) {
-        return listSteps(path, new OpenOptions());
+    public static Report collectGarbage(Path path, GarbageOptions options) {
+        return collectGarbage(Location.of(path), options);
     }
 
     /**
-     * As {@link #listSteps(String)}, with context and storage of the options.
+     * Saves a checkpoint again in another format, in bounded memory; the source is only read. What was written stays when the
+     * call fails, and the same call goes on with it.
      *
-     * @param path a path of the file system, or a key prefix in the storage of the options
+     * @param source where it lies
+     * @param target where it goes; not in the source
      * @param options the options
-     * @return JSON text with {@code "schema": 1}, with the newest whole one
+     * @return what was written
      */
-    public static String listSteps(String path, OpenOptions options) {
-        byte[] text = Text.terminated(path);
+    public static Report convert(Location source, Location target, ConvertOptions options) {
+        byte[] from = Location.textOf(source);
+        byte[] to = Location.textOf(target);
         Context context = options.context();
         try (Uses uses = new Uses()) {
-            return Parts.text(shw_nativeJNI.shw_checkpoint_list_steps(uses.of(context),
-                    uses.ofNullable(options.storage()), text));
+            return new Report(shw_nativeJNI.shw_convert(uses.of(context), uses.ofNullable(source.storage()), from,
+                    uses.ofNullable(target.storage()), to, options.struct()));
+        }
+    }
+
+    /**
+     * As {@link #convert(Location, Location, ConvertOptions)}.
+     *
+     * @param source a path of the default file system
+     * @param target a path of the default file system
+     * @param options the options
+     * @return what was written
+     */
+    public static Report convert(Path source, Path target, ConvertOptions options) {
+        return convert(Location.of(source), Location.of(target), options);
+    }
+
+    /**
+     * Checkpoints of a run directory: what lies in folders such as {@code step-00000100}.
+     *
+     * @param path a path of the default file system
+     * @return all of them, with the newest whole one
+     * @throws NotFoundException when there is none
+     */
+    public static Steps listSteps(Path path) {
+        return listSteps(Location.of(path), new OpenOptions());
+    }
+
+    /**
+     * The newest whole step of a run directory.
+     *
+     * @param path a path of the default file system, with folders such as {@code step-00000100} below it
+     * @return where the step lies
+     * @throws NotFoundException when no step is whole
+     */
+    public static Location latest(Path path) {
+        return latest(Location.of(path), new OpenOptions());
+    }
+
+    /**
+     * As {@link #latest(Path)}, also in a storage. Steps that are damaged or were never committed are passed over with a
+     * warning in the log; when a step cannot be looked at, that is the failure, and no older one stands in for it.
+     *
+     * @param location where the steps lie
+     * @param options their context is used
+     * @return where the newest whole one lies
+     * @throws NotFoundException when no step is whole
+     */
+    public static Location latest(Location location, OpenOptions options) {
+        byte[] text = Location.textOf(location);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            String found = Parts.text(shw_nativeJNI.shw_checkpoint_latest(uses.of(context),
+                    uses.ofNullable(location.storage()), text));
+            return location.resolve(found.substring(found.lastIndexOf('/') + 1));
+        }
+    }
+
+    /**
+     * As {@link #listSteps(Path)}, also in a storage.
+     *
+     * @param location where they lie
+     * @param options their context is used
+     * @return all of them, with the newest whole one
+     */
+    public static Steps listSteps(Location location, OpenOptions options) {
+        byte[] text = Location.textOf(location);
+        Context context = options.context();
+        try (Uses uses = new Uses()) {
+            return Steps.of(Parts.text(shw_nativeJNI.shw_checkpoint_list_steps(uses.of(context),
+                    uses.ofNullable(location.storage()), text)));
         }
     }
 }

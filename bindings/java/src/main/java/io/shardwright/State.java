@@ -2,6 +2,17 @@
 // States: what one rank saves, or wants filled.
 package io.shardwright;
 
+import io.shardwright.errors.AlreadyExistsException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.Invalid;
+import io.shardwright.internal.Json;
+import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.Structs;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -50,7 +61,7 @@ public final class State extends Handle {
      */
     public static State of(Map<?, ?> tree) {
         if (tree == null) {
-            throw ShardwrightException.invalid("state", "a state is a map of names to values, found null");
+            throw Invalid.parameter("state", "a state is a map of names to values, found null");
         }
         return builder().tree(tree).build();
     }
@@ -150,7 +161,7 @@ public final class State extends Handle {
     }
 
     @Override
-    String facts() {
+    protected String facts() {
         return tensors.size() + " tensors";
     }
 
@@ -309,13 +320,22 @@ public final class State extends Handle {
             if (names.isEmpty()) {
                 return;
             }
+            Structs.ObjectBatch batch = new Structs.ObjectBatch();
+            batch.count = names.size();
             Text.Blob nameBlob = Text.Blob.ofTexts(names);
-            Text.Blob pathBlob = Text.Blob.ofTexts(paths);
-            Text.Blob types = Text.Blob.ofTexts(contentTypes);
+            batch.names = nameBlob.bytes;
+            batch.nameOffsets = nameBlob.offsets;
             Text.Blob blob = new Text.Blob(contents);
-            int[] numbers = kinds.stream().mapToInt(Kind::number).toArray();
-            shw_nativeJNI.shw_java_state_add_objects(state, names.size(), nameBlob.bytes, nameBlob.offsets, blob.bytes,
-                    blob.offsets, types.bytes, types.offsets, pathBlob.bytes, pathBlob.offsets, numbers);
+            batch.data = blob.bytes;
+            batch.dataOffsets = blob.offsets;
+            Text.Blob types = Text.Blob.ofTexts(contentTypes);
+            batch.contentTypes = types.bytes;
+            batch.contentTypeOffsets = types.offsets;
+            Text.Blob pathBlob = Text.Blob.ofTexts(paths);
+            batch.paths = pathBlob.bytes;
+            batch.pathOffsets = pathBlob.offsets;
+            batch.kinds = kinds.stream().mapToInt(Kind::number).toArray();
+            shw_nativeJNI.shw_state_add_objects(state, batch);
         }
     }
 }

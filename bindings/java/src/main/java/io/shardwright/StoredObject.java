@@ -2,6 +2,10 @@
 // Byte objects.
 package io.shardwright;
 
+import io.shardwright.errors.DataLossException;
+import io.shardwright.internal.Json;
+import io.shardwright.internal.Text;
+
 /** A byte object with its content type. Immutable. */
 public final class StoredObject {
     private final String contentType;

@@ -2,6 +2,11 @@
 // The ranks that make one call together.
 package io.shardwright;
 
+import io.shardwright.collective.Collective;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeJNI;
 import java.nio.charset.StandardCharsets;
 
 /**

@@ -2,6 +2,12 @@
 // Tensors in memory of the library.
 package io.shardwright;
 
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Handle;
+import io.shardwright.internal.NativeLoader;
+import io.shardwright.internal.shw_nativeJNI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -26,7 +32,7 @@ public final class Tensor extends Handle {
         long[] facts = shw_nativeJNI.ownedTensor(handle);
         address = facts[0];
         byteSize = facts[1];
-        dtype = DType.packed(facts[2]);
+        dtype = DType.of((int) facts[2]);
         shape = Arrays.copyOfRange(facts, 3, facts.length);
     }
 
@@ -39,7 +45,7 @@ public final class Tensor extends Handle {
      */
     public static Tensor zeros(DType dtype, long... shape) {
         NativeLoader.load();
-        return new Tensor(shw_nativeJNI.shw_owned_tensor_create(dtype.code(), dtype.bits(), shape, shape.length));
+        return new Tensor(shw_nativeJNI.shw_owned_tensor_create(dtype.number(), shape, shape.length));
     }
 
     /**
@@ -150,7 +156,7 @@ public final class Tensor extends Handle {
     }
 
     @Override
-    String facts() {
+    protected String facts() {
         return dtype + ", " + Arrays.toString(shape);
     }
 }

@@ -2,6 +2,13 @@
 // The flat arrays of one bulk call.
 package io.shardwright;
 
+import io.shardwright.internal.LongList;
+import io.shardwright.internal.Text;
+import io.shardwright.internal.Uses;
+import io.shardwright.internal.shw_nativeConstants;
+import io.shardwright.internal.shw_nativeJNI;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.Layout;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -44,7 +51,7 @@ final class TensorColumns {
             int at = i * FACTS;
             facts[at] = tensor.memory().address(uses);
             facts[at + 1] = tensor.memory().byteSize();
-            facts[at + 2] = tensor.dtype().packed();
+            facts[at + 2] = tensor.dtype().number();
             facts[at + 3] = shape.length;
             facts[at + 4] = tensor.memory().isReadOnly() ? shw_nativeConstants.SHW_TENSOR_READ_ONLY : 0;
             facts[at + 5] = tensor.kind().number();

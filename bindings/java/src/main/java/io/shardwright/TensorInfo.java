@@ -2,6 +2,7 @@
 // Facts about stored tensors.
 package io.shardwright;
 
+import io.shardwright.internal.Structs;
 import java.util.Arrays;
 
 /** One stored tensor. Immutable. */
@@ -10,19 +11,20 @@ public final class TensorInfo {
     private final String path;
     private final DType dtype;
     private final long[] shape;
+    private final Kind kind;
     private final int rank;
     private final long byteSize;
     private final long chunkCount;
 
-    /** facts: those of the native part from `at` on. */
-    TensorInfo(String name, String path, long[] shape, long[] facts, int at) {
+    TensorInfo(String name, String path, long[] shape, Structs.TensorInfoColumns facts, int i) {
         this.name = name;
         this.path = path;
         this.shape = shape;
-        dtype = DType.packed(facts[at]);
-        rank = (int) facts[at + 3];
-        byteSize = facts[at + 5];
-        chunkCount = facts[at + 7];
+        dtype = DType.of(facts.dtype[i]);
+        kind = Kind.of(facts.kind[i]);
+        rank = facts.rank[i];
+        byteSize = facts.byteSize[i];
+        chunkCount = facts.chunkCount[i];
     }
 
     /**
@@ -59,6 +61,15 @@ public final class TensorInfo {
      */
     public long[] shape() {
         return shape.clone();
+    }
+
+    /**
+     * Who holds it.
+     *
+     * @return the kind
+     */
+    public Kind kind() {
+        return kind;
     }
 
     /**

@@ -2,6 +2,9 @@
 // From entries with paths back to a nested tree.
 package io.shardwright;
 
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.internal.Json;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -2,6 +2,9 @@
 // From a nested tree to the entries of a state.
 package io.shardwright;
 
+import io.shardwright.internal.Invalid;
+import io.shardwright.internal.Json;
+import io.shardwright.planning.Entry;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,7 +39,7 @@ final class TreeWalk {
             } else if (key instanceof Integer || key instanceof Long) {
                 part = inMap ? key.toString() : "[" + key + "]";
             } else {
-                throw ShardwrightException.invalidEntry(name, "a map has a key " + key
+                throw Invalid.entry(name, "a map has a key " + key
                         + "; keys above a tensor must be text or integers");
             }
             return path.isEmpty() ? new Place(key.toString(), "[" + part)
@@ -92,7 +95,7 @@ final class TreeWalk {
     /** Adds a value; false when it is JSON only, and then it is pending. */
     private boolean visit(Object key, Object value, Place at, boolean inMap, int depth, Map<Object, Object> pending) {
         if (depth > Json.DEPTH_MAX) {
-            throw ShardwrightException.invalidEntry(at.name, "nested deeper than " + Json.DEPTH_MAX
+            throw Invalid.entry(at.name, "nested deeper than " + Json.DEPTH_MAX
                     + " levels, or holds itself");
         }
         boolean container = value instanceof Map || value instanceof List;
@@ -129,7 +132,7 @@ final class TreeWalk {
         } else if (HostMemory.dtypeOf(value) != null) {
             builder.add(place.name, path, HostTensor.of(value));
         } else {
-            throw ShardwrightException.invalidEntry(place.name, "a " + value.getClass().getTypeName()
+            throw Invalid.entry(place.name, "a " + value.getClass().getTypeName()
                     + " is neither a tensor nor a JSON value nor bytes");
         }
     }

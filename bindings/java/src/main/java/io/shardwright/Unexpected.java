@@ -2,6 +2,10 @@
 // Values of the option unexpected.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Stored but not wanted. */
 public enum Unexpected {
     /** Listed in the report. */
@@ -15,7 +19,12 @@ public enum Unexpected {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

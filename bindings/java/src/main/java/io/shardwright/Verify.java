@@ -2,6 +2,10 @@
 // Values of the option verify.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Whether stored digests are checked. */
 public enum Verify {
     /** On every read. */
@@ -15,7 +19,12 @@ public enum Verify {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

@@ -2,6 +2,10 @@
 // Values of the option verify_replicas.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Words;
+import io.shardwright.internal.shw_nativeConstants;
+
 /** Which replicas are compared before one is written. */
 public enum VerifyReplicas {
     /** Objects and tensors up to 1 MiB. */
@@ -17,7 +21,12 @@ public enum VerifyReplicas {
         this.number = number;
     }
 
-    int number() {
+    /**
+     * Number of the value in the C interface.
+     *
+     * @return the number
+     */
+    public int number() {
         return number;
     }
 

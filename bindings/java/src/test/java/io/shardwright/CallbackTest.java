@@ -2,13 +2,17 @@
 // Storages and logs of the host.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import java.nio.file.Path;
+import io.shardwright.collective.Collective;
+import io.shardwright.errors.AlreadyExistsException;
+import io.shardwright.errors.HostExceptionException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.PermissionDeniedException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.storage.OpenMode;
+import io.shardwright.storage.Storage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -18,32 +22,40 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+
 @Timeout(60)
 class CallbackTest {
     private static State weights(float... values) {
         return State.builder().add("w", values).build();
     }
 
-    private static SaveOptions in(Storage storage) {
-        return new SaveOptions().storage(storage);
+    private static Location p(Storage storage) {
+        return Location.of(storage, "run/p");
     }
 
     @Test
     void aStorageOfTheHostHoldsCheckpoints() {
         try (Storage storage = Storage.host(new MapStorage()); State state = weights(1, 2, 3)) {
-            Shardwright.save(state, "run/p", in(storage));
-            Shardwright.save(state, "run/p", in(storage));
+            Shardwright.save(state, p(storage), new SaveOptions());
+            Shardwright.save(state, p(storage), new SaveOptions());
             assertThrows(AlreadyExistsException.class,
-                    () -> Shardwright.save(state, "run/p", in(storage).overwrite(Overwrite.REFUSE)));
+                    () -> Shardwright.save(state, p(storage), new SaveOptions().overwrite(Overwrite.REFUSE)));
             assertTrue(storage.list("run/p/").contains("run/p/manifest.shw"));
             assertEquals("java", storage.name());
             float[] target = new float[3];
             try (State into = weights(target)) {
-                Shardwright.loadInto(into, "run/p", new LoadOptions().storage(storage));
+                Shardwright.loadInto(into, p(storage), new LoadOptions());
             }
             assertArrayEquals(new float[] {1, 2, 3}, target);
             assertThrows(NotFoundException.class,
-                    () -> Checkpoint.open("run/q", new OpenOptions().storage(storage)));
+                    () -> Checkpoint.open(Location.of(storage, "run/q"), new OpenOptions()));
         }
     }
 
@@ -69,7 +81,7 @@ class CallbackTest {
                 throw mine;
             }
         }); State state = weights(1)) {
-            assertSame(mine, assertThrows(IllegalArgumentException.class, () -> Shardwright.save(state, "p", in(storage))));
+            assertSame(mine, assertThrows(IllegalArgumentException.class, () -> Shardwright.save(state, p(storage), new SaveOptions())));
         }
     }
 
@@ -93,7 +105,7 @@ class CallbackTest {
             int rank = i;
             threads.add(new Thread(() -> {
                 try (Collective end = ends.get(rank); Storage storage = throwing(thrown[rank]); State state = weights(1)) {
-                    Shardwright.save(state, "p", in(storage).collective(end).kind("*", Kind.RANK_LOCAL));
+                    Shardwright.save(state, p(storage), new SaveOptions().collective(end).kind("*", Kind.RANK_LOCAL));
                 } catch (Throwable e) {
                     found[rank] = e;
                 }
@@ -131,7 +143,7 @@ class CallbackTest {
                 throw new UncheckedIOException(mine);
             }
         }); State state = weights(1)) {
-            UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> Shardwright.save(state, "p", in(storage)));
+            UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> Shardwright.save(state, p(storage), new SaveOptions()));
             assertSame(mine, e.getCause());
         }
     }
@@ -145,7 +157,7 @@ class CallbackTest {
             }
         }); State state = weights(1)) {
             PermissionDeniedException e =
-                    assertThrows(PermissionDeniedException.class, () -> Shardwright.save(state, "p", in(storage)));
+                    assertThrows(PermissionDeniedException.class, () -> Shardwright.save(state, p(storage), new SaveOptions()));
             assertTrue(e.getMessage().contains("not today"), e.getMessage());
         }
     }
@@ -176,10 +188,10 @@ class CallbackTest {
         };
         try (Context context = Context.builder().log(LogLevel.WARNING, logger).build();
                 Storage storage = Storage.memory(); State state = weights(1)) {
-            Shardwright.save(state, "p", in(storage));
+            Shardwright.save(state, p(storage), new SaveOptions());
             // A trace that cannot be written is worth a warning, and no more.
-            Shardwright.loadInto(state, "p", new LoadOptions().storage(storage).context(context)
-                    .tracePath("/dev/null/trace.json"));
+            Shardwright.loadInto(state, p(storage), new LoadOptions().context(context)
+                    .tracePath(Path.of("/dev/null/trace.json")));
         }
         assertTrue(lines.stream().anyMatch(line -> line.startsWith("WARNING exec: ")), lines.toString());
     }

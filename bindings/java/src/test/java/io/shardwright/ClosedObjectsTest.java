@@ -2,16 +2,26 @@
 // What can still be asked of closed objects and of exceptions that travelled.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.collective.Collective;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.estimate.JobDescription;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Placement;
+import io.shardwright.planning.DescribeOptions;
+import io.shardwright.planning.Description;
+import io.shardwright.planning.Entry;
+import io.shardwright.planning.EntryBatch;
+import io.shardwright.planning.GlobalPlan;
+import io.shardwright.planning.MergeOptions;
+import io.shardwright.storage.Storage;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.lang.reflect.Modifier;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,9 +29,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class ClosedObjectsTest {
     @TempDir
@@ -29,7 +43,7 @@ class ClosedObjectsTest {
 
     /** One of each class that is closed, by its name; the last ones stand on the first. */
     private Map<String, AutoCloseable> oneOfEach() throws Exception {
-        String path = folder.resolve("p").toString();
+        Path path = folder.resolve("p");
         Map<String, AutoCloseable> all = new LinkedHashMap<>();
         State state = State.builder().add("w", new float[] {1, 2}).json("step", 1).build();
         SavePlanner planner = SavePlanner.create(state, 0, 1, new SaveOptions());
@@ -58,19 +72,9 @@ class ClosedObjectsTest {
 
     /** Public classes of the library that are closed. */
     private static Set<String> closeableClasses() throws Exception {
-        Path classes = Path.of(Shardwright.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-        Set<String> found = new TreeSet<>();
-        try (Stream<Path> files = Files.list(classes.resolve("io/shardwright"))) {
-            for (String name : files.map(f -> f.getFileName().toString()).filter(f -> f.endsWith(".class"))
-                    .collect(Collectors.toList())) {
-                Class<?> type = Class.forName("io.shardwright." + name.substring(0, name.length() - ".class".length()));
-                if (AutoCloseable.class.isAssignableFrom(type) && Modifier.isPublic(type.getModifiers())
-                        && !Modifier.isAbstract(type.getModifiers())) {
-                    found.add(type.getSimpleName());
-                }
-            }
-        }
-        return found;
+        return PackagesTest.publicClasses().stream()
+                .filter(type -> AutoCloseable.class.isAssignableFrom(type) && !Modifier.isAbstract(type.getModifiers()))
+                .map(Class::getSimpleName).collect(Collectors.toCollection(TreeSet::new));
     }
 
     @Test
@@ -108,12 +112,11 @@ class ClosedObjectsTest {
         try (State state = State.builder().add("w", new float[1]).build()) {
             Shardwright.save(state, path, new SaveOptions());
         }
-        String text = path.toString();
         for (org.junit.jupiter.api.function.Executable call : List.<org.junit.jupiter.api.function.Executable>of(
                 () -> Shardwright.save(null, path, new SaveOptions()),
-                () -> Shardwright.saveAsync(null, text, new SaveOptions()),
+                () -> Shardwright.saveAsync(null, path, new SaveOptions()),
                 () -> Shardwright.loadInto(null, path, new LoadOptions()),
-                () -> Shardwright.loadAsync(null, text, new LoadOptions()),
+                () -> Shardwright.loadAsync(null, path, new LoadOptions()),
                 () -> SavePlanner.create(null, 0, 1, new SaveOptions()), () -> State.of(null))) {
             assertEquals("state", assertThrows(InvalidArgumentException.class, call).details().get("parameter"));
         }

@@ -2,16 +2,19 @@
 // Ranks that fail on their way to a call of all ranks.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
-
+import io.shardwright.collective.Collective;
+import io.shardwright.errors.ShardwrightException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
 
 @Timeout(120)
 class DeclinedTest {
@@ -59,7 +62,7 @@ class DeclinedTest {
 
     @Test
     void aClosedStateOfOneRankEndsTheCallOnTheOther() throws InterruptedException {
-        String path = folder.resolve("c").toString();
+        Path path = folder.resolve("c");
         try (State state = weights()) {
             Shardwright.save(state, path, new SaveOptions());
         }

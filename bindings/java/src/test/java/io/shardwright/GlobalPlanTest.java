@@ -2,17 +2,33 @@
 // Global plans: one description for many ranks, equal to the merge of explicit plans, and what is refused.
 package io.shardwright;
 
+import io.shardwright.errors.AlreadyExistsException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Placement;
+import io.shardwright.planning.Cover;
+import io.shardwright.planning.DescribeOptions;
+import io.shardwright.planning.Description;
+import io.shardwright.planning.Entry;
+import io.shardwright.planning.EntryBatch;
+import io.shardwright.planning.Expanded;
+import io.shardwright.planning.GlobalPlan;
+import io.shardwright.planning.MergeOptions;
+import io.shardwright.planning.Planning;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
-import java.util.stream.Collectors;
-import org.junit.jupiter.api.Test;
 
 class GlobalPlanTest {
     private static final String GENERATION = "0123456789abcdef0123456789abcdef";

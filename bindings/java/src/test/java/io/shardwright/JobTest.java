@@ -2,15 +2,13 @@
 // Saves and loads in the background.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import java.util.List;
+import java.util.Collections;
+import java.util.ArrayList;
+import io.shardwright.errors.CancelledException;
+import io.shardwright.errors.FailedPreconditionException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.storage.Storage;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
@@ -21,6 +19,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 @Timeout(60)
 class JobTest {
@@ -34,14 +42,14 @@ class JobTest {
     void aJobEndsWithItsReport() throws Exception {
         float[] target = new float[2];
         try (Storage storage = Storage.memory(); State state = weights(1, 2); State into = weights(target)) {
-            try (Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+            try (Job job = Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions())) {
                 assertTrue(job.awaitStaged(LONG));
                 assertTrue(job.await().bytes() >= 8);
                 assertEquals(JobState.SUCCEEDED, job.state());
                 assertTrue(job.progress().bytesDone() >= 8);
                 assertSame(job.await(), job.future().get(30, TimeUnit.SECONDS));
             }
-            Shardwright.loadAsync(into, "p", new LoadOptions().storage(storage)).future().get(30, TimeUnit.SECONDS);
+            Shardwright.loadAsync(into, Location.of(storage, "p"), new LoadOptions()).future().get(30, TimeUnit.SECONDS);
         }
         assertArrayEquals(new float[] {1, 2}, target);
     }
@@ -49,7 +57,7 @@ class JobTest {
     @Test
     void aJobThatFailsGivesItsError() {
         try (Storage storage = Storage.memory(); State into = weights(1);
-                Job job = Shardwright.loadAsync(into, "p", new LoadOptions().storage(storage))) {
+                Job job = Shardwright.loadAsync(into, Location.of(storage, "p"), new LoadOptions())) {
             NotFoundException e = assertThrows(NotFoundException.class, job::await);
             assertSame(e, assertThrows(NotFoundException.class, job::await));
             ExecutionException wrapped = assertThrows(ExecutionException.class, () -> job.future().get(30, TimeUnit.SECONDS));
@@ -66,7 +74,7 @@ class JobTest {
             void beforeWrite() {
                 throw mine;
             }
-        }); State state = weights(1); Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+        }); State state = weights(1); Job job = Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions())) {
             ExecutionException e = assertThrows(ExecutionException.class, () -> job.future().get(30, TimeUnit.SECONDS));
             assertSame(mine, e.getCause());
         }
@@ -76,7 +84,7 @@ class JobTest {
     void aWaitEndsWhenItsTimePassed() throws Exception {
         GatedStorage host = new GatedStorage();
         try (Storage storage = Storage.host(host); State state = weights(1);
-                Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+                Job job = Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions())) {
             host.entered.await();
             assertFalse(job.await(Duration.ofMillis(5)));
             assertFalse(job.isDone());
@@ -91,7 +99,7 @@ class JobTest {
         GatedStorage host = new GatedStorage();
         AtomicReference<Throwable> outcome = new AtomicReference<>();
         try (Storage storage = Storage.host(host); State state = weights(1);
-                Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage))) {
+                Job job = Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions())) {
             Thread waiter = new Thread(() -> {
                 try {
                     job.await();
@@ -123,7 +131,7 @@ class JobTest {
             System.gc();
             host.gate.countDown();
             job.await();
-            try (Loaded loaded = Shardwright.load("p", new LoadOptions().storage(storage))) {
+            try (Loaded loaded = Shardwright.load(Location.of(storage, "p"), new LoadOptions())) {
                 assertEquals(5f, loaded.tensors().get("w").bytes().asFloatBuffer().get(4999));
             }
         }
@@ -134,7 +142,7 @@ class JobTest {
         values[4999] = 5;
         try (Tensor more = Tensor.zeros(DType.UINT8, 1 << 20)) {
             State both = State.builder().add("w", values).add("more", HostTensor.of(more)).build();
-            Job job = Shardwright.saveAsync(both, "p", new SaveOptions().storage(storage).memoryBudget(8 << 20));
+            Job job = Shardwright.saveAsync(both, Location.of(storage, "p"), new SaveOptions().memoryBudget(8 << 20));
             both.close();
             return job;
         }
@@ -162,7 +170,7 @@ class JobTest {
     private static Reference<?> saveAndForget(Storage storage, ReferenceQueue<Object> queue) {
         ByteBuffer values = ByteBuffer.allocateDirect(1 << 16);
         try (State state = State.builder().add("w", HostTensor.of(DType.UINT8, values, 1 << 16)).build()) {
-            Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage).memoryBudget(1));
+            Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions().memoryBudget(1));
         }
         return new PhantomReference<>(values, queue);
     }
@@ -171,7 +179,7 @@ class JobTest {
     void closeOfARunningJobCancelsIt() throws Exception {
         GatedStorage host = new GatedStorage();
         try (Storage storage = Storage.host(host); State state = weights(1)) {
-            Job job = Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage));
+            Job job = Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions());
             host.entered.await();
             job.cancel();
             host.gate.countDown();
@@ -188,8 +196,41 @@ class JobTest {
         try (Storage storage = Storage.memory(); State state = weights(1)) {
             assertTrue(context.shutdown(LONG));
             assertThrows(FailedPreconditionException.class,
-                    () -> Shardwright.saveAsync(state, "p", new SaveOptions().storage(storage).context(context)));
+                    () -> Shardwright.saveAsync(state, Location.of(storage, "p"), new SaveOptions().context(context)));
         }
         context.close();
+    }
+
+    @Test
+    void progressIsToldUntilTheCallOrJobHasSucceeded() throws Exception {
+        List<Progress> told = Collections.synchronizedList(new ArrayList<>());
+        try (Storage storage = Storage.memory(); State state = weights(1)) {
+            Location location = Location.of(storage, "p");
+            SaveOptions save = new SaveOptions().progress(told::add);
+            LoadOptions load = new LoadOptions().progress(told::add);
+            Shardwright.save(state, location, save);
+            assertSucceeded(told);
+            Shardwright.loadInto(state, location, load);
+            assertSucceeded(told);
+            try (Job job = Shardwright.saveAsync(state, location, save)) {
+                job.await();
+            }
+            assertSucceeded(told);
+            try (Job job = Shardwright.loadAsync(state, location, load)) {
+                job.await();
+            }
+            assertSucceeded(told);
+            Shardwright.save(state, location, new SaveOptions().progress(now -> {
+                throw new IllegalStateException("a listener that fails");
+            }));
+        }
+    }
+
+    private static void assertSucceeded(List<Progress> told) {
+        Progress last = told.get(told.size() - 1);
+        assertEquals(JobState.SUCCEEDED, last.state());
+        assertTrue(last.bytesTotal() > 0 && last.bytesDone() == last.bytesTotal(), last.toString());
+        told.subList(0, told.size() - 1).forEach(now -> assertEquals(JobState.RUNNING, now.state()));
+        told.clear();
     }
 }

@@ -2,11 +2,14 @@
 // Tensors above 4 GiB and above 2^31 elements, saved into a sparse file.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.storage.CommitCondition;
+import io.shardwright.storage.HostStorage;
+import io.shardwright.storage.ObjectStat;
+import io.shardwright.storage.OpenMode;
+import io.shardwright.storage.Storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -19,6 +22,12 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class LargeTensorTest {
     private static final long ROWS = (4L << 10) + 1;
@@ -52,7 +61,7 @@ class LargeTensorTest {
                 }
                 return null;
             }
-            return new ObjectStat(Files.size(file), 1, 0);
+            return new ObjectStat(Files.size(file), 1, "");
         }
 
         @Override
@@ -126,7 +135,7 @@ class LargeTensorTest {
             }
 
             @Override
-            public void commit(CommitCondition condition, long expectedVersion) throws IOException {
+            public void commit(CommitCondition condition, String expectedVersion) throws IOException {
                 sync();
                 Files.move(written, target, StandardCopyOption.REPLACE_EXISTING);
             }
@@ -151,7 +160,7 @@ class LargeTensorTest {
     void aTensorAboveFourGibibytesIsSavedSlicedAndLoaded() {
         try (Storage storage = Storage.host(new SparseStorage(folder))) {
             save(storage);
-            try (Checkpoint checkpoint = Checkpoint.open("p", new OpenOptions().storage(storage))) {
+            try (Checkpoint checkpoint = Checkpoint.open(Location.of(storage, "p"), new OpenOptions())) {
                 assertArrayEquals(new long[] {ROWS, COLUMNS}, checkpoint.tensors().get(0).shape());
                 assertEquals(BYTES, checkpoint.tensors().get(0).byteSize());
                 assertTrue(BYTES > 1L << 32);
@@ -170,7 +179,7 @@ class LargeTensorTest {
     private static void loadWhole(Storage storage) {
         try (Tensor whole = Tensor.zeros(DType.UINT8, ROWS, COLUMNS);
                 State into = State.builder().add("big", HostTensor.of(whole)).build()) {
-            Shardwright.loadInto(into, "p", new LoadOptions().storage(storage));
+            Shardwright.loadInto(into, Location.of(storage, "p"), new LoadOptions());
             assertEquals(7, whole.slice((1L << 31) + 5, 1).get(0));
             int last = 0;
             for (ByteBuffer slice : whole.slices()) {
@@ -194,7 +203,7 @@ class LargeTensorTest {
             big.slice(BYTES - 1, 1).put(0, (byte) 9);
             big.slice((1L << 31) + 5, 1).put(0, (byte) 7);
             try (State state = State.builder().add("big", HostTensor.of(big)).build()) {
-                Report report = Shardwright.save(state, "p", new SaveOptions().storage(storage));
+                Report report = Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
                 assertTrue(report.bytes() >= BYTES);
             }
         }
@@ -204,7 +213,7 @@ class LargeTensorTest {
         ByteBuffer row = ByteBuffer.allocateDirect((int) COLUMNS);
         HostTensor last = HostTensor.of(DType.UINT8, row, 1, COLUMNS).partOf(new long[] {ROWS, COLUMNS}, ROWS - 1, 0);
         try (State into = State.builder().add("big", last).build()) {
-            Shardwright.loadInto(into, "p", new LoadOptions().storage(storage));
+            Shardwright.loadInto(into, Location.of(storage, "p"), new LoadOptions());
         }
         assertEquals(9, row.get((int) COLUMNS - 1));
         assertEquals(0, row.get(0));

@@ -2,14 +2,24 @@
 // Layouts of every form and shards of grids.
 package io.shardwright;
 
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.errors.UnimplementedException;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.GridShard;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Piece;
+import io.shardwright.layout.Placement;
+import io.shardwright.storage.Storage;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.List;
-import org.junit.jupiter.api.Test;
 
 class LayoutTest {
     private static Piece piece(long[] offsets, long[] sizes, long localOffset) {
@@ -75,10 +85,10 @@ class LayoutTest {
                 Layout flat = Layout.of(longs(1), Placement.FLAT);
                 State saved = State.builder()
                         .add("w", HostTensor.of(whole, 5, 6).partOf(longs(5, 6), columns, 0)).build()) {
-            Shardwright.save(saved, "p", new SaveOptions().storage(storage));
+            Shardwright.save(saved, Location.of(storage, "p"), new SaveOptions());
             float[] back = new float[30];
             try (State into = State.builder().add("w", HostTensor.of(back, 30).partOf(longs(5, 6), flat, 0)).build()) {
-                Shardwright.loadInto(into, "p", new LoadOptions().storage(storage));
+                Shardwright.loadInto(into, Location.of(storage, "p"), new LoadOptions());
             }
             assertArrayEquals(whole, back);
         }

@@ -2,11 +2,8 @@
 // Close, use after close, the cleaner, and views that outlive their tensor.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import java.nio.file.Path;
+import io.shardwright.storage.Storage;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
@@ -15,6 +12,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class LifetimeTest {
     private static final int COLLECTIONS_MAX = 100;
@@ -43,7 +46,7 @@ class LifetimeTest {
         assertThrows(IllegalStateException.class, storage::name);
         State state = State.builder().add("w", new float[1]).build();
         state.close();
-        assertThrows(IllegalStateException.class, () -> Shardwright.save(state, "/nowhere", new SaveOptions()));
+        assertThrows(IllegalStateException.class, () -> Shardwright.save(state, Path.of("/nowhere"), new SaveOptions()));
         Tensor tensor = Tensor.zeros(DType.FLOAT32, 4);
         tensor.close();
         assertThrows(IllegalStateException.class, tensor::bytes);
@@ -91,8 +94,8 @@ class LifetimeTest {
         tensor.bytes().asLongBuffer().put(999, 7);
         try (State state = State.builder().add("t", HostTensor.of(tensor)).build(); Storage storage = Storage.memory()) {
             tensor.close();
-            Shardwright.save(state, "p", new SaveOptions().storage(storage));
-            try (Checkpoint checkpoint = Checkpoint.open("p", new OpenOptions().storage(storage))) {
+            Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
+            try (Checkpoint checkpoint = Checkpoint.open(Location.of(storage, "p"), new OpenOptions())) {
                 assertEquals(7, checkpoint.readBox("t", new long[] {999}, new long[] {1}).bytes().getLong());
             }
         }
@@ -103,9 +106,9 @@ class LifetimeTest {
         Storage storage = Storage.memory();
         Context context = Context.builder().threads(1).memoryBudget(8 << 20).build();
         try (State state = State.builder().add("w", new float[] {1, 2}).build()) {
-            Shardwright.save(state, "p", new SaveOptions().storage(storage).context(context));
+            Shardwright.save(state, Location.of(storage, "p"), new SaveOptions().context(context));
         }
-        Checkpoint checkpoint = Checkpoint.open("p", new OpenOptions().storage(storage).context(context));
+        Checkpoint checkpoint = Checkpoint.open(Location.of(storage, "p"), new OpenOptions().context(context));
         storage.close();
         context.close();
         assertEquals(2f, checkpoint.read("w").bytes().asFloatBuffer().get(1));
@@ -123,7 +126,7 @@ class LifetimeTest {
                 calls.incrementAndGet();
             }
         });
-        Shardwright.save(state, "p", new SaveOptions().storage(storage));
+        Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
         assertTrue(calls.get() > 0);
         assertThrows(IllegalStateException.class, state::objectNames);
         storage.close();

@@ -2,6 +2,12 @@
 // A storage of the host in a map, for tests; what it does at a write can be replaced.
 package io.shardwright;
 
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.storage.CommitCondition;
+import io.shardwright.storage.HostStorage;
+import io.shardwright.storage.ObjectStat;
+import io.shardwright.storage.OpenMode;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
@@ -25,7 +31,7 @@ class MapStorage implements HostStorage {
         if (found == null) {
             throw ShardwrightException.of(StatusCode.NOT_FOUND, "no key " + key);
         }
-        return new ObjectStat(found.length, 1, 0);
+        return new ObjectStat(found.length, 1, "");
     }
 
     @Override
@@ -92,7 +98,7 @@ class MapStorage implements HostStorage {
         public void sync() {}
 
         @Override
-        public void commit(CommitCondition condition, long expectedVersion) {
+        public void commit(CommitCondition condition, String expectedVersion) {
             publish(this, condition);
         }
 

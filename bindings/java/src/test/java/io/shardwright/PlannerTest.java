@@ -2,15 +2,23 @@
 // Layouts, planners and plan buffers.
 package io.shardwright;
 
+import io.shardwright.errors.DataLossException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.layout.Box;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Placement;
+import io.shardwright.storage.Storage;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
-import java.util.List;
-import org.junit.jupiter.api.Test;
 
 class PlannerTest {
     private static final long[] GLOBAL = {5, 2};
@@ -42,9 +50,10 @@ class PlannerTest {
     void plansThatTheHostMovesMakeACheckpoint() {
         try (Storage storage = Storage.memory(); Layout layout = Layout.of(new long[] {2}, Placement.shard(0));
                 State first = part(layout, 0); State second = part(layout, 1);
-                SavePlanner a = SavePlanner.create(first, 0, 2, new SaveOptions().storage(storage));
-                SavePlanner b = SavePlanner.create(second, 1, 2, new SaveOptions().storage(storage))) {
-            List<byte[]> parts = a.globalPlan(List.of(a.localPlan(), b.localPlan()), "p");
+                SavePlanner a = SavePlanner.create(first, 0, 2, new SaveOptions());
+                SavePlanner b = SavePlanner.create(second, 1, 2, new SaveOptions())) {
+            Location location = Location.of(storage, "p");
+            List<byte[]> parts = a.globalPlan(List.of(a.localPlan(), b.localPlan()), location);
             List<byte[]> results = new ArrayList<>();
             for (SavePlanner planner : List.of(a, b)) {
                 Plan plan = planner.finish(parts.get(results.size()));
@@ -52,7 +61,7 @@ class PlannerTest {
                 assertTrue(plan.itemCount() > 0);
                 assertTrue(plan.json(10).contains("\"schema\""));
                 assertTrue(Plan.findings(plan.bytes()).isEmpty());
-                results.add(planner.execute(Plan.of(plan.bytes()), "p"));
+                results.add(planner.execute(Plan.of(plan.bytes()), location));
             }
             assertEquals(2, a.commit(results).tensorCount());
             loadHalf(storage);
@@ -63,7 +72,7 @@ class PlannerTest {
         float[] rows = new float[4];
         HostTensor wanted = HostTensor.of(rows, 2, 2).partOf(GLOBAL, 2, 0);
         try (State into = State.builder().add("w", wanted).build();
-                Checkpoint checkpoint = Checkpoint.open("p", new OpenOptions().storage(storage));
+                Checkpoint checkpoint = Checkpoint.open(Location.of(storage, "p"), new OpenOptions());
                 LoadPlanner planner = LoadPlanner.create(checkpoint, into, 0, new LoadOptions())) {
             assertEquals(List.of("bias"), planner.execute(planner.localPlan()).unexpected());
         }

@@ -2,13 +2,24 @@
 // Planning by descriptions: there and back, the originals' choices, matches, and what is refused.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.errors.AlreadyExistsException;
+import io.shardwright.errors.DataLossException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.OutOfRangeException;
+import io.shardwright.layout.Box;
+import io.shardwright.planning.Cover;
+import io.shardwright.planning.DescribeOptions;
+import io.shardwright.planning.Described;
+import io.shardwright.planning.Entry;
+import io.shardwright.planning.EntryBatch;
+import io.shardwright.planning.HeldShards;
+import io.shardwright.planning.MatchOptions;
+import io.shardwright.planning.MatchOrder;
+import io.shardwright.planning.Matches;
+import io.shardwright.planning.MergeOptions;
+import io.shardwright.planning.Merged;
+import io.shardwright.planning.Planning;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,6 +27,14 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class PlanningTest {
     private static long[] longs(long... values) {
@@ -111,7 +130,7 @@ class PlanningTest {
         }
         one.add(Entry.object("o", 0));
         List<byte[]> all = plans(one, one, one, one);
-        MergeOptions exact = new MergeOptions().owner(Owner.EXACT).preset(Preset.DEFAULT);
+        MergeOptions exact = new MergeOptions().owner(Owner.EXACT).preset(Preset.TORCH);
         assertEquals(List.of(List.of("a"), List.of("b"), List.of("c"), List.of("d", "o")),
                 keptNames(all, Planning.merge(all, exact)));
         MergeOptions lowest = new MergeOptions().owner(Owner.LOWEST_RANK);
@@ -124,7 +143,7 @@ class PlanningTest {
     @Test
     void numbersOfChunksFollowWhatWasKept() {
         Merged merged = Planning.merge(plans(pieces("w", 4, box(2, 2)), pieces("w", 4, box(0, 2))),
-                new MergeOptions().owner(Owner.EXACT));
+                new MergeOptions().owner(Owner.EXACT).preset(Preset.HYPERPARALLEL));
         assertArrayEquals(new int[] {0}, merged.kept().get(0));
         assertArrayEquals(new int[] {1}, merged.kept().get(1));
         EntryBatch stored = entries(merged.plan());

@@ -2,12 +2,14 @@
 // What users do first: save, load, open, in every kind of memory.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import java.io.IOException;
+import java.util.stream.Collectors;
+import java.nio.file.Files;
+import io.shardwright.errors.AlreadyExistsException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.errors.NotFoundException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.layout.Box;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -17,16 +19,23 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+
 class SaveAndLoadTest {
     private static final float[] WEIGHTS = {1, 2, 3, 4, 5, 6};
 
     @TempDir
     private Path folder;
-    private String path;
+    private Path path;
 
     @BeforeEach
     void choosePath() {
-        path = folder.resolve("p").toString();
+        path = folder.resolve("p");
     }
 
     private static ByteBuffer direct(int size) {
@@ -176,6 +185,28 @@ class SaveAndLoadTest {
     }
 
     @Test
+    void anObjectIsReadAsAStream() throws java.io.IOException {
+        byte[] bytes = new byte[2_500_001];
+        for (int i = 0; i < bytes.length; i++) {
+            bytes[i] = (byte) (i * 7);
+        }
+        try (State state = State.builder().bytes("blob", bytes).bytes("empty", new byte[0]).build()) {
+            Shardwright.save(state, path, new SaveOptions());
+        }
+        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+            assertArrayEquals(bytes, checkpoint.openObject("blob").readAllBytes());
+            java.io.InputStream stream = checkpoint.openObject("blob");
+            assertEquals(bytes[0] & 0xFF, stream.read());
+            assertEquals(2_499_990, stream.skip(2_499_990));
+            assertArrayEquals(java.util.Arrays.copyOfRange(bytes, 2_499_991, 2_500_001), stream.readNBytes(100));
+            assertEquals(-1, stream.read());
+            assertEquals(0, stream.skip(1));
+            assertEquals(-1, checkpoint.openObject("empty").read());
+            assertThrows(io.shardwright.errors.NotFoundException.class, () -> checkpoint.openObject("blub"));
+        }
+    }
+
+    @Test
     void elementsWithoutMemoryAreRefused() {
         HostTensor strided = HostTensor.of(DType.FLOAT32, direct(0), 2, 2).strides(1, 2);
         InvalidArgumentException e =
@@ -205,7 +236,7 @@ class SaveAndLoadTest {
         SaveOptions options = new SaveOptions().durability(Durability.NONE).digests(false).owner(Owner.LOWEST_RANK)
                 .verifyReplicas(VerifyReplicas.OFF).kind("*", Kind.REPLICATED).memoryBudget(8 << 20).threads(1)
                 .deadline(java.time.Duration.ofSeconds(60)).keepGenerations(2).fileMode(0600).format(Format.NATIVE)
-                .preset(Preset.STANDARD).tracePath(folder.resolve("trace.json").toString());
+                .preset(Preset.NATIVE).tracePath(folder.resolve("trace.json"));
         try (State state = State.builder().add("w", WEIGHTS).build()) {
             Report report = Shardwright.save(state, path, options);
             assertFalse(report.isDurable());
@@ -248,12 +279,21 @@ class SaveAndLoadTest {
     }
 
     @Test
-    void stepsAreListedAndOldGenerationsCollected() {
-        path = folder.resolve("step-00000001").toString();
+    void stepsAreListedAndOldGenerationsCollected() throws IOException {
+        path = folder.resolve("step-00000001");
         saveWeights();
-        assertTrue(Shardwright.listSteps(folder.toString()).contains("step-00000001"));
+        Path stopped = folder.resolve("step-00000007/0123456789abcdef0123456789abcdef");
+        Files.createDirectories(stopped);
+        Files.writeString(stopped.resolve("rank-00000.shw"), "half of it");
+        Steps steps = Shardwright.listSteps(folder);
+        assertEquals(List.of("step-00000001", "step-00000007"),
+                steps.steps().stream().map(step -> step.name()).collect(Collectors.toList()));
+        assertEquals(Steps.Completeness.WHOLE, steps.steps().get(0).completeness());
+        assertEquals(Steps.Completeness.UNCOMMITTED, steps.steps().get(1).completeness());
+        assertFalse(steps.steps().get(1).message().isEmpty());
+        assertEquals(1, steps.newestWhole().number());
         Report dry = Shardwright.collectGarbage(path, new GarbageOptions().grace(java.time.Duration.ZERO));
         assertTrue(dry.removed().isEmpty());
-        assertThrows(NotFoundException.class, () -> Shardwright.listSteps(folder.resolve("nothing").toString()));
+        assertThrows(NotFoundException.class, () -> Shardwright.listSteps(folder.resolve("nothing")));
     }
 }

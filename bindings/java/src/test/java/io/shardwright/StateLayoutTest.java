@@ -2,18 +2,23 @@
 // States whose tensors follow layouts.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.layout.Layout;
+import io.shardwright.layout.Placement;
+import io.shardwright.storage.Storage;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class StateLayoutTest {
     private static final long[] GLOBAL = {5, 2};
@@ -37,7 +42,8 @@ class StateLayoutTest {
 
     /** Saves "w" of both ranks; gives their local plans as JSON. */
     private static List<String> save(Storage storage, String path, IntFunction<HostTensor> part) {
-        SaveOptions options = new SaveOptions().storage(storage);
+        SaveOptions options = new SaveOptions();
+        Location location = Location.of(storage, path);
         List<String> plans = new ArrayList<>();
         try (State first = State.builder().add("w", part.apply(0)).build();
                 State second = State.builder().add("w", part.apply(1)).build();
@@ -45,10 +51,10 @@ class StateLayoutTest {
                 SavePlanner b = SavePlanner.create(second, 1, RANKS, options)) {
             List<byte[]> locals = List.of(a.localPlan(), b.localPlan());
             locals.forEach(local -> plans.add(Plan.of(local).json(10)));
-            List<byte[]> parts = a.globalPlan(locals, path);
+            List<byte[]> parts = a.globalPlan(locals, location);
             List<byte[]> results = new ArrayList<>();
             for (SavePlanner planner : List.of(a, b)) {
-                results.add(planner.execute(planner.finish(parts.get(results.size())), path));
+                results.add(planner.execute(planner.finish(parts.get(results.size())), location));
             }
             a.commit(results);
         }
@@ -56,7 +62,7 @@ class StateLayoutTest {
     }
 
     private static String digest(Storage storage, String path) {
-        try (Checkpoint checkpoint = Checkpoint.open(path, new OpenOptions().storage(storage))) {
+        try (Checkpoint checkpoint = Checkpoint.open(Location.of(storage, path), new OpenOptions())) {
             return checkpoint.digest("w", DigestAlgorithm.SHA256);
         }
     }
@@ -85,7 +91,7 @@ class StateLayoutTest {
                 assertEquals(List.of("boxes"), values(plan, "form"), plan);
             }
             assertEquals(digest(storage, "boxes"), digest(storage, "layout"));
-            try (Loaded loaded = Shardwright.load("layout", new LoadOptions().storage(storage))) {
+            try (Loaded loaded = Shardwright.load(Location.of(storage, "layout"), new LoadOptions())) {
                 float[] whole = new float[WHOLE.length];
                 loaded.tensors().get("w").bytes().asFloatBuffer().get(whole);
                 assertArrayEquals(WHOLE, whole);

@@ -2,11 +2,13 @@
 // Threads of the library that call into the virtual machine.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.storage.Storage;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 @Timeout(60)
 class ThreadCountTest {
@@ -26,12 +28,12 @@ class ThreadCountTest {
     @Test
     void threadsOfPastLoadsAreGone() {
         try (Storage storage = Storage.host(new MapStorage()); State state = tensors()) {
-            Shardwright.save(state, "p", new SaveOptions().storage(storage));
-            LoadOptions options = new LoadOptions().storage(storage).threads(3);
-            Shardwright.loadInto(state, "p", options);
+            Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
+            LoadOptions options = new LoadOptions().threads(3);
+            Shardwright.loadInto(state, Location.of(storage, "p"), options);
             int before = threads();
             for (int i = 0; i < 20; i++) {
-                Shardwright.loadInto(state, "p", options);
+                Shardwright.loadInto(state, Location.of(storage, "p"), options);
             }
             assertTrue(threads() <= before + 3, before + " threads before, " + threads() + " after 20 loads");
         }

@@ -2,13 +2,14 @@
 // Transports of the host.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.collective.Collective;
+import io.shardwright.collective.HostCollective;
+import io.shardwright.collective.Reduction;
+import io.shardwright.collective.RootedHostCollective;
+import io.shardwright.errors.DeadlineExceededException;
+import io.shardwright.errors.ShardwrightException;
+import io.shardwright.errors.StatusCode;
+import io.shardwright.storage.Storage;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -21,6 +22,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 @Timeout(60)
 class TransportTest {
@@ -192,7 +201,7 @@ class TransportTest {
                 float[] half = {2 * pair.rank() + 1, 2 * pair.rank() + 2};
                 HostTensor part = HostTensor.of(half).partOf(new long[] {4}, 2 * pair.rank());
                 try (Collective end = Collective.host(pair); State state = State.builder().add("w", part).build()) {
-                    Report report = Shardwright.save(state, "p", new SaveOptions().storage(storage).collective(end));
+                    Report report = Shardwright.save(state, Location.of(storage, "p"), new SaveOptions().collective(end));
                     assertTrue(report.bytesReceived() > 0 && report.bytesReceived() <= 65536);
                     return report;
                 }
@@ -217,7 +226,7 @@ class TransportTest {
         try (Storage storage = Storage.memory()) {
             List<Throwable> outcomes = saveBoth(null, storage);
             assertEquals(java.util.Arrays.asList(null, null), outcomes);
-            try (Loaded loaded = Shardwright.load("p", new LoadOptions().storage(storage))) {
+            try (Loaded loaded = Shardwright.load(Location.of(storage, "p"), new LoadOptions())) {
                 float[] whole = new float[4];
                 loaded.tensors().get("w").bytes().asFloatBuffer().get(whole);
                 assertArrayEquals(new float[] {1, 2, 3, 4}, whole);
@@ -254,8 +263,8 @@ class TransportTest {
         Meeting meeting = new Meeting();
         try (Storage storage = Storage.memory(); Collective end = Collective.host(new Pair(0, meeting, null));
                 State state = State.builder().add("w", new float[] {1}).build()) {
-            SaveOptions options = new SaveOptions().storage(storage).collective(end).deadline(Duration.ofMillis(200));
-            assertThrows(DeadlineExceededException.class, () -> Shardwright.save(state, "p", options));
+            SaveOptions options = new SaveOptions().collective(end).deadline(Duration.ofMillis(200));
+            assertThrows(DeadlineExceededException.class, () -> Shardwright.save(state, Location.of(storage, "p"), options));
         }
         assertTrue(meeting.limit.compareTo(Duration.ofMillis(200)) <= 0, meeting.limit.toString());
         assertEquals(StatusCode.DEADLINE_EXCEEDED, meeting.abortCode);

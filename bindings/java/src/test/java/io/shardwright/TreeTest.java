@@ -2,11 +2,10 @@
 // Nested states and JSON values.
 package io.shardwright;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.shardwright.errors.DataLossException;
+import io.shardwright.errors.InvalidArgumentException;
+import io.shardwright.internal.Json;
+import io.shardwright.storage.Storage;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -15,6 +14,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 
 class TreeTest {
     private static Map<Object, Object> map(Object... pairs) {
@@ -68,8 +73,8 @@ class TreeTest {
             assertEquals(List.of("model.layers.0.w", "model.layers.1.w", "optim.0"), state.tensorNames());
             assertEquals(List.of("model.name", "optim.1", "raw", "step", "config").stream().sorted().toList(),
                     state.objectNames().stream().sorted().toList());
-            Shardwright.save(state, "p", new SaveOptions().storage(storage));
-            try (Loaded loaded = Shardwright.load("p", new LoadOptions().storage(storage))) {
+            Shardwright.save(state, Location.of(storage, "p"), new SaveOptions());
+            try (Loaded loaded = Shardwright.load(Location.of(storage, "p"), new LoadOptions())) {
                 Map<Object, Object> found = loaded.tree();
                 assertEquals(100L, found.get("step"));
                 assertArrayEquals(new byte[] {1, 2}, (byte[]) found.get("raw"));
@@ -88,7 +93,7 @@ class TreeTest {
         Map<Object, Object> target = map("model", map("layers", List.of(map("w", new float[2]), map("w", new float[1])),
                 "name", "?"), "optim", map(0, new long[1], 1, null), "step", 0, "raw", new byte[0], "config", null);
         try (State into = State.of(target)) {
-            Shardwright.loadInto(into, "p", new LoadOptions().storage(storage));
+            Shardwright.loadInto(into, Location.of(storage, "p"), new LoadOptions());
             assertEquals("tiny", into.json("model.name"));
             assertEquals(100L, into.toTree().get("step"));
             assertArrayEquals(new long[] {9}, (long[]) ((Map<?, ?>) target.get("optim")).get(0));

@@ -2,9 +2,9 @@
 // A storage of the host whose every method fails with the host's own exception.
 package io.shardwright.contract;
 
-import io.shardwright.HostStorage;
-import io.shardwright.ObjectStat;
-import io.shardwright.OpenMode;
+import io.shardwright.storage.HostStorage;
+import io.shardwright.storage.ObjectStat;
+import io.shardwright.storage.OpenMode;
 import java.util.List;
 
 /** Fails. */

@@ -4,8 +4,10 @@ package io.shardwright.contract;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import io.shardwright.Location;
 import io.shardwright.Cast;
 import io.shardwright.Checkpoint;
+import io.shardwright.ConvertOptions;
 import io.shardwright.DType;
 import io.shardwright.DigestAlgorithm;
 import io.shardwright.Format;
@@ -22,10 +24,11 @@ import io.shardwright.SaveOptions;
 import io.shardwright.Shape;
 import io.shardwright.Shardwright;
 import io.shardwright.State;
-import io.shardwright.Storage;
 import io.shardwright.StoredObject;
 import io.shardwright.Tensor;
 import io.shardwright.VerifyReplicas;
+import io.shardwright.planning.Entry;
+import io.shardwright.storage.Storage;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -121,22 +124,29 @@ final class Interpreter implements AutoCloseable {
             case "storage": makeStorage(step, id); break;
             case "save": save(step); break;
             case "load":
-                Shardwright.loadInto(state(step, "state"), path(step), loadOptions(step, options(step)));
+                Shardwright.loadInto(state(step, "state"), location(step), loadOptions(step, options(step)));
                 break;
             case "save_ranks":
             case "load_ranks": new RankSteps(this).run(step); break;
             case "save_async":
                 noteSave(step);
-                jobs.put(id, keep(Shardwright.saveAsync(state(step, "state"), path(step), saveOptions(step, options(step)))));
+                jobs.put(id, keep(Shardwright.saveAsync(state(step, "state"), location(step), saveOptions(step, options(step)))));
                 break;
             case "load_async":
-                jobs.put(id, keep(Shardwright.loadAsync(state(step, "state"), path(step), loadOptions(step, options(step)))));
+                jobs.put(id, keep(Shardwright.loadAsync(state(step, "state"), location(step), loadOptions(step, options(step)))));
                 break;
             case "wait": jobs.get(Values.text(step, "job")).await(); break;
             case "load_all": new RankSteps(this).loadAll(step); break;
             case "open":
-                checkpoints.put(id, keep(open(path(step), storage(step), (int) Values.number(step, "rank", -1))));
+                checkpoints.put(id, keep(open(location(step), (int) Values.number(step, "rank", -1))));
                 break;
+            case "convert": convert(step); break;
+            case "latest": {
+                Location wanted = location(step).resolve(Values.text(step, "expected"));
+                Location found = Shardwright.latest(location(step), new OpenOptions());
+                ContractRunner.require(found.toString().equals(wanted.toString()), "found " + found);
+                break;
+            }
             case "expect_tensor": expectTensor(step, tensors.get(id)); break;
             default: look(step, checkpoint(step)); break;
         }
@@ -147,7 +157,7 @@ final class Interpreter implements AutoCloseable {
     }
 
     SaveOptions saveOptions(JsonObject step, JsonObject words) {
-        SaveOptions options = new SaveOptions().storage(storage(step));
+        SaveOptions options = new SaveOptions();
         for (Map.Entry<String, JsonElement> entry : words.entrySet()) {
             switch (entry.getKey()) {
                 case "overwrite": options.overwrite(Overwrite.of(entry.getValue().getAsString())); break;
@@ -157,6 +167,7 @@ final class Interpreter implements AutoCloseable {
                     options.verifyReplicas(VerifyReplicas.of(entry.getValue().getAsString()));
                     break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
+                case "max_shard_size": options.maxShardSize(entry.getValue().getAsLong()); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
                 case "kind":
                     entry.getValue().getAsJsonArray().forEach(pair -> options.kind(
@@ -173,8 +184,26 @@ final class Interpreter implements AutoCloseable {
         return options;
     }
 
+    private void convert(JsonObject step) {
+        JsonObject target = new JsonObject();
+        target.add("path", step.get("to"));
+        if (step.has("to_storage")) {
+            target.add("storage", step.get("to_storage"));
+        }
+        ConvertOptions options = new ConvertOptions();
+        for (Map.Entry<String, JsonElement> entry : options(step).entrySet()) {
+            switch (entry.getKey()) {
+                case "format": options.format(Format.of(entry.getValue().getAsString())); break;
+                case "overwrite": options.overwrite(Overwrite.of(entry.getValue().getAsString())); break;
+                case "max_shard_size": options.maxShardSize(entry.getValue().getAsLong()); break;
+                default: throw new ContractRunner.Wrong("unknown option " + entry.getKey());
+            }
+        }
+        Shardwright.convert(location(step), location(target), options).close();
+    }
+
     LoadOptions loadOptions(JsonObject step, JsonObject words) {
-        LoadOptions options = new LoadOptions().storage(storage(step));
+        LoadOptions options = new LoadOptions();
         for (Map.Entry<String, JsonElement> entry : words.entrySet()) {
             switch (entry.getKey()) {
                 case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
@@ -193,14 +222,11 @@ final class Interpreter implements AutoCloseable {
         return Duration.ofNanos((long) (value.getAsDouble() * 1e9));
     }
 
-    Storage storage(JsonObject step) {
-        return step.has("storage") ? storages.get(Values.text(step, "storage")) : null;
-    }
-
-    /** Key prefix, or path below the scenario's folder. */
-    String path(JsonObject step) {
+    /** In the storage of the step, or below the scenario's folder. */
+    Location location(JsonObject step) {
         String path = Values.text(step, "path");
-        return step.has("storage") ? path : root + "/" + path;
+        return step.has("storage") ? Location.of(storages.get(Values.text(step, "storage")), path)
+                : Location.of(Path.of(root + "/" + path));
     }
 
     State state(JsonObject step, String key) {
@@ -221,7 +247,7 @@ final class Interpreter implements AutoCloseable {
 
     private void save(JsonObject step) {
         noteSave(step);
-        Shardwright.save(state(step, "state"), path(step), saveOptions(step, options(step)));
+        Shardwright.save(state(step, "state"), location(step), saveOptions(step, options(step)));
     }
 
     private void makeStorage(JsonObject step, String id) {
@@ -230,8 +256,8 @@ final class Interpreter implements AutoCloseable {
         storages.put(id, lastStorage);
     }
 
-    private static Checkpoint open(String path, Storage storage, int rank) {
-        return Checkpoint.open(path, new OpenOptions().storage(storage).rank(rank));
+    private static Checkpoint open(Location location, int rank) {
+        return Checkpoint.open(location, new OpenOptions().rank(rank));
     }
 
     private State makeState(JsonObject step) {
@@ -320,8 +346,8 @@ final class Interpreter implements AutoCloseable {
         if (wanted == null) {
             return;
         }
-        String path = lastStorage == null ? root + "/p" : lastSave;
-        try (Checkpoint checkpoint = open(path, lastStorage, -1)) {
+        Location location = lastStorage == null ? Location.of(root.resolve("p")) : Location.of(lastStorage, lastSave);
+        try (Checkpoint checkpoint = open(location, -1)) {
             Map<String, String> found = checkpoint.digest(DigestAlgorithm.XXH3);
             wanted.entrySet().forEach(e -> ContractRunner.require(e.getValue().getAsString().equals(found.get(e.getKey())),
                     "digest of " + e.getKey() + ": expected " + e.getValue() + ", found " + found.get(e.getKey())));

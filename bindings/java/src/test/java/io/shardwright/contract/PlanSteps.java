@@ -50,7 +50,7 @@ final class PlanSteps {
                 kept.put(id, planner.finish(plan).bytes());
                 return true;
             case "save_execute":
-                kept.put(id, planner.execute(Plan.of(plan), scenario.path(step)));
+                kept.put(id, planner.execute(Plan.of(plan), scenario.location(step)));
                 return true;
             case "commit":
                 planner.commit(keptAll(step, "results"));
@@ -83,7 +83,7 @@ final class PlanSteps {
 
     private void globalPlan(JsonObject step, SavePlanner planner) {
         scenario.noteSave(step);
-        List<byte[]> parts = planner.globalPlan(keptAll(step, "plans"), scenario.path(step));
+        List<byte[]> parts = planner.globalPlan(keptAll(step, "plans"), scenario.location(step));
         for (int i = 0; i < parts.size(); i++) {
             kept.put(step.getAsJsonArray("ids").get(i).getAsString(), parts.get(i));
         }

@@ -5,10 +5,10 @@ package io.shardwright.contract;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import io.shardwright.Collective;
+import io.shardwright.collective.Collective;
 import io.shardwright.LoadOptions;
 import io.shardwright.Loaded;
-import io.shardwright.ShardwrightException;
+import io.shardwright.errors.ShardwrightException;
 import io.shardwright.Shardwright;
 import io.shardwright.State;
 import java.nio.charset.StandardCharsets;
@@ -47,8 +47,8 @@ final class RankSteps {
             State state = scenario.state(states.get(rank).getAsString());
             JsonObject options = options(step, rank);
             present.add(() -> save
-                    ? Shardwright.save(state, scenario.path(step), scenario.saveOptions(step, options).collective(end))
-                    : Shardwright.loadInto(state, scenario.path(step), scenario.loadOptions(step, options).collective(end)));
+                    ? Shardwright.save(state, scenario.location(step), scenario.saveOptions(step, options).collective(end))
+                    : Shardwright.loadInto(state, scenario.location(step), scenario.loadOptions(step, options).collective(end)));
         }
         List<Throwable> outcomes = runAll(present);
         ends.forEach(Collective::close);
@@ -65,7 +65,7 @@ final class RankSteps {
             if (size > 0) {
                 options.collective(ends.get(rank));
             }
-            try (Loaded loaded = Shardwright.load(scenario.path(step), options)) {
+            try (Loaded loaded = Shardwright.load(scenario.location(step), options)) {
                 JsonObject found = described(loaded);
                 ContractRunner.require(found.equals(expected.get(rank)), "expected " + expected.get(rank) + ", found " + found);
             }

@@ -4,11 +4,12 @@ package io.shardwright.examples;
 
 import io.shardwright.Checkpoint;
 import io.shardwright.DigestAlgorithm;
-import io.shardwright.ShardwrightException;
+import io.shardwright.errors.ShardwrightException;
 import io.shardwright.Tensor;
 import io.shardwright.TensorInfo;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -21,7 +22,7 @@ public final class JavaReader {
     private JavaReader() {}
 
     private static void print(PrintStream out, String path, String name) {
-        try (Checkpoint checkpoint = Checkpoint.open(path)) {
+        try (Checkpoint checkpoint = Checkpoint.open(Path.of(path))) {
             Map<String, String> digests = checkpoint.digest(DigestAlgorithm.SHA256);
             for (TensorInfo info : checkpoint.tensors()) {
                 String shape = Arrays.stream(info.shape()).mapToObj(Long::toString).collect(Collectors.joining(","));

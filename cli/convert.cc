@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shardwright convert: saves a checkpoint again in another format, in bounded memory. Killed or
+// interrupted it goes on when it is called again.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/session.h"
+#include "cli/text.h"
+
+namespace shardwright::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ConvertOptions {
+  std::string source;
+  std::string target;
+  std::string format = "native";
+  uint64_t max_shard_bytes = 0;
+  bool overwrite = false;
+  bool without_comparison = false;
+};
+
+int convert(Session& session, const ConvertOptions& options) {
+  shw_convert_options how = SHW_CONVERT_OPTIONS_INIT;
+  how.format = options.format == "safetensors" ? SHW_FORMAT_SAFETENSORS : SHW_FORMAT_NATIVE;
+  how.overwrite = options.overwrite ? SHW_OVERWRITE_REPLACE : SHW_OVERWRITE_REFUSE;
+  how.max_shard_size = options.max_shard_bytes;
+  if (options.without_comparison) how.flags |= SHW_CONVERT_WITHOUT_COMPARISON;
+  const Report report = made_by<shw_report, shw_report_release>(
+      [&](shw_report** out, shw_error** error) {
+        return shw_convert(session.context(), nullptr, options.source.c_str(), nullptr,
+                           options.target.c_str(), &how, out, error);
+      },
+      "convert the checkpoint", Place::of_path(options.source));
+  uint64_t size = 0;
+  const char* text = shw_report_json(report.get(), &size);
+  Json json = Json::parse(text, text + size);
+  if (session.options.json) {
+    json["source"] = options.source;
+    Session::print_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return kExitFine;
+  }
+  Session::print_line(fmt::format(
+      "{}: {} of {} in {}{}", shell_word(options.target),
+      plural(json["tensors"].get<uint64_t>(), "tensor"),
+      size_text(json["bytes_total"].get<uint64_t>()), plural(json["files"].get<uint64_t>(), "file"),
+      options.without_comparison ? "" : ", equal to the source by the digests of all tensors"));
+  for (const Json& note : json["notes"])
+    Session::print_line("note: " + printable(note.get<std::string>()));
+  return kExitFine;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Session& session, Run* run) {
+  CLI::App* command = app.add_subcommand(
+      "convert", "Save a checkpoint again in another format; goes on where it was cut off");
+  auto options = std::make_shared<ConvertOptions>();
+  command->add_option("SOURCE", options->source, "Checkpoint of any format that can be read")
+      ->required();
+  command
+      ->add_option("TARGET", options->target,
+                   "Directory, or a file NAME.safetensors; never in the source")
+      ->required();
+  command->add_option("--format", options->format, "native (the default) or safetensors")
+      ->check(CLI::IsMember({"native", "safetensors"}));
+  command
+      ->add_option("--max-shard-size", options->max_shard_bytes,
+                   "Bytes of tensors in one file, such as 2GB (0 = 5GB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+  command->add_flag("--overwrite", options->overwrite, "Replace another checkpoint at TARGET");
+  command->add_flag("--no-compare", options->without_comparison,
+                    "Do not compare the digests of all tensors in the end");
+  add_shared_options(*command, session);
+  command->callback([&session, run, options] {
+    *run = [&session, options] { return convert(session, *options); };
+  });
+}
+
+}  // namespace shardwright::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CheckpointSource: the entries of an open checkpoint as what one rank writes. Reads and verifies
+// just the blocks that a run needs, so memory does not grow with the tensors. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/exec/checkpoint.h"
+#include "core/exec/content_source_internal.h"
+#include "core/plan/save_plan.h"
+#include "core/state/state.h"
+
+namespace shardwright::exec::internal {
+
+// Numbers in the checkpoint of the entries of a state, in their order.
+struct SourceEntries {
+  std::vector<size_t> tensors;  // which the state has whole
+  std::vector<size_t> objects;
+};
+
+class TakenRuns;
+
+class CheckpointSource final : public ContentSource {
+ public:
+  // All outlive the source. taken: is told what was read; may be null.
+  CheckpointSource(const Checkpoint& checkpoint, const State& state, const SourceEntries& entries,
+                   const plan::WriteList& list, TakenRuns* taken = nullptr)
+      : checkpoint_(checkpoint), state_(state), entries_(entries), list_(list), taken_(taken) {}
+
+  Status read(std::span<const WantedRun> runs) override;
+
+ private:
+  struct Pending;
+  Status add_tensor_run(const WantedRun& run, Pending* pending) const;
+
+  const Checkpoint& checkpoint_;
+  const State& state_;
+  const SourceEntries& entries_;
+  const plan::WriteList& list_;
+  TakenRuns* const taken_;
+};
+
+}  // namespace shardwright::exec::internal

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/format/opened_checkpoint.h"
+
+namespace shardwright::format {
+
+Status OpenedCheckpoint::locate(std::span<const StoredItem>) const {
+  return {};
+}
+
+const std::vector<std::string>& OpenedCheckpoint::notes() const {
+  static const std::vector<std::string> kNone;
+  return kNone;
+}
+
+std::string shown_path(const Location& location) {
+  if (!location.display.empty()) return location.display;
+  return location.prefix.empty() ? "." : location.prefix;
+}
+
+std::string stored_key(const Location& location, const FileInfo& file) {
+  return file.is_location ? location.prefix : storage::join_key(location.prefix, file.key);
+}
+
+}  // namespace shardwright::format

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a format does in a save; the steps themselves are exec's (core/exec/commit.cc). A
+// FormatWriter is the format's half on every rank: where a rank's bytes go and what stands behind
+// them. A GenerationWriter is its half on the coordinator, one per save: what is made before ranks
+// write, and the one object whose commit is the commit. FormatWriters are immutable, any thread; a
+// GenerationWriter is thread-compatible but for check_written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/digest128.h"
+#include "core/base/result.h"
+#include "core/format/opened_checkpoint.h"
+#include "core/plan/local_plan.h"
+#include "core/plan/save_plan.h"
+#include "core/plan/wire/wire.h"
+#include "core/state/state.h"
+#include "core/storage/storage.h"
+
+namespace shardwright::format {
+
+// Removes the object that a killed save of this generation was about to commit, where it has a
+// name.
+Status remove_in_flight(const Location& location, std::string_view commit_key,
+                        std::string_view generation);
+// What a generation keeps in storage, for removal: all below a prefix, and objects by their keys.
+struct StoredParts {
+  std::string generation;
+  std::string prefix;  // "" = none
+  std::vector<std::string> keys;
+};
+// Bytes that went. What cannot be removed does not stop it; the first failure is returned. Prefixes
+// go without memory, where the storage can (Storage::remove_prefix).
+Result<uint64_t> remove_parts(storage::Storage& storage, const StoredParts& parts);
+
+// What is committed at a location now, as far as the next save must know. A checkpoint that is
+// damaged exists without generation: a save may replace it, and nothing that it named is removed.
+struct CurrentCheckpoint {
+  bool exists = false;
+  std::string generation;  // "" = damaged, or the format has none
+  std::string version;     // of the object whose commit is the commit; empty = not offered
+  bool damaged = false;
+  std::vector<std::string> kept_generations;  // newest first
+
+  bool names(std::string_view which) const;  // as its own generation or as one that is kept
+};
+
+// A generation that lies at a location, whether it is named or not.
+struct GenerationInfo {
+  std::string generation;
+  bool named = false;
+  int64_t modified_ns = 0;  // the newest of its objects
+  uint64_t size_bytes = 0;
+  std::vector<std::string> keys;  // to remove when the generation goes
+};
+
+// What all parts of one save share.
+struct SaveSettings {
+  bool durable = true;
+  bool digests = true;
+  uint32_t file_mode = 0;
+  int32_t keep_generations = 1;
+  uint64_t max_shard_bytes = 0;  // of the payload of one file where ranks share files; 0 = default
+  std::map<std::string, std::string> metadata;
+  std::string writer;  // "shardwright 0.1.0"
+};
+
+// What one rank stores. local is the plan that the list was made from. All outlive it.
+struct RankContents {
+  const State& state;
+  const plan::LocalPlan& local;
+  const plan::WriteList& list;
+  bool digests = true;
+
+  // Of an entry: in a description rank 0 stands for each rank in turn.
+  int32_t owner(int32_t described) const { return described < 0 ? -1 : list.rank; }
+};
+
+// Where the bytes of an item go that do not lie together: runs of run_bytes at all combinations of
+// the loops, the last one fastest.
+struct Scatter {
+  struct Loop {
+    uint64_t count = 0;
+    uint64_t stride_bytes = 0;
+  };
+  uint64_t run_bytes = 0;
+  std::vector<Loop> loops;
+};
+
+struct PlacedItem {
+  static constexpr uint32_t kTogether = 0xFFFFFFFF;
+  uint32_t item = 0;      // number in the list
+  uint64_t position = 0;  // in the file, of its first byte
+  uint64_t size_bytes = 0;
+  uint32_t scatter = kTogether;  // number of its Scatter
+};
+
+// What one rank writes into one file.
+struct FileLayout {
+  std::string key;
+  // Whether the rank makes the file and has it for itself: what no item covers is zero. Else the
+  // file is there, and the rank writes its items and nothing else.
+  bool is_own = true;
+  std::vector<std::byte> head;    // first bytes of an own file
+  std::vector<PlacedItem> items;  // ascending position; those of no bytes with what follows them
+  std::vector<Scatter> scatters;
+  uint64_t data_bytes = 0;   // end of the last item; 0 without items
+  uint64_t tail_bytes = 0;   // expected behind it, for preallocation
+  std::string names_prefix;  // whose names the rank makes durable; "" = none
+};
+
+// The coordinator's half of one save.
+class GenerationWriter {
+ public:
+  virtual ~GenerationWriter() = default;
+  // Bytes that all ranks will write, about. INVALID_ARGUMENT when they cannot be counted.
+  virtual Result<uint64_t> planned_bytes() const = 0;
+  // Step 1: makes what ranks write into. Where somebody has used the generation id: ALREADY_EXISTS,
+  // or what is there is used as far as it is what would be made. After another failure parts() may
+  // lie in storage.
+  enum class Existing : uint8_t { kRefuse, kGoOn };
+  virtual Status make(std::string_view generation, Existing existing) = 0;
+  // What make made, and what ranks add to it.
+  virtual const StoredParts& parts() const = 0;
+  // Step 4: what the rank reports is what lies in storage. DATA_LOSS; NOT_FOUND when the
+  // coordinator cannot see it. Thread-safe.
+  virtual Status check_written(const plan::WriteResult& result) const = 0;
+  // Step 5 in memory: proves what will be written. results: of all ranks, in their order.
+  virtual Status encode(std::span<const plan::WriteResult> results, int64_t created_unix_ns) = 0;
+  // Step 5 in storage: the object whose commit is the commit, durable where that is wanted.
+  virtual Result<std::unique_ptr<storage::StorageObject>> open_commit() = 0;
+  // Of the checkpoint; after encode.
+  virtual uint64_t file_count() const = 0;
+  virtual uint64_t file_bytes() const = 0;
+  // What nobody names any more once this save is committed.
+  virtual std::vector<StoredParts> replaced_parts() const = 0;
+};
+
+class FormatWriter {
+ public:
+  virtual ~FormatWriter() = default;
+  virtual std::string_view name() const = 0;
+  // Whether blocks of what it stores have digests.
+  virtual bool keeps_digests() const = 0;
+  // Whether objects are part of what the coordinator plans (text in a header), so that their bytes
+  // must lie in its state.
+  virtual bool plans_object_bytes() const { return false; }
+  // Key of the object whose commit is the commit.
+  virtual std::string commit_key(const Location& location) const = 0;
+  // Key of an object that belongs to a generation beside its files, "" = the format has no place.
+  virtual std::string journal_key(const Location& location, std::string_view generation) const = 0;
+  // Key of the lock that keeps gc away from saves; "" = gc removes nothing that a save could need.
+  virtual std::string fence_key(const Location& location) const = 0;
+  // UNIMPLEMENTED for one of a newer version.
+  virtual Result<CurrentCheckpoint> read_current(const Location& location) const = 0;
+  // DATA_LOSS when nobody can say which generation is named.
+  virtual Result<std::vector<GenerationInfo>> list_generations(const Location& location) const = 0;
+  // Begins a save on the coordinator that takes the place of `replaced`; nothing is written. state:
+  // of the coordinator. Plan and state outlive the result. INVALID_ARGUMENT or
+  // UNIMPLEMENTED naming what the format cannot hold.
+  virtual Result<std::unique_ptr<GenerationWriter>> begin(
+      const Location& location, const plan::GlobalSavePlan& plan, const State& state,
+      SaveSettings settings, const CurrentCheckpoint& replaced) const = 0;
+  // Where a rank's items go. Reads what the coordinator made where that says it.
+  virtual Result<std::vector<FileLayout>> lay_out(const Location& location,
+                                                  const RankContents& contents) const = 0;
+  // What stands behind the items of an own file, from `position` on; digests: of the blocks of all
+  // items, in the order of the list. Adds to the rank's result what the coordinator must know.
+  virtual Result<std::vector<std::byte>> encode_tail(const RankContents& contents,
+                                                     const FileLayout& layout, uint64_t position,
+                                                     std::span<const Digest128> digests,
+                                                     plan::WriteResult* result) const = 0;
+};
+
+}  // namespace shardwright::format
