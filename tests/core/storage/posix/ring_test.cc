@@ -14,10 +14,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <deque>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/concurrency/buffer_pool.h"
 #include "core/storage/backends.h"
@@ -302,6 +307,41 @@ TEST(Rings, ForbiddenByTheSystemMeanThreadsAndNoError) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0) << "without call " << call;
   }
+}
+
+// Whether a ring of the kernel reads one block of a file.
+bool read_a_block(int descriptor) {
+  std::vector<std::byte> block(kBlockBytes);
+  int error = 0;
+  const std::unique_ptr<Ring> ring = make_kernel_ring(1, &error);
+  if (ring == nullptr) return false;
+  std::vector<RingResult> results;
+  if (ring->submit({descriptor, false, 0, block.data(), kBlockBytes, 0}) != 0) return false;
+  while (results.empty()) ring->wait(&results);
+  return results[0].count == int64_t{kBlockBytes};
+}
+
+// The memory of a ring that ended becomes that of the next, which another thread may use. Nothing
+// but the system orders the two here, and a sanitizer of threads sees no system calls.
+TEST(Rings, MayBeUsedByOneThreadWhereThatOfAnotherLay) {
+  int error = 0;
+  if (make_kernel_ring(1, &error) == nullptr) GTEST_SKIP() << "no io_uring here: " << -error;
+  test::TemporaryDirectory directory;
+  const std::string path = directory / "file";
+  std::ofstream(path) << std::string(kBlockBytes, 'x');
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  std::atomic<int> read{0};
+  const auto read_as = [&](int turn) {
+    while (read.load(std::memory_order_relaxed) != turn) std::this_thread::yield();
+    EXPECT_TRUE(read_a_block(descriptor));
+    read.store(turn + 1, std::memory_order_relaxed);
+  };
+  std::thread first(read_as, 0);
+  std::thread second(read_as, 1);
+  first.join();
+  second.join();
+  ::close(descriptor);
 }
 
 }  // namespace
