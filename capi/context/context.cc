@@ -85,16 +85,15 @@ Result<std::shared_ptr<Context>> Context::create(const shw_context_options& opti
     SHW_RETURN_IF_ERROR(read_log_level(text, &level));
   }
   auto made = std::unique_ptr<Context>(new Context());
-  SHW_RETURN_IF_ERROR(read_allocator(options.allocator, &made->hooks_));
+  exec::RuntimeOptions runtime;
+  SHW_RETURN_IF_ERROR(read_allocator(options.allocator, &runtime.allocator));
   made->log_ = LogBridge::create(options.log, options.log_user, level);
   const char* from_environment = environment("SHW_PLUGIN_PATH");
   made->plugins_ =
       std::make_unique<PluginRegistry>(options.plugin_path == nullptr ? "" : options.plugin_path,
                                        from_environment == nullptr ? "" : from_environment);
-  exec::RuntimeOptions runtime;
   runtime.threads = static_cast<int32_t>(options.threads);
   runtime.memory_budget = options.memory_budget;
-  runtime.allocator = made->hooks_;
   runtime.log = made->log_.get();
   SHW_ASSIGN_OR_RETURN(made->runtime_, exec::Runtime::create(runtime));
   SHW_ASSIGN_OR_RETURN(made->jobs_, exec::JobQueue::create(*made->runtime_));
@@ -107,12 +106,8 @@ Result<std::shared_ptr<exec::Runtime>> Context::call_runtime(uint32_t threads,
                                                              uint64_t memory_budget) {
   if (threads == 0 && memory_budget == 0) return std::shared_ptr<exec::Runtime>();
   if (threads > 4096) return bad_argument("threads", fmt::format("{} is above 4096", threads));
-  exec::RuntimeOptions options;
-  options.threads = threads != 0 ? static_cast<int32_t>(threads) : runtime_->pool().thread_count();
-  options.memory_budget = memory_budget != 0 ? memory_budget : runtime_->staging().budget_bytes();
-  options.allocator = hooks_;
-  options.log = log_.get();
-  SHW_ASSIGN_OR_RETURN(auto runtime, exec::Runtime::create(options));
+  SHW_ASSIGN_OR_RETURN(auto runtime,
+                       runtime_->for_call(static_cast<int32_t>(threads), memory_budget));
   return std::shared_ptr<exec::Runtime>(std::move(runtime));
 }
 

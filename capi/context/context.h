@@ -37,7 +37,6 @@ class Context {
  private:
   Context() = default;
 
-  AllocatorHooks hooks_;
   std::shared_ptr<LogBridge> log_;  // co-owned by the list of live logs
   std::unique_ptr<PluginRegistry> plugins_;
   std::unique_ptr<exec::Runtime> runtime_;

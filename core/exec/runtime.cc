@@ -30,66 +30,90 @@ Result<std::array<std::byte, 16>> system_random() {
   return bytes;
 }
 
-class ContextRuntime final : public Runtime {
- public:
-  ContextRuntime(std::unique_ptr<ThreadPool> pool, std::unique_ptr<device::Devices> devices,
-                 uint64_t budget, const RuntimeOptions& options)
-      : devices_(std::move(devices)),
-        staging_(budget, options.allocator),
-        staged_states_(options.allocator),
-        log_(options.log != nullptr ? *options.log : null_log_sink()),
-        clock_(options.clock != nullptr ? *options.clock : real_clock()),
-        random_(options.random ? options.random : RandomSource(system_random)),
-        pool_(std::move(pool)) {
-    for (const auto& format : options.formats) formats_.add(format);
+// What the runtimes of one context share.
+struct Common {
+  Common(std::unique_ptr<device::Devices> made, const RuntimeOptions& options)
+      : devices(std::move(made)),
+        allocator(options.allocator),
+        staged_states(options.allocator),
+        log(options.log != nullptr ? *options.log : null_log_sink()),
+        clock(options.clock != nullptr ? *options.clock : real_clock()),
+        random(options.random ? options.random : RandomSource(system_random)) {
+    for (const auto& format : options.formats) formats.add(format);
   }
 
+  const std::unique_ptr<device::Devices> devices;
+  const AllocatorHooks allocator;
+  KeptMemory staged_states;
+  LogSink& log;
+  const Clock& clock;
+  const RandomSource random;
+  PlanCache plan_cache;
+  format::FormatTable formats;
+};
+
+Status check_budget(uint64_t budget) {
+  if (budget >= 2 * kWriteBlockBytes) return {};
+  return invalid_argument(fmt::format("memory_budget is {} bytes; the least is {}", budget,
+                                      2 * kWriteBlockBytes))
+      .with_detail("parameter", "memory_budget")
+      .with_detail("limit", fmt::to_string(2 * kWriteBlockBytes));
+}
+
+Status check_threads(int32_t threads) {
+  if (threads >= 0) return {};
+  return invalid_argument(fmt::format("threads is {}; give 0 for the default or a count", threads))
+      .with_detail("parameter", "threads");
+}
+
+class ContextRuntime final : public Runtime {
+ public:
+  ContextRuntime(std::shared_ptr<Common> common, std::unique_ptr<ThreadPool> pool, uint64_t budget)
+      : common_(std::move(common)), staging_(budget, common_->allocator), pool_(std::move(pool)) {}
+
+  static Result<std::unique_ptr<Runtime>> make(std::shared_ptr<Common> common, int32_t threads,
+                                               uint64_t budget) {
+    Status made;
+    std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads, &made);
+    SHW_RETURN_IF_ERROR(made);
+    return std::unique_ptr<Runtime>(
+        std::make_unique<ContextRuntime>(std::move(common), std::move(pool), budget));
+  }
+
+  Result<std::unique_ptr<Runtime>> for_call(int32_t threads, uint64_t memory_budget) override {
+    const uint64_t budget = memory_budget == 0 ? staging_.budget_bytes() : memory_budget;
+    SHW_RETURN_IF_ERROR(check_threads(threads));
+    SHW_RETURN_IF_ERROR(check_budget(budget));
+    return make(common_, threads == 0 ? pool_->thread_count() : threads, budget);
+  }
   ThreadPool& pool() override { return *pool_; }
   BufferPool& staging() override { return staging_; }
-  KeptMemory& staged_states() override { return staged_states_; }
-  const device::Devices& devices() override { return *devices_; }
-  LogSink& log() override { return log_; }
-  const Clock& clock() override { return clock_; }
-  Result<std::array<std::byte, 16>> random_bytes() override { return random_(); }
-  PlanCache& plan_cache() override { return plan_cache_; }
-  const format::FormatTable& formats() const override { return formats_; }
+  KeptMemory& staged_states() override { return common_->staged_states; }
+  const device::Devices& devices() override { return *common_->devices; }
+  LogSink& log() override { return common_->log; }
+  const Clock& clock() override { return common_->clock; }
+  Result<std::array<std::byte, 16>> random_bytes() override { return common_->random(); }
+  PlanCache& plan_cache() override { return common_->plan_cache; }
+  const format::FormatTable& formats() const override { return common_->formats; }
 
  private:
-  const std::unique_ptr<device::Devices> devices_;
+  const std::shared_ptr<Common> common_;  // co-owned with the runtimes of calls
   BufferPool staging_;
-  KeptMemory staged_states_;
-  LogSink& log_;
-  const Clock& clock_;
-  RandomSource random_;
-  PlanCache plan_cache_;
-  format::FormatTable formats_;
   std::unique_ptr<ThreadPool> pool_;  // last: its tasks use the others
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
-  if (options.threads < 0) {
-    return invalid_argument(
-               fmt::format("threads is {}; give 0 for the default or a count", options.threads))
-        .with_detail("parameter", "threads");
-  }
   const uint64_t budget =
       options.memory_budget == 0 ? kDefaultMemoryBudgetBytes : options.memory_budget;
-  if (budget < 2 * kWriteBlockBytes) {
-    return invalid_argument(fmt::format("memory_budget is {} bytes; the least is {}", budget,
-                                        2 * kWriteBlockBytes))
-        .with_detail("parameter", "memory_budget")
-        .with_detail("limit", fmt::to_string(2 * kWriteBlockBytes));
-  }
+  SHW_RETURN_IF_ERROR(check_threads(options.threads));
+  SHW_RETURN_IF_ERROR(check_budget(budget));
   SHW_ASSIGN_OR_RETURN(std::unique_ptr<device::Devices> devices,
                        device::Devices::create(options.devices));
-  Status made;
-  std::unique_ptr<ThreadPool> pool =
-      ThreadPool::create(options.threads == 0 ? default_thread_count() : options.threads, &made);
-  SHW_RETURN_IF_ERROR(made);
-  return std::unique_ptr<Runtime>(
-      std::make_unique<ContextRuntime>(std::move(pool), std::move(devices), budget, options));
+  return ContextRuntime::make(std::make_shared<Common>(std::move(devices), options),
+                              options.threads == 0 ? default_thread_count() : options.threads,
+                              budget);
 }
 
 }  // namespace shardwright::exec

@@ -32,5 +32,23 @@ TEST(Runtime, RefusesWhatCannotWork) {
   EXPECT_EQ(Runtime::create(small).status().detail("parameter"), "memory_budget");
 }
 
+TEST(Runtime, OfACallSharesAllButWorkersAndStagingMemory) {
+  RuntimeOptions options;
+  options.threads = 1;
+  const std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(options));
+  const auto call = runtime->for_call(3, 0);
+  ASSERT_TRUE(call.ok()) << call.status().to_string();
+  EXPECT_EQ((*call)->pool().thread_count(), 3);
+  EXPECT_EQ((*call)->staging().budget_bytes(), runtime->staging().budget_bytes());
+  EXPECT_NE(&(*call)->staging(), &runtime->staging());
+  EXPECT_EQ(&(*call)->staged_states(), &runtime->staged_states());
+  EXPECT_EQ(&(*call)->plan_cache(), &runtime->plan_cache());
+  EXPECT_EQ(&(*call)->formats(), &runtime->formats());
+  EXPECT_EQ(&(*call)->devices(), &runtime->devices());
+  EXPECT_EQ((*runtime->for_call(0, 0))->pool().thread_count(), 1);
+  EXPECT_EQ(runtime->for_call(-1, 0).status().detail("parameter"), "threads");
+  EXPECT_EQ(runtime->for_call(1, 1).status().detail("parameter"), "memory_budget");
+}
+
 }  // namespace
 }  // namespace shardwright::exec
