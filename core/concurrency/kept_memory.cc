@@ -43,22 +43,16 @@ class KeptBlock {
   }
   void* memory() const { return memory_; }
   uint64_t size_bytes() const { return memory_ == nullptr ? 0 : size_bytes_; }
-  bool is_resident() const { return is_resident_; }
-
-  // Its user has filled it and needs it no longer.
-  void end_use() { is_resident_ = true; }
 
  private:
   void swap(KeptBlock& other) noexcept {
     std::swap(hooks_, other.hooks_);
     std::swap(size_bytes_, other.size_bytes_);
     std::swap(memory_, other.memory_);
-    std::swap(is_resident_, other.is_resident_);
   }
   AllocatorHooks hooks_;
   uint64_t size_bytes_ = 0;
   void* memory_ = nullptr;
-  bool is_resident_ = false;
 };
 
 }  // namespace
@@ -82,7 +76,6 @@ struct KeptMemory::Shared {
   }
 
   void give_back(KeptBlock block) noexcept SHW_EXCLUDES(mutex) {
-    block.end_use();
     const MutexLock lock(mutex);
     // What loses is released after the lock went.
     if (!closed && block.size_bytes() > kept.size_bytes()) kept = std::move(block);
@@ -110,7 +103,8 @@ uint64_t KeptMemory::kept_bytes() const {
 Result<KeptMemory::Block> KeptMemory::acquire(uint64_t size_bytes) {
   if (size_bytes == 0) return Block();
   KeptBlock block = shared_->take(size_bytes);
-  if (block.memory() == nullptr) block = KeptBlock(shared_->hooks, size_bytes);
+  const bool was_kept = block.memory() != nullptr;  // its last user has filled it
+  if (!was_kept) block = KeptBlock(shared_->hooks, size_bytes);
   if (block.memory() == nullptr) {
     return resource_exhausted(
                "memory", fmt::format("{} refused {} bytes of staging memory",
@@ -120,7 +114,6 @@ Result<KeptMemory::Block> KeptMemory::acquire(uint64_t size_bytes) {
         .with_detail("length", fmt::to_string(size_bytes));
   }
   auto* const bytes = static_cast<std::byte*>(block.memory());
-  const bool is_resident = block.is_resident();
   // Owns the block from here on: also when the control block of the pointer cannot be had.
   auto owner =
       std::make_shared<std::pair<std::shared_ptr<Shared>, KeptBlock>>(shared_, KeptBlock());
@@ -128,7 +121,7 @@ Result<KeptMemory::Block> KeptMemory::acquire(uint64_t size_bytes) {
   return Block{
       std::shared_ptr<std::byte>(
           bytes, [owner](std::byte*) { owner->first->give_back(std::move(owner->second)); }),
-      is_resident};
+      was_kept};
 }
 
 }  // namespace shardwright

@@ -376,17 +376,34 @@ Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, VerifyRul
   return read.run(std::move(needs));
 }
 
-Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
-                     std::vector<format::StoredItem> items, const CallControl& control) {
-  const auto file_of = [&opened](const format::StoredItem& item) {
-    return item.kind == format::StoredItem::Kind::kObject ? opened.object_file(item.number)
-                                                          : opened.chunk_file(item.number);
-  };
-  const auto by_file = [&](const auto& a, const auto& b) { return file_of(a) < file_of(b); };
-  if (opened.locates()) std::ranges::stable_sort(items, by_file);
+namespace {
+
+uint32_t file_of(const format::OpenedCheckpoint& opened, const format::StoredItem& item) {
+  return item.kind == format::StoredItem::Kind::kObject ? opened.object_file(item.number)
+                                                        : opened.chunk_file(item.number);
+}
+
+// Finds the places of items that opening did not find, file by file.
+Status locate_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                    std::vector<format::StoredItem> items, const CallControl& control) {
+  std::ranges::stable_sort(
+      items, {}, [&opened](const format::StoredItem& item) { return file_of(opened, item); });
+  const size_t calls = (items.size() + kLocatedTogether - 1) / kLocatedTogether;
+  return run_each(runtime.pool(), calls, control, [&](size_t i) {
+    const std::span<const format::StoredItem> all(items);
+    const size_t first = i * kLocatedTogether;
+    return opened.locate(all.subspan(first, std::min(kLocatedTogether, all.size() - first)));
+  });
+}
+
+}  // namespace
+
+Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened, size_t count,
+                     const std::function<format::StoredItem(size_t)>& item_at,
+                     const CallControl& control) {
   std::vector<uint32_t> files;
-  for (const format::StoredItem& item : items) {
-    const uint32_t file = file_of(item);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t file = file_of(opened, item_at(i));
     if (files.empty() || files.back() != file) files.push_back(file);
   }
   std::ranges::sort(files);
@@ -395,12 +412,9 @@ Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
   SHW_RETURN_IF_ERROR(run_each(runtime.pool(), files.size(), control,
                                [&](size_t i) { return opened.prepare_file(files[i]); }));
   if (!opened.locates()) return {};
-  const size_t calls = (items.size() + kLocatedTogether - 1) / kLocatedTogether;
-  return run_each(runtime.pool(), calls, control, [&](size_t i) {
-    const std::span<const format::StoredItem> all(items);
-    const size_t first = i * kLocatedTogether;
-    return opened.locate(all.subspan(first, std::min(kLocatedTogether, all.size() - first)));
-  });
+  std::vector<format::StoredItem> items(count);
+  for (size_t i = 0; i < count; ++i) items[i] = item_at(i);
+  return locate_items(runtime, opened, std::move(items), control);
 }
 
 uint64_t block_bytes_of(const format::OpenedCheckpoint& opened) {

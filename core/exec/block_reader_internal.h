@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,8 +27,9 @@
 namespace shardwright::exec::internal {
 
 inline constexpr uint64_t kReadTaskBytes = kWriteBlockBytes;  // longest single read
-inline constexpr uint64_t kDirectFileBytes = uint64_t{8}
-                                             << 20;  // least bytes of a file for direct I/O
+// Least bytes of a file in one call for direct I/O. Conversions read block by block, also such as
+// are not full; round the page cache they take two thirds of the time.
+inline constexpr uint64_t kDirectFileBytes = kReadTaskBytes / 2;
 inline constexpr uint64_t kDirectTaskBytes = uint64_t{256} << 10;  // least bytes of a direct read
 inline constexpr uint64_t kFreeGapBytes = 4096;                    // read over at any price
 inline constexpr uint64_t kMaxGapBytes = uint64_t{256} << 10;      // about 0.1 ms of a fast disk
@@ -112,9 +114,10 @@ class BlockReader {
 };
 
 // Makes the extents of these items known, in any order and with repeats, by as many workers as
-// there are: prepares their files, then finds their places.
-Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened,
-                     std::vector<format::StoredItem> items, const CallControl& control);
+// there are: prepares their files, then finds their places. item_at: of every number below count.
+Status prepare_items(Runtime& runtime, const format::OpenedCheckpoint& opened, size_t count,
+                     const std::function<format::StoredItem(size_t)>& item_at,
+                     const CallControl& control);
 
 // Bytes that are the unit of reading: those of a digest, or of one where there are none.
 uint64_t block_bytes_of(const format::OpenedCheckpoint& opened);

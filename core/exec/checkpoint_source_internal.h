@@ -24,10 +24,16 @@ class TakenRuns;
 
 class CheckpointSource final : public ContentSource {
  public:
-  // All outlive the source. taken: is told what was read; may be null.
+  // All outlive the source, and what control points to. taken: is told what was read; may be null.
   CheckpointSource(const Checkpoint& checkpoint, const State& state, const SourceEntries& entries,
-                   const plan::WriteList& list, TakenRuns* taken = nullptr)
-      : checkpoint_(checkpoint), state_(state), entries_(entries), list_(list), taken_(taken) {}
+                   const plan::WriteList& list, const CallControl& control,
+                   TakenRuns* taken = nullptr)
+      : checkpoint_(checkpoint),
+        state_(state),
+        entries_(entries),
+        list_(list),
+        call_{control, nullptr, {}},
+        taken_(taken) {}
 
   Status read(std::span<const WantedRun> runs) override;
 
@@ -39,6 +45,7 @@ class CheckpointSource final : public ContentSource {
   const State& state_;
   const SourceEntries& entries_;
   const plan::WriteList& list_;
+  const CallContext call_;
   TakenRuns* const taken_;
 };
 

@@ -254,18 +254,13 @@ class Conversion {
  private:
   // What would fail in the middle of a copy fails before it.
   Status check_source() const {
-    const plan::Catalog& catalog = source_->catalog();
     if (!source_->opened().is_partial()) return {};
-    for (size_t t = 0; t < catalog.tensors.size(); ++t) {
-      const Status whole = plan::prove_cover(catalog, t, plan::Copies::kAllowed, "file");
-      if (whole.ok()) continue;
-      return data_loss(fmt::format("'{}' does not hold all of tensor '{}', so it cannot be "
-                                   "converted: {}",
-                                   escape_text(format::shown_path(source_place_)),
-                                   escape_text(catalog.tensor_name(t)), whole.message()))
-          .with_detail("tensor", catalog.tensor_name(t));
-    }
-    return {};
+    const Status whole = plan::prove_all_covers(source_->catalog(), plan::Copies::kAllowed, "file");
+    if (whole.ok()) return {};
+    return data_loss(
+               fmt::format("'{}' does not hold all of a tensor, so it cannot be converted: {}",
+                           escape_text(format::shown_path(source_place_)), whole.message()))
+        .with_detail("tensor", whole.detail("tensor"));
   }
 
   uint64_t unit_bytes() const {
@@ -350,7 +345,7 @@ class Conversion {
         unit.taken = std::make_unique<internal::TakenRuns>();
         unit.list = &list;
         return std::make_unique<CheckpointSource>(*source_, *unit.state, unit.entries, list,
-                                                  unit.taken.get());
+                                                  call_.control, unit.taken.get());
       };
       steps->set_source(std::move(bytes));
       steps_.push_back(std::move(steps));
@@ -376,7 +371,7 @@ class Conversion {
         continue;
       }
       Status same =
-          internal::read_back(writing_, *made, *unit.state, *unit.list, unit.taken->take(), call_);
+          internal::read_back(reading_, *made, *unit.state, *unit.list, unit.taken->take(), call_);
       if (!same.ok()) {
         return std::move(same).annotated(
             fmt::format("what was written to '{}' could not be confirmed",

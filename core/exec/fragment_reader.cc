@@ -69,18 +69,6 @@ struct NeedMaker {
   }
 };
 
-// Everything that is asked for, with repeats.
-std::vector<StoredItem> items_of(const FragmentRequest& request) {
-  std::vector<StoredItem> items;
-  const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
-  items.reserve(count + request.objects.size());
-  for (size_t i = 0; i < count; ++i)
-    items.push_back({StoredItem::Kind::kChunk, request.fragments->chunk(i)});
-  for (const ObjectTarget& each : request.objects)
-    items.push_back({StoredItem::Kind::kObject, each.object});
-  return items;
-}
-
 // Copies checked blocks to the fragments and objects that want them.
 class CopySink final : public BlockSink {
  public:
@@ -278,7 +266,12 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
                               "more than 2^32 boxes in one read; read the state in parts");
   }
   maker.needs.reserve(count + request.objects.size());
-  SHW_RETURN_IF_ERROR(prepare_items(reader.runtime(), opened, items_of(request), call.control));
+  const auto item_at = [&request, count](size_t i) {
+    return i < count ? StoredItem{StoredItem::Kind::kChunk, request.fragments->chunk(i)}
+                     : StoredItem{StoredItem::Kind::kObject, request.objects[i - count].object};
+  };
+  SHW_RETURN_IF_ERROR(prepare_items(reader.runtime(), opened, count + request.objects.size(),
+                                    item_at, call.control));
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
     const Box box = request.fragments->box(i);

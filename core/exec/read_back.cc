@@ -9,11 +9,14 @@
 
 #include "core/base/limits.h"
 #include "core/base/text.h"
+#include "core/exec/batches_internal.h"
 #include "core/exec/checkpoint_source_internal.h"
 #include "core/exec/parallel_internal.h"
 
 namespace shardwright::exec::internal {
 namespace {
+
+constexpr uint64_t kMostBatchBlocks = 4;
 
 // Numbers in the checkpoint of the entries of a state.
 Result<SourceEntries> entries_in(const Checkpoint& made, const State& state,
@@ -42,19 +45,12 @@ std::string_view name_of(const State& state, const plan::WriteItem& item) {
                                           : state.tensors().name(item.entry);
 }
 
-// Runs that together make about one block of staging memory; a run is at most one.
-std::vector<size_t> group_runs(std::span<const TakenRun> runs) {
-  std::vector<size_t> begins;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (i == 0 || bytes + runs[i].size_bytes > kWriteBlockBytes) {
-      begins.push_back(i);
-      bytes = 0;
-    }
-    bytes += runs[i].size_bytes;
-  }
-  begins.push_back(runs.size());
-  return begins;
+// Several runs, which are at most a block each, so that their reads overlap; all workers at once
+// fit the staging memory.
+uint64_t batch_bytes_of(Runtime& runtime) {
+  const auto workers = static_cast<uint64_t>(runtime.pool().thread_count()) + 1;
+  const uint64_t blocks = runtime.staging().budget_bytes() / workers / kWriteBlockBytes;
+  return std::clamp<uint64_t>(blocks, 1, kMostBatchBlocks) * kWriteBlockBytes;
 }
 
 }  // namespace
@@ -79,17 +75,19 @@ std::vector<TakenRun> TakenRuns::take() {
   return std::move(runs_);
 }
 
-Status read_back(Runtime& runtime, const Checkpoint& made, const State& state,
+Status read_back(Runtime& comparing, const Checkpoint& made, const State& state,
                  const plan::WriteList& list, std::span<const TakenRun> runs,
                  const CallContext& call) {
   SHW_ASSIGN_OR_RETURN(const SourceEntries entries, entries_in(made, state, list, runs));
-  CheckpointSource source(made, state, entries, list);
-  const std::vector<size_t> begins = group_runs(runs);
-  return run_each(runtime.pool(), begins.size() - 1, call.control, [&](size_t group) -> Status {
-    const auto mine = runs.subspan(begins[group], begins[group + 1] - begins[group]);
-    uint64_t bytes = 0;
-    for (const TakenRun& run : mine) bytes += run.size_bytes;
-    SHW_ASSIGN_OR_RETURN(const StagingBuffer block, runtime.staging().acquire(bytes, call.control));
+  CheckpointSource source(made, state, entries, list, call.control);
+  const uint64_t batch_bytes = batch_bytes_of(comparing);
+  const std::vector<size_t> begins =
+      batch_begins(runs, batch_bytes, [](const TakenRun& run) { return run.size_bytes; });
+  return run_each(comparing.pool(), begins.size() - 1, call.control, [&](size_t batch) -> Status {
+    const auto mine = runs.subspan(begins[batch], begins[batch + 1] - begins[batch]);
+    // Always as much, so that memory is used again: pages that are new cost more than the read.
+    SHW_ASSIGN_OR_RETURN(const StagingBuffer block,
+                         comparing.staging().acquire(batch_bytes, call.control));
     std::vector<WantedRun> wanted;
     uint64_t place = 0;
     for (const TakenRun& run : mine) {

@@ -38,8 +38,9 @@ class TakenRuns {
 };
 
 // Reads the runs of a rank from what was made of them, on all workers. state and list: those that
-// were written. DATA_LOSS naming the entry that differs; the failures of reads.
-Status read_back(Runtime& runtime, const Checkpoint& made, const State& state,
+// were written. comparing: holds what was read while it waits for more, so not the runtime that
+// `made` reads with. DATA_LOSS naming the entry that differs; the failures of reads.
+Status read_back(Runtime& comparing, const Checkpoint& made, const State& state,
                  const plan::WriteList& list, std::span<const TakenRun> runs,
                  const CallContext& call);
 

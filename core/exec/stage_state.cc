@@ -16,6 +16,7 @@
 #include "core/base/huge_pages.h"
 #include "core/base/limits.h"
 #include "core/device/devices.h"
+#include "core/exec/batches_internal.h"
 #include "core/exec/parallel_internal.h"
 #include "core/exec/save.h"
 
@@ -56,21 +57,6 @@ Status place_tensor(const device::Devices& devices, const TensorRef& entry, Stag
                                std::min(kCopyStepBytes, bytes - begin), place + begin});
   staging->places.push_back(place);
   return {};
-}
-
-// Copies that together make about one step, so that small tensors do not cost a task each.
-std::vector<size_t> group_copies(const std::vector<Copy>& copies) {
-  std::vector<size_t> begins;
-  uint64_t bytes = kCopyStepBytes;
-  for (size_t i = 0; i < copies.size(); ++i) {
-    if (bytes + copies[i].bytes > kCopyStepBytes) {
-      begins.push_back(i);
-      bytes = 0;
-    }
-    bytes += copies[i].bytes;
-  }
-  begins.push_back(copies.size());
-  return begins;
 }
 
 // The same entries with their memory in the block.
@@ -118,7 +104,8 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
   }
   SHW_ASSIGN_OR_RETURN(const KeptMemory::Block block,
                        runtime.staged_states().acquire(staging.size_bytes));
-  const std::vector<size_t> begins = group_copies(staging.copies);
+  const std::vector<size_t> begins = internal::batch_begins(
+      staging.copies, kCopyStepBytes, [](const Copy& copy) { return copy.bytes; });
   SHW_RETURN_IF_ERROR(
       internal::run_each(runtime.pool(), begins.size() - 1, call.control, [&](size_t group) {
         const std::span copies(staging.copies.data() + begins[group],

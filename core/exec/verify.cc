@@ -144,7 +144,8 @@ Result<std::vector<BlockNeed>> all_needs(Runtime& runtime, const format::OpenedC
                                          DamageList* damage) {
   const std::vector<format::StoredItem> items = items_in(opened, sound);
   // Many at once where all is well; whose place cannot be found fails again below, by itself.
-  const Status prepared = prepare_items(runtime, opened, items, call.control);
+  const Status prepared = prepare_items(
+      runtime, opened, items.size(), [&items](size_t i) { return items[i]; }, call.control);
   if (!prepared.ok() && prepared.code() != StatusCode::kDataLoss) return prepared;
   std::vector<BlockNeed> needs;
   for (const format::StoredItem& item : items) {

@@ -138,7 +138,7 @@ const Family* family_of(const Sight& sight, std::span<const Family> families) {
 Status explain_directory(const Sight& sight) {
   const std::string where = shown_path(sight.location);
   const std::span<const std::string> names = sight.names;
-  const auto is_lock = [](const std::string& name) { return name == native::kLockName; };
+  const auto is_lock = [](const std::string& name) { return name == kLockName; };
   if (std::ranges::all_of(names, is_lock)) {
     return not_found(
                fmt::format("there is no checkpoint at '{}': nothing is there", escape_text(where)))

@@ -19,7 +19,6 @@ namespace shardwright::format::native {
 inline constexpr uint32_t kFormatMajor = 0;
 inline constexpr uint32_t kFormatMinor = 1;
 inline constexpr std::string_view kManifestName = "manifest.shw";
-inline constexpr std::string_view kLockName = ".lock";
 inline constexpr std::string_view kJournalName = "journal";  // beside the files of a generation
 inline constexpr uint64_t kFileHeaderBytes = 4096;           // extents begin here
 inline constexpr uint64_t kTrailerBytes = 128;

@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/format/safetensors/contents_internal.h"
 #include "core/format/safetensors/header.h"
+#include "core/format/safetensors/header_reader_internal.h"
 #include "core/format/safetensors/hf_index.h"
 #include "core/format/safetensors/safetensors_saving.h"
 #include "core/format/safetensors/stored_headers_internal.h"
@@ -30,8 +31,6 @@ using internal::Parts;
 using internal::SourceFile;
 using internal::StoredIndex;
 
-constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
-
 Digest128 digest_of(std::string_view text) {
   return integrity::xxh3_128(std::as_bytes(std::span(text)));
 }
@@ -43,27 +42,16 @@ std::string own_name(const Location& location) {
   return path.substr(path.rfind('/') + 1);
 }
 
-Result<std::string> read_text(storage::StorageObject& object, uint64_t offset, uint64_t size) {
-  std::string text(static_cast<size_t>(size), '\0');
-  SHW_RETURN_IF_ERROR(object.read_at(offset, std::as_writable_bytes(std::span(text))));
-  return text;
-}
-
 // Reads what is in front of the buffer. NOT_FOUND when the file is not there.
 Result<SourceFile> read_source(const Location& location, FileInfo info) {
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       location.storage->open(stored_key(location, info), storage::OpenOptions{}));
-  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
+  SHW_ASSIGN_OR_RETURN(
+      internal::StoredHeader header,
+      internal::read_header(*location.storage, stored_key(location, info), info.key));
   SourceFile source;
   source.info = std::move(info);
-  source.info.size_bytes = stat.size_bytes;
-  source.version = stat.version;
-  std::array<std::byte, kLengthBytes> length{};
-  if (stat.size_bytes >= kLengthBytes) SHW_RETURN_IF_ERROR(object->read_at(0, length));
-  SHW_ASSIGN_OR_RETURN(const uint64_t header_bytes,
-                       header_length(length, stat.size_bytes, source.info.key));
-  SHW_ASSIGN_OR_RETURN(source.header, read_text(*object, kLengthBytes, header_bytes));
-  SHW_RETURN_IF_ERROR(object->close());
+  source.info.size_bytes = header.file_bytes;
+  source.version = std::move(header.version);
+  source.header = std::move(header.text);
   return source;
 }
 
@@ -78,7 +66,7 @@ Result<std::string> read_index(const Location& location, const std::string& name
         .with_detail("file", name)
         .with_detail("limit", fmt::to_string(kMaxIndexBytes));
   }
-  SHW_ASSIGN_OR_RETURN(std::string text, read_text(*object, 0, stat.size_bytes));
+  SHW_ASSIGN_OR_RETURN(std::string text, internal::read_text(*object, 0, stat.size_bytes));
   SHW_RETURN_IF_ERROR(object->close());
   return text;
 }
@@ -247,12 +235,12 @@ Result<std::string> choose_index(const Location& location, std::span<const std::
   const std::vector<std::string> found = names_with(names, kIndexSuffix);
   if (found.empty()) return std::string();
   if (found.size() == 1) return found.front();
-  if (std::ranges::find(found, kUsualIndex) != found.end()) return std::string(kUsualIndex);
+  if (std::ranges::find(found, kIndexName) != found.end()) return std::string(kIndexName);
   return invalid_argument(fmt::format("'{}' has {} indexes of safetensors files, among them '{}' "
                                       "and '{}', and none is called {}",
                                       escape_text(shown_path(location)), found.size(),
                                       escape_text(found[0], 64), escape_text(found[1], 64),
-                                      kUsualIndex))
+                                      kIndexName))
       .with_detail("file", found[1])
       .with_detail("hint", "put one of the models into a directory of its own");
 }
@@ -290,7 +278,7 @@ Status only_uncommitted(const Location& location) {
   const std::string where = shown_path(location);
   return not_found(fmt::format("there is no checkpoint at '{}': it holds safetensors files of a "
                                "save that was not committed, and no {}",
-                               escape_text(where), kUsualIndex))
+                               escape_text(where), kIndexName))
       .with_detail("file", where)
       .with_detail("hint", "a first save is running or was killed here; save again");
 }

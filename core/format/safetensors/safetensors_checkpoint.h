@@ -20,6 +20,7 @@ inline constexpr std::string_view kFileFormat = "safetensors";          // one f
 inline constexpr std::string_view kDirectoryFormat = "hf-safetensors";  // files of a directory
 inline constexpr std::string_view kFileSuffix = ".safetensors";
 inline constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+inline constexpr std::string_view kIndexName = "model.safetensors.index.json";  // the usual one
 
 // Whether a file with these first bytes (16, or all) is one, sound or not; name: of the file.
 bool is_safetensors_file(std::span<const std::byte> head, uint64_t file_bytes,

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/format/safetensors/file_plan.h"
 #include "core/format/safetensors/header.h"
+#include "core/format/safetensors/header_reader_internal.h"
 #include "core/format/safetensors/hf_index.h"
 #include "core/format/safetensors/placement_internal.h"
 #include "core/format/safetensors/safetensors_checkpoint.h"
@@ -23,10 +24,8 @@
 namespace shardwright::format::safetensors {
 namespace {
 
-constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kLoneName = "model.safetensors";  // loaders look for it before the index
 constexpr std::string_view kFileBeginning = "model-";
-constexpr std::string_view kLockName = ".lock";
 constexpr size_t kGenerationDigits = 32;
 
 // Of any object of a directory that this writer names, "" for others.
@@ -294,18 +293,11 @@ class RankPlacement {
 };
 
 Status RankPlacement::place_in(const std::string& key) {
-  SHW_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StorageObject> object,
-                       location_.storage->open(key, storage::OpenOptions{}));
-  SHW_ASSIGN_OR_RETURN(const storage::ObjectStat stat, object->stat());
-  std::array<std::byte, kLengthBytes> first{};
-  SHW_RETURN_IF_ERROR(object->read_at(0, first));
-  SHW_ASSIGN_OR_RETURN(const uint64_t length, header_length(first, stat.size_bytes, key));
-  std::string text(static_cast<size_t>(length), '\0');
-  SHW_RETURN_IF_ERROR(object->read_at(kLengthBytes, std::as_writable_bytes(std::span(text))));
-  SHW_RETURN_IF_ERROR(object->close());
-  const uint64_t buffer_begin = kLengthBytes + length;
+  SHW_ASSIGN_OR_RETURN(const internal::StoredHeader stored,
+                       internal::read_header(*location_.storage, key, key));
+  const uint64_t buffer_begin = kLengthBytes + stored.text.size();
   SHW_ASSIGN_OR_RETURN(const Header header,
-                       decode_header(text, stat.size_bytes - buffer_begin, key));
+                       decode_header(stored.text, stored.file_bytes - buffer_begin, key));
   FileLayout layout;
   layout.key = key;
   layout.is_own = false;

@@ -8,6 +8,7 @@
 
 #include "core/storage/backends.h"
 #include "tests/core/exec/checkpoint_fixture.h"
+#include "tests/support/temporary_directory.h"
 
 namespace shardwright::exec::test {
 namespace {
@@ -89,6 +90,32 @@ TEST_F(Convert, ThereAndBackHasAllBytes) {
   ASSERT_TRUE(one.ok()) << one.status().to_string();
   EXPECT_TRUE(holds_truth("one.safetensors"));
   EXPECT_EQ(fixture_.keys("source"), before_);
+}
+
+// Workers hold memory while they wait for more of it, so what they hold and what they wait for are
+// of different budgets. On files, which are read directly: through staging memory.
+TEST_F(Convert, EndsWithTheLeastMemoryAndManyWorkers) {
+  shardwright::test::RandomSource random;
+  const std::vector<Dense> truth{random_dense(random, "large", DType::kUint8, {7001, 5731})};
+  Holding whole;
+  add_whole(&whole, truth[0], true);
+  fixture_.save({whole.state}, {}, "large");
+  RuntimeOptions least;
+  least.threads = 4;
+  least.memory_budget = 2 * kWriteBlockBytes;
+  const auto reading = Runtime::create(least);
+  const auto writing = Runtime::create(least);
+  CallContext call;
+  call.control.end_within(real_clock().monotonic_ns(), int64_t{120} * 1000 * 1000 * 1000);
+  const shardwright::test::TemporaryDirectory directory;
+  const std::shared_ptr<storage::Storage> files = storage::make_posix_storage(directory / "root");
+  format::Location from = fixture_.location("large");
+  for (const char* format : {"safetensors", "native"}) {
+    const format::Location to{files, format};
+    const auto made = convert(**reading, **writing, from, to, options(format), call);
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    from = to;
+  }
 }
 
 TEST_F(Convert, RefusesOnePlaceForBoth) {
