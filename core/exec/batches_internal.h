@@ -10,8 +10,8 @@
 
 namespace shardwright::exec::internal {
 
-// Number of the first item of each batch, and their count behind it. A batch is at most limit_bytes,
-// or one item. bytes_of: of an item.
+// Number of the first item of each batch, and their count behind it. A batch is at most
+// limit_bytes, or one item. bytes_of: of an item.
 template <std::ranges::random_access_range Items, typename BytesOf>
 std::vector<size_t> batch_begins(const Items& items, uint64_t limit_bytes, BytesOf bytes_of) {
   std::vector<size_t> begins;

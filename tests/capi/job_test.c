@@ -292,7 +292,8 @@ static void take_staging(void* user, void* pointer, uint64_t size, uint64_t alig
   pthread_mutex_unlock(&staging_mutex);
 }
 
-/* Nobody calls the library any more, and the job's own memory comes back when it ends. */
+/* Nobody calls the library any more, and the job's own memory comes back when it ends. The copy of
+ * the state stays with the context, for the next one. */
 static void a_dropped_job_gives_its_memory_back(void) {
   shw_error* error = NULL;
   shw_context* context = NULL;
@@ -313,7 +314,7 @@ static void a_dropped_job_gives_its_memory_back(void) {
   clock_gettime(CLOCK_REALTIME, &limit);
   limit.tv_sec += 60;
   pthread_mutex_lock(&staging_mutex);
-  while (staging_given == 0 || staging_blocks != 0) {
+  while (staging_given < 2 || staging_blocks != 1) {
     CHECK(pthread_cond_timedwait(&staging_changed, &staging_mutex, &limit) == 0);
   }
   pthread_mutex_unlock(&staging_mutex);
