@@ -55,6 +55,7 @@ DISK = ["threads", "time, median (min - max)", "GB/s", "share of the floor"]
 TABLES = [
     ("save_disk", None, DISK, disk, True),
     ("load_disk", None, DISK, disk, True),
+    ("convert", None, DISK, disk, True),
     ("save_ranks", None, DISK, disk, True),
     ("load_ranks", None, ["wanted", "cache", *DISK, "read / needed"], loaded_by_ranks, "ranks"),
     ("async_block", None, ["threads", "time, median (min - max)", "share of the floor", "first save",
