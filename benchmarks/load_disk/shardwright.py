@@ -9,13 +9,17 @@ from driver.contender import Base
 
 class Contender(Base):
     versions = {"shardwright": shardwright.__version__}
+    name = "in"
 
     def setup(self):
-        self.path = os.path.join(self.directory, "in")
+        self.path = os.path.join(self.directory, self.name)
         state = states.arrays(self.params)
-        shardwright.save(state, self.path)
+        self.store(state)
         self.expected = states.digests(state)
         self.target = state  # allocated and touched; prepare() wipes it
+
+    def store(self, state):
+        shardwright.save(state, self.path)
 
     def prepare(self):
         for a in self.target.values():

@@ -94,6 +94,10 @@ class Recorder {
       });
 };
 
+// The part of the log after the first commit, spoiled.
+using Spoil = std::function<void(std::vector<LoggedCall>*, size_t after)>;
+using Mutants = std::vector<std::pair<std::string, Spoil>>;
+
 class CrashStatesTest : public testing::Test {
  protected:
   // Saves worlds one after another and keeps the calls.
@@ -142,6 +146,8 @@ class CrashStatesTest : public testing::Test {
     workload.log = recorder.take();
     return workload;
   }
+
+  void expect_found(const Mutants& mutants, std::string_view commit);
 
   // Checks all states of a workload; stops at the first violation and describes it. "" = none.
   std::string check(const Workload& workload, uint64_t sector_bytes) {
@@ -275,9 +281,6 @@ std::vector<World> two_worlds(int32_t ranks) {
   return worlds;
 }
 
-// The part of the log after the first commit, spoiled.
-using Spoil = std::function<void(std::vector<LoggedCall>*, size_t after)>;
-
 void drop(std::vector<LoggedCall>* log, size_t after, Operation operation, std::string_view part) {
   const auto spoiled = std::remove_if(
       log->begin() + static_cast<ptrdiff_t>(after), log->end(), [&](const LoggedCall& call) {
@@ -372,6 +375,18 @@ TEST_F(SharedFilesTest, NoStateAfterACrashLosesWhatWasCommitted) {
   EXPECT_GE(states_, 400U);
 }
 
+// Each way of spoiling a sound save that overwrites another; commit: the key whose commit it is.
+void CrashStatesTest::expect_found(const Mutants& mutants, std::string_view commit) {
+  const Workload sound = record("mutant", two_worlds(2));
+  const size_t after = find_call(sound.log, 0, Operation::kCommit, commit) + 1;
+  ASSERT_EQ(check(sound, 4096), "");
+  for (const auto& [name, spoil] : mutants) {
+    Workload mutant = sound;
+    spoil(&mutant.log, after);
+    EXPECT_NE(check(mutant, 4096), "") << name << " was not found";
+  }
+}
+
 // Moves the call at from in front of the one at to.
 void move_before(std::vector<LoggedCall>* log, size_t from, size_t to) {
   ASSERT_LT(from, log->size());
@@ -382,7 +397,7 @@ void move_before(std::vector<LoggedCall>* log, size_t from, size_t to) {
 }
 
 TEST_F(CrashStatesTest, EveryMutantOfTheProtocolIsFound) {
-  const std::vector<std::pair<std::string, Spoil>> mutants = {
+  const Mutants mutants = {
       {"rank files are not synced",
        [](auto* log, size_t after) { drop(log, after, Operation::kSync, "rank-"); }},
       {"one rank's file is not synced",
@@ -417,18 +432,11 @@ TEST_F(CrashStatesTest, EveryMutantOfTheProtocolIsFound) {
          }
        }},
   };
-  const Workload sound = record("mutant", two_worlds(2));
-  const size_t after = find_call(sound.log, 0, Operation::kCommit, "manifest") + 1;
-  ASSERT_EQ(check(sound, 4096), "");
-  for (const auto& [name, spoil] : mutants) {
-    Workload mutant = sound;
-    spoil(&mutant.log, after);
-    EXPECT_NE(check(mutant, 4096), "") << name << " was not found";
-  }
+  expect_found(mutants, "manifest");
 }
 
 TEST_F(SharedFilesTest, EveryMutantOfTheProtocolIsFound) {
-  const std::vector<std::pair<std::string, Spoil>> mutants = {
+  const Mutants mutants = {
       {"files are not synced",
        [](auto* log, size_t after) {
          // The index, whose name ends otherwise, has a sync of its own.
@@ -454,14 +462,7 @@ TEST_F(SharedFilesTest, EveryMutantOfTheProtocolIsFound) {
                      find_call(*log, after, Operation::kCommit, "index.json"));
        }},
   };
-  const Workload sound = record("mutant", two_worlds(2));
-  const size_t after = find_call(sound.log, 0, Operation::kCommit, "index.json") + 1;
-  ASSERT_EQ(check(sound, 4096), "");
-  for (const auto& [name, spoil] : mutants) {
-    Workload mutant = sound;
-    spoil(&mutant.log, after);
-    EXPECT_NE(check(mutant, 4096), "") << name << " was not found";
-  }
+  expect_found(mutants, "index.json");
 }
 
 }  // namespace
