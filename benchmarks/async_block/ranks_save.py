@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 
+from driver import memory
 from driver.ranks import RanksContender
 
 
@@ -26,6 +27,7 @@ class RanksSave(RanksContender):
         super().setup()
         self.values, self.turn = self.state("rows"), 0
         self.path = os.path.join(self.directory, "out")
+        memory.back_pages(2 * self.params["bytes"] // self.params["world"])
 
     def prepare(self):
         self.torch.set_num_threads(self.threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shardwright.convert: reads, writes, syncs, reads back and compares."""
+"""shardwright.convert."""
 import os
 import shutil
 
@@ -10,7 +10,6 @@ from driver.contender import Base
 
 class Contender(Base):
     versions = {"shardwright": shardwright.__version__}
-    compare = True
 
     def setup(self):
         state = states.arrays(self.params)
@@ -26,7 +25,7 @@ class Contender(Base):
         cache.make("cold", self.source)
 
     def run(self):
-        shardwright.convert(self.source, self.path, format=self.target, compare=self.compare, threads=self.threads)
+        shardwright.convert(self.source, self.path, format=self.target, compare=self.params["compare"], threads=self.threads)
 
     def check(self):
         loaded = shardwright.load(self.path)

@@ -2,7 +2,7 @@
  *
  * Floor probe: what the machine itself can do, measured without the library.
  *   floor KIND BYTES REPS [DIR]
- * KIND: memcpy, fresh, dwrite, dread, dcopy, commit, call. One warm-up round, then REPS timed
+ * KIND: memcpy, fresh, dwrite, dread, dcopy, dcopyback, commit, call. One warm-up round, then REPS timed
  * rounds (at most 64); one JSON line on stdout with the times. Data come from an xorshift
  * generator: zeros would flatter compressing or sparse back ends. dwrite and dread are the best of
  * four variants, named in the line: 8 MiB at a time by one, two and four threads, and where the
@@ -251,9 +251,10 @@ static void* move_side(void* argument) {
   return NULL;
 }
 
-/* One file read and another written at the same time, until both are done. */
-static double read_and_write(const char* from, const char* to, uint64_t size, struct variant how,
-                             uint8_t* memory) {
+/* One file read and another written at the same time, until both are done. back: then the other one
+ * is read, too. */
+static double read_and_write(const char* from, const char* to, uint64_t size, int back,
+                             struct variant how, uint8_t* memory) {
   Side reading = {from, size, 0, how, memory};
   Side writing = {to, size, 1, how, memory + kBlock * (uint64_t)how.threads};
   pthread_t id;
@@ -262,10 +263,11 @@ static double read_and_write(const char* from, const char* to, uint64_t size, st
   if (pthread_create(&id, NULL, move_side, &reading) != 0) die("thread");
   move_side(&writing);
   pthread_join(id, NULL);
+  if (back) move_file(to, size, 0, how, memory);
   return now() - start;
 }
 
-static void run_copy(uint64_t size, int reps, const char* dir) {
+static void run_copy(int back, uint64_t size, int reps, const char* dir) {
   char from[kPathBytes], to[kPathBytes];
   snprintf(from, sizeof(from), "%s/floor.bin", dir);
   snprintf(to, sizeof(to), "%s/floor.tmp", dir);
@@ -276,14 +278,14 @@ static void run_copy(uint64_t size, int reps, const char* dir) {
   const struct variant one = kVariants[0], two = kVariants[1];
   const char* fixed = getenv("FLOOR_VARIANT");
   const int is_two = fixed != NULL ? strcmp(fixed, two.name) == 0
-                                   : read_and_write(from, to, size, two, memory) <
-                                         read_and_write(from, to, size, one, memory);
+                                   : read_and_write(from, to, size, back, two, memory) <
+                                         read_and_write(from, to, size, back, one, memory);
   const struct variant how = is_two ? two : one;
   double seconds[kMaxReps];
-  for (int r = 0; r < reps; ++r) seconds[r] = read_and_write(from, to, size, how, memory);
+  for (int r = 0; r < reps; ++r) seconds[r] = read_and_write(from, to, size, back, how, memory);
   unlink(to);
   if (fixed == NULL) unlink(from);
-  print_line("dcopy", size, seconds, reps, how.name);
+  print_line(back ? "dcopyback" : "dcopy", size, seconds, reps, how.name);
 }
 
 /* A copy into memory that was never touched, as it comes without any advice. */
@@ -345,7 +347,9 @@ static void run_call(int reps) {
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    fprintf(stderr, "usage: floor memcpy|fresh|dwrite|dread|dcopy|commit|call BYTES REPS [DIR]\n");
+    fprintf(
+        stderr,
+        "usage: floor memcpy|fresh|dwrite|dread|dcopy|dcopyback|commit|call BYTES REPS [DIR]\n");
     return 2;
   }
   const char* kind = argv[1];
@@ -362,7 +366,9 @@ int main(int argc, char** argv) {
   else if (strcmp(kind, "dread") == 0 && size > 0)
     run_file(0, size, reps, dir);
   else if (strcmp(kind, "dcopy") == 0 && size > 0)
-    run_copy(size, reps, dir);
+    run_copy(0, size, reps, dir);
+  else if (strcmp(kind, "dcopyback") == 0 && size > 0)
+    run_copy(1, size, reps, dir);
   else if (strcmp(kind, "commit") == 0)
     run_commit(reps, dir);
   else if (strcmp(kind, "call") == 0)

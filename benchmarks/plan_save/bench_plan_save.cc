@@ -15,12 +15,13 @@
 #include "core/plan/save/global_plan.h"
 #include "core/plan/save/merge_plans.h"
 #include "core/plan/wire/wire.h"
+#include "core/tensor/dtype.h"
 
 namespace {
 
 namespace plan = shardwright::plan;
 
-constexpr int32_t kFloat32 = 2 + 256 * 32;
+constexpr auto kFloat32 = static_cast<int32_t>(shardwright::DType::kFloat32);
 constexpr int64_t kRows = 8;
 constexpr char kGeneration[] = "0123456789abcdef0123456789abcdef";
 

@@ -18,7 +18,7 @@ class Contender(GlobalStep):
 def sent_plan(items, paths):
     """What a rank sends: its plan before anybody has looked into it."""
     from shardwright.torch.dcp.planner import PlanItems
-    from shardwright.torch.dcp.planner._items import plan_of_items
+    from shardwright.torch.dcp.planner._items import described
     from shardwright.torch.dcp.planner._paths import Paths
     from torch.distributed.checkpoint.planner import SavePlan
-    return pickle.dumps(SavePlan(PlanItems(plan_of_items(items)), planner_data=Paths(paths)))
+    return pickle.dumps(SavePlan(PlanItems(described(items).plan), planner_data=Paths(paths)))
