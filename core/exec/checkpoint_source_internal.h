@@ -20,14 +20,14 @@ struct SourceEntries {
   std::vector<size_t> objects;
 };
 
-class TakenRuns;
+class TakenParts;
 
 class CheckpointSource final : public ContentSource {
  public:
   // All outlive the source, and what control points to. taken: is told what was read; may be null.
   CheckpointSource(const Checkpoint& checkpoint, const State& state, const SourceEntries& entries,
                    const plan::WriteList& list, const CallControl& control,
-                   TakenRuns* taken = nullptr)
+                   TakenParts* taken = nullptr)
       : checkpoint_(checkpoint),
         state_(state),
         entries_(entries),
@@ -36,6 +36,7 @@ class CheckpointSource final : public ContentSource {
         taken_(taken) {}
 
   Status read(std::span<const WantedRun> runs) override;
+  bool comes_in_blocks() const override { return checkpoint_.opened().digest_block_bytes() > 0; }
 
  private:
   struct Pending;
@@ -46,7 +47,7 @@ class CheckpointSource final : public ContentSource {
   const SourceEntries& entries_;
   const plan::WriteList& list_;
   const CallContext call_;
-  TakenRuns* const taken_;
+  TakenParts* const taken_;
 };
 
 }  // namespace shardwright::exec::internal

@@ -23,6 +23,8 @@ class ContentSource {
  public:
   virtual ~ContentSource() = default;
   virtual Status read(std::span<const WantedRun> runs) = 0;
+  // Whether a digest block of an item costs as much when a part of it is read.
+  virtual bool comes_in_blocks() const = 0;
 };
 
 }  // namespace shardwright::exec::internal

@@ -37,7 +37,7 @@ struct Unit {
   std::shared_ptr<State> state = std::make_shared<State>();  // co-owned by its planner
   internal::SourceEntries entries;
   // What was read for it in this call; null when it was written by an earlier one.
-  std::unique_ptr<internal::TakenRuns> taken = nullptr;
+  std::unique_ptr<internal::TakenParts> taken = nullptr;
   const plan::WriteList* list = nullptr;  // of its planner; set with taken
 };
 
@@ -342,7 +342,7 @@ class Conversion {
       bytes.generation = generation_;
       bytes.goes_on = goes_on;
       bytes.open = [this, &unit](const plan::WriteList& list) -> std::unique_ptr<ContentSource> {
-        unit.taken = std::make_unique<internal::TakenRuns>();
+        unit.taken = std::make_unique<internal::TakenParts>();
         unit.list = &list;
         return std::make_unique<CheckpointSource>(*source_, *unit.state, unit.entries, list,
                                                   call_.control, unit.taken.get());
@@ -371,7 +371,7 @@ class Conversion {
         continue;
       }
       Status same =
-          internal::read_back(reading_, *made, *unit.state, *unit.list, unit.taken->take(), call_);
+          internal::read_back(writing_, *made, *unit.state, *unit.list, unit.taken->take(), call_);
       if (!same.ok()) {
         return std::move(same).annotated(
             fmt::format("what was written to '{}' could not be confirmed",

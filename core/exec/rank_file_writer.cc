@@ -76,8 +76,9 @@ class RankFilesWriter {
     result_.generation = list_.generation;
     result_.plan_digest = list_.plan_digest;
     result_.payload_bytes = list_.payload_bytes();
+    const bool in_blocks = input_.bytes != nullptr && input_.bytes->comes_in_blocks();
     for (uint32_t f = 0; f < files_.size(); ++f) {
-      files_[f].tasks = make_write_tasks(files_[f].layout, kWriteBlockBytes);
+      files_[f].tasks = make_write_tasks(files_[f].layout, kWriteBlockBytes, in_blocks);
       for (const WriteTask& range : files_[f].tasks) {
         tasks_.push_back({f, range});
         block_bytes_ = std::max(block_bytes_, lead_of(range) + range.end - range.begin);

@@ -9,7 +9,8 @@
 // byte.
 //
 // A file that ranks share (it has no digests): ranges of items that touch each other, cut at
-// multiples of 4 KiB, and parts of items that lie scattered.
+// multiples of 4 KiB, and parts of items that lie scattered. Where bytes come in blocks their
+// ranges are cut between blocks, so that none is read twice.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,9 @@ struct WriteTask {
   bool is_scattered = false;
 };
 
-// capacity_bytes: a multiple of 4 KiB, at least two digest blocks.
-std::vector<WriteTask> make_write_tasks(const format::FileLayout& layout, uint64_t capacity_bytes);
+// capacity_bytes: a multiple of 4 KiB, at least two digest blocks. in_blocks: what is written comes
+// in digest blocks of the items.
+std::vector<WriteTask> make_write_tasks(const format::FileLayout& layout, uint64_t capacity_bytes,
+                                        bool in_blocks = false);
 
 }  // namespace shardwright::exec::internal

@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json_writer.h"
+#include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/format/safetensors/dtype_names.h"
 #include "core/format/safetensors/header.h"
@@ -17,6 +18,9 @@
 namespace shardwright::format::safetensors {
 namespace {
 
+// From here on the buffer begins where a page does, as tensors of most sizes then do: they are
+// transferred round the page cache, without a copy. Readers take any number of blanks.
+constexpr uint64_t kAlignedBytes = uint64_t{1} << 20;
 constexpr uint64_t kMaxFileBytes = std::numeric_limits<int64_t>::max() / 2;
 
 Status cannot_hold(const plan::Catalog& catalog, size_t tensor, std::string_view why) {
@@ -80,7 +84,9 @@ Status write_head(const plan::Catalog& catalog, const std::map<std::string, std:
     begin = end;
   }
   std::string text = json.end_object().take();
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  const uint64_t alignment = begin < kAlignedBytes ? kLengthBytes : kExtentAlignmentBytes;
+  const uint64_t end = (kLengthBytes + text.size() + alignment - 1) / alignment * alignment;
+  text.resize(end - kLengthBytes, ' ');
   if (text.size() > kMaxHeaderBytes) {
     return resource_exhausted(
                "header", fmt::format("the header of a file with {} tensors would have {} bytes, "

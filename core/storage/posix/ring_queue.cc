@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/checked.h"
 #include "core/base/without_exceptions.h"
 #include "core/storage/posix/object_internal.h"
 
@@ -34,30 +35,23 @@ class RingQueue final : public IoQueue {
 
   void submit(const IoRequest& request) override {
     const bool is_write = request.operation == IoRequest::Operation::kWrite;
+    IoRequest rest = behind_head(request);
     Status status;
     const int descriptor =
-        posix_object(request).ring_descriptor(is_write, request.offset, request.data, &status);
+        posix_object(rest).ring_descriptor(is_write, rest.offset, rest.data, &status);
+    const auto head = request.data.first(request.data.size() - rest.data.size());
+    if (status.ok() && descriptor >= 0 && !head.empty()) {
+      IoRequest front = request;
+      front.data = head;
+      status = run_request(front);
+    }
     if (!status.ok()) {
       done_.push_back({request.tag, std::move(status)});
-      return;
+    } else if (descriptor < 0) {
+      done_.push_back({request.tag, run_request(request)});
+    } else if (!put_into_ring(descriptor, rest)) {
+      done_.push_back({request.tag, run_request(rest)});
     }
-    if (descriptor >= 0) {
-      const uint32_t slot = free_.back();
-      const RingTransfer transfer{
-          descriptor,
-          is_write,
-          request.offset,
-          request.data.data(),
-          static_cast<uint32_t>(request.data.size() - request.data.size() % kDirectAlignment),
-          slot};
-      if (ring_->submit(transfer) == 0) {
-        free_.pop_back();
-        requests_[slot] = request;
-        ++in_ring_;
-        return;
-      }
-    }
-    done_.push_back({request.tag, run_request(request)});
   }
 
   void complete(std::vector<IoCompletion>* done) override {
@@ -67,6 +61,32 @@ class RingQueue final : public IoQueue {
   }
 
  private:
+  // What begins at a multiple of the alignment; all of it where that leaves nothing.
+  static IoRequest behind_head(const IoRequest& request) {
+    const uint64_t head = (kDirectAlignment - request.offset % kDirectAlignment) % kDirectAlignment;
+    IoRequest rest = request;
+    if (head >= request.data.size() || !checked_add(request.offset, head, &rest.offset))
+      return request;
+    rest.data = request.data.subspan(static_cast<size_t>(head));
+    return rest;
+  }
+
+  bool put_into_ring(int descriptor, const IoRequest& request) {
+    const uint32_t slot = free_.back();
+    const RingTransfer transfer{
+        descriptor,
+        request.operation == IoRequest::Operation::kWrite,
+        request.offset,
+        request.data.data(),
+        static_cast<uint32_t>(request.data.size() - request.data.size() % kDirectAlignment),
+        slot};
+    if (ring_->submit(transfer) != 0) return false;
+    free_.pop_back();
+    requests_[slot] = request;
+    ++in_ring_;
+    return true;
+  }
+
   void reap() {
     const int waited = ring_->wait(&results_);
     if (waited < 0 && results_.empty()) return;  // -EINTR and the like: what is in flight comes

@@ -226,6 +226,36 @@ TEST_P(StorageConformance, CarriesBatchesOfWritesAndReads) {
   EXPECT_EQ(behind[0].status.code(), StatusCode::kOutOfRange);
 }
 
+TEST_P(StorageConformance, CarriesBatchesThatBeginAnywhere) {
+  if (!offers(kPositionalWrite) || !offers(kConcurrentRead))
+    GTEST_SKIP() << "positional writes or concurrent reads are not offered";
+  constexpr size_t kDepth = 5;
+  constexpr size_t kBlock = 64 * 1024 + 52;
+  AlignedBytes expected = pattern(17 * kBlock + 4096 + 77, 14);
+  const auto object = open("key", OpenMode::kCreateVisible);
+  auto writes = storage().open_queue(*object, kDepth);
+  ASSERT_TRUE(writes.ok()) << writes.status().to_string();
+  const Status written =
+      carry(**writes, IoRequest::Operation::kWrite, *object, expected.bytes(), kBlock, kDepth);
+  ASSERT_TRUE(written.ok()) << written.to_string();
+  ASSERT_TRUE(object->sync().ok());
+  ASSERT_TRUE(object->close().ok());
+  const auto reader = open("key", OpenMode::kRead);
+  auto reads = storage().open_queue(*reader, kDepth);
+  ASSERT_TRUE(reads.ok()) << reads.status().to_string();
+  AlignedBytes found(expected.bytes().size());
+  const Status read =
+      carry(**reads, IoRequest::Operation::kRead, *reader, found.bytes(), kBlock, kDepth);
+  ASSERT_TRUE(read.ok()) << read.to_string();
+  EXPECT_TRUE(std::ranges::equal(found.bytes(), expected.bytes()));
+  (*reads)->submit(
+      {IoRequest::Operation::kRead, reader.get(), UINT64_MAX - 1, found.part(0, 9), 1});
+  std::vector<IoCompletion> behind;
+  (*reads)->complete(&behind);
+  ASSERT_EQ(behind.size(), 1U);
+  EXPECT_EQ(behind[0].status.code(), StatusCode::kOutOfRange);
+}
+
 TEST_P(StorageConformance, DoesNotShowAReservationInTheLength) {
   OpenOptions wanted = options(OpenMode::kCreateVisible);
   wanted.expected_bytes = 1 << 20;

@@ -151,6 +151,26 @@ TEST(SafetensorsFiles, AreWrittenByRanksOnPosix) {
   }
 }
 
+// So that tensors of whole pages are transferred without a copy.
+TEST(SafetensorsFiles, OfAMiBBeginTheirTensorsAtAPage) {
+  const std::unique_ptr<Runtime> runtime = make_runtime();
+  const format::Location location{storage::make_memory_storage(), "one.safetensors"};
+  shardwright::test::RandomSource random;
+  for (const int64_t bytes : {(1 << 20) - 1, 1 << 20}) {
+    World world;
+    world.tensors = {random_dense(random, "w", DType::kUint8, {bytes})};
+    world.ranks.resize(1);
+    add_whole(&world.ranks[0], world.tensors[0], true, EntryKind::kReplicated);
+    const auto saved = save_world(*runtime, world, location, safetensors_options());
+    ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
+    const std::shared_ptr<const Checkpoint> made = *Checkpoint::open(*runtime, location);
+    const uint64_t begin = made->opened().chunk_extent(0)->offset;
+    EXPECT_EQ(begin % 8, 0U);
+    EXPECT_EQ(begin % 4096 == 0, bytes >= 1 << 20) << begin;
+    EXPECT_TRUE(stores(*runtime, location, world));
+  }
+}
+
 TEST(SafetensorsFiles, OfASaveThatWasNotCommittedAreNoCheckpoint) {
   const std::unique_ptr<Runtime> runtime = make_runtime();
   const std::shared_ptr<storage::Storage> memory = storage::make_memory_storage();

@@ -95,5 +95,62 @@ TEST(WriteTasks, ItemsWithoutBytesNeedTheHeaderOnly) {
   EXPECT_EQ(tasks[0].end, kExtentAlignmentBytes);
 }
 
+// Ranges of items that touch each other, gaps between them, and parts of scattered items.
+FileLayout shared_layout(test::RandomSource& random) {
+  FileLayout layout;
+  layout.is_own = false;
+  uint64_t end = static_cast<uint64_t>(random.between(8, 5000));
+  for (uint32_t i = 0; i < 40; ++i) {
+    PlacedItem item{i, end,
+                    static_cast<uint64_t>(random.between(0, i % 3 == 0 ? 9'000'000 : 40'000))};
+    if (random.between(0, 3) == 0) item.position += static_cast<uint64_t>(random.between(1, 9000));
+    if (random.between(0, 7) == 0) item.scatter = 0;
+    end = item.position + item.size_bytes;
+    layout.items.push_back(item);
+  }
+  layout.data_bytes = end;
+  return layout;
+}
+
+TEST(WriteTasks, OfASharedFileCoverItemsAndNothingElse) {
+  test::RandomSource random;
+  for (int round = 0; round < 200; ++round) {
+    const FileLayout layout = shared_layout(random);
+    for (const bool in_blocks : {false, true}) {
+      const std::vector<WriteTask> tasks = make_write_tasks(layout, kCapacity, in_blocks);
+      size_t next = 0;  // task
+      uint64_t done = 0;
+      for (size_t i = 0; i < layout.items.size(); ++i) {
+        const PlacedItem& item = layout.items[i];
+        const bool is_scattered = item.scatter != PlacedItem::kTogether;
+        const uint64_t begin = is_scattered ? 0 : item.position;
+        for (uint64_t at = begin; at < begin + item.size_bytes;) {
+          ASSERT_LT(next, tasks.size());
+          const WriteTask& task = tasks[next];
+          ASSERT_EQ(task.is_scattered, is_scattered);
+          ASSERT_LE(task.begin, at);
+          ASSERT_LE(task.end - task.begin, kCapacity);
+          if (at == task.begin) {
+            ASSERT_EQ(task.first_item, i);
+          }
+          const uint64_t end = std::min(task.end, begin + item.size_bytes);
+          const bool is_cut = end < begin + item.size_bytes;
+          if (is_cut) {
+            ASSERT_EQ(in_blocks ? (end - begin) % kDigestBlockBytes : end % kExtentAlignmentBytes,
+                      0U);
+          }
+          done += end - at;
+          at = end;
+          next += task.end == end ? 1 : 0;
+        }
+      }
+      EXPECT_EQ(next, tasks.size());
+      uint64_t covered = 0;
+      for (const WriteTask& task : tasks) covered += task.end - task.begin;
+      EXPECT_EQ(covered, done);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shardwright::exec::internal
