@@ -24,12 +24,14 @@ Result<std::shared_ptr<CheckpointImpl>> open(std::shared_ptr<Context> context,
                                              const format::Location& location,
                                              const shw_checkpoint_options& options) {
   SHW_RETURN_IF_ERROR(option_in_range(options.verify, SHW_VERIFY_OFF, "verify"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.read_path, SHW_READ_PATH_BUFFERED, "read_path"));
   SHW_RETURN_IF_ERROR(option_in_range(options.format, SHW_FORMAT_SAFETENSORS, "format"));
   auto impl = std::make_shared<CheckpointImpl>();
   SHW_ASSIGN_OR_RETURN(impl->runtime.own,
                        context->call_runtime(options.threads, options.memory_budget));
   impl->runtime.context = std::move(context);
-  impl->verify = static_cast<exec::VerifyRule>(options.verify);
+  impl->reading = {static_cast<exec::VerifyRule>(options.verify),
+                   static_cast<exec::ReadPath>(options.read_path)};
   impl->deadline_ns = options.deadline_ns;
   SHW_ASSIGN_OR_RETURN(impl->cancellation, read_cancellation(options.cancellation));
   SHW_ASSIGN_OR_RETURN(impl->checkpoint, exec::Checkpoint::open(impl->runtime.get(), location));

@@ -109,12 +109,13 @@ exec::Report read_report(const CheckpointImpl& impl, const exec::ReadOutcome& ou
   report.operation = "read";
   report.format = impl.format;
   report.generation = impl.generation;
-  report.verify = impl.verify == exec::VerifyRule::kOff ? "off" : "on_read";
+  report.verify = impl.reading.verify == exec::VerifyRule::kOff ? "off" : "on_read";
   report.tensors = count;
   report.files = impl.checkpoint->opened().files().size();
   report.bytes_total = impl.payload_bytes;
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
+  report.bytes_cached = outcome.bytes_cached;
   return report;
 }
 
@@ -168,7 +169,7 @@ shw_status shw_checkpoint_read_objects(const shw_checkpoint* checkpoint, const u
     std::vector<std::vector<std::byte>> objects;
     objects.reserve(list.size());
     for (const uint64_t index : list) {
-      SHW_ASSIGN_OR_RETURN(auto bytes, impl->checkpoint->read_object(index, impl->verify));
+      SHW_ASSIGN_OR_RETURN(auto bytes, impl->checkpoint->read_object(index, impl->reading));
       objects.push_back(std::move(bytes));
     }
     SHW_ASSIGN_OR_RETURN(*out, capi::bytes_buffer(objects));
@@ -186,7 +187,7 @@ shw_status shw_checkpoint_read_object_part(const shw_checkpoint* checkpoint, uin
     const uint64_t end = index < objects.size() ? objects[index].size_bytes : 0;
     std::vector<std::vector<std::byte>> part(1);
     part[0].resize(std::min(size, end - std::min(offset, end)));
-    SHW_RETURN_IF_ERROR(impl->checkpoint->read_object_part(index, offset, part[0], impl->verify,
+    SHW_RETURN_IF_ERROR(impl->checkpoint->read_object_part(index, offset, part[0], impl->reading,
                                                            capi::call_on(*impl)));
     SHW_ASSIGN_OR_RETURN(*out, capi::bytes_buffer(part));
     return {};
@@ -202,7 +203,7 @@ shw_status shw_checkpoint_read_boxes(const shw_checkpoint* checkpoint, const shw
     SHW_RETURN_IF_ERROR(capi::read_struct(batch, "batch", &copy));
     SHW_ASSIGN_OR_RETURN(const auto reads, capi::read_box_batch(*impl, copy));
     SHW_ASSIGN_OR_RETURN(const auto outcome,
-                         impl->checkpoint->read_boxes(reads, impl->verify, capi::call_on(*impl)));
+                         impl->checkpoint->read_boxes(reads, impl->reading, capi::call_on(*impl)));
     *out = capi::report_of(capi::read_report(*impl, outcome, reads.size()));
     return {};
   });
@@ -229,7 +230,7 @@ shw_status shw_checkpoint_read_tensor(const shw_checkpoint* checkpoint, uint64_t
                          capi::make_owned_tensor(catalog.tensors[index].dtype, read.box.sizes));
     read.target = owned->view;
     SHW_RETURN_IF_ERROR(
-        impl->checkpoint->read_boxes({&read, 1}, impl->verify, capi::call_on(*impl)).status());
+        impl->checkpoint->read_boxes({&read, 1}, impl->reading, capi::call_on(*impl)).status());
     *out = capi::make_handle<shw_owned_tensor>(std::move(owned));
     return {};
   });

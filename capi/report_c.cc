@@ -53,6 +53,7 @@ shw_report_summary summary_of(const exec::Report& report) {
   summary.commit_ns = stage_ns(report, "commit");
   summary.elapsed_ns = report.elapsed_ns;
   summary.bytes_received = report.bytes_received;
+  summary.bytes_cached = report.bytes_cached;
   return summary;
 }
 

@@ -169,7 +169,7 @@ struct CheckpointImpl {
   CallRuntime runtime;  // declared first: the checkpoint goes before it
   std::shared_ptr<const exec::Checkpoint> checkpoint;
   std::shared_ptr<CancellationImpl> cancellation;  // co-owned with the host's handle; may be null
-  exec::VerifyRule verify = exec::VerifyRule::kOnRead;
+  exec::ReadRules reading;
   int64_t deadline_ns = 0;
   TextColumn texts;            // those of the catalog by their ids, each with a NUL behind it
   uint64_t payload_bytes = 0;  // of the whole catalog: counted once, not for each read

@@ -193,9 +193,8 @@ const StructRules& rules_of<shw_load_options>() {
 
 template <>
 const StructRules& rules_of<shw_checkpoint_options>() {
-  static constexpr ReservedField kReserved[] = {SHW_RESERVED(shw_checkpoint_options, reserved0)};
-  static constexpr StructRules kRules = rules_with<shw_checkpoint_options>(
-      "shw_checkpoint_options", SHW_CHECKPOINT_OPTIONS_SIZE_V1, kReserved);
+  static constexpr StructRules kRules =
+      plain_rules<shw_checkpoint_options>("shw_checkpoint_options", SHW_CHECKPOINT_OPTIONS_SIZE_V1);
   return kRules;
 }
 

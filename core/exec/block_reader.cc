@@ -81,9 +81,10 @@ class ReadCall {
            const format::OpenedCheckpoint& opened)
       : runtime_(runtime), location_(location), opened_(opened) {}
 
-  void set(VerifyRule verify, const CallContext& call, BlockSink& sink, Trace* trace) {
+  void set(const ReadRules& rules, const CallContext& call, BlockSink& sink, Trace* trace) {
     trace_ = trace;
-    check_digests_ = verify == VerifyRule::kOnRead && opened_.digest_block_bytes() > 0;
+    path_ = rules.path;
+    check_digests_ = rules.verify == VerifyRule::kOnRead && opened_.digest_block_bytes() > 0;
     call_ = &call;
     sink_ = &sink;
   }
@@ -93,7 +94,9 @@ class ReadCall {
     storage::Storage& store = *location_.storage;
     concurrent_ = storage::offers(store, storage::kConcurrentRead);
     TaskRules rules;
-    rules.direct_offered = storage::offers(store, storage::kDirectIo);
+    const bool direct_offered = storage::offers(store, storage::kDirectIo);
+    rules.direct_offered = direct_offered && path_ != ReadPath::kBuffered;
+    asks_cache_ = direct_offered && path_ == ReadPath::kAuto;
     rules.alignment = std::max<uint64_t>(store.alignment(), 1);
     rules.files = opened_.files();
     alignment_ = rules.alignment;
@@ -112,7 +115,7 @@ class ReadCall {
     }
     SHW_RETURN_IF_ERROR(group.wait());
     const std::lock_guard lock(engine_mutex_);
-    return BlockReadTotals{bytes_read_.load(), std::move(engine_)};
+    return BlockReadTotals{bytes_read_.load(), bytes_cached_.load(), std::move(engine_)};
   }
 
  private:
@@ -194,6 +197,11 @@ class ReadCall {
     }
     SHW_RETURN_IF_ERROR(call_->control.check("read"));
     SHW_RETURN_IF_ERROR(opened_.prepare_file(task.file));
+    if (is_cached(task)) {
+      // It needs memory of one block while it runs: what is in flight holds some.
+      *started = window->in_flight == 0;
+      return *started ? settle(task, read_cached(task)) : Status();
+    }
     Slot& slot = *std::ranges::find(window->slots, nullptr, &Slot::task);
     slot.memory = landing_of(task);
     slot.landed = !slot.memory.empty();
@@ -272,13 +280,62 @@ class ReadCall {
     return task.direct && !aligned ? std::span<std::byte>() : memory;
   }
 
+  // Whether nearly all of a task is to be had without the device. What cannot be asked is not.
+  bool is_cached(const ReadTask& task) {
+    if (!asks_cache_) return false;
+    const auto object = handles_[task.handle].get(location_, opened_.files()[task.file], false);
+    if (!object.ok()) return false;  // the read fails, too, and says why
+    return (*object)->cached_bytes(task.offset, task.length) * 10 >= task.length * kCachedTenths;
+  }
+
+  // In steps of about a block, each into the memory where it is wanted or into that of one step.
+  Status read_cached(const ReadTask& task) {
+    const Trace::Span span(trace_, "read cached");
+    StagingBuffer staging;
+    for (ReadTask step = task; step.first < task.last; step.first = step.last) {
+      end_step(task, &step);
+      std::span<std::byte> memory = landing_of(step);
+      const bool landed = !memory.empty();
+      if (!landed) {
+        SHW_RETURN_IF_ERROR(reserve(step, &staging));
+        memory = staging.bytes().first(step.length);
+      }
+      SHW_RETURN_IF_ERROR(read_bytes(step, opened_.files()[task.file], memory));
+      SHW_RETURN_IF_ERROR(hand_on_all(step, memory, landed));
+      bytes_cached_ += step.length;
+    }
+    return {};
+  }
+
+  // As many needs of the task from the step's first on as end within one block of it.
+  void end_step(const ReadTask& task, ReadTask* step) const {
+    step->direct = false;
+    step->offset = needs_[step->first].offset;
+    step->length = 0;
+    for (step->last = step->first; step->last < task.last; ++step->last) {
+      const BlockNeed& need = needs_[step->last];
+      const uint64_t length = std::max(step->length, need.offset + need.length - step->offset);
+      if (step->last > step->first && length > kDigestBlockBytes) break;
+      step->length = length;
+    }
+  }
+
+  // At least what the task has; waits for it.
+  Status reserve(const ReadTask& task, StagingBuffer* staging) {
+    if (*staging && staging->bytes().size() >= task.length) return {};
+    *staging = StagingBuffer();
+    const uint64_t size = std::max(std::bit_ceil(task.length), kMinStagingBytes);
+    SHW_ASSIGN_OR_RETURN(*staging, runtime_.staging().acquire(size, call_->control));
+    return {};
+  }
+
   Status read_and_hand_on(const ReadTask& task, const format::FileInfo& file) {
+    if (is_cached(task)) return read_cached(task);
     StagingBuffer staging;
     std::span<std::byte> memory = landing_of(task);
     const bool landed = !memory.empty();
     if (!landed) {
-      const uint64_t size = std::max(std::bit_ceil(task.length), kMinStagingBytes);
-      SHW_ASSIGN_OR_RETURN(staging, runtime_.staging().acquire(size, call_->control));
+      SHW_RETURN_IF_ERROR(reserve(task, &staging));
       memory = staging.bytes().first(task.length);
     }
     SHW_RETURN_IF_ERROR(read_bytes(task, file, memory));
@@ -348,12 +405,15 @@ class ReadCall {
   const CallContext* call_ = nullptr;
   BlockSink* sink_ = nullptr;
   Trace* trace_ = nullptr;
+  ReadPath path_ = ReadPath::kAuto;
   bool check_digests_ = true;
   bool concurrent_ = false;
+  bool asks_cache_ = false;
   uint64_t alignment_ = 1;
   std::vector<BlockNeed> needs_;
   std::vector<FileHandles> handles_;
   std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<uint64_t> bytes_cached_{0};
   std::mutex engine_mutex_;
   std::string engine_;  // guarded by engine_mutex_
 };
@@ -368,11 +428,11 @@ Status BlockSink::failed(const BlockNeed&, Status status) {
   return status;
 }
 
-Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, VerifyRule verify,
+Result<BlockReadTotals> BlockReader::run(std::vector<BlockNeed> needs, const ReadRules& rules,
                                          const CallContext& call, BlockSink& sink) const {
   if (needs.empty()) return BlockReadTotals{};
   ReadCall read(runtime_, location_, opened_);
-  read.set(verify, call, sink, trace_);
+  read.set(rules, call, sink, trace_);
   return read.run(std::move(needs));
 }
 

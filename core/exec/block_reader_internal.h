@@ -4,10 +4,13 @@
 // reads as it can, checks each block, and hands it to a sink. In steps:
 //   1  needs (one per block and user of it) are sorted by file and offset;
 //   2  neighbours are joined to tasks of up to kReadTaskBytes while the gap between them is cheap
-//   to read over; 3  tasks run on the workers: read into staging memory, or straight into memory
-//   that the sink offers, several at a time where they go to the device; 4  each block is checked
-//   once, in private memory, and consumed. Large files are read with direct I/O where the storage
-// has it. Thread-compatible; sinks are called by many threads.
+//      to read over;
+//   3  tasks run on the workers: read into staging memory, or straight into memory that the sink
+//      offers, several at a time where they go to the device;
+//   4  each block is checked once, in private memory, and consumed.
+// Large files are read with direct I/O where the storage has it. A task that finds its bytes in the
+// page cache copies them from there block by block, so that each is checked while the processor
+// still has it. Thread-compatible; sinks are called by many threads.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +40,7 @@ inline constexpr uint64_t kMaxOverReadTenths = 13;  // a joined read is at most 
 inline constexpr uint64_t kMinStagingBytes = uint64_t{64} << 10;
 inline constexpr size_t kLocatedTogether = 256;  // items of one call of locate
 inline constexpr uint32_t kReadsInFlight = 4;    // of each worker, where reads go to the device
+inline constexpr uint64_t kCachedTenths = 9;  // least share of a task that is read from the cache
 
 // What a need reads: a chunk, an object or padding.
 enum class NeedKind : uint8_t { kChunk = 0, kObject = 1, kPadding = 2 };
@@ -90,7 +94,8 @@ class BlockSink {
 
 struct BlockReadTotals {
   uint64_t bytes_read = 0;
-  std::string io_engine;  // of batched reads; empty when there were none
+  uint64_t bytes_cached = 0;  // of them, known to have come from the page cache
+  std::string io_engine;      // of batched reads; empty when there were none
 };
 
 // Reads, checks and consumes. The first failure ends the call; blocks consumed before stay
@@ -103,7 +108,7 @@ class BlockReader {
       : runtime_(runtime), location_(location), opened_(opened), trace_(trace) {}
 
   Runtime& runtime() const { return runtime_; }
-  Result<BlockReadTotals> run(std::vector<BlockNeed> needs, VerifyRule verify,
+  Result<BlockReadTotals> run(std::vector<BlockNeed> needs, const ReadRules& rules,
                               const CallContext& call, BlockSink& sink) const;
 
  private:

@@ -117,27 +117,26 @@ Result<size_t> CheckpointReader::find_object(std::string_view name, int32_t rank
   return absent("object", name, names);
 }
 
-Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
+Result<ReadOutcome> CheckpointReader::read_boxes(std::span<const BoxRead> reads, ReadRules rules,
                                                  const CallContext& call) const {
   SHW_ASSIGN_OR_RETURN(const BoxFragments fragments,
                        BoxFragments::create(runtime_.devices(), opened_->catalog(), index_, reads));
   FragmentRequest request;
   request.fragments = &fragments;
-  request.verify = verify;
+  request.rules = rules;
   return read_fragments(reader_, *opened_, request, call);
 }
 
-Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object,
-                                                             VerifyRule verify) const {
+Result<std::vector<std::byte>> CheckpointReader::read_object(size_t object, ReadRules rules) const {
   const plan::Catalog& catalog = opened_->catalog();
   std::vector<std::byte> bytes;
   if (object < catalog.objects.size()) bytes.resize(catalog.objects[object].size_bytes);
-  SHW_RETURN_IF_ERROR(read_object_part(object, 0, bytes, verify, CallContext()));
+  SHW_RETURN_IF_ERROR(read_object_part(object, 0, bytes, rules, CallContext()));
   return bytes;
 }
 
 Status CheckpointReader::read_object_part(size_t object, uint64_t begin,
-                                          std::span<std::byte> target, VerifyRule verify,
+                                          std::span<std::byte> target, ReadRules rules,
                                           const CallContext& call) const {
   const plan::Catalog& catalog = opened_->catalog();
   if (object >= catalog.objects.size()) {
@@ -154,7 +153,7 @@ Status CheckpointReader::read_object_part(size_t object, uint64_t begin,
   const ObjectTarget wanted{object, begin, target};
   FragmentRequest request;
   request.objects = {&wanted, 1};
-  request.verify = verify;
+  request.rules = rules;
   return read_fragments(reader_, *opened_, request, call).status();
 }
 

@@ -34,7 +34,8 @@ struct BoxRead {
 struct ReadOutcome {
   uint64_t bytes_read = 0;
   uint64_t bytes_over_read = 0;
-  std::string io_engine;  // of batched reads; empty when there were none
+  uint64_t bytes_cached = 0;  // of bytes_read, from the page cache
+  std::string io_engine;      // of batched reads; empty when there were none
 };
 
 class Checkpoint {
@@ -60,13 +61,13 @@ class Checkpoint {
   virtual Result<size_t> find_object(std::string_view name, int32_t rank) const = 0;
   // All boxes or a failure; targets may be partly filled then. OUT_OF_RANGE for a box outside its
   // tensor.
-  virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
+  virtual Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, ReadRules rules,
                                          const CallContext& call) const = 0;
-  virtual Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const = 0;
+  virtual Result<std::vector<std::byte>> read_object(size_t object, ReadRules rules) const = 0;
   // The bytes from begin on, as many as target takes: objects may be larger than memory.
   // OUT_OF_RANGE for bytes behind the object's end.
   virtual Status read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,
-                                  VerifyRule verify, const CallContext& call) const = 0;
+                                  ReadRules rules, const CallContext& call) const = 0;
   // Reads the structure again: manifest, sizes, headers, trailers, indexes; deep: every byte,
   // padding included. Damage is listed in the report, a failure means that looking for it failed.
   virtual Result<Report> find_damage(bool deep, const CallContext& call) const = 0;

@@ -26,11 +26,11 @@ class CheckpointReader final : public Checkpoint {
   const format::Location& location() const override { return location_; }
   Result<size_t> find_tensor(std::string_view name, int32_t rank) const override;
   Result<size_t> find_object(std::string_view name, int32_t rank) const override;
-  Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, VerifyRule verify,
+  Result<ReadOutcome> read_boxes(std::span<const BoxRead> reads, ReadRules rules,
                                  const CallContext& call) const override;
-  Result<std::vector<std::byte>> read_object(size_t object, VerifyRule verify) const override;
+  Result<std::vector<std::byte>> read_object(size_t object, ReadRules rules) const override;
   Status read_object_part(size_t object, uint64_t begin, std::span<std::byte> target,
-                          VerifyRule verify, const CallContext& call) const override;
+                          ReadRules rules, const CallContext& call) const override;
   Result<Report> find_damage(bool deep, const CallContext& call) const override;
   Result<std::vector<std::byte>> tensor_digest(size_t tensor,
                                                integrity::TensorDigestAlgorithm algorithm,

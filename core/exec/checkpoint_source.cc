@@ -131,9 +131,9 @@ Status CheckpointSource::read(std::span<const WantedRun> runs) {
       continue;
     }
     SHW_RETURN_IF_ERROR(checkpoint_.read_object_part(entries_.objects[item.entry], run.begin,
-                                                     run.to, VerifyRule::kOnRead, call_));
+                                                     run.to, ReadRules(), call_));
   }
-  SHW_RETURN_IF_ERROR(checkpoint_.read_boxes(pending.reads, VerifyRule::kOnRead, call_).status());
+  SHW_RETURN_IF_ERROR(checkpoint_.read_boxes(pending.reads, ReadRules(), call_).status());
   for (const Pending::Around& around : pending.around)
     std::memcpy(around.to.data(), around.bytes.data() + around.begin, around.to.size());
   if (taken_ != nullptr) taken_->add(runs);

@@ -98,7 +98,7 @@ class UnitMaker {
     entry.kind = record.kind;
     entry.content_type = catalog_.texts.at(record.content_type);
     if (with_object_bytes_) {
-      SHW_ASSIGN_OR_RETURN(entry.bytes, source_.read_object(number, VerifyRule::kOnRead));
+      SHW_ASSIGN_OR_RETURN(entry.bytes, source_.read_object(number, ReadRules()));
     } else {
       entry.bytes_elsewhere = record.size_bytes;
     }

@@ -257,7 +257,7 @@ Result<BoxFragments> BoxFragments::create(const device::Devices& devices,
 Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const format::OpenedCheckpoint& opened,
                                    const FragmentRequest& request, const CallContext& call) {
-  NeedMaker maker(opened, request.verify);
+  NeedMaker maker(opened, request.rules.verify);
   const plan::Catalog& catalog = opened.catalog();
   const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
   uint32_t last_user = 0;
@@ -291,9 +291,10 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
   }
   CopySink sink(catalog, request);
   SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
-                       reader.run(std::move(maker.needs), request.verify, call, sink));
+                       reader.run(std::move(maker.needs), request.rules, call, sink));
   const uint64_t wanted = std::min(maker.wanted_bytes, totals.bytes_read);
-  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.io_engine};
+  return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached,
+                     totals.io_engine};
 }
 
 }  // namespace shardwright::exec::internal

@@ -92,7 +92,7 @@ struct ObjectTarget {
 struct FragmentRequest {
   const FragmentSource* fragments = nullptr;  // null = none
   std::span<const ObjectTarget> objects;
-  VerifyRule verify = VerifyRule::kOnRead;
+  ReadRules rules;
 };
 
 // Reads everything or fails; memory may be partly filled then.

@@ -233,7 +233,7 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
   internal::FragmentRequest request;
   request.fragments = &fragments;
   request.objects = objects.targets;
-  request.verify = input.options.verify;
+  request.rules = {input.options.verify, input.options.read_path};
   const internal::BlockReader reader(input.runtime, input.checkpoint.location(), opened,
                                      input.trace);
   SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
@@ -243,6 +243,7 @@ Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State
   objects.store(stored, plan, &state);
   report.bytes_read = outcome.bytes_read;
   report.bytes_over_read = outcome.bytes_over_read;
+  report.bytes_cached = outcome.bytes_cached;
   report.io_engine = outcome.io_engine;
   report.memory_budget = input.runtime.staging().budget_bytes();
   report.staging_peak_bytes = input.runtime.staging().peak_bytes();

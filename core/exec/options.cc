@@ -114,6 +114,7 @@ Status check_options(const SaveOptions& options) {
 
 Status check_options(const LoadOptions& options) {
   SHW_RETURN_IF_ERROR(check_word(options.verify, VerifyRule::kOff, "verify"));
+  SHW_RETURN_IF_ERROR(check_word(options.read_path, ReadPath::kBuffered, "read_path"));
   SHW_RETURN_IF_ERROR(check_word(options.rules.missing, plan::MissingRule::kReport, "missing"));
   SHW_RETURN_IF_ERROR(
       check_word(options.rules.unexpected, plan::UnexpectedRule::kError, "unexpected"));

@@ -16,6 +16,19 @@ namespace shardwright::exec {
 enum class Overwrite : int32_t { kReplace = 0, kRefuse = 1 };
 enum class Durability : int32_t { kFull = 0, kNone = 1 };
 enum class VerifyRule : int32_t { kOnRead = 0, kOff = 1 };
+// Large reads: what lies in the page cache is copied from there and the rest comes from the device
+// round it; all from the device; all through the page cache.
+enum class ReadPath : int32_t { kAuto = 0, kDirect = 1, kBuffered = 2 };
+
+struct ReadRules {
+  constexpr ReadRules(VerifyRule verifies = VerifyRule::kOnRead,  // NOLINT: implicit on purpose
+                      ReadPath takes = ReadPath::kAuto)
+      : verify(verifies), path(takes) {}
+  VerifyRule verify;
+  ReadPath path;
+};
+// What is stored, not what the page cache says of it.
+inline constexpr ReadRules kFromDevice{VerifyRule::kOnRead, ReadPath::kDirect};
 
 struct SaveOptions {
   plan::SaveRules rules;
@@ -35,6 +48,7 @@ struct SaveOptions {
 struct LoadOptions {
   plan::LoadRules rules;
   VerifyRule verify = VerifyRule::kOnRead;
+  ReadPath read_path = ReadPath::kAuto;
   int64_t deadline_ns = 0;
   std::string trace_path;
 };

@@ -58,7 +58,7 @@ class ReadBack final : public BlockSink {
     SHW_ASSIGN_OR_RETURN(std::vector<BlockNeed> needs, make_needs());
     const CallContext quiet{call.control, nullptr, {}};  // progress counts what is written
     return BlockReader(runtime, made_.location(), made_.opened())
-        .run(std::move(needs), VerifyRule::kOnRead, quiet, *this)
+        .run(std::move(needs), kFromDevice, quiet, *this)
         .status();
   }
 

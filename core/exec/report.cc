@@ -38,6 +38,7 @@ void add_counts(JsonWriter* json, const Report& report) {
   json->key("bytes_written").number_unsigned(report.bytes_written);
   json->key("bytes_read").number_unsigned(report.bytes_read);
   json->key("bytes_over_read").number_unsigned(report.bytes_over_read);
+  json->key("bytes_cached").number_unsigned(report.bytes_cached);
   json->key("bytes_total").number_unsigned(report.bytes_total);
   json->key("bytes_files").number_unsigned(report.bytes_files);
   json->key("bytes_received").number_unsigned(report.bytes_received);

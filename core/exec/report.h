@@ -61,6 +61,7 @@ struct Report {
   uint64_t bytes_written = 0;    // payload, by this rank
   uint64_t bytes_read = 0;       // from storage by this rank
   uint64_t bytes_over_read = 0;  // bytes_read - bytes that were wanted
+  uint64_t bytes_cached = 0;     // of bytes_read, known to have come from the page cache
   uint64_t bytes_total = 0;      // payload of the whole checkpoint
   uint64_t bytes_files = 0;      // size of the data files: payload, headers, padding and indexes
   uint64_t bytes_received = 0;   // by this rank from others through the collective

@@ -118,7 +118,7 @@ Result<std::vector<std::byte>> CheckpointReader::tensor_digest(
       capacity[turn] = bytes;
     }
     const BoxRead read{tensor, box, slab_view(memory[turn].get(), dtype, box.sizes)};
-    SHW_RETURN_IF_ERROR(read_boxes({&read, 1}, VerifyRule::kOnRead, call).status());
+    SHW_RETURN_IF_ERROR(read_boxes({&read, 1}, ReadRules(), call).status());
     SHW_RETURN_IF_ERROR(hashing.wait());  // the digest takes slabs in order, one at a time
     hashing.run([&digester, filled = std::span<const std::byte>(memory[turn].get(), bytes)] {
       digester.update(filled);

@@ -203,7 +203,7 @@ Result<Report> find_all_damage(const BlockReader& reader, const format::OpenedCh
     if (call.progress != nullptr) call.progress->enter(Stage::kReading);
     VerifySink sink(opened, &damage);
     SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
-                         reader.run(std::move(needs), VerifyRule::kOnRead, call, sink));
+                         reader.run(std::move(needs), kFromDevice, call, sink));
     report.bytes_read = totals.bytes_read;
     report.io_engine = totals.io_engine;
   }

@@ -41,6 +41,10 @@ std::string_view capability_name(uint64_t capability) {
   }
 }
 
+uint64_t StorageObject::cached_bytes(uint64_t, uint64_t) {
+  return 0;
+}
+
 bool offers(const Storage& storage, uint64_t capability) {
   return (storage.capabilities() & capability) == capability;
 }

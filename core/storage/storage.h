@@ -82,6 +82,9 @@ class StorageObject {
   // Reports errors of close (NFS, quota); the object is closed either way.
   virtual Status close() = 0;
   virtual Result<ObjectStat> stat() = 0;
+  // Bytes of a range that lie in memory already, so that read_at copies them without the device,
+  // where the object was opened without `direct`. 0 = none, or not known.
+  virtual uint64_t cached_bytes(uint64_t offset, uint64_t size_bytes);
 };
 
 struct OpenOptions {

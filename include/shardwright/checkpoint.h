@@ -21,6 +21,11 @@ extern "C" {
  * Since: 0.1 unstable */
 enum { SHW_VERIFY_ON_READ = 0, SHW_VERIFY_OFF = 1 };
 
+/* Where large reads of storage with direct I/O go: what lies in the page cache is copied from there
+ * and the rest comes from the device round it; all from the device; all through the page cache.
+ * Since: 0.1 unstable */
+enum { SHW_READ_PATH_AUTO = 0, SHW_READ_PATH_DIRECT = 1, SHW_READ_PATH_BUFFERED = 2 };
+
 /* Flag of shw_checkpoint_verify and shw_checkpoint_find_damage: read every byte.
  * Since: 0.1 unstable */
 #define SHW_VERIFY_DEEP 1
@@ -34,7 +39,7 @@ enum { SHW_VERIFY_ON_READ = 0, SHW_VERIFY_OFF = 1 };
 typedef struct shw_checkpoint shw_checkpoint;
 
 /* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted; the others
- * hold for all reads: SHW_VERIFY_, worker threads, staging bytes, span per call (0 = default, -1 =
+ * hold for all reads: SHW_VERIFY_, SHW_READ_PATH_, worker threads, staging bytes, span per call (0 = default, -1 =
  * none), what ends them early.
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint_options {
@@ -43,7 +48,7 @@ typedef struct shw_checkpoint_options {
   int32_t verify;
   int32_t format;
   uint32_t threads;
-  uint32_t reserved0;
+  int32_t read_path;
   uint64_t memory_budget;
   int64_t deadline_ns;
   shw_cancellation* cancellation;

@@ -43,8 +43,8 @@ enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
 /* Options of a load; zero is the default. `strict_globs` is cut by strict_count + 1 offsets; the
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for
- * all. `verify`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_, SHW_CAST_, SHW_FORMAT_,
- * SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
+ * all. `verify`, `read_path`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_,
+ * SHW_READ_PATH_, SHW_CAST_, SHW_FORMAT_, SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
  * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
  * `progress` is told how far the call or job is, with `progress_user`; planners do not call it.
  * Since: 0.1 unstable */
@@ -69,7 +69,7 @@ typedef struct shw_load_options {
   shw_cancellation* cancellation;
   const int32_t* strict_shapes;
   int32_t shape;
-  uint32_t reserved1;
+  int32_t read_path;
   shw_progress_fn progress;
   void* progress_user;
 } shw_load_options;

@@ -31,7 +31,8 @@ enum {
 /* Figures of a report. `bytes` is the payload (elements and objects) that this rank wrote, or what
  * it read from the files; `bytes_over_read` is how much of that lies beyond the boxes that were
  * wanted. `bytes_total` is the payload of the whole checkpoint, `file_count` its data files.
- * `bytes_received` is what came to this rank from others through the collective.
+ * `bytes_received` is what came to this rank from others through the collective, `bytes_cached`
+ * how much of `bytes` is known to have come from the page cache.
  * Flag 1: the result is not durable. Flag 2: digests were off. Flag 4: not verified on read.
  * Since: 0.1 unstable */
 typedef struct shw_report_summary {
@@ -52,6 +53,7 @@ typedef struct shw_report_summary {
   int64_t commit_ns;
   int64_t elapsed_ns;
   uint64_t bytes_received;
+  uint64_t bytes_cached;
 } shw_report_summary;
 
 /* Flags of shw_report_summary.
@@ -65,7 +67,7 @@ typedef struct shw_report_summary {
 #define SHW_REPORT_SUMMARY_SIZE_V1 128
 
 #define SHW_REPORT_SUMMARY_INIT \
-  {sizeof(shw_report_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(shw_report_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Fills a summary with zeros and its size, as SHW_REPORT_SUMMARY_INIT does. NULL is skipped.
  * Threads: any

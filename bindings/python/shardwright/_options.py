@@ -24,6 +24,7 @@ Unexpected = Literal["report", "error"]
 Cast = Literal["error", "allow"]
 Shape = Literal["error", "crop_and_pad"]
 Verify = Literal["on_read", "off"]
+ReadPath = Literal["auto", "direct", "buffered"]
 Cover = Literal["full", "disjoint", "off"]
 Order = Literal["wanted", "sweep"]
 Kind = Literal["auto", "replicated", "sharded", "rank_local"]
@@ -72,6 +73,7 @@ class LoadOptions(TypedDict, total=False):
     """Options of a load; docs/save-and-load.md says what they do."""
 
     verify: Verify
+    read_path: ReadPath
     missing: Missing
     unexpected: Unexpected
     cast: Cast
@@ -89,6 +91,7 @@ class OpenOptions(TypedDict, total=False):
     """Options of opening a checkpoint; they hold for all its reads."""
 
     verify: Verify
+    read_path: ReadPath
     format: Format
     memory_budget: int
     threads: int
@@ -112,6 +115,7 @@ WORDS: dict[str, dict[str, int]] = {
     "cast": _numbered(Cast),
     "shape": _numbered(Shape),
     "verify": _numbered(Verify),
+    "read_path": _numbered(ReadPath),
     "cover": _numbered(Cover),
     "order": _numbered(Order),
 }
@@ -194,9 +198,9 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
                "format": "native", "preset": "native"}
 _CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
-_LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "format": "auto",
-               "preset": "native", "shape": "error"}
-_OPEN_WORDS = {"verify": "on_read", "format": "auto"}
+_LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
+               "format": "auto", "preset": "native", "shape": "error"}
+_OPEN_WORDS = {"verify": "on_read", "read_path": "auto", "format": "auto"}
 
 
 def kind_fields(rules: Iterable[tuple[str, int]]) -> dict[str, Any]:

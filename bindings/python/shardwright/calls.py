@@ -161,8 +161,8 @@ def load(path: Any, into: State | Stateful | Mapping[Any, Any] | None = None, *,
         trust_pickle: run pickles that are stored as objects, whatever they do; only for checkpoints that you made yourself.
         strict: rules for the names that a glob matches: {glob: (missing, unexpected, cast)}, or with shape as a fourth
             word, as {"optimizer.*": ("report", "report", "allow")}. The first glob that matches replaces the options.
-        options: verify, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds), trace_path, format,
-            preset. docs/save-and-load.md lists their values.
+        options: verify, read_path, missing, unexpected, cast, shape, memory_budget, threads, deadline (seconds),
+            trace_path, format, preset. docs/save-and-load.md lists their values.
     Raises a ShardwrightError; nothing is cast, skipped or left unfilled in silence. When it fails after reading began, the
     tensors of `into` may hold part of the bytes.
     """
@@ -223,7 +223,7 @@ def open(path: Any, *, storage: Any = None, rank: int = -1, **options: Unpack[Op
         path, storage: as for save.
         rank: see what this rank is given: entries that all share and its own rank_local ones. -1 = all entries, a
             rank_local name standing for that of the lowest rank; Checkpoint.tensor and .object take another.
-        options: verify, format, memory_budget, threads, deadline (seconds).
+        options: verify, read_path, format, memory_budget, threads, deadline (seconds).
     """
     return Checkpoint(path, storage=storage, rank=rank, **options)
 
@@ -232,7 +232,7 @@ class Entries:
     """Targets for everything of a checkpoint that a rank is given, and the nested dict that they become."""
 
     def __init__(self, path: Any, storage: Any, rank: int, options: Mapping[str, Any]) -> None:
-        known = {key: options[key] for key in ("verify", "format") if key in options}
+        known = {key: options[key] for key in ("verify", "read_path", "format") if key in options}
         with Checkpoint(path, storage=storage, **known) as checkpoint:
             rows, names = checkpoint._table(), checkpoint._all_names()
             mine = [i for i, row in enumerate(rows) if row.info.rank in (-1, rank)]

@@ -112,6 +112,11 @@ class Report:
         return int(self._get("bytes_over_read", 0))
 
     @property
+    def bytes_cached(self) -> int:
+        """How much of `bytes_read` is known to have come from the page cache."""
+        return int(self._get("bytes_cached", 0))
+
+    @property
     def bytes_total(self) -> int:
         """Payload bytes of the whole checkpoint."""
         return int(self._get("bytes_total", 0))

@@ -44,6 +44,9 @@ class FaultObject final : public StorageObject {
     if (!part.empty()) static_cast<void>(inner_->write_at(offset, part));
     return fault;
   }
+  uint64_t cached_bytes(uint64_t offset, uint64_t size_bytes) override {
+    return inner_->cached_bytes(offset, size_bytes);
+  }
   Status truncate(uint64_t size_bytes) override {
     SHW_RETURN_IF_ERROR(ask(Operation::kTruncate, size_bytes));
     return inner_->truncate(size_bytes);

@@ -30,6 +30,7 @@ constexpr int kUncachedFlag = 0x80;  // RWF_DONTCACHE of Linux 6.14; older kerne
 constexpr uint64_t kMaxTransferBytes = uint64_t{1}
                                        << 30;  // below what one call carries on any kernel
 constexpr int kMaxLockTries = 2000;            // of 1 ms each
+constexpr uint64_t kCacheSamples = 16;         // of a range
 
 uint64_t mix(uint64_t value) {
   value ^= value >> 30;
@@ -293,6 +294,28 @@ bool PosixObject::probe_ring() const {
   // Without RWF_NOWAIT io_uring would hand each transfer to a thread of the kernel.
   std::byte byte{};
   return calls().read_at(open_file(), 0, std::span(&byte, 1), RWF_NOWAIT) != -EOPNOTSUPP;
+}
+
+uint64_t PosixObject::cached_bytes(uint64_t offset, uint64_t size_bytes) {
+  if (state_ != State::kOpen || size_bytes == 0) return 0;
+  const int64_t counted = calls().count_cached(open_file(), offset, size_bytes);
+  // Older kernels do not know the call; newer ones refuse it for files of others.
+  if (counted < 0) return count_by_samples(offset, size_bytes);
+  return std::min(static_cast<uint64_t>(counted), size_bytes);
+}
+
+// By reads of single bytes that do not wait for the device.
+uint64_t PosixObject::count_by_samples(uint64_t offset, uint64_t size_bytes) const {
+  const uint64_t step = std::max(size_bytes / kCacheSamples, kDirectAlignment);
+  uint64_t cached = 0;
+  for (uint64_t begin = 0; begin < size_bytes; begin += step) {
+    std::byte byte{};
+    const int64_t count =
+        calls().read_at(open_file(), offset + begin, std::span(&byte, 1), RWF_NOWAIT);
+    if (count < 0 && count != -EAGAIN) return 0;
+    if (count > 0) cached += std::min(step, size_bytes - begin);
+  }
+  return cached;
 }
 
 // A reservation must not show: the length is the end of what was written.

@@ -45,6 +45,7 @@ class PosixObject final : public StorageObject {
   void abort() override;
   Status close() override;
   Result<ObjectStat> stat() override;
+  uint64_t cached_bytes(uint64_t offset, uint64_t size_bytes) override;
 
   // What RingQueue needs. The descriptor for a transfer whose aligned part may go to the device
   // directly, -1 when the object is to carry it out itself; *status: why it may do neither.
@@ -69,6 +70,7 @@ class PosixObject final : public StorageObject {
   template <bool kWrite, typename Span>
   Status transfer_buffered(uint64_t offset, Span data);
 
+  uint64_t count_by_samples(uint64_t offset, uint64_t size_bytes) const;
   Status check_open() const;
   Status check_writable() const;
   Status remember(Status failure);

@@ -17,6 +17,20 @@
 namespace shardwright::storage {
 namespace {
 
+// As in <linux/mman.h> of Linux 6.5, which headers of today's systems do not have yet.
+constexpr long kCachestat = 451;
+struct CachedRange {
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
+};
+struct CachedPages {
+  uint64_t cached = 0;
+  uint64_t dirty = 0;
+  uint64_t in_writeback = 0;
+  uint64_t evicted = 0;
+  uint64_t recently_evicted = 0;
+};
+
 template <typename T>
 T result_or_errno(T result) {
   return result < 0 ? static_cast<T>(-errno) : result;
@@ -117,6 +131,13 @@ int KernelCalls::remove_name(const NameView& target, bool directory) {
 
 int KernelCalls::lock_file(const OpenFile& file, int operation) {
   return result_or_errno(::flock(file.descriptor, operation));
+}
+
+int64_t KernelCalls::count_cached(const OpenFile& file, uint64_t offset, uint64_t size_bytes) {
+  const CachedRange range{offset, size_bytes};
+  CachedPages found{};
+  const auto failed = result_or_errno(syscall(kCachestat, file.descriptor, &range, &found, 0U));
+  return failed < 0 ? failed : static_cast<int64_t>(found.cached) * ::sysconf(_SC_PAGESIZE);
 }
 
 std::unique_ptr<Ring> KernelCalls::open_ring(uint32_t depth, int* error) {

@@ -73,6 +73,8 @@ class SystemCalls {
                         const DirectoryName& to) = 0;  // where rename_new is unknown
   virtual int remove_name(const NameView& target, bool directory) = 0;
   virtual int lock_file(const OpenFile& file, int operation) = 0;  // flock
+  // cachestat: bytes of pages of the range that are in the page cache.
+  virtual int64_t count_cached(const OpenFile& file, uint64_t offset, uint64_t size_bytes) = 0;
   // io_uring; null with the negative errno in *error when there is none.
   virtual std::unique_ptr<Ring> open_ring(uint32_t depth, int* error) = 0;
 };
@@ -102,6 +104,7 @@ class KernelCalls : public SystemCalls {
   int link_name(const DirectoryName& from, const DirectoryName& to) override;
   int remove_name(const NameView& target, bool directory) override;
   int lock_file(const OpenFile& file, int operation) override;
+  int64_t count_cached(const OpenFile& file, uint64_t offset, uint64_t size_bytes) override;
   std::unique_ptr<Ring> open_ring(uint32_t depth, int* error) override;
 };
 

@@ -37,6 +37,9 @@ class RecordingObject final : public StorageObject {
     observer_->tell({Operation::kWrite, key_, offset, data.size(), 0, data});
     return inner_->write_at(offset, data);
   }
+  uint64_t cached_bytes(uint64_t offset, uint64_t size_bytes) override {
+    return inner_->cached_bytes(offset, size_bytes);
+  }
   Status truncate(uint64_t size_bytes) override {
     tell(Operation::kTruncate, size_bytes, 0);
     return inner_->truncate(size_bytes);

@@ -61,6 +61,7 @@ shw_load_options load_options(const Json& words) {
   set_words(words, {{"missing", &options.missing},
                     {"cast", &options.cast},
                     {"shape", &options.shape},
+                    {"read_path", &options.read_path},
                     {"preset", &options.preset}});
   return options;
 }

@@ -28,6 +28,7 @@ TEST(Report, EveryFieldIsInTheJson) {
   report.bytes_written = 5;
   report.bytes_read = 6;
   report.bytes_over_read = 7;
+  report.bytes_cached = 18;
   report.bytes_total = UINT64_MAX;
   report.bytes_files = 16;
   report.memory_budget = 8;
@@ -48,7 +49,7 @@ TEST(Report, EveryFieldIsInTheJson) {
     "schema": 1, "operation": "load", "format": "native", "path": "a\"b", "generation": "00ff",
     "rank": 3, "world_size": 4, "durability": "full", "digests": false, "verify": "on_read",
     "dir_fsync": "unsupported", "io_engine": "threads", "tensors": 1, "objects": 2, "chunks": 3, "files": 15, "bytes_state": 4,
-    "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_total": 18446744073709551615,
+    "bytes_written": 5, "bytes_read": 6, "bytes_over_read": 7, "bytes_cached": 18, "bytes_total": 18446744073709551615,
     "bytes_files": 16, "bytes_received": 17, "memory_budget": 8, "staging_peak_bytes": 9, "loaded": ["w"], "missing": ["m"],
     "unexpected": ["u"], "casts": [{"name": "c", "stored": "float32", "wanted": "bfloat16"}],
     "shapes": [{"name": "s", "stored": [3, 2], "wanted": [4, 2]}],

@@ -69,6 +69,7 @@ pub fn load_options(words: &Value) -> Result<LoadOptions, Failure> {
             "missing" => options.missing = word(value)?,
             "cast" => options.cast = word(value)?,
             "shape" => options.shape = word(value)?,
+            "read_path" => options.read_path = word(value)?,
             "preset" => options.preset = word(value)?,
             "deadline" => options.deadline = seconds(value),
             _ => return Err(unknown(key)),

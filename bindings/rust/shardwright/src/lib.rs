@@ -73,7 +73,7 @@ pub use layout::{Layout, Piece, Placement};
 pub use object_reader::ObjectReader;
 pub use options::{
     Cast, ConvertOptions, Cover, Durability, Format, GarbageOptions, Kind, LoadOptions, MatchOrder, Missing,
-    OpenOptions, Overwrite, Owner, Preset, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    OpenOptions, Overwrite, Owner, Preset, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};

@@ -226,6 +226,17 @@ choice! {
     }
 }
 choice! {
+    /// Where large reads go, of storage that has direct I/O.
+    ReadPath {
+        /// What lies in the page cache is copied from there, the rest comes from the device round it.
+        #[default] Auto = SHW_READ_PATH_AUTO, "auto";
+        /// All from the device.
+        Direct = SHW_READ_PATH_DIRECT, "direct";
+        /// All through the page cache.
+        Buffered = SHW_READ_PATH_BUFFERED, "buffered";
+    }
+}
+choice! {
     /// What is proved about boxes: of the chunks of a tensor, or of what fills a wanted box.
     Cover {
         /// Every element exactly once.
@@ -349,6 +360,8 @@ pub struct LoadOptions {
     pub strict: Vec<Strict>,
     /// Whether digests are checked.
     pub verify: Verify,
+    /// Where large reads go.
+    pub read_path: ReadPath,
     /// Bytes of staging memory; 0 = that of the context.
     pub memory_budget: u64,
     /// Worker threads; 0 = all of the context.
@@ -375,6 +388,8 @@ options! {
 pub struct OpenOptions {
     /// Whether digests are checked.
     pub verify: Verify,
+    /// Where large reads go.
+    pub read_path: ReadPath,
     /// The only format that is accepted.
     pub format: Format,
     /// Bytes of staging memory; 0 = that of the context.
@@ -531,6 +546,7 @@ impl LoadOptions {
         c.cast = self.cast as i32;
         c.shape = self.shape as i32;
         c.verify = self.verify as i32;
+        c.read_path = self.read_path as i32;
         c.preset = self.preset as i32;
         c.format = self.format as i32;
         c.threads = self.threads;
@@ -554,6 +570,7 @@ impl OpenOptions {
         let mut c: ffi::shw_checkpoint_options = unsafe { std::mem::zeroed() };
         c.struct_size = size_of::<ffi::shw_checkpoint_options>() as u32;
         c.verify = self.verify as i32;
+        c.read_path = self.read_path as i32;
         c.format = self.format as i32;
         c.threads = self.threads;
         c.memory_budget = self.memory_budget;

@@ -43,6 +43,8 @@ pub struct Summary {
     pub bytes_staged_peak: u64,
     /// What came to this rank from others through the collective.
     pub bytes_received: u64,
+    /// How much of `bytes` is known to have come from the page cache.
+    pub bytes_cached: u64,
     /// Time of planning.
     pub plan: Duration,
     /// Time of staging.
@@ -88,6 +90,7 @@ impl Report {
             bytes_over_read: figures.bytes_over_read,
             bytes_staged_peak: figures.bytes_staged_peak,
             bytes_received: figures.bytes_received,
+            bytes_cached: figures.bytes_cached,
             plan: span(figures.plan_ns),
             stage: span(figures.stage_ns),
             transfer: span(figures.transfer_ns),

@@ -307,6 +307,9 @@ pub const SHW_PRESET_MEGATRON: i32 = 3;
 pub const SHW_SAVE_OPTIONS_SIZE_V1: u32 = 128;
 pub const SHW_VERIFY_ON_READ: i32 = 0;
 pub const SHW_VERIFY_OFF: i32 = 1;
+pub const SHW_READ_PATH_AUTO: i32 = 0;
+pub const SHW_READ_PATH_DIRECT: i32 = 1;
+pub const SHW_READ_PATH_BUFFERED: i32 = 2;
 pub const SHW_VERIFY_DEEP: u64 = 1;
 pub const SHW_GC_APPLY: u64 = 1;
 pub const SHW_CHECKPOINT_OPTIONS_SIZE_V1: u32 = 40;
@@ -807,6 +810,7 @@ pub struct shw_report_summary {
     pub commit_ns: i64,
     pub elapsed_ns: i64,
     pub bytes_received: u64,
+    pub bytes_cached: u64,
 }
 
 #[repr(C)]
@@ -980,7 +984,7 @@ pub struct shw_checkpoint_options {
     pub verify: i32,
     pub format: i32,
     pub threads: u32,
-    pub reserved0: u32,
+    pub read_path: i32,
     pub memory_budget: u64,
     pub deadline_ns: i64,
     pub cancellation: *mut shw_cancellation,
@@ -1049,7 +1053,7 @@ pub struct shw_load_options {
     pub cancellation: *mut shw_cancellation,
     pub strict_shapes: *const i32,
     pub shape: i32,
-    pub reserved1: u32,
+    pub read_path: i32,
     pub progress: shw_progress_fn,
     pub progress_user: *mut c_void,
 }

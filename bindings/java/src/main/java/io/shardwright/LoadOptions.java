@@ -24,6 +24,7 @@ public final class LoadOptions {
     private Shape shape = Shape.ERROR;
     private List<Strict> strict = new ArrayList<>();
     private Verify verify = Verify.ON_READ;
+    private ReadPath readPath = ReadPath.AUTO;
     private long memoryBudget;
     private int threads;
     private Duration deadline = null;
@@ -109,6 +110,17 @@ public final class LoadOptions {
      */
     public LoadOptions verify(Verify value) {
         this.verify = Objects.requireNonNull(value, "verify");
+        return this;
+    }
+
+    /**
+     * Where large reads go.
+     *
+     * @param value the value
+     * @return this
+     */
+    public LoadOptions readPath(ReadPath value) {
+        this.readPath = Objects.requireNonNull(value, "readPath");
         return this;
     }
 
@@ -230,8 +242,8 @@ public final class LoadOptions {
 
     /** What of these options holds for opening. */
     OpenOptions opening() {
-        return new OpenOptions().context(context).verify(verify).format(format).threads(threads)
-                .memoryBudget(memoryBudget).deadline(deadline);
+        return new OpenOptions().context(context).verify(verify).readPath(readPath).format(format)
+                .threads(threads).memoryBudget(memoryBudget).deadline(deadline);
     }
 
     /** For planners, which have no progress. */
@@ -250,6 +262,7 @@ public final class LoadOptions {
         struct.unexpected = unexpected.number();
         struct.cast = cast.number();
         struct.verify = verify.number();
+        struct.readPath = readPath.number();
         struct.format = format.number();
         struct.preset = preset.number();
         struct.threads = threads;

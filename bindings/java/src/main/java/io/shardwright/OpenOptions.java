@@ -11,6 +11,7 @@ import java.util.Objects;
 public final class OpenOptions {
     private Context context = null;
     private Verify verify = Verify.ON_READ;
+    private ReadPath readPath = ReadPath.AUTO;
     private Format format = Format.AUTO;
     private long memoryBudget;
     private int threads;
@@ -51,6 +52,17 @@ public final class OpenOptions {
      */
     public OpenOptions verify(Verify value) {
         this.verify = Objects.requireNonNull(value, "verify");
+        return this;
+    }
+
+    /**
+     * Where large reads go.
+     *
+     * @param value the value
+     * @return this
+     */
+    public OpenOptions readPath(ReadPath value) {
+        this.readPath = Objects.requireNonNull(value, "readPath");
         return this;
     }
 
@@ -110,6 +122,7 @@ public final class OpenOptions {
     Structs.CheckpointOptions struct(long cancellation) {
         Structs.CheckpointOptions struct = new Structs.CheckpointOptions();
         struct.verify = verify.number();
+        struct.readPath = readPath.number();
         struct.format = format.number();
         struct.threads = threads;
         struct.memoryBudget = memoryBudget;

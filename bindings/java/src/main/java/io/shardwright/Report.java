@@ -146,6 +146,15 @@ public final class Report extends Handle {
         return figures.bytesReceived;
     }
 
+    /**
+     * How much of {@link #bytes} is known to have come from the page cache.
+     *
+     * @return bytes
+     */
+    public long bytesCached() {
+        return figures.bytesCached;
+    }
+
     private List<String> names(int list) {
         return with(h -> {
             List<String> names = new ArrayList<>();

@@ -20,6 +20,7 @@ import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
 import io.shardwright.Owner;
 import io.shardwright.Preset;
+import io.shardwright.ReadPath;
 import io.shardwright.SaveOptions;
 import io.shardwright.Shape;
 import io.shardwright.Shardwright;
@@ -209,6 +210,7 @@ final class Interpreter implements AutoCloseable {
                 case "missing": options.missing(Missing.of(entry.getValue().getAsString())); break;
                 case "cast": options.cast(Cast.of(entry.getValue().getAsString())); break;
                 case "shape": options.shape(Shape.of(entry.getValue().getAsString())); break;
+                case "read_path": options.readPath(ReadPath.of(entry.getValue().getAsString())); break;
                 case "preset": options.preset(Preset.of(entry.getValue().getAsString())); break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
