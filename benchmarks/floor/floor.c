@@ -2,14 +2,14 @@
  *
  * Floor probe: what the machine itself can do, measured without the library.
  *   floor KIND BYTES REPS [DIR]
- * KIND: memcpy, fresh, dwrite, dread, dcopy, dcopyback, commit, call. One warm-up round, then REPS timed
- * rounds (at most 64); one JSON line on stdout with the times. Data come from an xorshift
+ * KIND: memcpy, fresh, dwrite, dread, dcopy, dcopyback, commit, call. One warm-up round, then REPS
+ * timed rounds (at most 64); one JSON line on stdout with the times. Data come from an xorshift
  * generator: zeros would flatter compressing or sparse back ends. dwrite and dread are the best of
  * four variants, named in the line: 8 MiB at a time by one, two and four threads, and where the
  * build and the system have io_uring sixteen times 4 MiB in flight. dcopy reads one file and writes
- * another at the same time, each by one or by two threads. With FLOOR_VARIANT the variant is that
- * one, and the file of dread or dcopy stays for the next probe, as the files of the contenders do:
- * reading is measured, not the writing before it.
+ * another at the same time, each by one or by two threads; dcopyback then reads the other one. With
+ * FLOOR_VARIANT the variant is that one, and the file of dread or dcopy stays for the next probe,
+ * as the files of the contenders do: reading is measured, not the writing before it.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -39,8 +39,8 @@ enum { SHW_READ_PATH_AUTO = 0, SHW_READ_PATH_DIRECT = 1, SHW_READ_PATH_BUFFERED 
 typedef struct shw_checkpoint shw_checkpoint;
 
 /* Options of opening. `format` is SHW_FORMAT_AUTO or the only one that is accepted; the others
- * hold for all reads: SHW_VERIFY_, SHW_READ_PATH_, worker threads, staging bytes, span per call (0 = default, -1 =
- * none), what ends them early.
+ * hold for all reads: SHW_VERIFY_, SHW_READ_PATH_, worker threads, staging bytes, span per call
+ * (0 = default, -1 = none), what ends them early.
  * Since: 0.1 unstable */
 typedef struct shw_checkpoint_options {
   uint32_t struct_size;

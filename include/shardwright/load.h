@@ -44,9 +44,10 @@ enum { SHW_SHAPE_ERROR = 0, SHW_SHAPE_CROP_AND_PAD = 1 };
  * first glob that matches a name replaces missing, unexpected and cast for it: three values per
  * glob in `strict_rules`; `strict_shapes` holds one SHW_SHAPE_ value per glob, NULL = `shape` for
  * all. `verify`, `read_path`, `cast`, `format`, `preset` and `shape` take SHW_VERIFY_,
- * SHW_READ_PATH_, SHW_CAST_, SHW_FORMAT_, SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a span, -1 = no limit. `threads` and
- * `memory_budget` 0 = those of the context. `cancellation` ends the call early; not for jobs.
- * `progress` is told how far the call or job is, with `progress_user`; planners do not call it.
+ * SHW_READ_PATH_, SHW_CAST_, SHW_FORMAT_, SHW_PRESET_ and SHW_SHAPE_ values. `deadline_ns` is a
+ * span, -1 = no limit. `threads` and `memory_budget` 0 = those of the context. `cancellation` ends
+ * the call early; not for jobs. `progress` is told how far the call or job is, with
+ * `progress_user`; planners do not call it.
  * Since: 0.1 unstable */
 typedef struct shw_load_options {
   uint32_t struct_size;

@@ -64,7 +64,7 @@ typedef struct shw_report_summary {
 
 /* Byte size of the oldest published shw_report_summary.
  * Since: 0.1 unstable */
-#define SHW_REPORT_SUMMARY_SIZE_V1 128
+#define SHW_REPORT_SUMMARY_SIZE_V1 136
 
 #define SHW_REPORT_SUMMARY_INIT \
   {sizeof(shw_report_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
