@@ -8,6 +8,7 @@ Rank 0 prints one JSON event per line.
 import argparse
 import json
 import os
+import sys
 import time
 
 import torch
@@ -39,11 +40,14 @@ def describe(trainer, state):
          left_out=[n for n, p in trainer.model.named_parameters() if any(p is q for q in trainer.left_out)])
 
 
-def save(trainer, path, event):
+def save(trainer, path, event, waits=False):
+    """waits: for a line from the driver, which then sees the save from its first byte on."""
     trainer.check_left_out_equal()
     state = trainer.state()
-    dist.barrier()
     emit(event + "_begins")
+    if waits and dist.get_rank() == 0:
+        sys.stdin.readline()
+    dist.barrier()
     start = time.monotonic()
     report = shardwright.torch.save(state, path, metadata={"step": str(trainer.step_number)})
     emit(event, seconds=time.monotonic() - start, bytes=report.bytes_total, step=trainer.step_number)
@@ -63,7 +67,7 @@ def run_first(options):
         rows = dict(state["model"])["positions"].detach()[2:4, 0:4].contiguous()
         emit("memory", tensors=len(digests), slice_name=slice_of, slice_hex=rows.view(torch.uint8).numpy().tobytes().hex())
     train(trainer, options.more_steps)
-    save(trainer, options.checkpoint, "overwrite")
+    save(trainer, options.checkpoint, "overwrite", waits=True)
 
 
 def run_resume(options):
