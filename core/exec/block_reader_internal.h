@@ -7,7 +7,8 @@
 //      to read over;
 //   3  tasks run on the workers: read into staging memory, or straight into memory that the sink
 //      offers, several at a time where they go to the device;
-//   4  each block is checked once, in private memory, and consumed.
+//   4  each block is checked once, in private memory, and consumed. Ranks of one machine that share
+//      reads check a block once for all of them (shared_reads_internal.h).
 // Large files are read with direct I/O where the storage has it. A task that finds its bytes in the
 // page cache copies them from there block by block, so that each is checked while the processor
 // still has it. Thread-compatible; sinks are called by many threads.
@@ -73,8 +74,14 @@ struct TaskRules {
   bool direct_offered = false;
   std::span<const format::FileInfo> files;
 };
+// Step 1. Pure.
+void sort_needs(std::vector<BlockNeed>* needs);
 // Steps 1 and 2. Pure; sorts the needs.
 std::vector<ReadTask> make_read_tasks(std::vector<BlockNeed>* needs, const TaskRules& rules);
+// A task as it is read: direct, with both ends on the alignment, where that is worth it.
+ReadTask rounded_task(ReadTask task, const TaskRules& rules);
+
+class NodeGroup;
 
 class BlockSink {
  public:
@@ -108,8 +115,10 @@ class BlockReader {
       : runtime_(runtime), location_(location), opened_(opened), trace_(trace) {}
 
   Runtime& runtime() const { return runtime_; }
+  // group: shares some of the needs; null = none.
   Result<BlockReadTotals> run(std::vector<BlockNeed> needs, const ReadRules& rules,
-                              const CallContext& call, BlockSink& sink) const;
+                              const CallContext& call, BlockSink& sink,
+                              NodeGroup* group = nullptr) const;
 
  private:
   Runtime& runtime_;

@@ -31,9 +31,11 @@ struct NeedMaker {
   std::vector<BlockNeed> needs;
   uint64_t wanted_bytes = 0;
 
-  NeedMaker(const format::OpenedCheckpoint& checkpoint, VerifyRule verify)
+  NeedMaker(const format::OpenedCheckpoint& checkpoint, const FragmentRequest& request)
       : opened(checkpoint), unit(block_bytes_of(checkpoint)) {
-    whole_blocks = verify == VerifyRule::kOnRead && checkpoint.digest_block_bytes() > 0;
+    const bool verified =
+        request.rules.verify == VerifyRule::kOnRead && checkpoint.digest_block_bytes() > 0;
+    whole_blocks = verified || request.whole_blocks;
   }
 
   Status add_region(uint64_t chunk, uint32_t user, const ChunkRegion& region) {
@@ -254,10 +256,9 @@ Result<BoxFragments> BoxFragments::create(const device::Devices& devices,
   return result;
 }
 
-Result<ReadOutcome> read_fragments(const BlockReader& reader,
-                                   const format::OpenedCheckpoint& opened,
-                                   const FragmentRequest& request, const CallContext& call) {
-  NeedMaker maker(opened, request.rules.verify);
+Result<FragmentNeeds> fragment_needs(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                                     const FragmentRequest& request, const CallControl& control) {
+  NeedMaker maker(opened, request);
   const plan::Catalog& catalog = opened.catalog();
   const size_t count = request.fragments == nullptr ? 0 : request.fragments->size();
   uint32_t last_user = 0;
@@ -270,8 +271,8 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
     return i < count ? StoredItem{StoredItem::Kind::kChunk, request.fragments->chunk(i)}
                      : StoredItem{StoredItem::Kind::kObject, request.objects[i - count].object};
   };
-  SHW_RETURN_IF_ERROR(prepare_items(reader.runtime(), opened, count + request.objects.size(),
-                                    item_at, call.control));
+  SHW_RETURN_IF_ERROR(
+      prepare_items(runtime, opened, count + request.objects.size(), item_at, control));
   for (size_t i = 0; i < count; ++i) {
     const uint64_t chunk = request.fragments->chunk(i);
     const Box box = request.fragments->box(i);
@@ -289,12 +290,26 @@ Result<ReadOutcome> read_fragments(const BlockReader& reader,
     maker.wanted_bytes += request.objects[i].memory.size();
     SHW_RETURN_IF_ERROR(maker.add_object(request.objects[i], static_cast<uint32_t>(i)));
   }
-  CopySink sink(catalog, request);
+  return FragmentNeeds{std::move(maker.needs), maker.wanted_bytes};
+}
+
+Result<ReadOutcome> read_needs(const BlockReader& reader, const format::OpenedCheckpoint& opened,
+                               const FragmentRequest& request, FragmentNeeds needs,
+                               const CallContext& call, NodeGroup* group) {
+  CopySink sink(opened.catalog(), request);
   SHW_ASSIGN_OR_RETURN(const BlockReadTotals totals,
-                       reader.run(std::move(maker.needs), request.rules, call, sink));
-  const uint64_t wanted = std::min(maker.wanted_bytes, totals.bytes_read);
+                       reader.run(std::move(needs.needs), request.rules, call, sink, group));
+  const uint64_t wanted = std::min(needs.wanted_bytes, totals.bytes_read);
   return ReadOutcome{totals.bytes_read, totals.bytes_read - wanted, totals.bytes_cached,
                      totals.io_engine};
+}
+
+Result<ReadOutcome> read_fragments(const BlockReader& reader,
+                                   const format::OpenedCheckpoint& opened,
+                                   const FragmentRequest& request, const CallContext& call) {
+  SHW_ASSIGN_OR_RETURN(FragmentNeeds needs,
+                       fragment_needs(reader.runtime(), opened, request, call.control));
+  return read_needs(reader, opened, request, std::move(needs), call, nullptr);
 }
 
 }  // namespace shardwright::exec::internal

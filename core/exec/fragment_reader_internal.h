@@ -93,8 +93,20 @@ struct FragmentRequest {
   const FragmentSource* fragments = nullptr;  // null = none
   std::span<const ObjectTarget> objects;
   ReadRules rules;
+  bool whole_blocks = false;  // also where nothing is verified: ranks then ask for equal ones
 };
 
+struct FragmentNeeds {
+  std::vector<BlockNeed> needs;
+  uint64_t wanted_bytes = 0;
+};
+// Finds the places of all that a request asks for.
+Result<FragmentNeeds> fragment_needs(Runtime& runtime, const format::OpenedCheckpoint& opened,
+                                     const FragmentRequest& request, const CallControl& control);
+// Reads them, those that a group shares through it (null = none).
+Result<ReadOutcome> read_needs(const BlockReader& reader, const format::OpenedCheckpoint& opened,
+                               const FragmentRequest& request, FragmentNeeds needs,
+                               const CallContext& call, NodeGroup* group);
 // Reads everything or fails; memory may be partly filled then.
 Result<ReadOutcome> read_fragments(const BlockReader& reader,
                                    const format::OpenedCheckpoint& opened,

@@ -19,6 +19,8 @@
 #include "core/exec/checkpoint_reader_internal.h"
 #include "core/exec/fragment_reader_internal.h"
 #include "core/exec/load_targets_internal.h"
+#include "core/exec/node_group_internal.h"
+#include "core/exec/shared_reads_internal.h"
 #include "core/exec/trace.h"
 #include "core/plan/load/make_load_plan.h"
 
@@ -30,6 +32,9 @@ constexpr uint32_t kTagTerms = 0x4C01;
 constexpr uint32_t kTagOpened = 0x4C02;
 constexpr uint32_t kTagPlanned = 0x4C03;
 constexpr uint32_t kTagLoaded = 0x4C04;
+// Of the memory through which ranks of one machine share reads; what its budget allows at most.
+constexpr uint64_t kSharedAreaBytes = uint64_t{64} << 20;
+constexpr uint64_t kLeastSharedBytes = uint64_t{2} << 20;  // a rank that wants less reads alone
 
 // Step 4 for byte objects: bytes are read into private memory and handed to the state when all of
 // them are whole.
@@ -219,38 +224,104 @@ struct LoadInput {
 };
 
 // Step 4 with a plan that fits; the caller adds the plan's lists of names to the report.
-Result<Report> execute(const LoadInput& input, const plan::LoadPlan& plan, State& state,
-                       const CallContext& call) {
-  const CallContext limited = with_deadline(call, input.options);
-  const format::OpenedCheckpoint& opened = input.checkpoint.opened();
-  const plan::Catalog& stored = opened.catalog();
-  const int64_t begin = clock_of(call).monotonic_ns();
-  if (call.progress != nullptr) call.progress->enter(Stage::kReading);
-  Report report = describe(input.checkpoint, plan, state, input.options);
-  ObjectBytes objects(stored, plan);
-  SHW_RETURN_IF_ERROR(internal::fill_padding(input.runtime.devices(), plan, stored, state));
-  const internal::PlanFragments fragments(input.runtime.devices(), plan, state);
-  internal::FragmentRequest request;
-  request.fragments = &fragments;
-  request.objects = objects.targets;
-  request.rules = {input.options.verify, input.options.read_path};
-  const internal::BlockReader reader(input.runtime, input.checkpoint.location(), opened,
-                                     input.trace);
-  SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
-                       internal::read_fragments(reader, opened, request, limited));
-  for (const internal::ObjectTarget& target : objects.targets)
-    report.bytes_state += target.memory.size();
-  objects.store(stored, plan, &state);
-  report.bytes_read = outcome.bytes_read;
-  report.bytes_over_read = outcome.bytes_over_read;
-  report.bytes_cached = outcome.bytes_cached;
-  report.io_engine = outcome.io_engine;
-  report.memory_budget = input.runtime.staging().budget_bytes();
-  report.staging_peak_bytes = input.runtime.staging().peak_bytes();
-  report.elapsed_ns = clock_of(call).monotonic_ns() - begin;
-  report.times.push_back({"read", report.elapsed_ns});
-  return report;
-}
+class LoadReads {
+ public:
+  // shares: with other ranks, by share.
+  LoadReads(const LoadInput& input, const plan::LoadPlan& plan, State& state,
+            const CallContext& call, bool shares)
+      : input_(input),
+        plan_(plan),
+        state_(state),
+        call_(with_deadline(call, input.options)),
+        stored_(input.checkpoint.catalog()),
+        objects_(stored_, plan),
+        fragments_(input.runtime.devices(), plan, state) {
+    request_.fragments = &fragments_;
+    request_.objects = objects_.targets;
+    request_.rules = {input.options.verify, input.options.read_path};
+    request_.whole_blocks = shares;
+  }
+
+  // What has to be read; nothing is.
+  Status prepare() {
+    const Trace::Span span(input_.trace, "find");
+    if (call_.progress != nullptr) call_.progress->enter(Stage::kReading);
+    SHW_ASSIGN_OR_RETURN(
+        needs_, internal::fragment_needs(input_.runtime, input_.checkpoint.opened(), request_,
+                                         call_.control));
+    if (request_.whole_blocks && needs_.wanted_bytes >= kLeastSharedBytes)
+      wanted_ = internal::wanted_blocks(&needs_.needs);
+    return {};
+  }
+
+  // A step of all ranks: finds those to share reads with. ready: how this rank is so far.
+  Status share(collective::Exchange& exchange, const Status& ready) noexcept {
+    const Trace::Span span(input_.trace, "share");
+    internal::GroupRules rules;
+    const uint64_t alignment =
+        std::max<uint64_t>(input_.checkpoint.location().storage->alignment(), 1);
+    const uint64_t block_bytes = internal::block_bytes_of(input_.checkpoint.opened());
+    rules.share = {block_bytes, alignment, internal::kSharedRunBytes};
+    rules.patience_ns = collective_timeout(input_.options);
+    rules.most_bytes = std::min(input_.runtime.staging().budget_bytes(), kSharedAreaBytes);
+    return internal::NodeGroup::form(exchange, ready, wanted_, rules, call_.control, &group_);
+  }
+
+  Result<Report> run() {
+    SHW_RETURN_IF_ERROR(group_.status());
+    SHW_RETURN_IF_ERROR(want_parts());
+    Result<Report> report = without_exceptions("reading", [&] { return read(); });
+    if (!report.ok() && *group_ != nullptr) (*group_)->stop();
+    return report;
+  }
+
+ private:
+  // Where nothing is shared and nothing verified, a part of a block is enough.
+  Status want_parts() {
+    const bool whole = request_.whole_blocks && *group_ == nullptr;
+    if (!whole || request_.rules.verify != VerifyRule::kOff) return {};
+    request_.whole_blocks = false;
+    SHW_ASSIGN_OR_RETURN(
+        needs_, internal::fragment_needs(input_.runtime, input_.checkpoint.opened(), request_,
+                                         call_.control));
+    return {};
+  }
+
+  Result<Report> read() {
+    const int64_t begin = clock_of(call_).monotonic_ns();
+    Report report = describe(input_.checkpoint, plan_, state_, input_.options);
+    SHW_RETURN_IF_ERROR(internal::fill_padding(input_.runtime.devices(), plan_, stored_, state_));
+    const internal::BlockReader reader(input_.runtime, input_.checkpoint.location(),
+                                       input_.checkpoint.opened(), input_.trace);
+    SHW_ASSIGN_OR_RETURN(const ReadOutcome outcome,
+                         internal::read_needs(reader, input_.checkpoint.opened(), request_,
+                                              std::move(needs_), call_, group_->get()));
+    for (const internal::ObjectTarget& target : objects_.targets)
+      report.bytes_state += target.memory.size();
+    objects_.store(stored_, plan_, &state_);
+    report.bytes_read = outcome.bytes_read;
+    report.bytes_over_read = outcome.bytes_over_read;
+    report.bytes_cached = outcome.bytes_cached;
+    report.io_engine = outcome.io_engine;
+    report.memory_budget = input_.runtime.staging().budget_bytes();
+    report.staging_peak_bytes = input_.runtime.staging().peak_bytes();
+    report.elapsed_ns = clock_of(call_).monotonic_ns() - begin;
+    report.times.push_back({"read", report.elapsed_ns});
+    return report;
+  }
+
+  const LoadInput input_;
+  const plan::LoadPlan& plan_;
+  State& state_;
+  const CallContext call_;
+  const plan::Catalog& stored_;
+  ObjectBytes objects_;
+  const internal::PlanFragments fragments_;
+  internal::FragmentRequest request_;
+  internal::FragmentNeeds needs_;
+  std::vector<internal::WantedBlock> wanted_;
+  Result<std::unique_ptr<internal::NodeGroup>> group_ = std::unique_ptr<internal::NodeGroup>();
+};
 
 // The load stands whether or not its trace can be written.
 void write_trace(Runtime& runtime, const Trace& trace) noexcept {
@@ -297,6 +368,27 @@ void note(Runtime& runtime, const collective::Collective& collective, LogLevel l
   });
 }
 
+// The end of step 3: all ranks can read, and those of one machine have found each other.
+Status agree_on_reads(collective::Exchange& exchange, const Status& ready, const CallContext& call,
+                      std::optional<LoadReads>* reads) noexcept {
+  if (exchange.size() == 1) return exchange.agree(kTagPlanned, ready);
+  if (reads->has_value()) return (*reads)->share(exchange, ready);
+  Result<std::unique_ptr<internal::NodeGroup>> none = std::unique_ptr<internal::NodeGroup>();
+  return internal::NodeGroup::form(exchange, ready, {}, {}, call.control, &none);
+}
+
+// A rank that ended because another one failed leaves it to that one to say why; where the process
+// of one has ended there is nobody to agree with.
+Status agree_on_outcome(collective::Exchange& exchange, const Status& mine) noexcept {
+  if (internal::NodeGroup::is_loss_of_rank(mine)) {
+    exchange.abort(mine);
+    return mine;
+  }
+  const bool stopped = internal::NodeGroup::is_stopped(mine);
+  Status agreed = exchange.agree(kTagLoaded, stopped ? Status() : mine);
+  return agreed.ok() ? mine : agreed;
+}
+
 // Steps 2 to 5. What a rank has to say after the last of them is made before it, so that all ranks
 // end alike.
 Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
@@ -335,10 +427,16 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
         return plan_for_targets(runtime, *checkpoint, state, options, collective.rank());
       });
   const int64_t plan_ns = clock_of(call).monotonic_ns() - begin;
-  SHW_RETURN_IF_ERROR(exchange.agree(kTagPlanned, plan.status()));
+  std::optional<LoadReads> reads;
+  ready = without_exceptions("preparing reads", [&]() -> Status {
+    SHW_RETURN_IF_ERROR(plan.status());
+    reads.emplace(LoadInput{runtime, *checkpoint, options, &*trace}, *plan, state, call,
+                  collective.size() > 1);
+    return reads->prepare();
+  });
+  SHW_RETURN_IF_ERROR(agree_on_reads(exchange, ready, call, &reads));
   Result<Report> report = without_exceptions("reading", [&]() -> Result<Report> {
-    SHW_ASSIGN_OR_RETURN(Report made,
-                         execute({runtime, *checkpoint, options, &*trace}, *plan, state, call));
+    SHW_ASSIGN_OR_RETURN(Report made, reads->run());
     made.loaded = std::move(plan->loaded);
     made.missing = std::move(plan->missing);
     made.unexpected = std::move(plan->unexpected);
@@ -348,7 +446,7 @@ Result<Report> load_together(Runtime& runtime, Opening opening, State& state,
     made.times.insert(made.times.begin(), {"plan", plan_ns});
     return made;
   });
-  agreed = exchange.agree(kTagLoaded, report.status());
+  agreed = agree_on_outcome(exchange, report.status());
   write_trace(runtime, *trace);
   SHW_RETURN_IF_ERROR(agreed);
   report->elapsed_ns = clock_of(call).monotonic_ns() - begin;
@@ -386,7 +484,9 @@ Result<Report> execute_load(Runtime& runtime, const Checkpoint& checkpoint,
   SHW_RETURN_IF_ERROR(plan::check_load_plan(plan, state, opened.catalog()));
   SHW_RETURN_IF_ERROR(internal::check_targets(runtime.devices(), plan, state));
   Trace trace(options.trace_path, plan.rank, clock_of(call));
-  Result<Report> report = execute({runtime, checkpoint, options, &trace}, plan, state, call);
+  LoadReads reads({runtime, checkpoint, options, &trace}, plan, state, call, /*shares=*/false);
+  SHW_RETURN_IF_ERROR(reads.prepare());
+  Result<Report> report = reads.run();
   write_trace(runtime, trace);
   SHW_RETURN_IF_ERROR(report.status());
   report->loaded = plan.loaded;

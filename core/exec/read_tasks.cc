@@ -84,12 +84,7 @@ class FileTasks {
     task.length = end_ - begin_;
     task.first = first_;
     task.last = last;
-    if (direct_ && task.length >= kDirectTaskBytes) {
-      task.direct = true;
-      task.offset = rounded_begin();
-      task.length = rounded_end(end_) - task.offset;
-    }
-    tasks_->push_back(task);
+    tasks_->push_back(direct_ ? rounded_task(task, rules_) : task);
   }
 
   const TaskRules& rules_;
@@ -107,9 +102,24 @@ class FileTasks {
 
 }  // namespace
 
-std::vector<ReadTask> make_read_tasks(std::vector<BlockNeed>* needs, const TaskRules& rules) {
+void sort_needs(std::vector<BlockNeed>* needs) {
   if (!std::is_sorted(needs->begin(), needs->end(), before))
     std::sort(needs->begin(), needs->end(), before);
+}
+
+ReadTask rounded_task(ReadTask task, const TaskRules& rules) {
+  if (!rules.direct_offered || task.length < kDirectTaskBytes) return task;
+  const uint64_t file_bytes = rules.files[task.file].size_bytes;
+  const uint64_t end = task.offset + task.length;
+  const uint64_t rounded_end = (end + rules.alignment - 1) / rules.alignment * rules.alignment;
+  task.direct = true;
+  task.offset = task.offset / rules.alignment * rules.alignment;
+  task.length = std::max(end, std::min(file_bytes, rounded_end)) - task.offset;
+  return task;
+}
+
+std::vector<ReadTask> make_read_tasks(std::vector<BlockNeed>* needs, const TaskRules& rules) {
+  sort_needs(needs);
   std::vector<ReadTask> tasks;
   FileTasks files(rules, *needs, &tasks);
   for (size_t first = 0; first < needs->size();) {

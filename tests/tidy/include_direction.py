@@ -12,7 +12,7 @@ from source_tree import CPP_SUFFIXES, Finding, SourceTree
 
 # Pipeline order. The steps of one tuple may not include each other either, apart from what stands further left.
 ORDER = ("base", "concurrency", "tensor", "layout", "state", "integrity", "plan", "job_description", "estimate",
-         "storage", "format", "collective", "device", "exec", "hsdp")
+         "storage", "format", "collective", "device", "node", "exec", "hsdp")
 # The same inside core/plan; its own files, here "", are values and checks of values.
 PLAN_ORDER = ("grid", "", "cover", "search", "wire", "describe", "save", "load")
 # Jobs that are described from outside: nothing that plans, saves or loads knows of them.
@@ -26,6 +26,7 @@ FORBIDDEN_FOR = {
     "format": _DESCRIBED,
     "collective": {"plan", "storage", "format", *_DESCRIBED},
     "device": {"concurrency", "plan", "storage", "format", "collective", *_DESCRIBED},
+    "node": {"concurrency", "plan", "storage", "format", "collective", "device", *_DESCRIBED},
     "exec": _DESCRIBED,
 }
 HOST_SIDE = ("cli", "bindings", "examples")

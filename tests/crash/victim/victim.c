@@ -6,7 +6,8 @@
  *
  * SCRIPT is a list of operations, separated by blanks: save:N, async:N (a job that is waited for),
  * cancel:N (one that is cancelled at once), drop:N (one that is let go), keep:N (generations that
- * later saves keep), load, read, gc. Keys: socket, rank, ranks, log, and those of struct seam_plan.
+ * later saves keep), load, share:N (what was saved as N, all of it on each rank), read, gc. Keys:
+ * socket, rank, ranks, log, and those of struct seam_plan.
  * Each operation ends with a report to the test, and the script with the number of its steps. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,13 +110,14 @@ static void save(const char* word, uint64_t number) {
   numbered_release(&state);
 }
 
-/* All ranks load what there is; which number that is, the loaded object says. */
-static void load(void) {
+/* All ranks load what there is, into states as those of rank `of_rank` of so many that have saved
+ * `like`; which number that is, the loaded object says. */
+static void load(uint64_t like, int32_t of_rank, int32_t of_ranks) {
   shw_error* error = NULL;
   shw_report* out = NULL;
   shw_load_options options = SHW_LOAD_OPTIONS_INIT;
   struct numbered_state state;
-  if (!numbered_create(&state, 0, plan.rank, ranks, 0)) _exit(4);
+  if (!numbered_create(&state, like, of_rank, of_ranks, 0)) _exit(4);
   shw_status status =
       shw_load(context, state.state, NULL, path, collective, &options, &out, &error);
   uint64_t number = 0;
@@ -157,7 +159,9 @@ static void run_operation(const char* word) {
   snprintf(name, sizeof(name), "%.*s", size, word);
   const uint64_t number = colon == NULL ? 0 : strtoull(colon + 1, NULL, 10);
   if (strcmp(name, "load") == 0) {
-    load();
+    load(0, plan.rank, ranks);
+  } else if (strcmp(name, "share") == 0) {
+    load(number, 0, 1);
   } else if (strcmp(name, "read") == 0) {
     read_alone();
   } else if (strcmp(name, "gc") == 0) {

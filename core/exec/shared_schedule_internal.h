@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which blocks several ranks of a machine want, in what order they are read, and by which of the
+// ranks. Every rank makes the same of the same lists. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace shardwright::exec::internal {
+
+inline constexpr size_t kMostSharers = 64;
+
+// As it lies in shared memory. Lists ascend by file, offset and length and have no block twice.
+struct WantedBlock {
+  uint64_t offset = 0;
+  uint32_t file = 0;
+  uint32_t length = 0;
+};
+
+// Blocks of a file that lie side by side and are wanted by the same ranks.
+struct SharedTask {
+  uint32_t file = 0;
+  uint32_t reader = 0;  // a sharer
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  uint64_t sharers = 0;  // bit s: sharer s wants it; two or more
+
+  bool is_of(size_t sharer) const { return (sharers >> sharer & 1) != 0; }
+};
+
+struct ShareRules {
+  uint64_t most_bytes = 0;  // of a task, when it is rounded to the alignment
+  uint64_t alignment = 1;
+  uint64_t run_bytes = 0;  // about so much that lies side by side has one reader
+};
+
+// lists: of each sharer, at most kMostSharers. Blocks that one sharer wants are left out, and those
+// that begin inside a task. The reader of a run is who has read the least so far.
+std::vector<SharedTask> share_blocks(std::span<const std::vector<WantedBlock>> lists,
+                                     const ShareRules& rules);
+
+}  // namespace shardwright::exec::internal

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads of several ranks of one machine: what several of them want is read once, every byte comes,
+// and where one of them fails all do, with its cause.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/collective/collective.h"
+#include "core/storage/backends.h"
+#include "core/storage/posix/system_calls.h"
+#include "tests/core/exec/save_world.h"
+#include "tests/support/gate.h"
+#include "tests/support/no_memory.h"
+#include "tests/support/temporary_directory.h"
+
+namespace shardwright::exec::test {
+namespace {
+
+constexpr int64_t kHeight = 4000;
+constexpr int64_t kWidth = 4099;
+constexpr int32_t kRanks = 3;
+
+// Whether the page cache has everything or nothing.
+class CacheOf final : public storage::KernelCalls {
+ public:
+  int64_t count_cached(const storage::OpenFile&, uint64_t, uint64_t size_bytes) override {
+    return has_all ? static_cast<int64_t>(size_bytes) : 0;
+  }
+  std::atomic<bool> has_all = false;
+};
+
+enum class Wanted { kRows, kColumns, kAll };
+
+class SharedLoad : public testing::Test {
+ protected:
+  void save(const std::string& format = "native") {
+    shardwright::test::RandomSource random;
+    truth_ = random_dense(random, "w", DType::kUint8, {kHeight, kWidth});
+    World world;
+    world.tensors = {truth_};
+    world.ranks.resize(2);
+    for (int64_t r = 0; r < 2; ++r) {
+      add_boxes(&world.ranks[static_cast<size_t>(r)], truth_,
+                {{{r * kHeight / 2, 0}, {kHeight / 2, kWidth}}}, true, EntryKind::kSharded);
+    }
+    SaveOptions options;
+    options.format = format;
+    const auto saved = save_world(*make_runtime(), world, location_, options);
+    ASSERT_EQ(agreed_code(saved), StatusCode::kOk) << texts(saved);
+  }
+
+  // location_of: what rank r opens; each has a runtime of its own, as processes have. ended: told
+  // of each rank.
+  std::vector<Result<Report>> load(Wanted wanted, const LoadOptions& options = {},
+                                   const RuntimeOptions& with = {},
+                                   const std::function<format::Location(int32_t)>& location_of = {},
+                                   const std::function<void(int32_t)>& ended = {}) {
+    targets_ = std::vector<Holding>(kRanks);
+    std::vector<Result<Report>> reports(kRanks, Result<Report>(internal_error("not run")));
+    auto members = collective::make_thread_collectives(kRanks);
+    std::vector<std::thread> threads;
+    for (int32_t r = 0; r < kRanks; ++r) {
+      Holding* const target = &targets_[static_cast<size_t>(r)];
+      const int64_t rows = (kHeight + kRanks - 1) / kRanks;
+      const int64_t columns = (kWidth + kRanks - 1) / kRanks;
+      if (wanted == Wanted::kAll) add_whole(target, truth_, false, EntryKind::kReplicated);
+      if (wanted == Wanted::kRows) {
+        add_boxes(target, truth_, {{{r * rows, 0}, {std::min(rows, kHeight - r * rows), kWidth}}},
+                  false, EntryKind::kSharded);
+      }
+      if (wanted == Wanted::kColumns) {
+        add_boxes(target, truth_,
+                  {{{0, r * columns}, {kHeight, std::min(columns, kWidth - r * columns)}}}, false,
+                  EntryKind::kSharded);
+      }
+      threads.emplace_back([&, r, target] {
+        std::unique_ptr<Runtime> own;
+        if (runtime_ == nullptr) own = std::move(*Runtime::create(with));
+        Runtime& runtime = runtime_ == nullptr ? *own : *runtime_;
+        CallContext call;
+        call.control.end_within(real_clock().monotonic_ns(), int64_t{120} * 1000 * 1000 * 1000);
+        const format::Location from = location_of ? location_of(r) : location_;
+        if (r == starving_) shardwright::test::take_memory(allowed_);
+        reports[static_cast<size_t>(r)] =
+            exec::load(runtime, from, *target->state, *members[static_cast<size_t>(r)],
+                       options_of_ ? options_of_(r) : options, call);
+        if (r == starving_) was_starved_ = shardwright::test::give_memory();
+        if (ended) ended(r);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return reports;
+  }
+
+  void expect_filled(const std::vector<Result<Report>>& reports) {
+    ASSERT_EQ(agreed_code(reports), StatusCode::kOk) << texts(reports);
+    for (const Holding& target : targets_) EXPECT_TRUE(holds(target, 0, truth_));
+  }
+  static uint64_t bytes_read(const std::vector<Result<Report>>& reports) {
+    uint64_t bytes = 0;
+    for (const auto& report : reports) bytes += report->bytes_read;
+    return bytes;
+  }
+  uint64_t unique_bytes() const { return truth_.bytes.size(); }
+
+  shardwright::test::TemporaryDirectory directory_;
+  std::shared_ptr<CacheOf> cache_ = std::make_shared<CacheOf>();
+  std::shared_ptr<storage::Storage> posix_ =
+      storage::make_posix_storage(directory_ / "root", cache_);
+  format::Location location_{posix_, "ckpt"};
+  Dense truth_;
+  std::vector<Holding> targets_;
+  std::unique_ptr<Runtime> runtime_;                     // of all ranks, or null
+  std::function<LoadOptions(int32_t)> options_of_ = {};  // of rank r, or those of the call
+  int32_t starving_ = -1;                                // its thread has so many allocations left
+  int64_t allowed_ = 0;
+  bool was_starved_ = false;
+};
+
+TEST_F(SharedLoad, ReadsEveryByteOnceInEveryLayout) {
+  for (const char* format : {"native", "safetensors"}) {
+    location_.prefix = format;
+    save(format);
+    for (const bool cached : {false, true}) {
+      cache_->has_all = cached;
+      for (const Wanted wanted : {Wanted::kRows, Wanted::kColumns, Wanted::kAll}) {
+        for (const VerifyRule verify : {VerifyRule::kOnRead, VerifyRule::kOff}) {
+          LoadOptions options;
+          options.verify = verify;
+          const auto reports = load(wanted, options);
+          expect_filled(reports);
+          EXPECT_LE(bytes_read(reports) * 100, unique_bytes() * 105)
+              << format << cached << static_cast<int>(wanted);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(SharedLoad, NeedsLittleMemory) {
+  save();
+  RuntimeOptions least;
+  least.memory_budget = 2 * kWriteBlockBytes;
+  for (const int32_t threads : {1, 4}) {
+    least.threads = threads;
+    for (const bool cached : {false, true}) {
+      cache_->has_all = cached;
+      for (const Wanted wanted : {Wanted::kColumns, Wanted::kAll}) {
+        const auto reports = load(wanted, {}, least);
+        expect_filled(reports);
+        EXPECT_LE(bytes_read(reports) * 100, unique_bytes() * 105);
+      }
+    }
+  }
+}
+
+// What a rank reads round the page cache is rounded; what it gives to others is not.
+TEST_F(SharedLoad, IsTheSameWhereRanksReadInOtherWays) {
+  for (const char* format : {"native", "safetensors"}) {
+    location_.prefix = format;
+    save(format);
+    for (const bool cached : {false, true}) {
+      cache_->has_all = cached;
+      for (const Wanted wanted : {Wanted::kColumns, Wanted::kAll}) {
+        options_of_ = [](int32_t rank) {
+          LoadOptions options;
+          options.read_path = static_cast<ReadPath>(rank);  // each of the three
+          return options;
+        };
+        const auto reports = load(wanted);
+        expect_filled(reports);
+        EXPECT_LE(bytes_read(reports) * 100, unique_bytes() * 105);
+      }
+    }
+  }
+}
+
+TEST_F(SharedLoad, RanksOfOneContextDoNotWaitForEachOthersMemory) {
+  save();
+  RuntimeOptions least;
+  least.memory_budget = 2 * kWriteBlockBytes;
+  for (const int32_t threads : {1, 3}) {
+    least.threads = threads;
+    runtime_ = std::move(*Runtime::create(least));
+    for (const Wanted wanted : {Wanted::kColumns, Wanted::kAll}) expect_filled(load(wanted));
+  }
+}
+
+TEST_F(SharedLoad, IsNotSharedWhereMemoryCannotBe) {
+  save();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto reports = load(Wanted::kAll);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  expect_filled(reports);
+  EXPECT_GT(bytes_read(reports), 2 * unique_bytes());
+}
+
+TEST_F(SharedLoad, FailsOnAllRanksWithTheCauseOfTheOne) {
+  save();
+  for (int32_t failing = 0; failing < kRanks; ++failing) {
+    for (int nth = 0; nth < 3; ++nth) {
+      std::atomic<int> reads = 0;
+      const std::shared_ptr<storage::Storage> faulty =
+          storage::make_fault_storage(*posix_, [&](const storage::StorageEvent& event, uint64_t*) {
+            const bool is_payload = event.operation == storage::StorageEvent::Operation::kRead &&
+                                    event.size_bytes >= (1 << 20);
+            return is_payload && reads++ == nth ? unavailable("the cable is out") : Status();
+          });
+      const auto reports = load(Wanted::kColumns, {}, {}, [&](int32_t rank) {
+        return rank == failing ? format::Location{faulty, "ckpt"} : location_;
+      });
+      EXPECT_GT(reads, nth == 0 ? 0 : -1) << "no rank reads a large block";
+      if (reads <= nth) continue;
+      EXPECT_EQ(agreed_code(reports), StatusCode::kUnavailable) << texts(reports);
+      for (const auto& report : reports) {
+        EXPECT_EQ(report.status().detail("rank"), fmt::to_string(failing));
+        EXPECT_NE(report.status().to_string().find("the cable is out"), std::string::npos);
+      }
+    }
+  }
+}
+
+// A rank that comes to nothing, stopped or with storage that does not answer.
+TEST_F(SharedLoad, EndsAtItsDeadlineWhereOneReaderIsStuck) {
+  save();
+  shardwright::test::Gate gate;
+  std::atomic<int> waiting = kRanks - 1;
+  const std::shared_ptr<storage::Storage> stuck =
+      storage::make_fault_storage(*posix_, [&](const storage::StorageEvent& event, uint64_t*) {
+        const bool is_payload = event.operation == storage::StorageEvent::Operation::kRead &&
+                                event.size_bytes >= (1 << 20);
+        if (is_payload) gate.pass();
+        return Status();
+      });
+  LoadOptions options;
+  options.deadline_ns = 500'000'000;
+  const auto reports = load(
+      Wanted::kAll, options, {},
+      [&](int32_t rank) { return rank == 1 ? format::Location{stuck, "ckpt"} : location_; },
+      [&](int32_t rank) {
+        if (rank != 1 && --waiting == 0) gate.open();
+      });
+  for (const auto& report : reports) {
+    const StatusCode code = report.status().code();
+    EXPECT_TRUE(code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted)
+        << texts(reports);
+  }
+}
+
+TEST_F(SharedLoad, EndsOnAllRanksWhereverOneIsOutOfMemory) {
+  SHW_SKIP_WITHOUT_OWN_OPERATORS();
+  save();
+  for (const int32_t rank : {0, 2}) {
+    starving_ = rank;
+    was_starved_ = true;
+    for (allowed_ = 0; was_starved_; allowed_ += 1 + allowed_ / 8) {
+      for (const bool cached : {false, true}) {
+        cache_->has_all = cached;
+        const auto reports = load(Wanted::kAll);
+        bool all = true;
+        for (const auto& report : reports) all = all && report.ok();
+        if (all) {
+          expect_filled(reports);
+        } else {
+          EXPECT_EQ(agreed_code(reports), StatusCode::kResourceExhausted) << texts(reports);
+        }
+        ASSERT_FALSE(HasFailure()) << allowed_;
+      }
+    }
+    EXPECT_GT(allowed_, 100) << "it came as far as reading";
+  }
+}
+
+TEST_F(SharedLoad, NamesADamagedFileOnAllRanks) {
+  save();
+  std::filesystem::path largest;
+  for (const auto& each : std::filesystem::recursive_directory_iterator(directory_.path())) {
+    if (each.is_regular_file() && (largest.empty() || each.file_size() > file_size(largest)))
+      largest = each.path();
+  }
+  FILE* const file = std::fopen(largest.c_str(), "r+b");
+  ASSERT_NE(file, nullptr);
+  std::fseek(file, 3'000'000, SEEK_SET);
+  const int byte = std::fgetc(file);
+  std::fseek(file, 3'000'000, SEEK_SET);
+  std::fputc(byte ^ 4, file);
+  std::fclose(file);
+  for (const bool cached : {false, true}) {
+    cache_->has_all = cached;
+    const auto reports = load(Wanted::kAll);
+    EXPECT_EQ(agreed_code(reports), StatusCode::kDataLoss) << texts(reports);
+    for (const auto& report : reports) {
+      EXPECT_NE(largest.string().find(report.status().detail("file")), std::string::npos);
+      EXPECT_FALSE(report.status().detail("file").empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardwright::exec::test
