@@ -320,6 +320,9 @@ SHW_PY_HANDLE(global_plan)
 PyObject *shw_py_set_error_hooks(PyObject *factory, PyObject *translator);
 PyObject *shw_py_set_classifier(PyObject *classifier);
 PyObject *shw_py_set_finalizing(void);
+PyObject *shw_py_fork_begins(void);
+PyObject *shw_py_fork_ends(void);
+PyObject *shw_py_fork_ends_in_child(void);
 PyObject *shw_py_leak(PyObject *object);
 PyObject *shw_py_versions(void);
 PyObject *shw_py_close(PyObject *handle);

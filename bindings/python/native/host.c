@@ -4,15 +4,45 @@
  * down no callback enters Python any more: taking the GIL then can hang or crash. */
 #include "bindings/python/native/host.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Shared by threads on their way into Python, taken alone by a thread that forks. A thread on its
+ * way takes a lock of the interpreter before it has the GIL; a child that is forked meanwhile waits
+ * for that lock for ever (CPython before 3.12). */
+static pthread_rwlock_t on_the_way = PTHREAD_RWLOCK_INITIALIZER;
+
 int shw_py_enter(shw_py_stay* stay) {
   if (shw_py_finalizing()) return 0;
   stay->inside = 1; /* first: the interpreter may end the thread while it waits for its turn */
+  if (PyGILState_GetThisThreadState() != NULL) { /* needs no lock but the GIL */
+    stay->state = PyGILState_Ensure();
+    return 1;
+  }
+  pthread_rwlock_rdlock(&on_the_way);
   stay->state = PyGILState_Ensure();
+  pthread_rwlock_unlock(&on_the_way);
   return 1;
+}
+
+PyObject* shw_py_fork_begins(void) {
+  Py_BEGIN_ALLOW_THREADS; /* who is on the way needs the GIL to arrive */
+  pthread_rwlock_wrlock(&on_the_way);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+PyObject* shw_py_fork_ends(void) {
+  pthread_rwlock_unlock(&on_the_way);
+  Py_RETURN_NONE;
+}
+
+PyObject* shw_py_fork_ends_in_child(void) {
+  static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
+  on_the_way = fresh; /* nobody else is here */
+  Py_RETURN_NONE;
 }
 
 void shw_py_exit(shw_py_stay* stay) {

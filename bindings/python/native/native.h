@@ -32,6 +32,10 @@ PyObject* shw_py_set_error_hooks(PyObject* factory, PyObject* translator);
 /* 1 after set_finalizing: Python may not be entered any more. */
 int shw_py_finalizing(void);
 PyObject* shw_py_set_finalizing(void);
+/* Around a fork, on the thread that forks: no thread of the library is on its way into Python. */
+PyObject* shw_py_fork_begins(void);
+PyObject* shw_py_fork_ends(void);
+PyObject* shw_py_fork_ends_in_child(void);
 PyObject* shw_py_leak(PyObject* object);
 PyObject* shw_py_versions(void);
 

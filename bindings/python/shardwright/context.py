@@ -177,8 +177,10 @@ atexit.register(_at_exit)
 def _after_fork_in_child() -> None:
     """The child's atexit hook must neither wait for threads that are not there nor touch the parent's jobs."""
     global _lock, _watcher
+    native.shw_py_fork_ends_in_child()
     _lock = threading.Lock()
     _watcher = None
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+os.register_at_fork(before=native.shw_py_fork_begins, after_in_parent=native.shw_py_fork_ends,
+                    after_in_child=_after_fork_in_child)
