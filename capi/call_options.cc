@@ -92,6 +92,8 @@ Status check_save_ranges(const shw_save_options& options) {
   SHW_RETURN_IF_ERROR(
       option_in_range(options.verify_replicas, SHW_VERIFY_REPLICAS_OFF, "verify_replicas"));
   SHW_RETURN_IF_ERROR(option_in_range(options.preset, SHW_PRESET_MEGATRON, "preset"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.hold, SHW_HOLD_ON, "hold"));
+  SHW_RETURN_IF_ERROR(option_in_range(options.priority, SHW_PRIORITY_BACKGROUND, "priority"));
   if (options.keep_generations > 1000000) {
     return bad_argument("keep_generations",
                         fmt::format("{} is too many", options.keep_generations));
@@ -119,6 +121,8 @@ Result<exec::SaveOptions> read_save_options(const shw_save_options& options) {
   }
   made.file_mode = options.file_mode;
   made.max_shard_bytes = options.max_shard_size;
+  made.hold = options.hold == SHW_HOLD_ON;
+  made.priority = static_cast<ThreadPriority>(options.priority);
   if (options.trace_path != nullptr) made.trace_path = options.trace_path;
   SHW_ASSIGN_OR_RETURN(made.format, format_text(options.format));
   SHW_RETURN_IF_ERROR(read_kinds(options, &made.rules));

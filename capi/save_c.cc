@@ -214,6 +214,14 @@ shw_status shw_save_async(shw_context* context, const shw_state* state, shw_stor
   });
 }
 
+shw_status shw_prepare(shw_context* context, const shw_state* state, shw_error** err) noexcept {
+  return capi::guarded(err, [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(const auto shared, capi::need(context, "context"));
+    SHW_ASSIGN_OR_RETURN(const auto given, capi::need(state, "state"));
+    return exec::prepare_staging(shared->runtime(), *given->state, {});
+  });
+}
+
 shw_status shw_save_planner_create(shw_context* context, const shw_state* state, int32_t rank,
                                    int32_t world_size, const shw_save_options* options,
                                    shw_save_planner** out, shw_error** err) noexcept {

@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/checked.h"
@@ -67,6 +69,14 @@ bool populate_pages(void* data, uint64_t bytes) {
   const uintptr_t end =
       (reinterpret_cast<uintptr_t>(data) + bytes + kPageBytes - 1) & ~(kPageBytes - 1);
   return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0;
+}
+
+bool make_pages(void* data, uint64_t bytes) {
+  if (populate_pages(data, bytes)) return true;
+  if (errno == ENOMEM || errno == EFAULT) return false;
+  volatile auto* const memory = static_cast<std::byte*>(data);
+  for (uint64_t at = 0; at < bytes; at += kPageBytes) memory[at] = std::byte{0};
+  return true;
 }
 
 }  // namespace shardwright

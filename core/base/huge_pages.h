@@ -22,6 +22,9 @@ void unmap_memory(void* memory, uint64_t bytes);
 // Makes the pages of a range before it is written, by one call instead of a fault each. False where
 // the system cannot (Linux before 5.14): they are made when they are touched.
 bool populate_pages(void* data, uint64_t bytes);
+// The same everywhere, for memory whose content is wanted by nobody. False when there is not so
+// much memory.
+bool make_pages(void* data, uint64_t bytes);
 
 // Room for count elements in an empty vector, with that hint.
 template <typename T>

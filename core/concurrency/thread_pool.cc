@@ -8,6 +8,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +33,8 @@ namespace {
 // The pool whose worker this thread is, or null. Other models may ask for memory when a thread
 // looks first, and end the process without.
 __attribute__((tls_model("initial-exec"))) thread_local const void* current_pool = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local ThreadPriority priority_of_thread =
+    ThreadPriority::kNormal;
 
 // Blocks signals for a scope; threads made inside inherit the mask. Faults of the thread itself
 // stay open, because runtimes and sanitizers handle them where they happen.
@@ -49,6 +54,17 @@ class SignalsBlocked {
  private:
   sigset_t previous_;
 };
+
+// Of the calling thread; Linux has both per thread. There is no way back without privileges.
+void go_to_the_background() {
+  constexpr int kNiceness = 10;
+  constexpr int kIoOfThread = 1;            // IOPRIO_WHO_PROCESS
+  constexpr int kIoLowest = (2 << 13) | 7;  // best effort, the last of its levels
+  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+  const int now = ::getpriority(PRIO_PROCESS, thread);
+  static_cast<void>(::setpriority(PRIO_PROCESS, thread, std::max(now, kNiceness)));
+  static_cast<void>(::syscall(SYS_ioprio_set, kIoOfThread, 0, kIoLowest));
+}
 
 }  // namespace
 
@@ -83,14 +99,17 @@ struct ThreadPool::Shared {
     return true;
   }
 
-  void work() {
+  void work(ThreadPriority priority) {
     current_pool = this;
+    priority_of_thread = priority;
+    if (priority == ThreadPriority::kBackground) go_to_the_background();
     pthread_setname_np(pthread_self(), "shw-worker");
     for (std::function<void()> task; next(&task); task = nullptr) task();
   }
 };
 
-std::unique_ptr<ThreadPool> ThreadPool::create(int32_t thread_count, Status* status) {
+std::unique_ptr<ThreadPool> ThreadPool::create(int32_t thread_count, Status* status,
+                                               ThreadPriority priority) {
   *status = Status();
   if (thread_count < 1) {
     *status =
@@ -103,7 +122,7 @@ std::unique_ptr<ThreadPool> ThreadPool::create(int32_t thread_count, Status* sta
     members->workers.reserve(static_cast<size_t>(thread_count));
     const SignalsBlocked blocked;
     for (int32_t i = 0; i < thread_count; ++i) {
-      members->workers.emplace_back([members] { members->work(); });
+      members->workers.emplace_back([members, priority] { members->work(priority); });
     }
   } catch (const std::exception& failure) {  // std::system_error or std::bad_alloc
     const size_t made = members->workers.size();
@@ -121,6 +140,10 @@ ThreadPool::~ThreadPool() = default;
 
 int32_t ThreadPool::thread_count() const {
   return static_cast<int32_t>(shared_->workers.size());
+}
+
+ThreadPriority ThreadPool::current_priority() {
+  return priority_of_thread;
 }
 
 bool ThreadPool::is_current_worker() const {

@@ -13,10 +13,16 @@
 
 namespace shardwright {
 
+// Background: others go before it on cores and, where its scheduler looks at that, on the disk; on
+// cores that they keep busy it gets about a tenth.
+enum class ThreadPriority : int32_t { kNormal = 0, kBackground = 1 };
+
 class ThreadPool {
  public:
-  // thread_count >= 1. RESOURCE_EXHAUSTED is reported by create when the system refuses a thread.
-  static std::unique_ptr<ThreadPool> create(int32_t thread_count, Status* status);
+  // thread_count >= 1. RESOURCE_EXHAUSTED is reported by create when the system refuses a thread; a
+  // priority that it refuses is none.
+  static std::unique_ptr<ThreadPool> create(int32_t thread_count, Status* status,
+                                            ThreadPriority priority = ThreadPriority::kNormal);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -26,6 +32,8 @@ class ThreadPool {
   void submit(std::function<void()> task);
   // True on a worker of this pool.
   bool is_current_worker() const;
+  // Of the calling thread; normal on one that is no worker of a pool.
+  static ThreadPriority current_priority();
 
  private:
   struct Shared;

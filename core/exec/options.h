@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "core/concurrency/thread_pool.h"
 #include "core/plan/plan_options.h"
 
 namespace shardwright::exec {
@@ -43,6 +44,10 @@ struct SaveOptions {
   std::string trace_path;         // "" = no trace
   std::string format = "native";  // others than those that can be saved: UNIMPLEMENTED naming them
   uint64_t max_shard_bytes = 0;   // of one file of formats that ranks share files of; 0 = default
+  // Of jobs, and of this rank alone: the host's memory is read until the job is staged, and nothing
+  // is copied first; what all but that copy runs at.
+  bool hold = false;
+  ThreadPriority priority = ThreadPriority::kNormal;
 };
 
 struct LoadOptions {

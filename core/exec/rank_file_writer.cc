@@ -92,6 +92,7 @@ class RankFilesWriter {
     SHW_RETURN_IF_ERROR(step("create", [this](File& file) { return open(&file); }));
     current_ = files_.data();
     SHW_RETURN_IF_ERROR(named_step("write", [this] { return write_extents(); }));
+    if (input_.call.on_staged) input_.call.on_staged();
     SHW_RETURN_IF_ERROR(step("index", [this](File& file) { return write_tail(file); }));
     const Clock& clock = input_.runtime.clock();
     const int64_t begin_ns = clock.monotonic_ns();
@@ -370,6 +371,7 @@ Result<plan::WriteResult> write_rank_files(const RankFilesInput& input) {
     nothing.rank = list.rank;
     nothing.generation = list.generation;
     nothing.plan_digest = list.plan_digest;
+    if (input.call.on_staged) input.call.on_staged();
     return nothing;
   }
   SHW_ASSIGN_OR_RETURN(std::vector<format::FileLayout> layouts,

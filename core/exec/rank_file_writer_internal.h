@@ -34,7 +34,8 @@ struct RankFilesInput {
   bool replaces = false;  // own files that are there already are those of a killed save
 };
 
-// Nothing is touched when the list is empty. Failures carry details phase, rank and file.
+// Nothing is touched when the list is empty. Tells call.on_staged when the last extent is written.
+// Failures carry details phase, rank and file.
 Result<plan::WriteResult> write_rank_files(const RankFilesInput& input);
 
 }  // namespace shardwright::exec::internal

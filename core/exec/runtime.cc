@@ -72,19 +72,20 @@ class ContextRuntime final : public Runtime {
       : common_(std::move(common)), staging_(budget, common_->allocator), pool_(std::move(pool)) {}
 
   static Result<std::unique_ptr<Runtime>> make(std::shared_ptr<Common> common, int32_t threads,
-                                               uint64_t budget) {
+                                               uint64_t budget, ThreadPriority priority) {
     Status made;
-    std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads, &made);
+    std::unique_ptr<ThreadPool> pool = ThreadPool::create(threads, &made, priority);
     SHW_RETURN_IF_ERROR(made);
     return std::unique_ptr<Runtime>(
         std::make_unique<ContextRuntime>(std::move(common), std::move(pool), budget));
   }
 
-  Result<std::unique_ptr<Runtime>> for_call(int32_t threads, uint64_t memory_budget) override {
+  Result<std::unique_ptr<Runtime>> for_call(int32_t threads, uint64_t memory_budget,
+                                            ThreadPriority priority) override {
     const uint64_t budget = memory_budget == 0 ? staging_.budget_bytes() : memory_budget;
     SHW_RETURN_IF_ERROR(check_threads(threads));
     SHW_RETURN_IF_ERROR(check_budget(budget));
-    return make(common_, threads == 0 ? pool_->thread_count() : threads, budget);
+    return make(common_, threads == 0 ? pool_->thread_count() : threads, budget, priority);
   }
   ThreadPool& pool() override { return *pool_; }
   BufferPool& staging() override { return staging_; }
@@ -113,7 +114,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
                        device::Devices::create(options.devices));
   return ContextRuntime::make(std::make_shared<Common>(std::move(devices), options),
                               options.threads == 0 ? default_thread_count() : options.threads,
-                              budget);
+                              budget, ThreadPriority::kNormal);
 }
 
 }  // namespace shardwright::exec

@@ -47,7 +47,9 @@ class Runtime {
   virtual ~Runtime() = default;
   // With workers and staging memory of its own, 0 = as many as here; all else is this runtime's,
   // and stays when this one goes first. Refuses as create does.
-  virtual Result<std::unique_ptr<Runtime>> for_call(int32_t threads, uint64_t memory_budget) = 0;
+  virtual Result<std::unique_ptr<Runtime>> for_call(
+      int32_t threads, uint64_t memory_budget,
+      ThreadPriority priority = ThreadPriority::kNormal) = 0;
 
   virtual ThreadPool& pool() = 0;
   virtual BufferPool& staging() = 0;

@@ -18,6 +18,7 @@
 // for which exchange 3 or 4 broke off therefore leaves its file alone, unless it had failed itself;
 // when it missed the outcome it reads the manifest to learn it.
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -341,12 +342,37 @@ Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
   return report;
 }
 
+namespace {
+
+// All of a save on workers of its own, which have its priority; this thread only waits for them.
+Result<Report> save_below(Runtime& runtime, std::shared_ptr<const State> state,
+                          const format::Location& location, collective::Collective& collective,
+                          const SaveOptions& options, const CallContext& call) {
+  std::unique_ptr<Runtime> below;
+  std::optional<Result<Report>> report;
+  Status begun = without_exceptions("beginning to save", [&]() -> Status {
+    SHW_ASSIGN_OR_RETURN(below, runtime.for_call(0, 0, options.priority));
+    TaskGroup work(&below->pool());
+    work.run([&] {
+      report = save(*below, std::move(state), location, collective, options, call);
+      return Status();
+    });
+    return work.wait();
+  });
+  if (report.has_value()) return *std::move(report);
+  return decline_save(collective, begun, options.deadline_ns);
+}
+
+}  // namespace
+
 Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State> state,
                                   const format::Location& location,
                                   collective::Collective& collective, const SaveOptions& options,
                                   uint64_t staging_limit, const CallContext& call) {
-  if (staging_limit != 0 && bytes_of_tensors(*state) > staging_limit)
-    return save(runtime, std::move(state), location, collective, options, call);
+  const bool behind = options.priority == ThreadPriority::kBackground;
+  const auto run = behind ? save_below : save;
+  if (options.hold || (staging_limit != 0 && bytes_of_tensors(*state) > staging_limit))
+    return run(runtime, std::move(state), location, collective, options, call);
   const int64_t begin_ns = runtime.clock().monotonic_ns();
   const auto staged =
       without_exceptions("staging", [&] { return stage_state(runtime, *state, call); });
@@ -355,7 +381,7 @@ Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State>
   if (call.on_staged) call.on_staged();
   CallContext rest = call;
   rest.on_staged = nullptr;
-  Result<Report> report = save(runtime, *staged, location, collective, options, rest);
+  Result<Report> report = run(runtime, *staged, location, collective, options, rest);
   if (report.ok()) {
     report->elapsed_ns += stage_ns;
     // Committed is committed, with or without memory for this line of the report.

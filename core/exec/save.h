@@ -76,8 +76,8 @@ Result<Report> save(Runtime& runtime, std::shared_ptr<const State> state,
                     const SaveOptions& options, const CallContext& call);
 
 // The same as a job's work: stages the state when its bytes fit staging_limit (0 = no limit), so
-// that the host may go on early; else saves from the host's memory, and on_staged comes when it was
-// read.
+// that the host may go on early; else, or with options.hold, saves from the host's memory, and
+// on_staged comes when it was read.
 Result<Report> save_in_background(Runtime& runtime, std::shared_ptr<const State> state,
                                   const format::Location& location,
                                   collective::Collective& collective, const SaveOptions& options,
@@ -92,5 +92,8 @@ Status decline_save(collective::Collective& collective, const Status& failure, i
 // memory is out.
 Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
                                                  const CallContext& call);
+// Makes the memory of such a copy with all its pages, so that the next one finds it. Fails as that
+// does.
+Status prepare_staging(Runtime& runtime, const State& state, const CallControl& control);
 
 }  // namespace shardwright::exec

@@ -299,7 +299,6 @@ Result<Bytes> StepwiseSave::execute(const format::Location& location, const Call
       write_rank_files({runtime_, format_, contents, options_, location, context, &trace_, &sync_ns,
                         &io_engine_, &file_keys_, bytes.get(), !source_.generation.empty()}));
   if (call.progress != nullptr) call.progress->items_done = list_->items.size();
-  if (call.on_staged) call.on_staged();
   result_ = std::move(result);
   note_time("write", begin + sync_ns);
   times_.push_back({"sync", sync_ns});

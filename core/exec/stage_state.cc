@@ -3,7 +3,8 @@
 // Staging of an asynchronous save: every tensor is copied into one private block, packed, on all
 // workers; then the host may change its own. Where everything goes is planned first. Pages that are
 // not there yet are made in bulk, each worker those that it fills; the next save of the runtime
-// finds them. The copy describes the same boxes, so plans made from either are equal.
+// finds them, and the first one those that were prepared. The copy describes the same boxes, so
+// plans made from either are equal.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -59,6 +60,14 @@ Status place_tensor(const device::Devices& devices, const TensorRef& entry, Stag
   return {};
 }
 
+Result<Staging> place_state(const device::Devices& devices, const State& state) {
+  Staging staging;
+  staging.places.reserve(state.tensors().size());
+  for (const TensorRef entry : state.tensors())
+    SHW_RETURN_IF_ERROR(place_tensor(devices, entry, &staging));
+  return staging;
+}
+
 // The same entries with their memory in the block.
 Status describe_copies(const State& state, std::byte* block, const std::vector<uint64_t>& places,
                        State* staged) {
@@ -97,11 +106,7 @@ Status copy_group(const State& state, std::span<const Copy> copies,
 Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& state,
                                                  const CallContext& call) {
   if (call.progress != nullptr) call.progress->enter(Stage::kStaging);
-  Staging staging;
-  staging.places.reserve(state.tensors().size());
-  for (const TensorRef entry : state.tensors()) {
-    SHW_RETURN_IF_ERROR(place_tensor(runtime.devices(), entry, &staging));
-  }
+  SHW_ASSIGN_OR_RETURN(const Staging staging, place_state(runtime.devices(), state));
   SHW_ASSIGN_OR_RETURN(const KeptMemory::Block block,
                        runtime.staged_states().acquire(staging.size_bytes));
   const std::vector<size_t> begins = internal::batch_begins(
@@ -117,6 +122,21 @@ Result<std::shared_ptr<const State>> stage_state(Runtime& runtime, const State& 
   SHW_RETURN_IF_ERROR(staged->add_objects(state.objects()));
   staged->add_keepalive(block.memory);
   return std::shared_ptr<const State>(std::move(staged));
+}
+
+Status prepare_staging(Runtime& runtime, const State& state, const CallControl& control) {
+  SHW_ASSIGN_OR_RETURN(const Staging staging, place_state(runtime.devices(), state));
+  SHW_ASSIGN_OR_RETURN(const KeptMemory::Block block,
+                       runtime.staged_states().acquire(staging.size_bytes));
+  const uint64_t steps = (staging.size_bytes + kCopyStepBytes - 1) / kCopyStepBytes;
+  return internal::run_each(runtime.pool(), steps, control, [&](size_t step) {
+    const uint64_t begin = step * kCopyStepBytes;
+    const uint64_t bytes = std::min(kCopyStepBytes, staging.size_bytes - begin);
+    if (make_pages(block.memory.get() + begin, bytes)) return Status();
+    return resource_exhausted("memory", fmt::format("the system has no pages for {} bytes of "
+                                                    "staging memory",
+                                                    staging.size_bytes));
+  });
 }
 
 }  // namespace shardwright::exec

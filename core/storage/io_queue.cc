@@ -103,13 +103,15 @@ Status run_request(const IoRequest& request) noexcept {
 
 Result<std::unique_ptr<IoQueue>> IoThreads::open_queue(uint32_t depth) {
   MutexLock lock(mutex_);
-  if (pool_ == nullptr) {
-    Status made;
-    std::unique_ptr<ThreadPool> pool = ThreadPool::create(kIoThreadCount, &made);
-    SHW_RETURN_IF_ERROR(std::move(made));
-    pool_ = std::move(pool);
+  const ThreadPriority priority = ThreadPool::current_priority();
+  std::unique_ptr<ThreadPool>& pool = pools_[static_cast<size_t>(priority)];
+  if (pool == nullptr) {
+    Status status;
+    std::unique_ptr<ThreadPool> made = ThreadPool::create(kIoThreadCount, &status, priority);
+    SHW_RETURN_IF_ERROR(std::move(status));
+    pool = std::move(made);
   }
-  return std::unique_ptr<IoQueue>(std::make_unique<ThreadQueue>(pool_.get(), depth));
+  return std::unique_ptr<IoQueue>(std::make_unique<ThreadQueue>(pool.get(), depth));
 }
 
 std::unique_ptr<IoQueue> make_inline_queue(uint32_t depth) {

@@ -5,6 +5,7 @@
 // requests of one queue overlap and end in any order. Thread-compatible: one owner.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,7 +53,8 @@ class IoQueue {
 // read_at or write_at, with exceptions as a status.
 Status run_request(const IoRequest& request) noexcept;
 
-// Threads that only wait for storage; made with the first queue. Thread-safe.
+// Threads that only wait for storage; made with the first queue of a thread of their priority,
+// which they cannot change. Thread-safe.
 class IoThreads {
  public:
   // Of so many threads, whatever the depth. RESOURCE_EXHAUSTED when they cannot be made. The queue
@@ -61,7 +63,7 @@ class IoThreads {
 
  private:
   Mutex mutex_;
-  std::unique_ptr<ThreadPool> pool_ SHW_GUARDED_BY(mutex_);
+  std::array<std::unique_ptr<ThreadPool>, 2> pools_ SHW_GUARDED_BY(mutex_);  // by priority
 };
 
 // For storages that gain nothing from batches.

@@ -403,6 +403,7 @@ struct shw_api {
       shw_error** err);
   shw_status (*checkpoint_read_object_part)(const shw_checkpoint* checkpoint, uint64_t index,
       uint64_t offset, uint64_t size, shw_buffer** out, shw_error** err);
+  shw_status (*prepare)(shw_context* context, const shw_state* state, shw_error** err);
 };
 
 #if defined(__cplusplus)

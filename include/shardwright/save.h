@@ -33,6 +33,17 @@ enum { SHW_DURABILITY_FULL = 0, SHW_DURABILITY_NONE = 1 };
  * Since: 0.1 unstable */
 enum { SHW_DIGESTS_ON = 0, SHW_DIGESTS_OFF = 1 };
 
+/* Whether a job copies the state first (OFF), or reads the host's memory until it is staged (ON):
+ * nothing is copied then and no memory is needed for it.
+ * Since: 0.1 unstable */
+enum { SHW_HOLD_OFF = 0, SHW_HOLD_ON = 1 };
+
+/* What a job runs at. BACKGROUND: all but that copy runs on threads of its own, behind those of the
+ * host: on cores that the host keeps busy they get about a tenth, and their writes wait for those
+ * of others where the system's scheduler looks at that.
+ * Since: 0.1 unstable */
+enum { SHW_PRIORITY_NORMAL = 0, SHW_PRIORITY_BACKGROUND = 1 };
+
 /* Who writes an entry that several ranks hold: balanced by bytes; always the lowest rank; as the
  * preset's original does; or all of them, each its own chunk (shw_plan_merge only).
  * Since: 0.1 unstable */
@@ -72,7 +83,7 @@ enum {
  * = 0666 and the umask. `cancellation` ends the call early; not for jobs. `progress` is told how
  * far the call or job is, with `progress_user`; planners do not call it. `max_shard_size` is how
  * many bytes of tensors go into one file of SHW_FORMAT_SAFETENSORS, 0 = 5e9; a larger tensor has a
- * file for itself.
+ * file for itself. `hold` and `priority` are those of jobs and may differ between ranks.
  * Since: 0.1 unstable */
 typedef struct shw_save_options {
   uint32_t struct_size;
@@ -101,6 +112,8 @@ typedef struct shw_save_options {
   shw_progress_fn progress;
   void* progress_user;
   uint64_t max_shard_size;
+  int32_t hold;
+  int32_t priority;
 } shw_save_options;
 
 /* Byte size of the oldest published shw_save_options.
@@ -109,6 +122,8 @@ typedef struct shw_save_options {
 
 #define SHW_SAVE_OPTIONS_INIT \
   {sizeof(shw_save_options),  \
+   0,                         \
+   0,                         \
    0,                         \
    0,                         \
    0,                         \
@@ -188,6 +203,17 @@ SHW_API SHW_MUST_USE shw_status shw_save_async(shw_context* context, const shw_s
                                                const shw_save_options* SHW_NULLABLE options,
                                                shw_job** out,
                                                shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
+
+/* Makes the memory into which jobs copy such a state, with all its pages, so that the first one is
+ * as fast as those after it. The context keeps it; while a job has it this makes more.
+ * RESOURCE_EXHAUSTED when there is not so much.
+ * Threads: any
+ * Blocks: io
+ * Owns: -
+ * Errors: INVALID_ARGUMENT, UNIMPLEMENTED
+ * Since: 0.1 unstable */
+SHW_API SHW_MUST_USE shw_status shw_prepare(shw_context* context, const shw_state* state,
+                                            shw_error** SHW_NULLABLE err) SHW_NOEXCEPT;
 
 /* Makes the planner of rank `rank` of `world_size`; it keeps context and state alive.
  * Threads: any

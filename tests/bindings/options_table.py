@@ -23,7 +23,7 @@ CALLS = {
     "save": {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced",
              "verify_replicas": "auto", "kind": "empty", "memory_budget": "0", "threads": "0", "deadline": "none",
              "keep_generations": "0", "file_mode": "0", "metadata": "empty", "trace_path": "none", "format": "native",
-             "preset": "native", "max_shard_size": "0", "progress": "none"},
+             "preset": "native", "max_shard_size": "0", "hold": "off", "priority": "normal", "progress": "none"},
     "load": {"verify": "on_read", "read_path": "auto", "missing": "error", "unexpected": "report", "cast": "error", "shape": "error", "strict": "empty",
              "memory_budget": "0", "threads": "0", "deadline": "none", "trace_path": "none", "format": "auto",
              "preset": "native", "progress": "none"},
@@ -43,6 +43,8 @@ WORDS = {
     "overwrite": ["replace", "refuse"],
     "durability": ["full", "none"],
     "digests": ["on", "off"],
+    "hold": ["off", "on"],
+    "priority": ["normal", "background"],
     "owner": ["balanced", "lowest_rank", "exact", "all"],
     "verify_replicas": ["auto", "all", "off"],
     "kind": ["auto", "replicated", "sharded", "rank_local"],
@@ -58,6 +60,8 @@ WORDS = {
     "order": ["wanted", "sweep"],
     "described": ["local_save", "merged_save"],
 }
+# Options of two words that are booleans in Java and Rust.
+BOOLEANS = {"digests", "hold"}
 # Defaults that are not what a zeroed C struct means: a host of C says so itself.
 NOT_ZERO = {("convert", "format"), ("convert", "overwrite")}
 # Words whose numbers do not count from 0; the C struct has 0 for the first as well.

@@ -51,7 +51,7 @@ def test_every_language_has_the_words_of_the_option(option):
     numbered = dict(zip(table.NUMBERS.get(option, range(len(wanted))), wanted, strict=True))
     assert table.c_words(option) == numbered
     assert {number: word for word, number in table.python_words(option).items()} == numbered
-    if option == "digests":  # a boolean in Java and Rust
+    if option in table.BOOLEANS:
         return
     assert table.java_words(option) == wanted
     assert table.rust_words(option) == wanted
@@ -74,7 +74,7 @@ def test_defaults_are_those_of_the_table(call):
         # A format that is not named is native when saving: the C struct and these bindings call that auto.
         expected = "auto" if option == "format" and call != "convert" else word
         assert (call, option) in table.NOT_ZERO or table.WORDS[table.words_of(call, option)].index(expected) == 0
-        if option == "digests":  # a boolean in Java and Rust
+        if option in table.BOOLEANS:
             continue
         assert java[option] == expected
         assert call != "save" or table.rust_save_defaults()[option] == expected

@@ -250,6 +250,28 @@ def a_background_save_keeps_what_was_there_when_it_began(folder):
 
 
 @ranks(2)
+def an_optimizer_waits_for_a_save_that_holds_its_tensors(folder):
+    weight = torch.nn.Parameter(torch.zeros(1 << 20))
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    weight.grad = torch.ones(1 << 20)
+    shardwright.torch.prepare({"w": weight})
+    job = shardwright.torch.save_async({"w": weight}, folder / "p", hold=True, priority="background")
+    shardwright.torch.fence(job, optimizer)
+    optimizer.step()
+    assert job.poll() in ("staged", "succeeded")
+    assert job.result(60).operation == "save"
+    assert not shardwright.load(folder / "p")["w"].numpy().any() and weight.eq(-1).all()
+    dist.barrier()
+    refused = shardwright.torch.save_async({"w": weight}, folder / "p", hold=True, overwrite="refuse")
+    shardwright.torch.fence(refused, optimizer)
+    shardwright.torch.fence(job, optimizer)
+    optimizer.register_step_pre_hook(lambda *_: None)
+    optimizer.step()  # the job's failure is its own
+    assert isinstance(raised(refused.result), shardwright.AlreadyExistsError) and weight.eq(-2).all()
+    dist.barrier()
+
+
+@ranks(2)
 def a_background_load_fills_the_target(folder):
     mesh = init_device_mesh("cpu", (2,))
     shardwright.torch.save({"w": placed(whole(), mesh, Shard(1)), "step": 9}, folder / "p")

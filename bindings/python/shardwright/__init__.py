@@ -12,7 +12,7 @@ numpy is optional. torch is never imported here; its adapter is shardwright.torc
 from ._library import __version__
 from ._options import LoadOptions, OpenOptions, SaveOptions
 from ._progress import Progress
-from .calls import load, load_async, open, save, save_async
+from .calls import load, load_async, open, prepare, save, save_async
 from .checkpoint import Checkpoint, Chunk, StoredTensor, collect_garbage, convert, latest, list_steps
 from .collective import (Collective, CustomCollective, HostCollective, PluginCollective, SingleCollective,
                          thread_collectives)
@@ -42,5 +42,5 @@ __all__ = [
     "SavePlanner", "ShapeChange", "Shard", "ShardwrightError", "SingleCollective", "State", "Stateful", "Storage",
     "StoredTensor", "Tensor", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
     "__version__", "collect_garbage", "convert", "dtype_number", "latest", "list_steps", "load", "load_async", "open",
-    "plan_findings", "plan_info", "save", "save_async", "thread_collectives", "validate_plan", "zeros",
+    "plan_findings", "plan_info", "prepare", "save", "save_async", "thread_collectives", "validate_plan", "zeros",
 ]

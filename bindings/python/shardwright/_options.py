@@ -15,6 +15,8 @@ from .errors import InvalidArgumentError
 Overwrite = Literal["replace", "refuse"]
 Durability = Literal["full", "none"]
 Digests = Literal["on", "off"]
+Hold = Literal["off", "on"]
+Priority = Literal["normal", "background"]
 Owner = Literal["balanced", "lowest_rank", "exact", "all"]
 VerifyReplicas = Literal["auto", "all", "off"]
 Format = Literal["auto", "native", "torch_dcp", "safetensors"]
@@ -53,6 +55,8 @@ class SaveOptions(TypedDict, total=False):
     format: Format
     preset: Preset
     max_shard_size: int
+    hold: Hold | bool
+    priority: Priority
 
 
 class ConvertOptions(TypedDict, total=False):
@@ -106,6 +110,8 @@ WORDS: dict[str, dict[str, int]] = {
     "overwrite": _numbered(Overwrite),
     "durability": _numbered(Durability),
     "digests": _numbered(Digests),
+    "hold": _numbered(Hold),
+    "priority": _numbered(Priority),
     "owner": _numbered(Owner),
     "verify_replicas": _numbered(VerifyReplicas),
     "format": _numbered(Format),
@@ -196,7 +202,7 @@ def _fields(words: Mapping[str, str], o: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SAVE_WORDS = {"overwrite": "replace", "durability": "full", "digests": "on", "owner": "balanced", "verify_replicas": "auto",
-               "format": "native", "preset": "native"}
+               "format": "native", "preset": "native", "hold": "off", "priority": "normal"}
 _CONVERT_WORDS = {"format": "native", "overwrite": "refuse", "durability": "full"}
 _LOAD_WORDS = {"missing": "error", "unexpected": "report", "cast": "error", "verify": "on_read", "read_path": "auto",
                "format": "auto", "preset": "native", "shape": "error"}

@@ -25,9 +25,6 @@ from .state import State, Stateful
 from .storage import handle_of as storage_handle
 from .tensor import allocate
 
-_UNSTAGED = 1  # a budget that no state fits into: the job saves from the caller's memory, as a waiting call does
-
-
 _SLICE_SECONDS = 1.0  # after which records are handed on while a call waits
 
 
@@ -105,15 +102,17 @@ def save(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any
             return Report(native.shw_save(context.shared("calls")._handle, *arguments, given))
         finally:
             _log.drain()
-    unstaged = _options.save_options({**options, "memory_budget": _UNSTAGED})
-    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, unstaged), display)
+    held = _options.save_options({**options, "hold": "on", "priority": "normal"})
+    return _wait(native.shw_save_async(_call_context(options)._handle, *arguments, held), display)
 
 
 def save_async(state: State | Stateful | Mapping[Any, Any], path: Any, *, storage: Any = None, collective: Any = None,
                objects: str = "json", progress: Listener | None = None, **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background: the state is copied first (Job.wait_staged), then written. Arguments as for save; the
     collective must be used by nothing else until the job has ended. `memory_budget` bounds the copy: a state above it is
-    saved from the caller's memory, and staged only at the end. `progress` is told from a thread of its own."""
+    saved from the caller's memory, and staged only when that is written; so is any state with `hold`. The first copy also has
+    to find memory, unless `prepare` did. `priority="background"` leaves cores to the caller: all but the copy runs on threads
+    that get about a tenth of a core that others want. `progress` is told from a thread of its own."""
     members = collective_handle(collective)
     with OnTheWay(SAVE, collective, members, background=True):
         display = None if progress is None else Display(progress)
@@ -124,6 +123,24 @@ def save_async(state: State | Stateful | Mapping[Any, Any], path: Any, *, storag
         target = path_argument(path, storage)
     job = native.shw_save_async(jobs._handle, made._handle, handles[0], target, handles[1], given)
     return _told(Job(job, (made, storage, collective, handles), None, True), display)
+
+
+def prepare(state: State | Stateful | Mapping[Any, Any], *, collective: Any = None, objects: str = "json") -> None:
+    """Makes the memory into which save_async copies such a state, so that the first copy is as fast as later ones. No rank
+    waits for another, and nothing is saved.
+
+    Args:
+        state, objects: as for save; what counts is the size of the tensors.
+        collective: that of the saves; copies of the ranks of one process lie apart.
+    Raises ResourceExhaustedError when there is not so much memory.
+    """
+    rank = rank_of(collective)
+    prepare_of(_state_of(state, rank, objects), rank)
+
+
+def prepare_of(state: State, rank: int) -> None:
+    """`prepare` of a State."""
+    native.shw_prepare(context.shared("jobs", rank)._handle, state._handle)
 
 
 def _told(job: Job, display: Display | None) -> Job:

@@ -49,11 +49,14 @@ SaveOptions::SaveOptions(const Json& words) {
   if (rest.contains("max_shard_size"))
     options.max_shard_size = rest["max_shard_size"].get<uint64_t>();
   rest.erase("max_shard_size");
+  options.hold = member(rest, "hold") == true ? SHW_HOLD_ON : SHW_HOLD_OFF;
+  rest.erase("hold");
   set_words(rest, {{"overwrite", &options.overwrite},
                    {"owner", &options.owner},
                    {"preset", &options.preset},
                    {"verify_replicas", &options.verify_replicas},
-                   {"format", &options.format}});
+                   {"format", &options.format},
+                   {"priority", &options.priority}});
 }
 
 shw_load_options load_options(const Json& words) {

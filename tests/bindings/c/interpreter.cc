@@ -75,6 +75,12 @@ void Interpreter::run(const Json& step) {
   if (op == "save" || op == "load") return save_or_load(step);
   if (op == "save_ranks" || op == "load_ranks") return run_ranks(step);
   if (op == "save_async" || op == "load_async") return start_job(step);
+  if (op == "prepare") {
+    shw_error* error = nullptr;
+    const shw_status status =
+        shw_prepare(context_, states_.at(text_of(step, "state")).get(), &error);
+    return check(status, &error);
+  }
   if (op == "wait") {
     shw_error* error = nullptr;
     const shw_status status = shw_job_wait(jobs_.at(text_of(step, "job")).get(), -1, &error);

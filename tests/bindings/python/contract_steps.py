@@ -203,9 +203,13 @@ class Runner(PlanningSteps):
         if outcomes[taking_part[0]] is not None:
             raise outcomes[taking_part[0]]
 
+    def do_prepare(self, step):
+        shardwright.prepare(self.state(step["state"]))
+
     def do_save_async(self, step):
         path, storage = self.path(step)
-        self.things[step["id"]] = shardwright.save_async(self.state(step["state"]), path, storage=storage)
+        self.things[step["id"]] = shardwright.save_async(self.state(step["state"]), path, storage=storage,
+                                                         **step.get("options", {}))
 
     def do_load_async(self, step):
         path, storage = self.path(step)

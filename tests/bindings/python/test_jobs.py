@@ -20,6 +20,24 @@ def held():
     storage.gate.set()
 
 
+def test_a_job_that_holds_the_tensors_is_staged_when_they_are_written(held):
+    array = np.arange(1000.0)
+    shardwright.prepare({"w": array, "step": 1})
+    job = shardwright.save_async({"w": array, "step": 1}, "p", storage=held, hold=True, priority="background")
+    assert held.entered.wait(30)
+    assert job.wait_staged(0) is False  # its bytes are those of the caller
+    held.gate.set()
+    assert job.wait_staged(30)
+    array[:] = -1
+    job.result(30)
+    assert shardwright.load("p", storage=held)["w"].numpy().tolist() == list(range(1000))
+
+
+def test_preparing_refuses_what_saving_refuses():
+    with pytest.raises(shardwright.InvalidArgumentError):
+        shardwright.prepare({"bad": {1, 2}})
+
+
 def test_a_job_goes_through_its_states_and_ends_durable(held):
     array = np.arange(1000.0)
     with shardwright.save_async({"w": array, "step": 1}, "p", storage=held) as job:
@@ -300,6 +318,40 @@ def test_a_forked_child_is_told_and_ends_cleanly(tmp_path, run_python):
     """, tmp_path / "p")
     assert done.stdout.split("\n")[:2] == ["child: True", "[1.0, 1.0, 1.0, 1.0]"], (done.stdout, done.stderr)
     assert done.returncode == 0 and done.stderr == ""
+
+
+def test_a_child_that_is_forked_while_threads_enter_python_is_whole(run_python):
+    done = run_python("""
+        import os, threading, time
+        import host_storage, numpy, shardwright
+        over = threading.Event()
+        storage = host_storage.DictStorage()
+
+        def save():
+            while not over.is_set():
+                shardwright.save_async({"w": numpy.ones(10)}, f"p{threading.get_ident()}", storage=storage).result(60)
+
+        threads = [threading.Thread(target=save) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        hung = 0
+        for _ in range(300):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            until = time.monotonic() + 30
+            while os.waitpid(pid, os.WNOHANG)[0] == 0:
+                if time.monotonic() > until:
+                    os.kill(pid, 9)
+                    os.waitpid(pid, 0)
+                    hung += 1
+                    break
+        over.set()
+        for thread in threads:
+            thread.join()
+        print("hung:", hung, flush=True)
+    """)
+    assert done.stdout == "hung: 0\n", (done.stdout, done.stderr)
 
 
 def test_workers_that_are_forked_later_work_on(tmp_path, run_python):

@@ -5,7 +5,11 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <stdexcept>
@@ -253,6 +257,32 @@ Status count_leaves(ThreadPool* pool, int depth, std::atomic<int>* leaves) {
   TaskGroup group(pool);
   for (int i = 0; i < 2; ++i) group.run([=] { return count_leaves(pool, depth - 1, leaves); });
   return group.wait();
+}
+
+// Niceness and place at the disk of the calling thread.
+std::pair<int, int> place_of_thread() {
+  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+  return {::getpriority(PRIO_PROCESS, thread), static_cast<int>(::syscall(SYS_ioprio_get, 1, 0))};
+}
+
+TEST(ThreadPool, WorkersInTheBackgroundGoBehindOthers) {
+  constexpr int kLastOfBestEffort = (2 << 13) | 7;
+  const auto mine = place_of_thread();
+  for (const auto priority : {ThreadPriority::kNormal, ThreadPriority::kBackground}) {
+    Status status;
+    const auto pool = ThreadPool::create(2, &status, priority);
+    ASSERT_TRUE(status.ok());
+    std::pair<int, int> theirs;
+    TaskGroup group(pool.get());
+    group.run([&]() -> Status {
+      theirs = place_of_thread();
+      return {};
+    });
+    ASSERT_TRUE(group.wait().ok());
+    const auto behind = std::pair(std::max(mine.first, 10), kLastOfBestEffort);
+    EXPECT_EQ(theirs, priority == ThreadPriority::kNormal ? mine : behind);
+  }
+  EXPECT_EQ(place_of_thread(), mine);
 }
 
 TEST(TaskGroup, NestsOnOnePoolWithoutDeadlock) {

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "core/storage/backends.h"
 #include "tests/core/exec/save_world.h"
 
 namespace shardwright::exec::test {
@@ -153,6 +161,104 @@ TEST(StageState, ASaveToWhichTheAllocatorRefusesAnyBlockFailsAndTheNextSucceeds)
     EXPECT_GT(refused, 1) << "the copy and at least one block for writing";
   }
   EXPECT_EQ(allocator.blocks, 0);
+}
+
+bool are_there(std::byte* memory, uint64_t bytes) {
+  std::vector<unsigned char> pages((bytes + 4095) / 4096);
+  EXPECT_EQ(::mincore(memory, bytes, pages.data()), 0);
+  return std::ranges::all_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+}
+
+TEST(StageState, PreparedMemoryIsThereForTheFirstCopy) {
+  const auto runtime = make_runtime();
+  std::vector<std::byte> memory((uint64_t{20} << 20) + 5);
+  TensorView view;
+  view.data = memory.data();
+  view.dtype = DType::kUint8;
+  view.shape = Dims{static_cast<int64_t>(memory.size())};
+  State state;
+  ASSERT_TRUE(state.add_tensors({plain_tensor_entry("w", view)}).ok());
+  ASSERT_TRUE(prepare_staging(*runtime, state, {}).ok());
+  EXPECT_GE(runtime->staged_states().kept_bytes(), memory.size());
+  std::byte* prepared = nullptr;
+  {
+    const auto block = runtime->staged_states().acquire(memory.size());
+    ASSERT_TRUE(block.ok());
+    EXPECT_TRUE(block->is_resident);
+    EXPECT_TRUE(are_there(block->memory.get(), memory.size()));
+    prepared = block->memory.get();
+  }
+  const auto staged = stage_state(*runtime, state, CallContext());
+  ASSERT_TRUE(staged.ok());
+  EXPECT_EQ((*staged)->tensors()[0].local.data, prepared);
+}
+
+// Of a save of one rank, what its storage sees.
+struct Seen {
+  std::mutex mutex;
+  int syncs = 0;
+  std::set<int> niceness;  // of threads that write
+
+  std::shared_ptr<storage::Storage> watch(storage::Storage& inner) {
+    return storage::make_fault_storage(
+        inner, [this](const storage::StorageEvent& event, uint64_t*) {
+          using Operation = storage::StorageEvent::Operation;
+          const std::lock_guard lock(mutex);
+          if (event.operation == Operation::kSync) ++syncs;
+          if (event.operation == Operation::kWrite)
+            niceness.insert(::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))));
+          return Status();
+        });
+  }
+};
+
+TEST(StageState, AJobThatHoldsTheTensorsCopiesNothingAndLetsGoWhenTheyAreWritten) {
+  const auto runtime = make_runtime();
+  World world = make_world(1, 9);
+  const auto memory = storage::make_memory_storage();
+  Seen seen;
+  const format::Location location{seen.watch(*memory), "ckpt"};
+  const auto alone = collective::make_single_collective();
+  SaveOptions options;
+  options.hold = true;
+  CallContext call;
+  int told = 0;
+  call.on_staged = [&] {
+    ++told;
+    EXPECT_EQ(seen.syncs, 0);
+    for (const auto& each : world.ranks[0].memory)
+      std::fill(each->begin(), each->end(), std::byte{0xAA});
+  };
+  const auto saved =
+      save_in_background(*runtime, world.ranks[0].state, location, *alone, options, 0, call);
+  ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+  EXPECT_EQ(told, 1);
+  EXPECT_GT(seen.syncs, 0);
+  EXPECT_EQ(runtime->staged_states().kept_bytes(), 0);
+  EXPECT_TRUE(stores(*runtime, location, world));
+}
+
+TEST(StageState, ASaveInTheBackgroundWritesBehindOthers) {
+  const auto runtime = make_runtime();
+  const World world = make_world(1, 9);
+  const int mine = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
+  const auto alone = collective::make_single_collective();
+  for (const auto priority : {ThreadPriority::kNormal, ThreadPriority::kBackground}) {
+    const bool behind = priority == ThreadPriority::kBackground;
+    for (const bool hold : {false, true}) {
+      const auto memory = storage::make_memory_storage();
+      Seen seen;
+      const format::Location location{seen.watch(*memory), "ckpt"};
+      SaveOptions options;
+      options.priority = priority;
+      options.hold = hold;
+      const auto saved = save_in_background(*runtime, world.ranks[0].state, location, *alone,
+                                            options, 0, CallContext());
+      ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+      EXPECT_EQ(seen.niceness, std::set<int>{behind ? std::max(mine, 10) : mine});
+      EXPECT_TRUE(stores(*runtime, location, world));
+    }
+  }
 }
 
 TEST(StageState, ACancelledCallStagesNothing) {

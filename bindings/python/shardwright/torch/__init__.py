@@ -10,6 +10,8 @@ a device pass through host memory.
 """
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack, overload
 
@@ -30,7 +32,7 @@ from ._groups import GroupTransport, agree
 from ._leaves import LeafConverter
 from ._side import is_over
 
-__all__ = ["collective", "load", "load_async", "save", "save_async"]
+__all__ = ["collective", "fence", "load", "load_async", "prepare", "save", "save_async"]
 
 
 def collective(process_group: dist.ProcessGroup | None = None) -> Collective | None:
@@ -132,9 +134,49 @@ def save_async(state: Mapping[Any, Any] | State | Stateful, path: Any, *, proces
                storage: Any = None, objects: str = "json", progress: Listener | None = None,
                **options: Unpack[SaveOptions]) -> Job:
     """Saves in the background, over a process group of its own that the first call makes, so that training goes on with
-    its collectives. Tensors may change after Job.wait_staged. Arguments as for save."""
+    its collectives. Tensors may change after Job.wait_staged, for which `fence` lets optimizers wait. Arguments as for save."""
     made = _Prepared(state, process_group, writable=False, background=True, objects=objects, options=options)
     return calls.save_async(made.state, path, storage=storage, collective=made.collective, progress=progress, **options)
+
+
+def prepare(state: Mapping[Any, Any] | State | Stateful, *, process_group: dist.ProcessGroup | None = None,
+            objects: str = "json") -> None:
+    """Makes the memory into which save_async copies such a state, so that the first copy is as fast as later ones. Each rank
+    for itself; arguments as for save."""
+    group = _group_of(process_group)
+    rank = 0 if group is None else dist.get_rank(group)
+    # Tensors on devices are stood for by empty ones, as those that a load fills.
+    made = state if isinstance(state, State) else State(state, rank=rank, objects=objects,
+                                                        convert=LeafConverter(process_group, True).convert)
+    calls.prepare_of(made, rank)
+
+
+def fence(job: Job, *optimizers: torch.optim.Optimizer) -> None:
+    """Lets the next step of each optimizer wait until a save no longer reads the tensors, so that forward and backward run
+    meanwhile: with `hold` nothing is copied at all,
+
+        job = shardwright.torch.save_async(state, path, hold=True)
+        shardwright.torch.fence(job, optimizer)
+
+    Only steps wait; whatever else writes into the tensors of the state has to call job.wait_staged itself. A save that fails
+    ends the wait; its failure stays with the job.
+    """
+    for optimizer in optimizers:
+        if optimizer not in _fenced:
+            optimizer.register_step_pre_hook(_wait_for_fenced)
+        _fenced.setdefault(optimizer, []).append(job)
+
+
+# Jobs that the next step waits for. The hooks stay: a hook cannot go while hooks run.
+_fenced: weakref.WeakKeyDictionary[torch.optim.Optimizer, list[Job]] = weakref.WeakKeyDictionary()
+
+
+def _wait_for_fenced(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    jobs = _fenced.get(optimizer, [])  # none of a copy
+    while jobs:
+        with contextlib.suppress(ShardwrightError):  # of the save, which its job tells
+            jobs[0].wait_staged()
+        del jobs[0]
 
 
 @overload

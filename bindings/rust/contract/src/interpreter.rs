@@ -137,6 +137,7 @@ impl Interpreter {
             "save" | "load" => self.save_or_load(step)?,
             "save_ranks" | "load_ranks" => ranks::run(self, step)?,
             "save_async" | "load_async" => self.start_job(step, id)?,
+            "prepare" => shardwright::prepare(&self.state(&step["state"])?)?,
             "wait" => drop(self.jobs[&text_of(&step["job"])].wait(None)?),
             "open" => {
                 let rank = step["rank"].as_i64().unwrap_or(-1) as i32;

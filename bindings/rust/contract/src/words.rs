@@ -50,6 +50,8 @@ pub fn save_options(words: &Value) -> Result<SaveOptions, Failure> {
             "verify_replicas" => options.verify_replicas = word(value)?,
             "format" => options.format = word(value)?,
             "max_shard_size" => options.max_shard_size = value.as_u64().unwrap_or(0),
+            "hold" => options.hold = value.as_bool().unwrap_or(false),
+            "priority" => options.priority = word(value)?,
             "deadline" => options.deadline = seconds(value),
             "kind" => {
                 let pairs = value.as_array().into_iter().flatten();

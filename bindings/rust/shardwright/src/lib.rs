@@ -73,7 +73,7 @@ pub use layout::{Layout, Piece, Placement};
 pub use object_reader::ObjectReader;
 pub use options::{
     Cast, ConvertOptions, Cover, Durability, Format, GarbageOptions, Kind, LoadOptions, MatchOrder, Missing,
-    OpenOptions, Overwrite, Owner, Preset, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
+    OpenOptions, Overwrite, Owner, Preset, Priority, ReadPath, SaveOptions, Shape, Strict, Unexpected, Verify, VerifyReplicas,
 };
 pub use planner::{LoadPlanner, Plan, SavePlanner};
 pub use progress::{Progress, ProgressListener};
@@ -84,5 +84,5 @@ pub use tensor::Tensor;
 pub use tensor_batch::{RawMemory, Shard, TensorBatch, TensorSpec};
 pub use workflow::{
     Loaded, Location, collect_garbage, convert, latest, list_steps, load, load_all, load_async, load_async_at, load_at,
-    load_into, save, save_async, save_async_at, save_at, version,
+    load_into, prepare, prepare_at, save, save_async, save_async_at, save_at, version,
 };

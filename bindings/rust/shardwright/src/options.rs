@@ -226,6 +226,15 @@ choice! {
     }
 }
 choice! {
+    /// What all but the copy of a job runs at.
+    Priority {
+        /// As the threads of the caller.
+        #[default] Normal = SHW_PRIORITY_NORMAL, "normal";
+        /// On threads of its own that get about a tenth of a core that others want.
+        Background = SHW_PRIORITY_BACKGROUND, "background";
+    }
+}
+choice! {
     /// Where large reads go, of storage that has direct I/O.
     ReadPath {
         /// What lies in the page cache is copied from there, the rest comes from the device round it.
@@ -336,6 +345,10 @@ pub struct SaveOptions {
     pub format: Format = Format::Auto,
     /// Bytes of tensors in one file of safetensors; 0 = 5e9. A larger tensor has a file for itself.
     pub max_shard_size: u64,
+    /// Jobs copy nothing first and read the state's own memory until they are staged.
+    pub hold: bool,
+    /// What all but the copy of a job runs at.
+    pub priority: Priority = Priority::Normal,
     /// Ends the call early; refused by jobs, which have [`Job::cancel`](crate::Job::cancel).
     #[cfg_attr(feature = "serde", serde(skip))]
     pub cancellation: Option<Cancellation>,
@@ -515,6 +528,8 @@ impl SaveOptions {
         c.file_mode = self.file_mode;
         c.keep_generations = self.keep_generations;
         c.max_shard_size = self.max_shard_size;
+        c.hold = if self.hold { ffi::SHW_HOLD_ON } else { ffi::SHW_HOLD_OFF } as i32;
+        c.priority = self.priority as i32;
         c.memory_budget = self.memory_budget;
         c.deadline_ns = deadline_ns(self.deadline);
         c.cancellation = cancellation_handle(&self.cancellation);

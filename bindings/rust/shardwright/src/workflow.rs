@@ -180,6 +180,18 @@ pub fn save_async_at(
     Ok(Job::new(handle, state, collective, &options.progress, context.clone()))
 }
 
+/// Makes the memory into which jobs of the shared context copy such a state, so that the first copy is as fast as later ones.
+/// What counts is the size of the tensors.
+pub fn prepare(state: &State) -> Result<()> {
+    prepare_at(&Context::shared()?, state)
+}
+
+/// As [`prepare`] for the jobs of a context.
+pub fn prepare_at(context: &Context, state: &State) -> Result<()> {
+    // SAFETY: both live for the call.
+    Ok(unsafe { raw::prepare(context.handle(), state.handle()) }?)
+}
+
 /// Loads in the background, with the shared context and one rank. The job owns the state and gives it back.
 pub fn load_async(state: State<'static>, location: &Location, options: &LoadOptions) -> Result<Job> {
     load_async_at(&Context::shared()?, state, location, None, options)

@@ -37,6 +37,8 @@ public final class SaveOptions {
     private Format format = Format.AUTO;
     private Preset preset = Preset.NATIVE;
     private long maxShardSize;
+    private boolean hold;
+    private Priority priority = Priority.NORMAL;
     private Consumer<Progress> progress;
 
     /** All defaults. */
@@ -219,6 +221,28 @@ public final class SaveOptions {
     }
 
     /**
+     * Whether a job reads the state's own memory until it is staged, and copies nothing first.
+     *
+     * @param value the value
+     * @return this
+     */
+    public SaveOptions hold(boolean value) {
+        this.hold = value;
+        return this;
+    }
+
+    /**
+     * What all but the copy of a job runs at.
+     *
+     * @param value the value
+     * @return this
+     */
+    public SaveOptions priority(Priority value) {
+        this.priority = Objects.requireNonNull(value, "priority");
+        return this;
+    }
+
+    /**
      * Adds a rule: names that the glob matches have this kind, unless an earlier rule matches or the entry has its own.
      *
      * @param glob pattern over names
@@ -288,6 +312,8 @@ public final class SaveOptions {
         struct.memoryBudget = memoryBudget;
         struct.deadlineNs = OptionValues.deadline(deadline);
         struct.maxShardSize = maxShardSize;
+        struct.hold = hold ? shw_nativeConstants.SHW_HOLD_ON : shw_nativeConstants.SHW_HOLD_OFF;
+        struct.priority = priority.number();
         struct.tracePath = Text.pathOrNull(tracePath);
         struct.cancellation = cancellation;
         struct.progressUser = bridge;

@@ -213,6 +213,28 @@ public final class Shardwright {
     }
 
     /**
+     * Makes the memory into which jobs of the shared context copy such a state, so that the first copy is as fast as later
+     * ones.
+     *
+     * @param state what counts is the size of its tensors
+     */
+    public static void prepare(State state) {
+        prepare(Context.shared(), state);
+    }
+
+    /**
+     * As {@link #prepare(State)} for the jobs of a context.
+     *
+     * @param context the context of the saves
+     * @param state what counts is the size of its tensors
+     */
+    public static void prepare(Context context, State state) {
+        try (Uses uses = new Uses()) {
+            shw_nativeJNI.shw_prepare(uses.of(context), uses.of(state));
+        }
+    }
+
+    /**
      * Loads in the background. State and memory belong to the job until it has ended.
      *
      * @param into what is wanted

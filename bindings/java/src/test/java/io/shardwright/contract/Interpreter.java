@@ -20,6 +20,7 @@ import io.shardwright.OpenOptions;
 import io.shardwright.Overwrite;
 import io.shardwright.Owner;
 import io.shardwright.Preset;
+import io.shardwright.Priority;
 import io.shardwright.ReadPath;
 import io.shardwright.SaveOptions;
 import io.shardwright.Shape;
@@ -136,6 +137,7 @@ final class Interpreter implements AutoCloseable {
             case "load_async":
                 jobs.put(id, keep(Shardwright.loadAsync(state(step, "state"), location(step), loadOptions(step, options(step)))));
                 break;
+            case "prepare": Shardwright.prepare(state(step, "state")); break;
             case "wait": jobs.get(Values.text(step, "job")).await(); break;
             case "load_all": new RankSteps(this).loadAll(step); break;
             case "open":
@@ -169,6 +171,8 @@ final class Interpreter implements AutoCloseable {
                     break;
                 case "format": options.format(Format.of(entry.getValue().getAsString())); break;
                 case "max_shard_size": options.maxShardSize(entry.getValue().getAsLong()); break;
+                case "hold": options.hold(entry.getValue().getAsBoolean()); break;
+                case "priority": options.priority(Priority.of(entry.getValue().getAsString())); break;
                 case "deadline": options.deadline(seconds(entry.getValue())); break;
                 case "kind":
                     entry.getValue().getAsJsonArray().forEach(pair -> options.kind(
